@@ -73,6 +73,8 @@ mod documentation {
     struct Probes;
     #[doc = include_str!("../../../docs/prompted.md")]
     struct Prompted;
+    #[doc = include_str!("../../../docs/rerank.md")]
+    struct Rerank;
     #[doc = include_str!("../../../docs/selection.md")]
     struct Selection;
     #[doc = include_str!("../../../docs/serve.md")]

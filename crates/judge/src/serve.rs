@@ -1,4 +1,4 @@
-//! Answering decisions over HTTP: a local model behind the routes that clients of decision models call.
+//! Answering decisions and scoring documents over HTTP: a local model behind the routes that clients of decision models and rerankers call.
 //!
 //! `judge serve --model DIR`
 //!
@@ -10,7 +10,7 @@
 //!   routes      which handler
 //!     wire      each standard's JSON ⇄ questions and answers
 //!     queue     the bounded queue before the model, of which each client has its share (shares)
-//!       registry   the judges: the plain one, and those with names of their own
+//!       registry   the judges: the plain one, that of documents (reranker), and those with names of their own
 //!
 //! judges        the file of judges ─► registry
 //! app           what all requests share: queue, registry, key, limits, metrics
@@ -33,6 +33,7 @@ mod peer;
 mod queue;
 mod refusal;
 mod registry;
+mod reranker;
 mod response;
 mod routes;
 mod shares;
@@ -46,6 +47,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use judge_core::Backbone;
 use judge_core::decision::DecisionJudge;
+use judge_core::rerank::{Activation, RerankJudge};
+use judge_models::{Model, RerankForm};
 
 use self::app::App;
 use self::judges::Judges;
@@ -54,11 +57,19 @@ use self::limits::Limits;
 use self::metrics::Metrics;
 use self::queue::RequestQueue;
 use self::registry::Registry;
+use self::reranker::Reranker;
 use self::shares::{Percent, Shares};
 use self::signals::Signals;
 use crate::terminal::console::tell;
 
 pub(crate) use self::cli::Cli;
+
+/// The judge of documents of a model that scores them in this form.
+fn reranker(form: &RerankForm, model: &Model) -> Result<Reranker> {
+    let (mut settings, activation) = (form.settings(model)?, form.activation());
+    settings.scoring.activation = Activation::Identity;
+    Ok(Reranker { judge: RerankJudge::new(settings, model)?, activation })
+}
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
@@ -77,12 +88,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         tell("note: without --model the embedded model answers, and its answers mean nothing");
     }
     let judges = cli.judges.as_deref().map(Judges::read).transpose()?.unwrap_or_default();
+    let form = cli.rerank.form_if_said(&cli.model)?;
     let (settings, args) = cli.decisions.settings(&cli.model, None)?;
     let model = args.load()?;
-    let plain = DecisionJudge::new(settings, &model)?;
+    let reranker = form.map(|form| reranker(&form, &model)).transpose()?;
+    let plain = match DecisionJudge::new(settings, &model) {
+        Ok(plain) => Some(plain),
+        // A head has no labels, and the service is there for documents.
+        Err(_) if reranker.is_some() => None,
+        Err(error) => return Err(error.into()),
+    };
     let plain_name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
-    let named = judges.registered(&plain, &plain_name, &args, &model)?;
-    let registry = Arc::new(Registry { plain_name, plain, named });
+    let named = judges.registered(plain.as_ref(), &plain_name, &args, &model)?;
+    let registry = Arc::new(Registry { plain_name, plain, reranker, model: model.info().clone(), named });
     let limits = Limits {
         body: cli.max_body,
         read: cli.read_timeout(),

@@ -97,6 +97,12 @@ impl RerankFolder {
         })
     }
 
+    /// Whether any file says that the model scores documents: it has a head of labels, or is a reranker of sentence-transformers.
+    #[must_use]
+    pub fn is_said(&self) -> bool {
+        self.kind != Kind::Unsaid
+    }
+
     pub(super) fn fault(&self, problem: RerankFormProblem) -> Error {
         Error::Rerank { path: Some(self.path.clone()), problem }
     }

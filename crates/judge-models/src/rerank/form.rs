@@ -145,25 +145,28 @@ impl RerankForm {
             (None, Some(head)) => Relevance::Head(Box::new(head.clone())),
             (None, None) => return Err(self.folder.fault(RerankFormProblem::NoHead)),
         };
-        if self.has_roles {
-            self.check_roles(model)?;
-        }
+        self.check_prompt(model)?;
         let scoring = Scoring { relevance, activation: self.activation };
         Ok(RerankSettings::new(Arc::clone(&self.prompt), scoring))
     }
 
-    /// That other texts of a pair make other prompts: a template may leave out roles that it does not know.
-    fn check_roles(&self, model: &Model) -> Result<(), Error> {
+    /// That the model can be fed such prompts, and that other texts of a pair make others: a chat template may leave out roles that it does not
+    /// know.
+    fn check_prompt(&self, model: &Model) -> Result<(), Error> {
         let lost = |role, why: String| self.folder.fault(RerankFormProblem::Roles { role, why });
         let tokens = |query: &str, document: &str| -> Result<Vec<u32>, Error> {
             let prompt: Result<Prompt, Unscored> = self.prompt.prompt(query, document);
             let prompt = prompt.map_err(|unscored| Error::Prompt { unscored })?;
             model.tokens(&prompt).map_err(|error| match error {
-                Error::Prompt { unscored } => lost(ROLES[0], unscored.to_string()),
+                Error::Prompt { unscored } if self.has_roles => lost(ROLES[0], unscored.to_string()),
+                Error::NoChatTemplate { .. } => self.folder.fault(RerankFormProblem::NoPrompt),
                 other => other,
             })
         };
         let plain = tokens("a", "b")?;
+        if !self.has_roles {
+            return Ok(());
+        }
         for (role, other) in [(ROLES[0], tokens("c d", "b")?), (ROLES[1], tokens("a", "c d")?)] {
             if other == plain {
                 return Err(lost(role, "the prompt is the same whatever its text".to_owned()));

@@ -11,7 +11,7 @@ pub enum RerankFormProblem {
         /// The class of the model, as `config.json` has it.
         class: String,
     },
-    /// Labels without a prompt.
+    /// Labels or a head without a prompt.
     #[error(
         "labels are given, and nothing says what the prompt is: give a template that writes `query` and `document`"
     )]

@@ -54,6 +54,17 @@ impl RerankArgs {
         rerank_template.is_some() || !labels.is_empty() || has_option
     }
 
+    /// As [`form`](Self::form); `None` where neither the folder nor an option says anything of reranking.
+    ///
+    /// # Errors
+    /// As [`form`](Self::form).
+    pub fn form_if_said(&self, model: &ModelArgs) -> Result<Option<RerankForm>> {
+        if !self.is_given() && !RerankFolder::open(&model.folder()?.path)?.is_said() {
+            return Ok(None);
+        }
+        self.form(model).map(Some)
+    }
+
     /// How the model scores documents, by what its folder and these options say.
     ///
     /// # Errors

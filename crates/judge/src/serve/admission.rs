@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::app::App;
 use super::checks;
+use super::paths::is_judging;
 use super::peer::{GONE, Peer};
 use super::queue::queue_full;
 use super::refusal::Refusal;
@@ -45,7 +46,7 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
         return refuse_early(refused);
     }
     if let Some(key) = &app.key
-        && path.starts_with("/v1/")
+        && (path.starts_with("/v1/") || is_judging(&path))
         && !key.is_in(&parts.headers)
     {
         let msg = "expected the header `Authorization: Bearer KEY` with this service's key";

@@ -9,11 +9,12 @@ use clap::{Args, value_parser};
 use super::shares::Percent;
 use crate::args::decisions::{DecisionArgs, refuse_dressing};
 use crate::args::model_args::ModelArgs;
+use crate::args::rerank::RerankArgs;
 use crate::terminal::console::usage;
 
-/// Answer decisions over HTTP.
+/// Answer decisions and score documents over HTTP.
 ///
-/// Routes: POST /v1/systemone, POST /v1/decisions, GET /v1/models, /v1/models/NAME, /health, /metrics. SIGTERM or
+/// Routes: POST /v1/systemone, /v1/decisions; /v1/rerank, /v2/rerank, /rerank, /score, /v1/score, /generative_scoring; GET /v1/models, /v1/models/NAME, /health, /metrics. SIGTERM or
 /// Ctrl-C: no new connections, what was accepted is answered, exit 0. One log line for each
 /// request on stderr.
 #[derive(Args)]
@@ -24,7 +25,7 @@ pub(crate) struct Cli {
     /// The port; 0 is any free one
     #[arg(long, default_value_t = 8080, value_name = "PORT")]
     pub(crate) port: u16,
-    /// File of the key that requests to /v1/ must have (`Authorization: Bearer KEY`)
+    /// File of the key that requests for answers and to /v1/ must have (`Authorization: Bearer KEY`)
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// The name that the model goes by in requests and answers [default: the model's own]
@@ -64,6 +65,8 @@ pub(crate) struct Cli {
     pub(crate) read_timeout: u64,
     #[command(flatten)]
     pub(crate) decisions: DecisionArgs,
+    #[command(flatten)]
+    pub(crate) rerank: RerankArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 }

@@ -61,7 +61,7 @@ impl Judges {
     /// The judges for a model, beside its plain one.
     pub(super) fn registered(
         &self,
-        plain: &DecisionJudge,
+        plain: Option<&DecisionJudge>,
         plain_name: &str,
         args: &ModelArgs,
         model: &Model,
@@ -79,9 +79,9 @@ impl Judges {
                 Entry { score: None, graded: None, probe: Some(path), checklist: None } => {
                     self.probe(name, path, args, model)
                 }
-                Entry { score: None, graded: None, probe: None, checklist: Some(path) } => {
-                    self.checklist(name, path, plain)
-                }
+                Entry { score: None, graded: None, probe: None, checklist: Some(path) } => plain
+                    .context("`checklist`: the model has no labels that can be read")
+                    .and_then(|plain| self.checklist(name, path, plain)),
                 _ => bail!(
                     "the judge {name:?}: expected one of `score`, which may have `graded`, `probe` and `checklist`"
                 ),

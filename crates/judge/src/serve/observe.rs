@@ -9,7 +9,7 @@ use axum::response::Response;
 
 use super::app::App;
 use super::metrics::Work;
-use super::paths::{DECIDING, known_route};
+use super::paths::{is_judging, known_route};
 use super::peer::GONE;
 use crate::terminal::console::tell;
 
@@ -42,7 +42,7 @@ impl Drop for Seen {
         let Self { app, method, path, start, status, work } = self;
         let took = start.elapsed();
         let route = known_route(path);
-        app.metrics.count(route, *status, DECIDING.contains(&route), took, *work);
+        app.metrics.count(route, *status, is_judging(route), took, *work);
         if !app.quiet {
             let path: String = path.chars().take(SHOWN).collect();
             let ms = took.as_millis();

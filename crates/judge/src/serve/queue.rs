@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use judge_core::decision::DecisionItem;
+use judge_core::rerank::RerankItem;
 use judge_core::runner::{JudgeQueue, QueueError};
-use judge_core::{Outcome, Reason, TextModel, Unscored};
+use judge_core::{ItemResult, Reason, TextModel, Unscored};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -23,7 +24,8 @@ use tokio::time::timeout;
 
 use super::limits::Limits;
 use super::refusal::Refusal;
-use super::registry::{AnsweredQuestion, Handler, QueuedRequest, Registry};
+use super::registry::{AnsweredQuestion, Brought, Handler, QueuedRequest, Registry};
+use super::reranker::tokens_of;
 use super::shares::{Client, Lack, Lines, Shares};
 
 /// Requests that the model has at once: more than join one pass.
@@ -132,13 +134,34 @@ impl RequestQueue {
         self.queue.detach();
     }
 
-    /// Has a judge answer a request, whose body of so many bytes `read` parses. Whoever drops this gives up its place at once.
+    /// Has a judge answer a request's questions, whose body of so many bytes `read` parses. Whoever drops this gives up its place at once.
     pub(super) async fn decide<Form: Send + 'static>(
         &self,
         client: Client,
         bytes: usize,
         read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
     ) -> Result<(Form, Handler, Decided), Refusal> {
+        let read = || read().map(|Read { item, handler, form }| (Brought::Decision(item, handler), (form, handler)));
+        let ((form, handler), result) = self.answer(client, bytes, read).await?;
+        let questions = match &result.item.brought {
+            Brought::Decision(item, _) => &item.questions,
+            Brought::Documents(_) | Brought::Tokens(_) => return Err(failed("no questions")),
+        };
+        let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict"))?;
+        let told = self.registry.told(handler, questions, verdict)?;
+        match unanswered(&told) {
+            Some(refused) => Err(refused),
+            None => Ok((form, handler, Decided { told, tokens: tokens_of(&result) })),
+        }
+    }
+
+    /// What the model says of a request, whose body of so many bytes `read` parses. Whoever drops this gives up its place at once.
+    pub(super) async fn answer<Form: Send + 'static>(
+        &self,
+        client: Client,
+        bytes: usize,
+        read: impl FnOnce() -> Result<(Brought, Form), Refusal> + Send + 'static,
+    ) -> Result<(Form, ItemResult<QueuedRequest>), Refusal> {
         let _place = self.places.one(client).map_err(|lack| queue_full("places", lack))?;
         timeout(self.answer_within, self.judged(client, bytes, read)).await.unwrap_or_else(|_| {
             let msg = format!("no answer within {} seconds, the time that a request has", self.answer_within.as_secs());
@@ -150,8 +173,8 @@ impl RequestQueue {
         &self,
         client: Client,
         bytes: usize,
-        read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
-    ) -> Result<(Form, Handler, Decided), Refusal> {
+        read: impl FnOnce() -> Result<(Brought, Form), Refusal> + Send + 'static,
+    ) -> Result<(Form, ItemResult<QueuedRequest>), Refusal> {
         let slot = self.in_flight.take(client, 1).await.map_err(failed)?;
         let parser = self.parsers.take(client, 1).await.map_err(failed)?;
         let (parser, read) = match bytes {
@@ -159,11 +182,11 @@ impl RequestQueue {
             // Given up in between, it is parsed to its end.
             _ => spawn_blocking(move || (parser, read())).await.map_err(failed)?,
         };
-        let Read { item, handler, form } = read?;
-        let needed = self.needed(&item, handler)?;
+        let (brought, form) = read?;
+        let needed = self.needed(&brought)?;
         let memory = self.memory.take(client, needed).await.map_err(failed)?;
         drop(parser);
-        let brought = QueuedRequest { item, handler, _held: [slot, memory] };
+        let brought = QueuedRequest { brought, _held: [slot, memory] };
         let result = self.queue.submit_from(client.number(), brought).await.map_err(|error| match error {
             QueueError::ItemPanicked { .. } => failed(error),
             error => {
@@ -171,32 +194,42 @@ impl RequestQueue {
                 failed(format!("the model answers no more: {error}"))
             }
         })?;
-        let read = result.outcomes.iter().flatten().flatten();
-        let tokens = read.filter_map(|outcome| match outcome {
-            Outcome::Read(reading) => reading.prompt_tokens,
-            Outcome::Unscored(_) => None,
-        });
-        let tokens = tokens.sum();
-        let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict"))?;
-        let told = self.registry.told(handler, &result.item.item.questions, verdict)?;
-        match unanswered(&told) {
-            Some(refused) => Err(refused),
-            None => Ok((form, handler, Decided { told, tokens })),
-        }
+        Ok((form, result))
     }
 
     /// The bytes that a request needs while the model has it, unless its prompts have too many.
-    fn needed(&self, item: &DecisionItem, handler: Handler) -> Result<usize, Refusal> {
-        let Size { text, values } = size(&item.state);
-        let prompts = self.registry.prompts(handler, item);
-        let all = text.saturating_mul(prompts);
-        if all > self.prompt_bytes {
-            let most = self.prompt_bytes;
-            let msg = format!(
-                "the state has {text} bytes and is read {prompts} times, once for each question: {all} bytes, and the limit here is {most}; \
-                ask fewer questions at once"
-            );
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "prompts_too_long", msg));
+    fn needed(&self, brought: &Brought) -> Result<usize, Refusal> {
+        let most = self.prompt_bytes;
+        let too_long = |msg: String| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "prompts_too_long", msg);
+        let (all, values) = match brought {
+            Brought::Decision(item, handler) => {
+                let Size { text, values } = size(&item.state);
+                let prompts = self.registry.prompts(*handler, item);
+                let all = text.saturating_mul(prompts);
+                if all > most {
+                    return Err(too_long(format!(
+                        "the state has {text} bytes and is read {prompts} times, once for each question: {all} bytes, and the limit here is \
+                        {most}; ask fewer questions at once"
+                    )));
+                }
+                (all, values)
+            }
+            Brought::Documents(items) => {
+                let of = |item: &RerankItem| {
+                    item.documents
+                        .iter()
+                        .flatten()
+                        .map(|text| text.len().saturating_add(item.query.len()))
+                        .sum::<usize>()
+                };
+                (items.iter().map(of).sum(), items.iter().map(|item| item.documents.len()).sum())
+            }
+            Brought::Tokens(tokens) => (tokens.texts.iter().map(String::len).sum(), tokens.texts.len()),
+        };
+        if all > most {
+            return Err(too_long(format!(
+                "the documents, each with its query, have {all} bytes, and the limit here is {most}; send fewer at once"
+            )));
         }
         Ok(all.saturating_add(values.saturating_mul(BYTES_PER_VALUE)).max(1))
     }

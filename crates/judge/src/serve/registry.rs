@@ -2,11 +2,13 @@
 
 use hyper::StatusCode;
 use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute, Question, Questions};
+use judge_core::rerank::RerankItem;
 use judge_core::verdict::CombinedBy;
-use judge_core::{Judge, JudgeError, Request, Rounds, Scale, Score, Verdict};
+use judge_core::{Judge, JudgeError, ModelInfo, Request, Rounds, Scale, Score, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::refusal::{Problem, Refusal};
+use super::reranker::{NextTokens, Reranker};
 use super::shares::Held;
 use crate::rows::checklist::criteria;
 
@@ -14,7 +16,11 @@ use crate::rows::checklist::criteria;
 pub(super) struct Registry {
     /// The name that the plain judge goes by.
     pub(super) plain_name: String,
-    pub(super) plain: DecisionJudge,
+    /// `None` for a model that has no labels to read: a reranker with a head.
+    pub(super) plain: Option<DecisionJudge>,
+    /// `None` for a model that does not say how it scores documents.
+    pub(super) reranker: Option<Reranker>,
+    pub(super) model: ModelInfo,
     pub(super) named: Vec<Named>,
 }
 
@@ -44,10 +50,16 @@ pub(super) enum Handler {
     Named(usize),
 }
 
+/// What a request brings before the model.
+pub(super) enum Brought {
+    Decision(DecisionItem, Handler),
+    Documents(Vec<RerankItem>),
+    Tokens(NextTokens),
+}
+
 /// A request before its judge.
 pub(super) struct QueuedRequest {
-    pub(super) item: DecisionItem,
-    pub(super) handler: Handler,
+    pub(super) brought: Brought,
     /// Held until the model lets go of the request.
     pub(super) _held: [Held; 2],
 }
@@ -61,12 +73,50 @@ pub(super) struct AnsweredQuestion {
 impl Registry {
     /// Who goes by a name; without one, the plain judge.
     pub(super) fn handler(&self, name: Option<&str>) -> Result<Handler, Refusal> {
-        let Some(name) = name.filter(|name| *name != self.plain_name) else { return Ok(Handler::Plain) };
+        let Some(name) = name.filter(|name| *name != self.plain_name) else {
+            return self.model_with_labels().map(|_| Handler::Plain);
+        };
         self.named.iter().position(|named| named.name == name).map(Handler::Named).ok_or_else(|| {
             let known: Vec<String> = self.names().map(|name| format!("{name:?}")).collect();
             let msg = format!("there is no model {name:?} here, only {}", known.join(", "));
             Refusal::new(StatusCode::NOT_FOUND, "model_not_found", msg)
         })
+    }
+
+    /// That a request that names a model names the plain one.
+    pub(super) fn check_name(&self, name: Option<&str>) -> Result<(), Refusal> {
+        match name.filter(|name| *name != self.plain_name) {
+            None => Ok(()),
+            Some(name) => {
+                let msg = format!("there is no model {name:?} that scores documents here, only {:?}", self.plain_name);
+                Err(Refusal::new(StatusCode::NOT_FOUND, "model_not_found", msg))
+            }
+        }
+    }
+
+    /// The judge of documents.
+    pub(super) fn reranker(&self) -> Result<&Reranker, Refusal> {
+        self.reranker.as_ref().ok_or_else(|| {
+            let msg = "this model does not say how it scores documents; start the service with --rerank-template and --labels";
+            Refusal::new(StatusCode::NOT_FOUND, "no_reranker", msg)
+        })
+    }
+
+    /// The model, if its labels can be read.
+    pub(super) fn model_with_labels(&self) -> Result<&ModelInfo, Refusal> {
+        self.plain.as_ref().map(|_| &self.model).ok_or_else(|| {
+            let msg = "this model scores documents by a head, and has no labels that can be read";
+            Refusal::new(StatusCode::NOT_FOUND, "no_labels", msg)
+        })
+    }
+
+    /// The plain judge, which requests for it are checked for.
+    fn plain(&self) -> Result<&DecisionJudge, JudgeError> {
+        self.plain.as_ref().ok_or_else(|| JudgeError::failed("a question before a model without labels"))
+    }
+
+    fn documents(&self) -> Result<&Reranker, JudgeError> {
+        self.reranker.as_ref().ok_or_else(|| JudgeError::failed("documents before a model that does not score them"))
     }
 
     /// The name of a judge.
@@ -227,24 +277,30 @@ impl Judge<QueuedRequest> for Registry {
         &self.plain_name
     }
 
-    fn ask(&self, brought: &QueuedRequest) -> Result<Vec<Request>, JudgeError> {
-        match brought.handler {
-            Handler::Plain => self.plain.ask(&brought.item),
-            Handler::Named(place) => self.named[place].judge.ask(&brought.item.state),
+    fn ask(&self, request: &QueuedRequest) -> Result<Vec<Request>, JudgeError> {
+        match &request.brought {
+            Brought::Decision(item, Handler::Plain) => self.plain()?.ask(item),
+            Brought::Decision(item, Handler::Named(place)) => self.named[*place].judge.ask(&item.state),
+            Brought::Documents(items) => self.documents()?.ask(items),
+            Brought::Tokens(tokens) => Ok(tokens.ask(&self.model)),
         }
     }
 
-    fn follow_up(&self, brought: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        match brought.handler {
-            Handler::Plain => self.plain.follow_up(&brought.item, rounds),
-            Handler::Named(place) => self.named[place].judge.follow_up(&brought.item.state, rounds),
+    fn follow_up(&self, request: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        match &request.brought {
+            Brought::Decision(item, Handler::Plain) => self.plain()?.follow_up(item, rounds),
+            Brought::Decision(item, Handler::Named(place)) => self.named[*place].judge.follow_up(&item.state, rounds),
+            Brought::Documents(_) | Brought::Tokens(_) => Ok(Vec::new()),
         }
     }
 
-    fn decide(&self, brought: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        match brought.handler {
-            Handler::Plain => self.plain.decide(&brought.item, rounds),
-            Handler::Named(place) => self.named[place].judge.decide(&brought.item.state, rounds),
+    fn decide(&self, request: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        match &request.brought {
+            Brought::Decision(item, Handler::Plain) => self.plain()?.decide(item, rounds),
+            Brought::Decision(item, Handler::Named(place)) => self.named[*place].judge.decide(&item.state, rounds),
+            Brought::Documents(items) => self.documents()?.decide(items, rounds),
+            // What was read is told, and no score made of it.
+            Brought::Tokens(_) => Ok(Score::new(rounds.outcomes().count() as f64)),
         }
     }
 }

@@ -9,24 +9,28 @@ use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
-use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{StatusCode, Uri};
 use serde_json::{Value, json};
 
 use super::admission::{Held, gate};
 use super::app::App;
 use super::metrics::{Gauges, Work};
 use super::observe::observe;
-use super::paths::{DECIDING, DECISIONS, HEALTH, METRICS, MODEL, MODELS, SYSTEM_ONE};
+use super::paths::{DECISIONS, HEALTH, METRICS, MODEL, MODELS, SCORING, SYSTEM_ONE, all, is_judging};
 use super::queue::Read;
 use super::refusal::Refusal;
+use super::registry::Brought;
+use super::reranker::{Reranker, tokens_of};
 use super::response::{json_response, refuse, refused_response};
 use super::shares::Client;
+use super::wire::rerank::{self, AskedScores, ScoresOf};
 use super::wire::{OpenAi, SystemOne, Wire, object};
 
 /// All routes. Every request is observed, and passes the gate.
 pub(super) fn router(app: &Arc<App>) -> Router {
-    Router::new()
+    let scoring = SCORING.into_iter().fold(Router::new(), |router, path| router.route(path, post(score)));
+    scoring
         .route(SYSTEM_ONE, post(decide::<SystemOne>))
         .route(DECISIONS, post(decide::<OpenAi>))
         .route(MODELS, get(models))
@@ -73,6 +77,59 @@ async fn answer<W: Wire>(app: &App, client: Client, held: Held) -> Result<(Value
     Ok((form.write(app.registry.name_of(handler), decided)?, work))
 }
 
+async fn score(
+    State(app): State<Arc<App>>,
+    Extension(client): Extension<Client>,
+    Extension(held): Extension<Held>,
+    uri: Uri,
+) -> Response {
+    match scored(&app, client, held, uri.path().to_owned()).await {
+        Ok((answer, work)) => {
+            let mut response = json_response(StatusCode::OK, &answer);
+            response.extensions_mut().insert(work);
+            response
+        }
+        Err(refused) => refuse(uri.path(), &refused),
+    }
+}
+
+async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(Value, Work), Refusal> {
+    let registry = Arc::clone(&app.registry);
+    let bytes = held.body.len();
+    let read = move || {
+        let AskedScores { model, of, form } = rerank::read(&path, object(&held.body)?)?;
+        registry.check_name(model.as_deref())?;
+        let brought = match of {
+            ScoresOf::Documents(items) => {
+                registry.reranker()?;
+                Brought::Documents(items)
+            }
+            ScoresOf::Tokens(tokens) => {
+                rerank::check_tokens(&tokens, registry.model_with_labels()?.d_vocab)?;
+                Brought::Tokens(tokens)
+            }
+        };
+        Ok((brought, form))
+    };
+    let registry = &app.registry;
+    let (form, result) = app.queue.answer(client, bytes, read).await?;
+    let tokens = tokens_of(&result);
+    let name = &registry.plain_name;
+    let (answer, questions) = match &result.item.brought {
+        Brought::Tokens(next) => {
+            let failed = |error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error);
+            let found = next.probabilities(registry.model_with_labels()?, &result, form.among()).map_err(failed)?;
+            let questions = found.len();
+            (form.write_labels(name, found, tokens)?, questions)
+        }
+        _ => {
+            let told = Reranker::told(&result);
+            (form.write(name, &told, registry.reranker()?.activation)?, told.documents.len())
+        }
+    };
+    Ok((answer, Work { questions, tokens }))
+}
+
 async fn models(State(app): State<Arc<App>>) -> Response {
     json_response(StatusCode::OK, &json!({"object": "list", "data": app.registry.listed(app.started)}))
 }
@@ -106,14 +163,14 @@ async fn metrics(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn nowhere(request: Request) -> Response {
-    let routes = [SYSTEM_ONE, DECISIONS, MODELS, HEALTH, METRICS].join(", ");
+    let routes = all().collect::<Vec<_>>().join(", ");
     let msg = format!("there is nothing at this path; the routes are {routes}");
     refuse(request.uri().path(), &Refusal::new(StatusCode::NOT_FOUND, "not_found", msg))
 }
 
 async fn other_method(request: Request) -> Response {
     let path = request.uri().path();
-    let method = if DECIDING.contains(&path) { "POST" } else { "GET" };
+    let method = if is_judging(path) { "POST" } else { "GET" };
     let msg = format!("{path} answers {method}, not {}", request.method());
     refuse(path, &Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", msg))
 }

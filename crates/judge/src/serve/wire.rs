@@ -3,6 +3,7 @@
 mod fields;
 mod once;
 mod openai;
+pub(super) mod rerank;
 mod system_one;
 
 use hyper::StatusCode;

@@ -42,6 +42,7 @@ mod rag;
 mod rank_answers;
 mod readme;
 mod report;
+mod rerank;
 mod rewards;
 mod right;
 mod score_files;

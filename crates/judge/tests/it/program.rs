@@ -7,10 +7,11 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 32] = [
+pub const COMMANDS: [(&str, &str); 33] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
+    ("rerank", "rerank"),
     ("reward", "reward_scores"),
     ("decide", "decide"),
     ("checklist", "checklist"),

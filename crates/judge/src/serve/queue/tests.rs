@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::StatusCode;
+use judge_core::Backbone as _;
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionSettings, Question, Questions};
 use judge_core::testing::ScriptedBackbone;
 use serde_json::{Map, Value, json};
@@ -44,7 +45,9 @@ fn shared_queue(queue: usize, answer: Duration, share: u8) -> (Arc<RequestQueue>
     let share = Percent(share);
     let limits =
         Limits { body: 1, read: answer, answer, connections: 1, queue, queue_bytes: 1, prompts: 1 << 20, share };
-    let registry = Arc::new(Registry { plain_name: "plain".to_owned(), plain: judge, named: Vec::new() });
+    let (plain_name, info) = ("plain".to_owned(), model.info().clone());
+    let registry = Registry { plain_name, plain: Some(judge), reranker: None, model: info, named: Vec::new() };
+    let registry = Arc::new(registry);
     (Arc::new(RequestQueue::new(model, registry, &limits)), Model { reads, go })
 }
 

@@ -1,0 +1,135 @@
+//! The judge of documents, and the probabilities of tokens behind a text.
+
+use judge_core::request::{LabelRead, ReadAt, TokenId};
+use judge_core::rerank::{Activation, RerankItem, RerankJudge};
+use judge_core::verdict::{CombinedBy, Part};
+use judge_core::{
+    Error, ItemResult, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, Request, Rounds, Score, Unscored,
+    Verdict, Want,
+};
+
+use super::registry::QueuedRequest;
+
+/// The judge of documents of a service.
+pub(super) struct Reranker {
+    /// It brings numbers without an activation, which forms of requests differ in.
+    pub(super) judge: RerankJudge,
+    /// What the model has over them.
+    pub(super) activation: Activation,
+}
+
+/// What became of documents.
+pub(super) struct Scored {
+    /// The number of each, in the order of the request.
+    pub(super) documents: Vec<Result<f64, Unscored>>,
+    /// Tokens that each prompt lost.
+    pub(super) cut: Vec<usize>,
+    /// Tokens of all prompts.
+    pub(super) tokens: usize,
+}
+
+/// Tokens of all prompts of a request.
+pub(super) fn tokens_of(result: &ItemResult<QueuedRequest>) -> usize {
+    let read = result.outcomes.iter().flatten().flatten();
+    read.filter_map(|outcome| outcome.reading().ok()?.prompt_tokens).sum()
+}
+
+impl Reranker {
+    pub(super) fn ask(&self, items: &[RerankItem]) -> Result<Vec<Request>, JudgeError> {
+        Ok(items.iter().map(|item| self.judge.ask(item)).collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// A part for each document of all items.
+    pub(super) fn decide(&self, items: &[RerankItem], rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        let mut outcomes = rounds.as_slices().first().copied().unwrap_or_default();
+        let mut parts = Vec::new();
+        for item in items {
+            let asked = self.judge.ask(item)?.len();
+            let (own, others) =
+                outcomes.split_at_checked(asked).ok_or(Error::NotRead { what: "outcome for every document" })?;
+            outcomes = others;
+            match self.judge.decide(item, &Rounds::new([own])) {
+                Ok(score) => parts.extend(score.parts),
+                // Of none of its documents is there a score.
+                Err(JudgeError::Unscored(unscored)) => parts.extend(
+                    item.documents
+                        .iter()
+                        .map(|_| Part { name: String::new(), verdict: Verdict::Unscored(unscored.clone()) }),
+                ),
+                Err(failed) => return Err(failed),
+            }
+        }
+        let best = parts.iter().filter_map(|part| part.verdict.value()).fold(f64::NEG_INFINITY, f64::max);
+        match parts.iter().find_map(|part| part.verdict.unscored()).filter(|_| best == f64::NEG_INFINITY) {
+            Some(unscored) => Err(unscored.clone().into()),
+            None => Ok(Score::new(best).with_parts(CombinedBy::Documents, parts)),
+        }
+    }
+
+    /// What a result says of the documents.
+    pub(super) fn told(result: &ItemResult<QueuedRequest>) -> Scored {
+        let number = |part: &Part| match &part.verdict {
+            Verdict::Scored(score) => Ok(score.value),
+            Verdict::Unscored(unscored) => Err(unscored.clone()),
+        };
+        let outcomes: Vec<&Outcome> = result.outcomes.iter().flatten().flatten().collect();
+        let cut = outcomes.iter().map(|outcome| outcome.reading().map_or(0, |reading| reading.cut_tokens)).collect();
+        let documents = match result.verdicts.first() {
+            Some(Verdict::Scored(score)) => score.parts.iter().map(number).collect(),
+            Some(Verdict::Unscored(unscored)) => outcomes.iter().map(|_| Err(unscored.clone())).collect(),
+            None => Vec::new(),
+        };
+        Scored { documents, cut, tokens: tokens_of(result) }
+    }
+}
+
+/// Texts, and the tokens that may follow each.
+pub(super) struct NextTokens {
+    pub(super) texts: Vec<String>,
+    pub(super) tokens: Vec<TokenId>,
+}
+
+impl NextTokens {
+    fn read(&self, model: &ModelInfo) -> LabelRead {
+        LabelRead {
+            tokens: self.tokens.clone(),
+            layers: vec![Layer(model.n_layers)],
+            lens: Lens::Raw,
+            at: ReadAt::PromptEnd,
+            label_mass: true,
+        }
+    }
+
+    pub(super) fn ask(&self, model: &ModelInfo) -> Vec<Request> {
+        let want = Want { labels: vec![self.read(model)], ..Want::default() };
+        self.texts.iter().map(|text| Request { prompt: Prompt::Raw(text.clone()), want: want.clone() }).collect()
+    }
+
+    /// The probabilities of the tokens behind each text: among each other, or, if not `among`, among all tokens.
+    pub(super) fn probabilities(
+        &self,
+        model: &ModelInfo,
+        result: &ItemResult<QueuedRequest>,
+        among: bool,
+    ) -> Result<Vec<Result<Vec<f64>, Unscored>>, Error> {
+        let read = self.read(model);
+        let of = |outcome: &Outcome| {
+            let reading = match outcome {
+                Outcome::Read(reading) => reading,
+                Outcome::Unscored(unscored) => return Ok(Err(unscored.clone())),
+            };
+            let labels = reading.labels(&read)?;
+            let step = labels.prompt_end()?;
+            let layer = Layer(model.n_layers);
+            let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
+            let capped = |z: f64| model.final_soft_cap.map_or(z, |cap| cap * (z / cap).tanh());
+            let logits: Vec<f64> = row.iter().map(|&z| capped(f64::from(z))).collect();
+            let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let weights: Vec<f64> = logits.iter().map(|z| (z - most).exp()).collect();
+            let share = if among { 1.0 } else { step.label_mass.map_or(1.0, f64::from) };
+            let sum = weights.iter().sum::<f64>() / share;
+            Ok(Ok(weights.into_iter().map(|weight| weight / sum).collect()))
+        };
+        result.outcomes.iter().flatten().flatten().map(of).collect()
+    }
+}

@@ -1,0 +1,384 @@
+//! Requests for scores of documents, in the forms of Cohere, text-embeddings-inference, vLLM and SGLang, told apart by their fields.
+//!
+//! | form | has | answer |
+//! |---|---|---|
+//! | Cohere, Jina, vLLM, llama.cpp | `query`, `documents` | `results`, the best first |
+//! | text-embeddings-inference | `query`, `texts` | a list, the best first |
+//! | vLLM | `text_1`, `text_2` | `data`, in the order of the request |
+//! | SGLang, vLLM | `query`, `items`, `label_token_ids` | `scores`, or `data` with the probability of the first label |
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hyper::StatusCode;
+use judge_core::rerank::{Activation, RerankItem};
+use judge_core::{Reason, Unscored};
+use serde_json::{Map, Value, json};
+
+use super::super::paths::GENERATIVE_SCORING;
+use super::super::refusal::{Problem, Refusal};
+use super::super::reranker::{NextTokens, Scored};
+use super::fields::{Fields, Problems, named};
+
+/// A request has at most so many documents, as Cohere's.
+const DOCUMENTS: usize = 1000;
+/// And so many labels.
+const LABELS: usize = 128;
+
+/// What a request asks.
+pub(in super::super) struct AskedScores {
+    /// The model's name, where one is given.
+    pub(in super::super) model: Option<String>,
+    pub(in super::super) of: ScoresOf,
+    pub(in super::super) form: ScoreForm,
+}
+
+/// Of what scores are.
+pub(in super::super) enum ScoresOf {
+    Documents(Vec<RerankItem>),
+    Tokens(NextTokens),
+}
+
+/// What of a request its answer is written with.
+pub(in super::super) enum ScoreForm {
+    Cohere {
+        top: usize,
+        documents: Option<Vec<String>>,
+    },
+    Tei {
+        raw: bool,
+        texts: Option<Vec<String>>,
+        may_cut: bool,
+    },
+    Score,
+    /// SGLang's, and vLLM's of the same request if `first`.
+    Labels {
+        among: bool,
+        first: bool,
+    },
+}
+
+/// Reads a body in the form that its fields say.
+pub(in super::super) fn read(path: &str, body: Map<String, Value>) -> Result<AskedScores, Refusal> {
+    let mut problems = Problems::default();
+    let asked = if body.contains_key("items") {
+        labels(path, body, &mut problems)
+    } else if body.contains_key("texts") {
+        tei(body, &mut problems)
+    } else if body.contains_key("text_1") || body.contains_key("text_2") {
+        pairs(body, &mut problems)
+    } else {
+        cohere(body, &mut problems)
+    };
+    match (problems.told(), asked) {
+        (None, Some(asked)) => Ok(asked),
+        (problems, _) => Err(Refusal::invalid(problems.unwrap_or_default())),
+    }
+}
+
+fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+    // Those behind `return_documents` are settings of others' engines, and say nothing of what is scored.
+    const KNOWN: [&str; 10] = [
+        "model",
+        "query",
+        "documents",
+        "top_n",
+        "return_documents",
+        "max_chunks_per_doc",
+        "rank_fields",
+        "priority",
+        "user",
+        "truncate_prompt_tokens",
+    ];
+    let mut fields = Fields::new(body, &[], &KNOWN, problems);
+    let model = fields.optional_text("model");
+    let query = fields.text("query");
+    let documents = texts(&mut fields, "documents");
+    let top = whole(&mut fields, "top_n");
+    let returns = flag(&mut fields, "return_documents", false);
+    refuse_given(&mut fields, "rank_fields", "documents are texts, or objects with a `text`, here");
+    refuse_given(&mut fields, "truncate_prompt_tokens", "prompts are cut to what the model reads, and no further");
+    let (query, documents) = (query?, documents?);
+    let of = ScoresOf::Documents(vec![RerankItem::new(query, documents.clone())]);
+    let form = ScoreForm::Cohere { top: top.unwrap_or(usize::MAX), documents: returns.then_some(documents) };
+    Some(AskedScores { model, of, form })
+}
+
+fn tei(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+    const KNOWN: [&str; 7] =
+        ["model", "query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction"];
+    let mut fields = Fields::new(body, &[], &KNOWN, problems);
+    let model = fields.optional_text("model");
+    let query = fields.text("query");
+    let found = texts(&mut fields, "texts");
+    let raw = flag(&mut fields, "raw_scores", false);
+    let returns = flag(&mut fields, "return_text", false);
+    let may_cut = flag(&mut fields, "truncate", false);
+    if let Some(direction) =
+        fields.optional_text("truncation_direction").filter(|direction| !direction.eq_ignore_ascii_case("right"))
+    {
+        fields.wrong("truncation_direction", "value_error", "Right: a text loses its end", &Value::String(direction));
+    }
+    let (query, found) = (query?, found?);
+    let of = ScoresOf::Documents(vec![RerankItem::new(query, found.clone())]);
+    Some(AskedScores { model, of, form: ScoreForm::Tei { raw, texts: returns.then_some(found), may_cut } })
+}
+
+fn pairs(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+    const KNOWN: [&str; 5] = ["model", "text_1", "text_2", "priority", "user"];
+    let mut fields = Fields::new(body, &[], &KNOWN, problems);
+    let model = fields.optional_text("model");
+    let first = one_or_many(&mut fields, "text_1");
+    let second = one_or_many(&mut fields, "text_2");
+    let (first, second) = (first?, second?);
+    let items = match (&first[..], second.len()) {
+        ([query], _) => vec![RerankItem::new(query.clone(), second)],
+        (queries, others) if queries.len() == others => {
+            first.into_iter().zip(second).map(|(query, document)| RerankItem::new(query, [document])).collect()
+        }
+        (queries, others) => {
+            let loc = fields.at("text_2");
+            let msg = format!("expected as many texts as text_1 has, {}, or one text_1, found {others}", queries.len());
+            fields.problems().add(&loc, "value_error", msg);
+            return None;
+        }
+    };
+    Some(AskedScores { model, of: ScoresOf::Documents(items), form: ScoreForm::Score })
+}
+
+fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+    const KNOWN: [&str; 6] = ["model", "query", "items", "label_token_ids", "apply_softmax", "item_first"];
+    let mut fields = Fields::new(body, &[], &KNOWN, problems);
+    let model = fields.optional_text("model");
+    let query = fields.text("query");
+    let items = texts(&mut fields, "items");
+    let tokens: Option<Vec<u32>> = fields.list("label_token_ids", 1, LABELS).and_then(|list| {
+        let mut tokens = Vec::new();
+        for found in list {
+            match found.as_u64().and_then(|token| u32::try_from(token).ok()) {
+                Some(token) => tokens.push(token),
+                None => {
+                    fields.wrong("label_token_ids", "int_type", "numbers of tokens", &found);
+                    return None;
+                }
+            }
+        }
+        Some(tokens)
+    });
+    let among = flag(&mut fields, "apply_softmax", false);
+    let item_first = flag(&mut fields, "item_first", false);
+    let (query, items, tokens) = (query?, items?, tokens?);
+    let texts = items.into_iter().map(|item| if item_first { item + &query } else { format!("{query}{item}") });
+    let of = ScoresOf::Tokens(NextTokens { texts: texts.collect(), tokens });
+    Some(AskedScores { model, of, form: ScoreForm::Labels { among, first: path == GENERATIVE_SCORING } })
+}
+
+/// A list of texts, or of objects with one.
+fn texts(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {
+    let list = fields.list(name, 1, DOCUMENTS)?;
+    let at = fields.at(name);
+    let mut texts = Vec::new();
+    for (place, found) in list.into_iter().enumerate() {
+        let text = match found {
+            Value::String(text) => Some(text),
+            Value::Object(mut object) => match object.shift_remove("text") {
+                Some(Value::String(text)) => Some(text),
+                _ => None,
+            },
+            _ => None,
+        };
+        match text {
+            Some(text) => texts.push(text),
+            None => {
+                let loc = [&at[..], &[json!(place)]].concat();
+                fields.problems().add(&loc, "string_type", "expected text, or an object with a `text`");
+                return None;
+            }
+        }
+    }
+    Some(texts)
+}
+
+fn one_or_many(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {
+    match fields.required(name)? {
+        Value::String(text) => Some(vec![text]),
+        Value::Array(list) if list.iter().all(Value::is_string) => {
+            let texts: Vec<String> = list.iter().filter_map(|text| text.as_str().map(str::to_owned)).collect();
+            fields.is_in(name, texts.len(), 1, DOCUMENTS).then_some(texts)
+        }
+        found => {
+            fields.wrong(name, "string_type", "text or a list of texts", &found);
+            None
+        }
+    }
+}
+
+fn flag(fields: &mut Fields<'_>, name: &str, default: bool) -> bool {
+    match fields.optional(name) {
+        None => default,
+        Some(Value::Bool(flag)) => flag,
+        Some(found) => {
+            fields.wrong(name, "bool_type", "true or false", &found);
+            default
+        }
+    }
+}
+
+fn whole(fields: &mut Fields<'_>, name: &str) -> Option<usize> {
+    let found = fields.optional(name)?;
+    let number = found.as_u64().and_then(|number| usize::try_from(number).ok()).filter(|&number| number > 0);
+    if number.is_none() {
+        fields.wrong(name, "int_type", "a whole number above 0", &found);
+    }
+    number
+}
+
+/// A field that would change scores and does not here.
+fn refuse_given(fields: &mut Fields<'_>, name: &str, why: &str) {
+    if let Some(found) = fields.optional(name) {
+        let loc = fields.at(name);
+        fields.problems().add(&loc, "value_error", format!("{why}; found {}", named(&found)));
+    }
+}
+
+/// A number that no other answer of this service has.
+fn id() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("rerank-{}-{}", now(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn usage(tokens: usize) -> Value {
+    json!({"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens})
+}
+
+/// Why a document without a score has none, in a form that has no place for it.
+fn refused(index: usize, unscored: &Unscored) -> Refusal {
+    let (status, kind) = match unscored.reason {
+        Reason::NonFinite => (StatusCode::INTERNAL_SERVER_ERROR, "not_answered"),
+        Reason::TooLong => (StatusCode::BAD_REQUEST, "context_length_exceeded"),
+        _ => (StatusCode::BAD_REQUEST, "not_answered"),
+    };
+    Refusal::new(status, kind, format!("document {index}: {unscored}"))
+}
+
+/// The documents with their numbers, the best first and of equal ones the earlier, and those without.
+fn in_order(documents: &[Result<f64, Unscored>]) -> (Vec<(usize, f64)>, Vec<(usize, &Unscored)>) {
+    let numbered = || documents.iter().enumerate();
+    let mut ranked: Vec<(usize, f64)> =
+        numbered().filter_map(|(at, found)| Some((at, *found.as_ref().ok()?))).collect();
+    ranked.sort_by(|(_, a), (_, b)| (b + 0.0).total_cmp(&(a + 0.0)));
+    (ranked, numbered().filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect())
+}
+
+impl ScoreForm {
+    /// An answer with scores of documents.
+    pub(in super::super) fn write(
+        self,
+        model: &str,
+        scored: &Scored,
+        activation: Activation,
+    ) -> Result<Value, Refusal> {
+        let Scored { documents, cut, tokens } = scored;
+        let cut = |index: usize| cut.get(index).copied().unwrap_or_default();
+        let (ranked, unscored) = in_order(documents);
+        match self {
+            Self::Cohere { top, documents } => {
+                let result = |&(index, raw): &(usize, f64)| {
+                    let mut result = json!({"index": index, "relevance_score": activation.at(raw)});
+                    if let Some(text) = documents.as_ref().and_then(|documents| documents.get(index)) {
+                        result["document"] = json!({"text": text});
+                    }
+                    if cut(index) > 0 {
+                        result["cut_tokens"] = json!(cut(index));
+                    }
+                    result
+                };
+                if let (true, Some(&(index, why))) = (ranked.is_empty(), unscored.first()) {
+                    return Err(refused(index, why));
+                }
+                let results: Vec<Value> = ranked.iter().take(top).map(result).collect();
+                let mut body = json!({"id": id(), "model": model, "results": results, "usage": usage(*tokens)});
+                if !unscored.is_empty() {
+                    let why = unscored
+                        .iter()
+                        .map(|(index, why)| json!({"index": index, "reason": why.reason, "detail": why.detail}));
+                    body["unscored"] = Value::Array(why.collect());
+                }
+                Ok(body)
+            }
+            Self::Tei { raw, texts, may_cut } => {
+                if let Some(&(index, why)) = unscored.first() {
+                    return Err(refused(index, why));
+                }
+                if let Some(&(index, _)) = ranked.iter().find(|&&(index, _)| !may_cut && cut(index) > 0) {
+                    let msg = format!("text {index} is {} tokens too long; `truncate` cuts it", cut(index));
+                    return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "context_length_exceeded", msg));
+                }
+                // Whatever the folder says, as there.
+                let over = if raw { Activation::Identity } else { Activation::Sigmoid };
+                let result = |&(index, number): &(usize, f64)| {
+                    let mut result = json!({"index": index, "score": over.at(number)});
+                    if let Some(text) = texts.as_ref().and_then(|texts| texts.get(index)) {
+                        result["text"] = json!(text);
+                    }
+                    result
+                };
+                Ok(Value::Array(ranked.iter().map(result).collect()))
+            }
+            Self::Score | Self::Labels { .. } => {
+                if let Some(&(index, why)) = unscored.first() {
+                    return Err(refused(index, why));
+                }
+                let data = documents.iter().flatten().enumerate();
+                let data: Vec<Value> = data
+                    .map(|(index, raw)| json!({"index": index, "object": "score", "score": activation.at(*raw)}))
+                    .collect();
+                Ok(json!({
+                    "id": id(), "object": "list", "created": now(), "model": model, "data": data, "usage": usage(*tokens),
+                }))
+            }
+        }
+    }
+
+    /// An answer with probabilities of tokens behind texts.
+    pub(in super::super) fn write_labels(
+        self,
+        model: &str,
+        found: Vec<Result<Vec<f64>, Unscored>>,
+        tokens: usize,
+    ) -> Result<Value, Refusal> {
+        let found = found.into_iter().enumerate();
+        let rows = found
+            .map(|(index, row)| row.map_err(|why| refused(index, &why)))
+            .collect::<Result<Vec<Vec<f64>>, Refusal>>()?;
+        let Self::Labels { first: true, .. } = self else {
+            return Ok(json!({"scores": rows, "model": model, "usage": usage(tokens), "object": "scoring"}));
+        };
+        let data = rows.iter().enumerate();
+        let data: Vec<Value> =
+            data.map(|(index, row)| json!({"index": index, "object": "score", "score": row.first()})).collect();
+        Ok(json!({
+            "id": id(), "object": "list", "created": now(), "model": model, "data": data, "usage": usage(tokens),
+        }))
+    }
+
+    /// Whether probabilities are of the labels among each other.
+    pub(in super::super) fn among(&self) -> bool {
+        matches!(self, Self::Labels { among: true, .. })
+    }
+}
+
+/// What is wrong with the numbers of labels, where the vocabulary does not have one.
+pub(in super::super) fn check_tokens(tokens: &NextTokens, d_vocab: usize) -> Result<(), Refusal> {
+    match tokens.tokens.iter().find(|&&token| token as usize >= d_vocab) {
+        None => Ok(()),
+        Some(token) => {
+            let msg = format!("expected numbers of tokens below {d_vocab}, found {token}");
+            Err(Refusal::invalid(vec![Problem::new(&[json!("label_token_ids")], "value_error", msg)]))
+        }
+    }
+}

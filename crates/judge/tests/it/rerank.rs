@@ -1,0 +1,355 @@
+//! `judge rerank`: documents in order, resumed and measured; pairs; layers, and weights fitted on relevance. `judge serve` on the same models.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::decide::model as characters;
+use crate::program::{ran, rows, succeed, write_rows};
+use crate::service::Service;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures").join(name)
+}
+
+/// A cross-encoder of `scripts/parity/make_encoder_head_fixtures.py`.
+fn cross_encoder() -> String {
+    fixture("encoder_heads/deberta-v2").to_str().unwrap().to_owned()
+}
+
+/// A template of a whole prompt for the tokenizer of characters.
+fn template(folder: &Path) {
+    fs::write(folder.join("prompt.jinja"), "<s>{{ query }}<|split|>{{ document }}</s> so: ").unwrap();
+}
+
+const LABELS: [&str; 6] = ["--rerank-template", "prompt.jinja", "--labels", "Yes,No", "--dtype", "f32"];
+
+fn scores(row: &Value) -> Vec<(u64, f64)> {
+    let results = row["results"].as_array().unwrap().iter();
+    results.filter_map(|result| Some((result["index"].as_u64()?, result["relevance_score"].as_f64()?))).collect()
+}
+
+#[test]
+fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let texts = ["ba de fi", "go ku", "ru su ta ve", "ba de fi"];
+    write_rows(
+        path.join("queries.jsonl"),
+        &[
+            json!({"id": "one", "query": "ba de", "documents": texts, "from": "x"}),
+            json!({"id": "odd", "query": "ba de", "documents": ["go ku", 3, {"text": "ba de fi", "n": 1}, null]}),
+            json!({"id": "none", "query": "ba de"}),
+            json!({"id": "long", "query": "ba de", "documents": ["go ".repeat(500)]}),
+            json!({"id": "pair", "query": "ba de", "document": "go ku"}),
+        ],
+    );
+    let model = cross_encoder();
+    let args = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--model", &model, "--dtype", "f32"];
+    let said = succeed("rerank", path, &args);
+    assert!(said.contains("4 of 5 queries reranked"), "{said}");
+    let found = rows(path.join("ranked.jsonl"));
+    let keys: Vec<&str> = found[0].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["id", "results", "input_tokens", "from"]);
+    let all = scores(&found[0]);
+    assert_eq!(all.len(), 4);
+    assert!(all.is_sorted_by(|(_, a), (_, b)| a >= b), "{all:?}");
+    assert!(all.iter().all(|(_, score)| (0.0..1.0).contains(score)), "a sigmoid is over one label: {all:?}");
+    // Equal documents have equal bits, and the earlier comes first.
+    let place = |index: u64| all.iter().position(|(found, _)| *found == index).unwrap();
+    assert_eq!(all[place(0)].1, all[place(3)].1);
+    assert_eq!(place(0) + 1, place(3));
+    // A score does not depend on the others.
+    let of = |row: &Value, index: u64| scores(row).into_iter().find(|(found, _)| *found == index).unwrap().1;
+    assert_eq!(of(&found[0], 1), of(&found[1], 0));
+    assert_eq!(of(&found[0], 0), of(&found[1], 2));
+    assert_eq!(of(&found[0], 1), of(&found[4], 0));
+    let odd = found[1]["results"].as_array().unwrap();
+    assert_eq!(odd[2]["index"], 1);
+    let why = odd[2]["unscored"]["detail"].as_str().unwrap();
+    assert!(why.contains("document 1: expected text, or an object with a `text`"), "{why}");
+    assert_eq!(odd[3]["index"], 3);
+    assert_eq!(found[2]["unscored"]["reason"], "missing");
+    assert!(found[3]["results"][0]["cut_tokens"].as_u64().is_some_and(|cut| cut > 400), "{}", found[3]);
+
+    assert!(succeed("rerank", path, &args).contains("ranked.jsonl is complete"));
+    let top = [&args[..3], &["top.jsonl", "--top", "2"], &args[4..]].concat();
+    succeed("rerank", path, &top);
+    let first = rows(path.join("top.jsonl"));
+    assert_eq!(scores(&first[0]), all[..2]);
+    let refused = |more: &[&str]| ran("rerank", path, &[&args[..3], &["other.jsonl"], &args[4..], more].concat());
+    let (code, _, stderr) = refused(&["--layer", "1"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("the model scores by a head"), "{stderr}");
+}
+
+#[test]
+fn relevance_is_measured_and_held_against_bars() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let texts = ["ba de fi", "go ku", "ru su ta ve", "12 za"];
+    let queries: Vec<Value> = (0..6)
+        .map(|n| json!({"id": n, "query": format!("ba {n}"), "documents": texts, "relevance": [n % 2, 0, 2, null]}))
+        .chain([
+            json!({"id": "no", "query": "q", "documents": ["go ku"], "relevance": [0]}),
+            json!({"id": "odd", "query": "q", "documents": ["go ku"], "relevance": "much"}),
+        ])
+        .collect();
+    write_rows(path.join("queries.jsonl"), &queries);
+    let model = cross_encoder();
+    let args = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--model", &model, "--json", "figures.json"];
+    let more = ["--k", "2", "--require", "ndcg_10>=0.1", "--require", "mrr<=1", "--min-coverage", "0.5"];
+    let (code, said, stderr) = ran("rerank", path, &[&args[..], &more].concat());
+    assert_eq!(code, Some(0), "{said}{stderr}");
+    assert!(said.contains("6 queries with a relevant document") && said.contains("1 queries without one"), "{said}");
+    assert!(stderr.contains("have relevance that cannot be read"), "{stderr}");
+    let figures: Value = serde_json::from_slice(&fs::read(path.join("figures.json")).unwrap()).unwrap();
+    let statistic = |name: &str| figures["statistics"][name]["estimate"].as_f64().unwrap();
+    let ranked = rows(path.join("ranked.jsonl"));
+    let (mut ndcg, mut mrr, mut recall) = (0.0, 0.0, 0.0);
+    for row in &ranked[..6] {
+        let gains = row["relevance"].as_array().unwrap();
+        let order: Vec<f64> =
+            scores(row).iter().map(|(index, _)| gains[*index as usize].as_f64().unwrap_or(0.0)).collect();
+        let dcg = |order: &[f64]| order.iter().zip(2..).map(|(gain, rank)| gain / f64::from(rank).log2()).sum::<f64>();
+        let mut best = order.clone();
+        best.sort_by(|a, b| b.total_cmp(a));
+        ndcg += dcg(&order) / dcg(&best) / 6.0;
+        mrr += 1.0 / (order.iter().position(|gain| *gain > 0.0).unwrap() + 1) as f64 / 6.0;
+        let relevant = |order: &[f64]| order.iter().filter(|gain| **gain > 0.0).count() as f64;
+        recall += relevant(&order[..2]) / relevant(&order) / 6.0;
+    }
+    assert!((statistic("ndcg_10") - ndcg).abs() < 1e-12);
+    assert!((statistic("mrr") - mrr).abs() < 1e-12);
+    assert!((statistic("recall_k") - recall).abs() < 1e-12);
+    assert!(figures["statistics"]["ndcg_10"]["low"].is_number(), "{figures}");
+    let (code, said, _) = ran("rerank", path, &[&args[..], &["--require", "ndcg_10>=1.5"]].concat());
+    assert_eq!(code, Some(3), "{said}");
+
+    // Pairs of one query are one ranking.
+    let pairs: Vec<Value> = (0..6)
+        .flat_map(|n| texts.iter().zip([n % 2, 0, 2, 0]).map(move |(text, relevance)| {
+            json!({"query": format!("ba {n}"), "document": text, "relevance": relevance})
+        }))
+        .collect();
+    write_rows(path.join("pairs.jsonl"), &pairs);
+    let args = ["--input", "pairs.jsonl", "--output", "pairs.out.jsonl", "--model", &model, "--json", "pairs.json", "--k", "2"];
+    succeed("rerank", path, &args);
+    let of_pairs: Value = serde_json::from_slice(&fs::read(path.join("pairs.json")).unwrap()).unwrap();
+    for name in ["ndcg_10", "mrr", "recall_k", "map"] {
+        assert_eq!(of_pairs["statistics"][name]["estimate"], figures["statistics"][name]["estimate"], "{name}");
+    }
+}
+
+#[test]
+fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
+    let folder = TempDir::new().unwrap();
+    let (path, model) = (folder.path(), characters(folder.path(), None));
+    template(path);
+    let documents = |n: usize| [format!("It is {n}."), format!("NO {n}!!"), "maybe".to_owned()];
+    let queries: Vec<Value> = (0..10)
+        .map(|n| json!({"query": format!("Which {n}?"), "documents": documents(n), "relevance": [2, 0, 1]}))
+        .collect();
+    write_rows(path.join("queries.jsonl"), &queries);
+    let base = ["--input", "queries.jsonl", "--model", &model];
+    let args = |output: &'static str, more: &[&'static str]| -> Vec<String> {
+        let all = [&base[..], &LABELS, &["--output", output], more].concat();
+        all.into_iter().map(str::to_owned).collect()
+    };
+    let run = |output: &'static str, more: &[&'static str]| {
+        let args = args(output, more);
+        let said = succeed("rerank", path, &args.iter().map(String::as_str).collect::<Vec<_>>());
+        (said, rows(path.join(output)))
+    };
+    // Nothing of the folder says how, and nothing is guessed.
+    let (code, _, stderr) = ran("rerank", path, &[&base[..], &["--output", "none.jsonl"]].concat());
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("nothing says how this model"), "{stderr}");
+    assert!(stderr.contains("--rerank-template FILE --labels YES,NO"), "{stderr}");
+
+    let (_, last) = run("last.jsonl", &[]);
+    assert!(last[0]["label_mass"].as_f64().is_some_and(|mass| mass > 0.0 && mass < 1.0), "{}", last[0]);
+    let (said, fitted) = run("fitted.jsonl", &["--fit", "weights.json", "--fit-steps", "50"]);
+    assert!(said.contains("on 30 documents") && said.contains("weights -> weights.json"), "{said}");
+    assert_eq!(scores(&fitted[0]), scores(&last[0]), "what is fitted does not change what is read");
+    let tables = fitted[0]["tables"].as_array().unwrap();
+    assert_eq!(tables.len(), 3);
+    let difference = |layer: usize, index: usize| {
+        let row = &tables[index]["logits"][layer];
+        row[0].as_f64().unwrap() - row[1].as_f64().unwrap()
+    };
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let near = |row: &Value, expected: &dyn Fn(usize) -> f64| {
+        for (index, score) in scores(row) {
+            assert!((score - expected(index as usize)).abs() < 1e-6, "{row}");
+        }
+    };
+    let last_layer = tables[0]["layers"].as_array().unwrap().len() - 1;
+    near(&last[0], &|index| sigmoid(difference(last_layer, index)));
+    let (_, layer) = run("layer.jsonl", &["--layer", "1"]);
+    assert!(layer[0].get("label_mass").is_none(), "the mass would need the last layer");
+    near(&layer[0], &|index| sigmoid(difference(1, index)));
+    let weights: Value = serde_json::from_slice(&fs::read(path.join("weights.json")).unwrap()).unwrap();
+    let noul = &weights["kinds"]["noul"];
+    let (_, weighted) = run("weighted.jsonl", &["--weights", "weights.json"]);
+    near(&weighted[0], &|index| {
+        let sum: f64 = (0..=last_layer).map(|l| noul["layers"][l].as_f64().unwrap() * difference(l, index)).sum();
+        sigmoid(sum / noul["temperature"].as_f64().unwrap())
+    });
+    // They are of this prompt and these labels.
+    fs::write(path.join("prompt.jinja"), "{{ query }} {{ document }}").unwrap();
+    let other = args("other.jsonl", &["--weights", "weights.json"]);
+    let (code, _, stderr) = ran("rerank", path, &other.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_ne!(code, Some(0));
+    assert!(stderr.contains("with the prompt"), "{stderr}");
+}
+
+#[test]
+fn a_service_scores_documents_in_every_form() {
+    let model = cross_encoder();
+    let service = Service::start(&["--model", &model, "--dtype", "f32", "--name", "reranker"]);
+    let documents = json!(["ba de fi", {"text": "go ku"}, "ru su ta ve"]);
+    let texts = ["ba de fi", "go ku", "ru su ta ve"];
+    let request = json!({"model": "reranker", "query": "ba de", "documents": documents});
+    let reply = service.post("/v1/rerank", &request).json();
+    let all = scores(&reply);
+    assert_eq!((all.len(), &reply["model"]), (3, &json!("reranker")));
+    assert!(all.is_sorted_by(|(_, a), (_, b)| a >= b));
+    assert!(reply["usage"]["total_tokens"].as_u64().is_some_and(|tokens| tokens > 10));
+    assert!(reply["id"].is_string());
+
+    // The rows of the command have the same bits.
+    let folder = TempDir::new().unwrap();
+    write_rows(folder.path().join("in.jsonl"), &[json!({"query": "ba de", "documents": texts})]);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--model", &model, "--dtype", "f32"];
+    succeed("rerank", folder.path(), &args);
+    assert_eq!(scores(&rows(folder.path().join("out.jsonl"))[0]), all);
+
+    for path in ["/v2/rerank", "/rerank"] {
+        assert_eq!(scores(&service.post(path, &request).json()), all, "{path}");
+    }
+    let top = json!({"query": "ba de", "documents": texts, "top_n": 1, "return_documents": true});
+    let top = service.post("/v2/rerank", &top).json();
+    assert_eq!(scores(&top), all[..1]);
+    assert_eq!(top["results"][0]["document"]["text"], texts[all[0].0 as usize]);
+
+    // text-embeddings-inference's form, with and without the sigmoid.
+    let tei = |more: Value| {
+        let mut body = json!({"query": "ba de", "texts": texts});
+        body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        service.post("/rerank", &body)
+    };
+    let found = tei(json!({"return_text": true})).json();
+    let of = |row: &Value| (row["index"].as_u64().unwrap(), row["score"].as_f64().unwrap());
+    assert_eq!(found.as_array().unwrap().iter().map(of).collect::<Vec<_>>(), all);
+    assert_eq!(found[0]["text"], texts[all[0].0 as usize]);
+    let raw = tei(json!({"raw_scores": true})).json();
+    for (row, (index, score)) in raw.as_array().unwrap().iter().zip(&all) {
+        assert_eq!(row["index"].as_u64(), Some(*index));
+        assert!((1.0 / (1.0 + (-row["score"].as_f64().unwrap()).exp()) - score).abs() < 1e-12);
+    }
+    let long = "go ".repeat(500);
+    let body = json!({"query": "ba de", "texts": [long]});
+    let refused = service.post("/rerank", &body);
+    assert_eq!(refused.status, 413);
+    assert!(refused.body.contains("tokens too long; `truncate` cuts it"), "{}", refused.body);
+    let cut = service.post("/rerank", &json!({"query": "ba de", "texts": [long], "truncate": true}));
+    assert_eq!(cut.status, 200);
+    let cohere = service.post("/rerank", &json!({"query": "ba de", "documents": [long]})).json();
+    assert!(cohere["results"][0]["cut_tokens"].as_u64().is_some_and(|cut| cut > 400), "{cohere}");
+
+    // vLLM's form: one to many, and many to many.
+    let score = |first: Value, second: Value| service.post("/v1/score", &json!({"text_1": first, "text_2": second}));
+    let of = |reply: &Value| -> Vec<f64> {
+        reply["data"].as_array().unwrap().iter().map(|row| row["score"].as_f64().unwrap()).collect()
+    };
+    let one_to_many = score(json!("ba de"), json!(texts)).json();
+    assert_eq!(one_to_many["object"], "list");
+    let expected = |index: u64| all.iter().find(|(found, _)| *found == index).unwrap().1;
+    assert_eq!(of(&one_to_many), [0, 1, 2].map(expected));
+    let many = score(json!(["ba de", "ba de"]), json!([texts[2], texts[0]])).json();
+    assert_eq!(of(&many), [2, 0].map(expected));
+    assert_eq!(of(&service.post("/score", &json!({"text_1": "ba de", "text_2": texts[1]})).json()), [expected(1)]);
+    let uneven = score(json!(["a", "b"]), json!(["a", "b", "c"]));
+    assert_eq!(uneven.status, 422);
+    assert!(uneven.body.contains("expected as many texts as text_1 has, 2"), "{}", uneven.body);
+
+    // What is no request, and what this model cannot do.
+    for (path, body, status, words) in [
+        ("/v1/rerank", json!({"query": "q"}), 422, "documents: this field is missing"),
+        ("/v1/rerank", json!({"query": "q", "documents": []}), 422, "expected 1 to 1000, found 0"),
+        ("/v1/rerank", json!({"query": "q", "documents": [3]}), 422, "documents[0]: expected text"),
+        ("/v1/rerank", json!({"query": "q", "documents": ["a"], "top_n": 0}), 422, "a whole number above 0"),
+        ("/v1/rerank", json!({"query": "q", "documents": ["a"], "topn": 1}), 422, "unknown field `topn`"),
+        ("/v1/rerank", json!({"query": "q", "documents": ["a"], "model": "m"}), 404, "no model"),
+        ("/rerank", json!({"query": "q", "texts": ["a"], "truncation_direction": "Left"}), 422, "loses its end"),
+        ("/score", json!({"query": "q", "items": ["a"], "label_token_ids": [1]}), 404, "no labels that can be read"),
+        ("/v1/systemone", json!({"state": "s", "questions": {"q": {"type": "noul"}}}), 404, "no labels that can be read"),
+    ] {
+        let refused = service.post(path, &body);
+        assert_eq!(refused.status, status, "{path} {body}: {}", refused.body);
+        assert!(refused.body.contains(words), "{path} {body}: {}", refused.body);
+    }
+    assert_eq!(service.get("/rerank").status, 405);
+    assert!(service.metric("judge_requests_total{route=\"/v1/rerank\",status=\"200\"}") >= 1.0);
+    assert!(service.metric("judge_questions_total") >= 20.0);
+}
+
+#[test]
+fn a_service_scores_labels_behind_texts_and_by_a_template() {
+    let folder = TempDir::new().unwrap();
+    let (path, model) = (folder.path(), characters(folder.path(), None));
+    template(path);
+    let file = path.join("prompt.jinja");
+    fs::write(path.join("key"), "secret").unwrap();
+    let key = path.join("key");
+    let args = ["--model", &model, "--dtype", "f32", "--key-file", key.to_str().unwrap(), "--rerank-template"];
+    let service = Service::start(&[&args[..], &[file.to_str().unwrap(), "--labels", "Yes,No"]].concat());
+    let post = |path: &str, body: &Value| {
+        let request = Service::request("POST", path, "Authorization: Bearer secret\r\n", body.to_string().as_bytes());
+        service.send(&request)
+    };
+    let texts = ["It is.", "NO!!"];
+    for path in ["/rerank", "/score", "/v2/rerank", "/generative_scoring"] {
+        assert_eq!(service.post(path, &json!({"query": "Which?", "documents": texts})).status, 401, "{path}");
+    }
+    let reply = post("/v1/rerank", &json!({"query": "Which?", "documents": texts})).json();
+    assert_eq!(scores(&reply).len(), 2);
+
+    // Probabilities of tokens behind query and item: among each other they add up to 1, among all to less.
+    let body = |softmax: bool| {
+        json!({"query": "Which? ", "items": texts, "label_token_ids": [3, 4], "apply_softmax": softmax})
+    };
+    let of = |reply: &Value| -> Vec<Vec<f64>> { serde_json::from_value(reply["scores"].clone()).unwrap() };
+    let among = of(&post("/v1/score", &body(true)).json());
+    let all = of(&post("/v1/score", &body(false)).json());
+    assert_eq!((among.len(), all.len()), (2, 2));
+    for (among, all) in among.iter().zip(&all) {
+        assert!((among.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let share: f64 = all.iter().sum();
+        assert!(share > 0.0 && share < 1.0);
+        assert!((all[0] / share - among[0]).abs() < 1e-12);
+    }
+    let generative = post("/generative_scoring", &body(true)).json();
+    assert_eq!(generative["object"], "list");
+    assert_eq!(generative["data"][1]["score"].as_f64(), Some(among[1][0]));
+    // The item may come first: it is the same text.
+    let turned = json!({"query": texts[0], "items": ["Which? "], "label_token_ids": [3, 4], "apply_softmax": true, "item_first": true});
+    assert_eq!(of(&post("/score", &turned).json())[0], among[0]);
+    let beyond = json!({"query": "a", "items": ["b"], "label_token_ids": [96]});
+    let refused = post("/score", &beyond);
+    assert_eq!(refused.status, 422);
+    assert!(refused.body.contains("numbers of tokens below 96"), "{}", refused.body);
+
+    // Decisions are answered as before, by the same model.
+    let decided = post("/v1/systemone", &json!({"state": "s", "questions": {"q": {"type": "noul"}}}));
+    assert_eq!(decided.status, 200, "{}", decided.body);
+
+    // A model that does not say how it reranks answers decisions, and says what is missing.
+    let plain = Service::start(&["--model", &model]);
+    let refused = plain.post("/rerank", &json!({"query": "q", "documents": ["a"]}));
+    assert_eq!(refused.status, 404);
+    assert!(refused.body.contains("--rerank-template and --labels"), "{}", refused.body);
+}

@@ -141,7 +141,8 @@ impl RequestQueue {
         bytes: usize,
         read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
     ) -> Result<(Form, Handler, Decided), Refusal> {
-        let read = || read().map(|Read { item, handler, form }| (Brought::Decision(item, handler), (form, handler)));
+        let read =
+            move || read().map(|Read { item, handler, form }| (Brought::Decision(item, handler), (form, handler)));
         let ((form, handler), result) = self.answer(client, bytes, read).await?;
         let questions = match &result.item.brought {
             Brought::Decision(item, _) => &item.questions,

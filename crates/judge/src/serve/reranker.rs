@@ -8,8 +8,6 @@ use judge_core::{
     Verdict, Want,
 };
 
-use super::registry::QueuedRequest;
-
 /// The judge of documents of a service.
 pub(super) struct Reranker {
     /// It brings numbers without an activation, which forms of requests differ in.
@@ -29,7 +27,7 @@ pub(super) struct Scored {
 }
 
 /// Tokens of all prompts of a request.
-pub(super) fn tokens_of(result: &ItemResult<QueuedRequest>) -> usize {
+pub(super) fn tokens_of<Item>(result: &ItemResult<Item>) -> usize {
     let read = result.outcomes.iter().flatten().flatten();
     read.filter_map(|outcome| outcome.reading().ok()?.prompt_tokens).sum()
 }
@@ -67,7 +65,7 @@ impl Reranker {
     }
 
     /// What a result says of the documents.
-    pub(super) fn told(result: &ItemResult<QueuedRequest>) -> Scored {
+    pub(super) fn told<Item>(result: &ItemResult<Item>) -> Scored {
         let number = |part: &Part| match &part.verdict {
             Verdict::Scored(score) => Ok(score.value),
             Verdict::Unscored(unscored) => Err(unscored.clone()),
@@ -106,10 +104,10 @@ impl NextTokens {
     }
 
     /// The probabilities of the tokens behind each text: among each other, or, if not `among`, among all tokens.
-    pub(super) fn probabilities(
+    pub(super) fn probabilities<Item>(
         &self,
         model: &ModelInfo,
-        result: &ItemResult<QueuedRequest>,
+        result: &ItemResult<Item>,
         among: bool,
     ) -> Result<Vec<Result<Vec<f64>, Unscored>>, Error> {
         let read = self.read(model);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use judge_core::decision::{DecisionWeights, QuestionKind};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -130,12 +131,25 @@ fn relevance_is_measured_and_held_against_bars() {
 
     // Pairs of one query are one ranking.
     let pairs: Vec<Value> = (0..6)
-        .flat_map(|n| texts.iter().zip([n % 2, 0, 2, 0]).map(move |(text, relevance)| {
-            json!({"query": format!("ba {n}"), "document": text, "relevance": relevance})
-        }))
+        .flat_map(|n| {
+            texts.iter().zip([n % 2, 0, 2, 0]).map(
+                move |(text, relevance)| json!({"query": format!("ba {n}"), "document": text, "relevance": relevance}),
+            )
+        })
         .collect();
     write_rows(path.join("pairs.jsonl"), &pairs);
-    let args = ["--input", "pairs.jsonl", "--output", "pairs.out.jsonl", "--model", &model, "--json", "pairs.json", "--k", "2"];
+    let args = [
+        "--input",
+        "pairs.jsonl",
+        "--output",
+        "pairs.out.jsonl",
+        "--model",
+        &model,
+        "--json",
+        "pairs.json",
+        "--k",
+        "2",
+    ];
     succeed("rerank", path, &args);
     let of_pairs: Value = serde_json::from_slice(&fs::read(path.join("pairs.json")).unwrap()).unwrap();
     for name in ["ndcg_10", "mrr", "recall_k", "map"] {
@@ -191,12 +205,13 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
     let (_, layer) = run("layer.jsonl", &["--layer", "1"]);
     assert!(layer[0].get("label_mass").is_none(), "the mass would need the last layer");
     near(&layer[0], &|index| sigmoid(difference(1, index)));
-    let weights: Value = serde_json::from_slice(&fs::read(path.join("weights.json")).unwrap()).unwrap();
-    let noul = &weights["kinds"]["noul"];
+    let weights: DecisionWeights = judge_data::load(path.join("weights.json")).unwrap();
+    let noul = weights.get(QuestionKind::Noul).unwrap();
+    let of_layers = noul.layers.clone().unwrap();
     let (_, weighted) = run("weighted.jsonl", &["--weights", "weights.json"]);
     near(&weighted[0], &|index| {
-        let sum: f64 = (0..=last_layer).map(|l| noul["layers"][l].as_f64().unwrap() * difference(l, index)).sum();
-        sigmoid(sum / noul["temperature"].as_f64().unwrap())
+        let sum: f64 = (0..=last_layer).map(|l| of_layers[l] * difference(l, index)).sum();
+        sigmoid(sum / noul.temperature)
     });
     // They are of this prompt and these labels.
     fs::write(path.join("prompt.jinja"), "{{ query }} {{ document }}").unwrap();
@@ -286,7 +301,12 @@ fn a_service_scores_documents_in_every_form() {
         ("/v1/rerank", json!({"query": "q", "documents": ["a"], "model": "m"}), 404, "no model"),
         ("/rerank", json!({"query": "q", "texts": ["a"], "truncation_direction": "Left"}), 422, "loses its end"),
         ("/score", json!({"query": "q", "items": ["a"], "label_token_ids": [1]}), 404, "no labels that can be read"),
-        ("/v1/systemone", json!({"state": "s", "questions": {"q": {"type": "noul"}}}), 404, "no labels that can be read"),
+        (
+            "/v1/systemone",
+            json!({"state": "s", "questions": {"q": {"type": "noul"}}}),
+            404,
+            "no labels that can be read",
+        ),
     ] {
         let refused = service.post(path, &body);
         assert_eq!(refused.status, status, "{path} {body}: {}", refused.body);
@@ -319,9 +339,7 @@ fn a_service_scores_labels_behind_texts_and_by_a_template() {
     assert_eq!(scores(&reply).len(), 2);
 
     // Probabilities of tokens behind query and item: among each other they add up to 1, among all to less.
-    let body = |softmax: bool| {
-        json!({"query": "Which? ", "items": texts, "label_token_ids": [3, 4], "apply_softmax": softmax})
-    };
+    let body = |softmax: bool| json!({"query": "Which? ", "items": texts, "label_token_ids": [3, 4], "apply_softmax": softmax});
     let of = |reply: &Value| -> Vec<Vec<f64>> { serde_json::from_value(reply["scores"].clone()).unwrap() };
     let among = of(&post("/v1/score", &body(true)).json());
     let all = of(&post("/v1/score", &body(false)).json());

@@ -82,7 +82,7 @@ impl Figures {
             }
             queries[place].documents.extend(documents(&record, &row)?);
         }
-        let labelled = queries.len();
+        let (labelled, mut without_relevant) = (queries.len(), 0);
         let (mut values, mut clusters, mut least) = (BTreeMap::<&str, Vec<f64>>::new(), Vec::new(), Vec::new());
         for Query { name, text, mut documents } in queries {
             // Of equal scores the earlier document first, as in the output.
@@ -91,6 +91,11 @@ impl Figures {
             });
             let ranked: Vec<f64> = documents.iter().map(|&(_, relevance)| relevance).collect();
             if ranked.iter().all(|&relevance| relevance == 0.0) {
+                without_relevant += 1;
+                continue;
+            }
+            // Without any score there is no order.
+            if documents.iter().all(|(score, _)| score.is_none()) {
                 continue;
             }
             for (name, value) in of_query(&ranked, k)? {
@@ -111,9 +116,10 @@ impl Figures {
         };
         let mut statistics: BTreeMap<String, Statistic> = NAMES.iter().map(statistic).collect();
         let n = clusters.len();
-        statistics.extend(rows_used(n, labelled).map(|(name, known)| (name.to_owned(), known)));
+        // A query without a relevant document has nothing to be measured, and is no gap.
+        statistics.extend(rows_used(n, labelled - without_relevant).map(|(name, known)| (name.to_owned(), known)));
         least.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(Self { n, without_relevant: labelled - n, k, statistics, least })
+        Ok(Self { n, without_relevant, k, statistics, least })
     }
 
     /// The queries with the worst order.

@@ -64,6 +64,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     tell_unread_that(&checked.unread, "cannot be reranked and are written as unscored");
     tell_unread_that(&odd, "have a document that cannot be read");
     tell_unread_that(&no_relevance, "have relevance that cannot be read and is left out");
+    cli.model.admit(&source.input)?;
     let form = cli.rerank.form(&cli.model)?;
     let readout = readout(cli)?;
     if form.reads_head() && (readout != RerankReadout::LastLayer || cli.fitting.fit.is_some()) {

@@ -18,7 +18,8 @@ const OTHERS: [&str; 4] = [
 ];
 
 /// Command lines on rows that no `judge rows` has written.
-const FOREIGN: [&str; 17] = [
+const FOREIGN: [&str; 18] = [
+    "rerank --input queries.jsonl --output o.jsonl",
     "score --input strange.jsonl --output o.jsonl",
     "score --input strange.jsonl --output o.jsonl --condition direct",
     "compare --input pairs.jsonl --output o.jsonl --verdict logits",
@@ -70,6 +71,7 @@ fn foreign_rows(folder: &Path) {
     let question = json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}});
     write_rows(folder.join("questions.json"), &[question]);
     write_rows(folder.join("list.json"), &[json!(["Is it short?"])]);
+    write_rows(folder.join("queries.jsonl"), &[json!({"id": 1, "query": "Name a river.", "documents": [answer]})]);
     write_rows(folder.join("prompts.jsonl"), &[json!({"id": 1, "prompt": "Name a river."})]);
     write_rows(folder.join("asked.jsonl"), &[json!({"id": 1, "question": "Name a river."})]);
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});

@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 37] = [
+const CASES: [(&str, &[&str]); 38] = [
     ("drift --input in.jsonl --against in.jsonl --json a.json", &["a.json"]),
     ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
@@ -48,6 +48,10 @@ const CASES: [(&str, &[&str]); 37] = [
     ),
     (
         "decide --input in.jsonl --output o.jsonl --json a.json --fit w.json --model nowhere",
+        &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json", "w.json"],
+    ),
+    (
+        "rerank --input in.jsonl --output o.jsonl --json a.json --fit w.json --model nowhere",
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json", "w.json"],
     ),
     (

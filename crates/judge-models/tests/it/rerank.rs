@@ -254,6 +254,29 @@ fn a_reward_model_reads_a_conversation_and_labels_are_one() {
     assert!(refused.contains("contradiction, entailment, neutral"), "{refused}");
 }
 
+/// The page's template of Qwen3-Reranker, in a tokenizer of characters.
+#[test]
+fn the_template_of_the_page_is_read_and_writes_both_texts() {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rerank.md")).unwrap();
+    let template = page.split("```jinja\n").nth(1).unwrap().split("```").next().unwrap();
+    let case = json!({
+        "model": "families/qwen3-off", "beside": null, "template": true,
+        "config.json": {"max_position_embeddings": 2048}, "tokenizer_config.json": {},
+    });
+    let folder = folder_of(&case);
+    let options = RerankOptions {
+        template: Some(template.to_owned()),
+        labels: ["Yes", "No"].map(|label| Label::Text(label.into())).into(),
+        ..RerankOptions::default()
+    };
+    let model = load(folder.path());
+    let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
+    let tokens = |query: &str, document: &str| model.tokens(&settings.prompt.prompt(query, document).unwrap()).unwrap();
+    let plain = tokens("who", "ann");
+    assert_eq!(tokens("who?", "ann").len(), plain.len() + 1);
+    assert_eq!(tokens("who", "ann!!").len(), plain.len() + 2);
+}
+
 #[test]
 fn a_query_that_leaves_no_room_is_too_long() {
     let case = &expected()["whole"];

@@ -265,13 +265,20 @@ fn refused(index: usize, unscored: &Unscored) -> Refusal {
     Refusal::new(status, kind, format!("document {index}: {unscored}"))
 }
 
-/// The documents with their numbers, the best first and of equal ones the earlier, and those without.
-fn in_order(documents: &[Result<f64, Unscored>]) -> (Vec<(usize, f64)>, Vec<(usize, &Unscored)>) {
+/// Documents in order.
+struct InOrder<'s> {
+    /// Those with a number, the best first, and of equal ones the earlier.
+    ranked: Vec<(usize, f64)>,
+    /// Those without.
+    unscored: Vec<(usize, &'s Unscored)>,
+}
+
+fn in_order(documents: &[Result<f64, Unscored>]) -> InOrder<'_> {
     let numbered = || documents.iter().enumerate();
     let mut ranked: Vec<(usize, f64)> =
         numbered().filter_map(|(at, found)| Some((at, *found.as_ref().ok()?))).collect();
     ranked.sort_by(|(_, a), (_, b)| (b + 0.0).total_cmp(&(a + 0.0)));
-    (ranked, numbered().filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect())
+    InOrder { ranked, unscored: numbered().filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect() }
 }
 
 impl ScoreForm {
@@ -284,7 +291,7 @@ impl ScoreForm {
     ) -> Result<Value, Refusal> {
         let Scored { documents, cut, tokens } = scored;
         let cut = |index: usize| cut.get(index).copied().unwrap_or_default();
-        let (ranked, unscored) = in_order(documents);
+        let InOrder { ranked, unscored } = in_order(documents);
         match self {
             Self::Cohere { top, documents } => {
                 let result = |&(index, raw): &(usize, f64)| {

@@ -149,6 +149,18 @@ impl RowItem for RerankRecord {
     fn extra(&self) -> Option<&Extra> {
         Some(&self.extra)
     }
+
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        Some(&mut self.extra)
+    }
+
+    fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
+        match field {
+            "query" if self.unread.is_none() => change(&mut self.item.query),
+            "documents" | "document" => self.item.documents.iter_mut().flatten().for_each(change),
+            _ => {}
+        }
+    }
 }
 
 impl Rerankable for RerankRecord {

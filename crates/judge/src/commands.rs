@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records};
+use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records, RerankRecords};
 
 use crate::args::bars;
 use crate::args::files::InputArgs;
@@ -193,6 +193,10 @@ impl Commands for OfProgram {
             Command::Rag(cli) => {
                 let columns = cli.input.columns.clone().unwrap_or_default();
                 Reading::of(move |input| RagRecords { input, columns: columns.clone(), max_rows: None })
+            }
+            Command::Rerank(cli) => {
+                let columns = cli.input.columns.clone().unwrap_or_default();
+                Reading::of(move |input| RerankRecords { input, columns: columns.clone(), max_rows: None })
             }
             Command::Logits(cli) => of(&cli.input, Some(Prompts)),
             Command::States(cli) => Reading { extension: ".safetensors", ..of(&cli.input, Some(Prompts)) },

@@ -45,7 +45,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let columns = cli.input.columns.clone().unwrap_or_default();
     let source = RerankRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
-    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry.fields, cli.model.quiet);
+    let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (mut odd, mut no_relevance) = (Unread::default(), Unread::default());
     let checked = job.job.check(RerankRow::KNOWN, |record| {
         no_relevance.note(&record.id, record.no_relevance.clone());
@@ -99,7 +99,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
             Some(origin) => origin,
             None => judge(cli, &cli.model.load()?, &form, readout)?.origin(),
         };
-        figures::fit(&finished, &cli.fitting, &origin, path, cli.output.write.overwrite)?;
+        cli.fitting.learn(&figures::labelled(&finished)?, &origin, path, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &figures)?;
@@ -131,7 +131,7 @@ fn read(
 ) -> Result<(RunResult, DecisionOrigin)> {
     let model = cli.model.load()?;
     let judge = judge(cli, &model, form, readout)?;
-    let row = |result: ItemResult<RerankRecord>| row(&judge, &result, cli.top, &cli.carry.fields);
+    let row = |result: ItemResult<RerankRecord>| row(&judge, &result, cli.top, &cli.carry.fields());
     let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
     tell_label_mass(&result.summary, "the labels", NO_ANSWER);
     Ok((result, judge.origin()))

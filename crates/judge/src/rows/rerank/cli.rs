@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use judge_core::decision::DecisionFit;
 
 use crate::args::bars::BarArgs;
+use crate::args::decisions::DecisionFitArgs;
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
 use crate::args::model_args::ModelArgs;
 use crate::args::rerank::RerankArgs;
@@ -46,13 +46,13 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = row_limit)]
     pub(super) k: usize,
     /// Read the labels' logits at this layer, and run no block above it
-    #[arg(long, value_name = "N", help_heading = "Layers")]
+    #[arg(long = "layer", id = "layers", value_name = "N", help_heading = "Layers")]
     pub(super) layer: Option<usize>,
     /// Layer weights and temperature that --fit wrote, for this model, prompt and labels
-    #[arg(long, value_name = "FILE", conflicts_with = "layer", help_heading = "Layers")]
+    #[arg(long, value_name = "FILE", conflicts_with = "layers", help_heading = "Layers")]
     pub(super) weights: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) fitting: Fitting,
+    pub(super) fitting: DecisionFitArgs,
     #[command(flatten)]
     pub(super) rerank: RerankArgs,
     #[command(flatten)]
@@ -61,19 +61,4 @@ pub(crate) struct Cli {
     pub(super) carry: CarryArgs,
     #[command(flatten)]
     pub(super) model: ModelArgs,
-}
-
-/// What is learned from labelled rows.
-#[derive(Args, Clone, Debug)]
-pub(super) struct Fitting {
-    /// Learn layer weights and a temperature from the documents with relevance, and write them here for --weights; the label logits of every
-    /// layer are written to the rows
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layer"], help_heading = "Layers")]
-    pub(super) fit: Option<PathBuf>,
-    /// Steps of the fit
-    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Layers")]
-    pub(super) fit_steps: usize,
-    /// Learning rate of the fit
-    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Layers")]
-    pub(super) fit_lr: f64,
 }

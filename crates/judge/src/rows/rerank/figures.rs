@@ -1,18 +1,16 @@
 //! What labelled rows say of the order, and what is learned from them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::Result;
-use judge_core::decision::{DecisionFit, DecisionOrigin, Labelled, QuestionKind};
+use judge_core::decision::{Labelled, QuestionKind};
 use judge_core::lager::LayerTable;
-use judge_data::{Finished, RerankRecord, RerankRecords, Row, WrittenResult, save_new};
+use judge_data::{Finished, RerankRecord, RerankRecords, Row, WrittenResult};
 use judge_metrics::comparison::Statistic;
 use judge_metrics::means::clustered_mean;
 use judge_metrics::retrieval::{average_precision, ndcg, recall, reciprocal_rank};
 use serde::{Deserialize, Serialize};
 
-use super::cli::Fitting;
 use crate::args::bars::{first_names, rows_used};
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{say, table, usage};
@@ -159,14 +157,8 @@ fn documents(record: &RerankRecord, row: &Row) -> Result<Vec<(Option<f64>, f64)>
     Ok((0..record.relevance.len()).map(|index| (scores.get(&index).copied().flatten(), relevance(index))).collect())
 }
 
-/// Learns layer weights from the documents with relevance, and writes them. Relevance is divided by the largest of all, so that it is a share.
-pub(super) fn fit(
-    finished: &Finished<'_, RerankRecords>,
-    fitting: &Fitting,
-    origin: &DecisionOrigin,
-    path: &Path,
-    overwrite: bool,
-) -> Result<()> {
+/// What layer weights can be learned from: the documents with relevance, which is divided by the largest of all, so that it is a share.
+pub(super) fn labelled(finished: &Finished<'_, RerankRecords>) -> Result<Vec<Labelled>> {
     let (mut tables, mut largest) = (Vec::new(), 0.0_f64);
     for row in finished.rows()? {
         let (record, row) = row?;
@@ -181,20 +173,9 @@ pub(super) fn fit(
     if tables.is_empty() || largest == 0.0 {
         return Err(usage("--fit: expected documents with relevance, some of them above 0, found none"));
     }
-    let labelled = tables.into_iter().map(|(table, relevance)| {
+    let share = |(table, relevance): (LayerTable, f64)| {
         let share = relevance / largest;
         Labelled { kind: QuestionKind::Noul, table, target: vec![share, 1.0 - share] }
-    });
-    let fit = DecisionFit { layers: true, steps: fitting.fit_steps, lr: fitting.fit_lr };
-    let weights = fit.fit(&labelled.collect::<Vec<_>>(), origin)?;
-    save_new(path, &weights, overwrite)?;
-    if let Some(found) = weights.get(QuestionKind::Noul) {
-        let [before, after] = found.loss;
-        let last = found.layers.as_ref().and_then(|layers| layers.last()).copied().unwrap_or_default();
-        say(format_args!(
-            "cross-entropy {before:.4} -> {after:.4} on {} documents, temperature {:.3}, {last:.3} of the weight on the last layer",
-            found.n, found.temperature
-        ))?;
-    }
-    say(format_args!("weights -> {}", path.display()))
+    };
+    Ok(tables.into_iter().map(share).collect())
 }

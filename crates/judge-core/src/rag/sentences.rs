@@ -261,7 +261,10 @@ fn plain(words: &str) -> String {
             '`' => match rest[1..].find('`') {
                 Some(end) => {
                     plain.push('`');
-                    plain.extend(std::iter::repeat_n('x', end));
+                    for inner in rest[1..=end].chars() {
+                        let shown = if inner.is_alphanumeric() { 'x' } else { '-' };
+                        plain.extend(std::iter::repeat_n(shown, inner.len_utf8()));
+                    }
                     plain.push('`');
                     end + 2
                 }
@@ -374,6 +377,7 @@ mod tests {
             ("So it is.[1][2, 3] Then more [4]. End.", vec!["So it is.[1][2, 3]", "Then more [4].", "End."]),
             ("\"Stop.\" He left. (It rained.) Then", vec!["\"Stop.\"", "He left.", "(It rained.)", "Then"]),
             ("Call `a.b. C` now. Done! 🙂", vec!["Call `a.b. C` now.", "Done! 🙂"]),
+            ("`-`.A", vec!["`-`.A"]),
             ("これは本です。あれは猫です。", vec!["これは本です。", "あれは猫です。"]),
             ("Steps: 1. Open it. 2. Close it.", vec!["Steps: 1.", "Open it.", "2. Close it."]),
             (

@@ -544,7 +544,11 @@ fn rows_of_ones_own_are_read_by_their_columns() {
     let rows = desk.rows("o.jsonl");
     assert_eq!((&rows[1]["id"], &rows[1]["human"], &rows[1]["note"]), (&json!(1), &json!(4.0), &json!({"a": [1]})));
     desk.refused_at_once(&format!("{line} --columns instruction=nothing"), 2, &["--columns"]);
-    desk.refused_at_once("lager_pointwise --input in.jsonl --output x.jsonl --columns question=task", 2, &["question"]);
+    desk.refused_at_once(
+        "lager_pointwise --input in.jsonl --output x.jsonl --columns instructoin=task",
+        2,
+        &["instructoin"],
+    );
     desk.refused_at_once("lager_pointwise --input in.jsonl --output x.jsonl", 1, &["in.jsonl, line 1"]);
 
     // Null is absent, numbers are rendered, ids may be counted.

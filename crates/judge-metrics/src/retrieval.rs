@@ -10,7 +10,7 @@
 //! let ranked = [0.0, 2.0, 0.0, 1.0];
 //! assert_eq!(reciprocal_rank(&ranked, None)?, 0.5);
 //! assert_eq!(recall(&ranked, 3)?, 0.5);
-//! assert!((ndcg(&ranked, Some(10))? - 0.643_321_6).abs() < 1e-7);
+//! assert!((ndcg(&ranked, Some(10))? - 0.643_322_4).abs() < 1e-7);
 //! # Ok::<(), judge_metrics::Error>(())
 //! ```
 

@@ -41,10 +41,12 @@ mod judge;
 mod measure;
 mod plan;
 mod sentences;
+mod settings;
 
 pub use findings::{JudgedSentence, RagFindings, RagValue};
 pub use item::{RagField, RagItem};
-pub use judge::{RagJudge, RagSettings};
+pub use judge::RagJudge;
 pub use measure::RagMeasure;
 pub use plan::{sentence_prompt_settings, sentence_prompts};
 pub use sentences::{Sentence, sentences};
+pub use settings::RagSettings;

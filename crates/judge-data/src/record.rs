@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::ids::mean;
 use crate::row::describe;
-use crate::texts::Texts;
+use crate::texts::{Texts, all};
 use crate::{
     AnswersRecord, EmotionRecord, Error, Extra, Field, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
     UnreadRecord,
@@ -208,11 +208,6 @@ impl Record {
             Self::Unread(_) => return Err(None),
         })
     }
-}
-
-/// Changes all of some texts; whether there are any.
-pub(crate) fn all<'t>(texts: impl IntoIterator<Item = &'t mut String>, change: &mut dyn FnMut(&mut String)) -> bool {
-    texts.into_iter().map(change).count() > 0
 }
 
 /// What the record of each kind has.

@@ -9,8 +9,7 @@ use judge_core::{Fields, ItemId, Message, Prompt};
 use crate::ids::mean;
 use crate::pair_verdict::preference;
 use crate::reading::{Reading, Rest};
-use crate::record::all;
-use crate::texts::Texts;
+use crate::texts::{Texts, all};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.

@@ -316,7 +316,7 @@ mod tests {
         let of_service =
             ids(&["questions", "api_model", "route", "limit", "quiet", "fit_temperature", "fit_steps", "fit_lr"]);
         // `points` and `place` are refused with a word of their own.
-        let of_reward = ids(&["part", "old", "graded", "task", "orders", "points", "place"]);
+        let of_reward = ids(&["part", "old", "graded", "task", "orders", "points", "place", "cuts"]);
         [
             ("bench", "verdicts", [of_pairs.clone(), ids_of::<BarArgs>(&[]), ids(&["against"])].concat()),
             ("bench", "votes", of_pairs),

@@ -5,30 +5,11 @@ use serde_json::{Value, json};
 
 use super::findings::{JudgedSentence, RagFindings, RagValue, average_precision, harmonic_mean, mean};
 use super::plan::{Ask, Group, Plan, VERSION, name_of};
-use super::{RagItem, RagMeasure};
+use super::{RagItem, RagMeasure, RagSettings};
 use crate::decision::{DecisionJudge, DecisionTable};
 use crate::inspector::{Probe, ProbeReader};
 use crate::verdict::{CombinedBy, Part};
 use crate::{Error, Judge, JudgeError, ModelInfo, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict};
-
-/// What a [`RagJudge`] is to measure.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RagSettings {
-    /// What is measured of each item, as far as its fields allow.
-    pub measures: Vec<RagMeasure>,
-    /// Whether sentences that claim nothing ("Sure, here is the answer:") are left out of [`RagMeasure::Faithfulness`], by a decision of
-    /// their own about each.
-    pub claims_only: bool,
-    /// Whether each context is asked about by itself: see [`RagJudge`].
-    pub by_context: bool,
-}
-
-impl Default for RagSettings {
-    /// All measures; all sentences; contexts together.
-    fn default() -> Self {
-        Self { measures: RagMeasure::ALL.into(), claims_only: false, by_context: false }
-    }
-}
 
 /// Measures answers that rest on retrieved contexts.
 ///

@@ -20,7 +20,7 @@ use self::report::{Report, estimate};
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
 use crate::args::service::{Spending, say_usage};
 use crate::row_job::{RowJob, Words};
-use crate::terminal::console::{end_of_rows, tell};
+use crate::terminal::console::{end_of_rows, tell, usage};
 use crate::terminal::options::{of_refusal, offered};
 
 /// The name in records.
@@ -71,6 +71,11 @@ pub(crate) struct Cli {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.api.check()?;
+    if !cli.carry.cuts.is_empty() {
+        return Err(usage(
+            "--cut counts the tokens of a model on this machine, and a service does not say how many a text has",
+        ));
+    }
     let prices = cli.api.service.prices()?;
     let aspects = cli.aspects.clone().unwrap_or_default().load(cli.points)?;
     let inputs = std::iter::once(&cli.input.input).chain(cli.aspects.as_ref().and_then(Aspects::file));

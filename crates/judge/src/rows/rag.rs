@@ -7,7 +7,7 @@ mod figures;
 
 use anyhow::Result;
 use judge_core::decision::{DecisionJudge, DecisionWeights};
-use judge_core::rag::{RagJudge, RagMeasure, sentence_prompt_settings};
+use judge_core::rag::{RagJudge, sentence_prompt_settings};
 use judge_core::{Backbone, ItemResult, Outcome};
 use judge_data::{Carry, Fate, Outputs, RagRecord, RagRecords, RagRow, Settings, Unread};
 use serde_json::json;
@@ -113,9 +113,4 @@ fn row(judge: &RagJudge, result: ItemResult<RagRecord>, carry: &Carry) -> Result
     let tokens = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
     let input_tokens = rounds.outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens);
     Ok(RagRow::new(result.item, findings, input_tokens, carry)?)
-}
-
-/// The name of the statistic of shares beside that of means.
-fn share_of(measure: RagMeasure) -> String {
-    format!("{measure}_share")
 }

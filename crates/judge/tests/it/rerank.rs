@@ -186,7 +186,7 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
     let (_, last) = run("last.jsonl", &[]);
     assert!(last[0]["label_mass"].as_f64().is_some_and(|mass| mass > 0.0 && mass < 1.0), "{}", last[0]);
     let (said, fitted) = run("fitted.jsonl", &["--fit", "weights.json", "--fit-steps", "50"]);
-    assert!(said.contains("on 30 documents") && said.contains("weights -> weights.json"), "{said}");
+    assert!(said.contains("on 30 labels") && said.contains("weights -> weights.json"), "{said}");
     assert_eq!(scores(&fitted[0]), scores(&last[0]), "what is fitted does not change what is read");
     let tables = fitted[0]["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 3);

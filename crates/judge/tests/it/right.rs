@@ -113,7 +113,7 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
     // Of one judge, and of nothing but whether it is right.
     let other = ["--input", "pairs.jsonl", "--template", "pair", "--verdict", "logits", "--output", "none.jsonl"];
     for (args, why) in [
-        (&other[..], "verdicts of another judge: its family"),
+        (&other[..], "trained on another judge: its family"),
         (&["--input", "pairs.jsonl", "--output", "none.jsonl", "--apart"], "--apart"),
     ] {
         let args = [args, &["--confidence", "right/right.safetensors", "--quiet"]].concat();

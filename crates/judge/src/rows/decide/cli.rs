@@ -76,7 +76,7 @@ pub(super) struct Service {
 
 /// The options of a model on this machine, of how it is asked and read, and of what is learned from its logits.
 fn of_a_model() -> Vec<Id> {
-    let own = ["fit", "part"].map(Id::from).to_vec();
+    let own = ["fit", "part", "cuts"].map(Id::from).to_vec();
     [ids_of::<ModelArgs>(&["limit", "quiet"]), ids_of::<DecisionArgs>(&[]), own].concat()
 }
 

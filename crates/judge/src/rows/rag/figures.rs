@@ -15,7 +15,6 @@ use judge_metrics::prediction::auroc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::share_of;
 use crate::args::bars::{first_names, rows_used};
 use crate::report::{BOOTSTRAP, agreement};
 use crate::terminal::console::{say, table, tell, usage};
@@ -79,6 +78,11 @@ pub(super) struct Figures {
     measures: Vec<RagMeasure>,
     #[serde(skip)]
     least: Vec<(f64, String)>,
+}
+
+/// The name of the statistic of shares beside that of means.
+fn share_of(measure: RagMeasure) -> String {
+    format!("{measure}_share")
 }
 
 /// What one layer says of the sentences that people marked.

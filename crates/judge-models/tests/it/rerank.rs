@@ -100,8 +100,8 @@ fn scores_equal_sentence_transformers_cross_encoder() {
                 let difference = (found - expected).abs() / expected.abs().max(1.0);
                 let of = format!("{} {} {key} {}", case["model"], case["beside"], case["pairs"][row]);
                 // What a text spells like a control token stays text behind a chat template; there it is parsed.
-                if !case["beside"].is_null() && of.contains("</s>") {
-                    assert!(difference > 1e-5, "{of}: {found}");
+                if !case["beside"].is_null() && ["</s>", "<s>"].iter().any(|token| of.contains(token)) {
+                    assert!(difference > 1e-5 || key == "scores", "{of}: {found}");
                     continue;
                 }
                 assert!(difference < 1e-5, "{of}: found {found}, expected {expected}");

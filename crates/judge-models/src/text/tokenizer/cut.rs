@@ -35,8 +35,10 @@ impl TextCodec {
         let Some(text) = text(prompt).filter(|_| all.len() > most) else { return Ok(Ok((all, 0))) };
         let half = &text[..text.floor_char_boundary(text.len() / 2)];
         let (mut behind, mut least) = (all.len(), all.len());
-        // Of a text that happens to end as what is before it does, the empty one would show too long an end.
-        for shorter in ["", half] {
+        // Of a text that happens to end as what is before it does, or as its own half, these would show too long an end: one that ends in
+        // another letter does not.
+        let other = if text.ends_with('x') { "y" } else { "x" };
+        for shorter in ["", half, other] {
             let mut shortened = prompt.clone();
             set_text(&mut shortened, shorter);
             let mut ids = match self.open_within(&shortened, usize::MAX)? {

@@ -156,6 +156,12 @@ impl<'a> Rounds<'a> {
         self.outcomes().map(|outcome| Ok(outcome.reading()?)).collect()
     }
 
+    /// Tokens of all prompts that were read, as far as the model counts them; `None` where it counts none.
+    pub fn prompt_tokens(&self) -> Option<usize> {
+        let tokens = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
+        self.outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens)
+    }
+
     /// The reading of a judge that asks once, for one thing.
     ///
     /// # Errors

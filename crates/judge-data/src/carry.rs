@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::cut::CUT;
@@ -29,10 +30,10 @@ impl std::str::FromStr for Carry {
 impl Carry {
     /// The same, and what a row says of its fields that were cut.
     #[must_use]
-    pub fn and_cuts(&self, cuts: &[Cut]) -> Self {
+    pub fn and_cuts(&self, cuts: &[Cut]) -> Cow<'_, Self> {
         match self {
-            Self::Only(names) if !cuts.is_empty() => Self::Only([&names[..], &[CUT.to_owned()]].concat()),
-            carry => carry.clone(),
+            Self::Only(names) if !cuts.is_empty() => Cow::Owned(Self::Only([&names[..], &[CUT.to_owned()]].concat())),
+            carry => Cow::Borrowed(carry),
         }
     }
 

@@ -5,7 +5,7 @@ use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
-use crate::numbered_rows::numbered_rows;
+use crate::numbered_rows::{numbered_rows, split};
 use crate::reading::Reading;
 use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
 
@@ -54,15 +54,13 @@ impl DecisionRecord {
         let questions = reading.json::<Value>(Field::Questions, "an object of questions");
         let labels = reading.json::<Map<String, Value>>(Field::Labels, "an object of answers by question");
         let (_, rest) = reading.finish();
-        // It names no file and no line: both belong to the command.
-        let in_words = |error: Error| error.of_row().map_or_else(|| error.to_string(), |why| why.detail);
-        let questions = questions.map_err(in_words).and_then(|questions| {
+        let questions = questions.map_err(|error| error.in_row()).and_then(|questions| {
             let read = questions.map(|json| Questions::from_json(&json).map_err(|problem| problem.to_string()));
             read.transpose()
         });
-        let (state, no_state) = split(state.map_err(in_words));
+        let (state, no_state) = split(state.map_err(|error| error.in_row()));
         let (questions, no_questions) = split(questions);
-        let (labels, no_labels) = split(labels.map_err(in_words));
+        let (labels, no_labels) = split(labels.map_err(|error| error.in_row()));
         let unread = no_state.or(no_questions).map(|why| Unscored::new(Reason::Missing, why));
         Ok(Self {
             row: place,
@@ -74,13 +72,6 @@ impl DecisionRecord {
             no_labels,
             extra: rest.of(row),
         })
-    }
-}
-
-fn split<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
-    match found {
-        Ok(value) => (Some(value), None),
-        Err(why) => (None, Some(why)),
     }
 }
 

@@ -42,3 +42,11 @@ pub(crate) fn numbered_rows<T: RowItem, F: Fn(Row, usize, usize, &DatasetOptions
         Some(record)
     }))
 }
+
+/// A field of a record, or why it cannot be read: it costs the record what needs it.
+pub(crate) fn split<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
+    match found {
+        Ok(value) => (Some(value), None),
+        Err(why) => (None, Some(why)),
+    }
+}

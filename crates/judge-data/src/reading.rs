@@ -202,7 +202,7 @@ impl<'a> Reading<'a> {
 
     /// Notes what is wrong with people's grade.
     pub(crate) fn note_no_grade(&mut self, error: &Error) {
-        self.used.note_no_grade(error.of_row().map_or_else(|| error.to_string(), |why| why.detail));
+        self.used.note_no_grade(error.in_row());
     }
 
     /// The columns that were used, and what of the row is kept besides. What is `null` in place of a field that was asked for is not, and

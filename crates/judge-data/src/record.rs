@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::ids::mean;
 use crate::row::describe;
-use crate::texts::{Texts, all};
+use crate::texts::Texts;
 use crate::{
     AnswersRecord, EmotionRecord, Error, Extra, Field, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
     UnreadRecord,
@@ -116,38 +116,42 @@ impl Record {
     /// Changes each text of a field, by its own name, by that of its column, or among the other fields.
     pub(crate) fn edit(&mut self, name: &str, change: &mut dyn FnMut(&mut String)) {
         let column = self.columns().and_then(|columns| columns.field(name)).map(Field::as_str);
-        let own = column.unwrap_or(name).to_owned();
-        let is_own = match self {
-            Self::Prompt(record) => record.input.edit(&own, change),
-            Self::Graded(GradedRecord { instruction, response, rubric, reference, .. }) => match own.as_str() {
-                "instruction" => all([instruction], change),
-                "response" => all([response], change),
-                "rubric" => all(rubric, change),
-                "reference" => all(reference, change),
-                _ => false,
-            },
-            Self::Pair(PairRecord { instruction, response_a, response_b, rubric, reference, .. }) => match own.as_str()
-            {
-                "instruction" => all([instruction], change),
-                "response_a" => all([response_a], change),
-                "response_b" => all([response_b], change),
-                "rubric" => all(rubric, change),
-                "reference" => all(reference, change),
-                _ => false,
-            },
-            Self::Answers(AnswersRecord { instruction, responses, rubric, reference, .. }) => match own.as_str() {
-                "instruction" => all([instruction], change),
-                "responses" => all(responses, change),
-                "rubric" => all(rubric, change),
-                "reference" => all(reference, change),
-                _ => false,
-            },
-            Self::Emotion(record) => own == "dialogue" && all([&mut record.dialogue], change),
-            // Whole prompts, whose end is what is asked.
-            Self::Lager(_) | Self::Unread(_) => false,
-        };
-        if !is_own {
+        let texts = self.texts_of(column.unwrap_or(name));
+        if texts.is_empty() {
             self.extra_mut().edit(name, change);
+        } else {
+            texts.into_iter().for_each(change);
+        }
+    }
+
+    /// The texts of one of its own fields. Whole prompts are none: their end is what is asked.
+    fn texts_of(&mut self, field: &str) -> Vec<&mut String> {
+        match (self, field) {
+            (Self::Prompt(PromptRecord { input, .. }), _) => input.text_of(field).into_iter().collect(),
+            (
+                Self::Graded(GradedRecord { instruction, .. })
+                | Self::Pair(PairRecord { instruction, .. })
+                | Self::Answers(AnswersRecord { instruction, .. }),
+                "instruction",
+            ) => vec![instruction],
+            (
+                Self::Graded(GradedRecord { rubric, .. })
+                | Self::Pair(PairRecord { rubric, .. })
+                | Self::Answers(AnswersRecord { rubric, .. }),
+                "rubric",
+            ) => rubric.iter_mut().collect(),
+            (
+                Self::Graded(GradedRecord { reference, .. })
+                | Self::Pair(PairRecord { reference, .. })
+                | Self::Answers(AnswersRecord { reference, .. }),
+                "reference",
+            ) => reference.iter_mut().collect(),
+            (Self::Graded(GradedRecord { response, .. }), "response") => vec![response],
+            (Self::Pair(PairRecord { response_a, .. }), "response_a") => vec![response_a],
+            (Self::Pair(PairRecord { response_b, .. }), "response_b") => vec![response_b],
+            (Self::Answers(AnswersRecord { responses, .. }), "responses") => responses.iter_mut().collect(),
+            (Self::Emotion(EmotionRecord { dialogue, .. }), "dialogue") => vec![dialogue],
+            _ => Vec::new(),
         }
     }
 

@@ -9,7 +9,7 @@ use judge_core::{Fields, ItemId, Message, Prompt};
 use crate::ids::mean;
 use crate::pair_verdict::preference;
 use crate::reading::{Reading, Rest};
-use crate::texts::{Texts, all};
+use crate::texts::Texts;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
@@ -51,17 +51,15 @@ impl PromptInput {
         Prompt::Raw(self.text().into_owned())
     }
 
-    /// Changes the prompt, or the request or the answer that a conversation ends with; whether it has this field.
-    pub(crate) fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) -> bool {
-        let place = match (self, field) {
-            (Self::Text(text), "prompt") => return all([text], change),
-            (Self::Messages(messages), "instruction") => {
-                messages.iter_mut().rev().nth(1).filter(|turn| turn.role == "user")
-            }
-            (Self::Messages(messages), "response") => messages.last_mut().filter(|turn| turn.role == "assistant"),
+    /// The prompt, or the request or the answer that a conversation ends with; `None` if it has no such field.
+    pub(crate) fn text_of(&mut self, field: &str) -> Option<&mut String> {
+        let turn = match (self, field) {
+            (Self::Text(text), "prompt") => return Some(text),
+            (Self::Messages(turns), "instruction") => turns.iter_mut().rev().nth(1).filter(|turn| turn.role == "user"),
+            (Self::Messages(turns), "response") => turns.last_mut().filter(|turn| turn.role == "assistant"),
             _ => None,
         };
-        all(place.map(|turn| &mut turn.content), change)
+        turn.map(|turn| &mut turn.content)
     }
 
     /// The text; of messages, the contents with a blank line between them.

@@ -6,7 +6,7 @@ use judge_core::{ItemId, Reason, Unscored};
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 
-use crate::numbered_rows::numbered_rows;
+use crate::numbered_rows::{numbered_rows, split};
 use crate::rag::text_of;
 use crate::reading::Reading;
 use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
@@ -69,12 +69,10 @@ impl RerankRecord {
             list.and_then(|list| list.ok_or_else(|| reading.missing(Field::Documents)))
         };
         let relevance = reading.json::<Value>(Field::Relevance, RELEVANCE);
-        // It names no file and no line: both belong to the command.
-        let in_words = |error: Error| error.of_row().map_or_else(|| error.to_string(), |why| why.detail);
-        let (query, no_query) = split(query.map_err(in_words));
-        let (documents, no_documents) = split(documents.map_err(in_words));
+        let (query, no_query) = split(query.map_err(|error| error.in_row()));
+        let (documents, no_documents) = split(documents.map_err(|error| error.in_row()));
         let documents = documents.unwrap_or_default();
-        let (relevance, no_relevance) = match relevance.map_err(in_words) {
+        let (relevance, no_relevance) = match relevance.map_err(|error| error.in_row()) {
             Err(why) => (Vec::new(), Some(why)),
             Ok(None) => (Vec::new(), None),
             Ok(Some(found)) => match numbers(&found, documents.len()) {
@@ -124,13 +122,6 @@ fn numbers(found: &Value, documents: usize) -> Option<Vec<Option<f64>>> {
         one => vec![number(one)?],
     };
     (list.len() == documents).then_some(list)
-}
-
-fn split<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
-    match found {
-        Ok(value) => (Some(value), None),
-        Err(why) => (None, Some(why)),
-    }
 }
 
 impl RowItem for RerankRecord {

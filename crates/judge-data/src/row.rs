@@ -63,17 +63,17 @@ impl Row {
     }
 
     /// The same row with the fields of the object in one of its fields besides, each called `FIELD.NAME`, unless it has such a field.
-    pub(crate) fn with_inner(&self, field: &str) -> Self {
+    pub(crate) fn with_inner(&self, field: &str) -> Cow<'_, Self> {
+        let inner = self.value(field).and_then(|json| serde_json::from_str::<Extra>(json).ok());
+        let Some(inner) = inner else { return Cow::Borrowed(self) };
         let mut flat = self.clone();
-        let inner = self.fields.0.iter().find(|(key, _)| key == field);
-        let inner: Option<Extra> = inner.and_then(|(_, value)| serde_json::from_str(value.get()).ok());
-        for (name, value) in inner.into_iter().flat_map(|inner| inner.0) {
+        for (name, value) in inner.0 {
             let name = format!("{field}.{name}");
             if flat.fields.text(&name).is_none() {
                 flat.fields.0.push((name, value));
             }
         }
-        flat
+        Cow::Owned(flat)
     }
 
     /// The error for a table that is written by columns, as pandas does unless told otherwise; `None` for any other row.

@@ -53,8 +53,3 @@ impl<'a> Texts<'a> {
         names
     }
 }
-
-/// Changes all of some texts; whether there are any.
-pub(crate) fn all<'t>(texts: impl IntoIterator<Item = &'t mut String>, change: &mut dyn FnMut(&mut String)) -> bool {
-    texts.into_iter().map(change).count() > 0
-}

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{RankAgreement, Reported, Statistic, rank_agreement};
+use judge_metrics::means::clustered_mean;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
@@ -53,6 +54,17 @@ pub fn share(share: Proportion, of_nothing: &str) -> Statistic {
         }
         _ => Statistic::Undefined { reason: of_nothing.to_owned() },
     }
+}
+
+/// The mean of numbers, of which those of one cluster are no independent draws, with its 95 % interval; undefined of nothing, with this
+/// reason.
+#[must_use]
+pub fn mean_of_clusters<G: Ord>(values: &[f64], clusters: &[G], of_nothing: &str) -> Statistic {
+    if values.is_empty() {
+        return Statistic::Undefined { reason: of_nothing.to_owned() };
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    Statistic::of_clusters(clustered_mean(values, clusters), mean, BOOTSTRAP.level)
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.

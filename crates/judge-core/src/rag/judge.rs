@@ -151,7 +151,8 @@ impl RagJudge {
                 return Err(Error::Shape { what: "rounds", expected: 2, found }.into());
             }
         };
-        let mut each = self.answers(&self.groups(&plan)?, first)?;
+        let groups = self.groups(&plan)?;
+        let mut each = self.answers(&groups, first)?;
         if let Some(second) = second {
             let groups = plan.of_each_context()?;
             each.retain(|(ask, _)| !groups.iter().any(|group| group.asks.contains(ask)));
@@ -171,7 +172,7 @@ impl RagJudge {
             && second.is_none()
             && (!self.settings.by_context || item.contexts.len() == 1)
         {
-            self.add_tables(&plan, first, &mut found)?;
+            self.add_tables(&groups, first, &mut found)?;
         }
         Ok(RagFindings {
             by_context: self.settings.by_context || second.is_some(),
@@ -181,8 +182,9 @@ impl RagJudge {
     }
 
     /// Adds what all layers say of each sentence.
-    fn add_tables(&self, plan: &Plan<'_>, first: &[Outcome], found: &mut RagFindings) -> Result<(), JudgeError> {
-        let Some(group) = plan.of_all_contexts()? else { return Ok(()) };
+    fn add_tables(&self, groups: &[Group], first: &[Outcome], found: &mut RagFindings) -> Result<(), JudgeError> {
+        // That of the contexts, if they are asked about; any other has no such question.
+        let Some(group) = groups.first() else { return Ok(()) };
         let own = first.get(..group.asks.len()).unwrap_or_default();
         for DecisionTable { name, options, table, .. } in self.judge.tables(&group.questions, &Rounds::new([own]))? {
             let asked = group.asks.iter().find(|ask| name_of(**ask) == name);

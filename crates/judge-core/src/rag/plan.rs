@@ -179,17 +179,15 @@ impl<'i> Plan<'i> {
     /// A question in words; `is_one`: there is only one passage.
     fn words(&self, ask: Ask, is_one: bool) -> String {
         let passage = |at: usize| if is_one { "the passage".to_owned() } else { format!("passage {}", at + 1) };
-        let passages = if is_one { "the passage" } else { "the passages" };
+        let do_passages = if is_one { "Does the passage" } else { "Do the passages" };
         let supported = |sentence: &str| {
             format!(
-                "Do {passages} support this statement? What is known from elsewhere does not count.\nStatement: {sentence}"
+                "{do_passages} support this statement? What is known from elsewhere does not count.\nStatement: {sentence}"
             )
         };
         let says = |sentence: &str| format!("Does the answer say what this statement says?\nStatement: {sentence}");
         match ask {
-            Ask::Supported(at) if is_one => supported(&self.response[at].text).replacen("Do ", "Does ", 1),
             Ask::Supported(at) => supported(&self.response[at].text),
-            Ask::Recalled(at) if is_one => supported(&self.reference[at].text).replacen("Do ", "Does ", 1),
             Ask::Recalled(at) => supported(&self.reference[at].text),
             Ask::Useful(at) => format!(
                 "Does {} have something that this answer to the question rests on?\nAnswer: {}",

@@ -43,4 +43,9 @@ impl Error {
         };
         Some(Unscored::new(Reason::Missing, detail))
     }
+
+    /// What is wrong with a field, in the words of [`of_row`](Self::of_row) where it is one row's fault.
+    pub(crate) fn in_row(&self) -> String {
+        self.of_row().map_or_else(|| self.to_string(), |why| why.detail)
+    }
 }

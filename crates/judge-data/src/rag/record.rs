@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use judge_core::rag::{RagField, RagItem, Sentence};
 use judge_core::{ItemId, Unscored};
 use serde::Deserialize;
@@ -71,15 +73,15 @@ impl RagRecord {
         // In deepeval's rows `context` is what should have been retrieved.
         let is_ideal = !options.columns.is_chosen(Field::Contexts) && flat.has("retrieval_context");
         let columns = match is_ideal {
-            true => options.columns.clone().held_to(Field::Contexts, "retrieval_context"),
-            false => options.columns.clone(),
+            true => Cow::Owned(options.columns.clone().held_to(Field::Contexts, "retrieval_context")),
+            false => Cow::Borrowed(&options.columns),
         };
         let mut reading = Reading::of(&flat, &columns, options.ids);
         let id = reading.id(number)?;
         let mut unread = Vec::new();
         let mut text = |field: RagField, read: Result<Option<String>, Error>| {
             read.unwrap_or_else(|error| {
-                unread.push((field, in_words(&error)));
+                unread.push((field, error.in_row()));
                 None
             })
         };
@@ -91,7 +93,7 @@ impl RagRecord {
             Some(json) => contexts(&json).ok_or_else(|| reading.refused(Field::Contexts, CONTEXTS)),
         });
         let contexts = found.unwrap_or_else(|error| {
-            unread.push((RagField::Contexts, in_words(&error)));
+            unread.push((RagField::Contexts, error.in_row()));
             Vec::new()
         });
         let human = reading.raters();
@@ -108,11 +110,6 @@ impl RagRecord {
         let extra = rest.without(&["sentences"]).of(row);
         Ok(Self { row: place, id, rag, human, labels, no_grade, extra })
     }
-}
-
-/// It names no file and no line: both belong to the command.
-fn in_words(error: &Error) -> String {
-    error.of_row().map_or_else(|| error.to_string(), |why| why.detail)
 }
 
 /// A reference, which older rows of ragas have as a list of one.

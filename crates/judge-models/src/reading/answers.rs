@@ -103,7 +103,8 @@ impl<'s> Answers<'s> {
         Self { sink, open: HashMap::new() }
     }
 
-    /// Says that request `index`, whose prompt has so many tokens and lost so many, is made of `jobs` jobs; with none it is answered at once. Must
+    /// Says that request `index`, whose prompt has so many tokens and lost so many, is made of `jobs`
+    /// jobs; with none it is answered at once. Must
     /// come before the first of their parts.
     pub(crate) fn expect(
         &mut self,

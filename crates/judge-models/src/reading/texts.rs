@@ -24,7 +24,8 @@ impl Context {
         self.fed_within(prompt, usize::MAX)
     }
 
-    /// As [`fed`](Self::fed). A prompt that [may be cut](Prompt::with_truncation) is, to what the model can read. Another whose bytes show that it has more than `most` tokens is not tokenised: it is
+    /// As [`fed`](Self::fed). A prompt that [may be cut](Prompt::with_truncation) is, to what the model
+    /// can read. Another whose bytes show that it has more than `most` tokens is not tokenised: it is
     /// [`Reason::TooLong`].
     pub(crate) fn fed_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Typed, Unscored>, Error> {
         let cut_to = prompt.truncation().map(|most| most.unwrap_or(usize::MAX).min(self.spec.dimensions().max_len));

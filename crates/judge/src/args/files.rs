@@ -1,5 +1,6 @@
 //! The options that say which rows are read and where rows are written, and what of a run depends on them.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -244,7 +245,7 @@ pub struct CarryArgs {
 impl CarryArgs {
     /// The fields of a record that its row gets.
     #[must_use]
-    pub fn fields(&self) -> Carry {
+    pub fn fields(&self) -> Cow<'_, Carry> {
         self.chosen.and_cuts(&self.cuts)
     }
 }

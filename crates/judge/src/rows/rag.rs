@@ -8,7 +8,7 @@ mod figures;
 use anyhow::Result;
 use judge_core::decision::{DecisionJudge, DecisionWeights};
 use judge_core::rag::{RagJudge, sentence_prompt_settings};
-use judge_core::{Backbone, ItemResult, Outcome};
+use judge_core::{Backbone, ItemResult};
 use judge_data::{Carry, Fate, Outputs, RagRecord, RagRecords, RagRow, Settings, Unread};
 use serde_json::json;
 
@@ -110,7 +110,6 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
 fn row(judge: &RagJudge, result: ItemResult<RagRecord>, carry: &Carry) -> Result<(RagRow, Fate)> {
     let rounds = result.rounds(0);
     let findings = judge.findings(&result.item, &rounds).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let tokens = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
-    let input_tokens = rounds.outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens);
+    let input_tokens = rounds.prompt_tokens();
     Ok(RagRow::new(result.item, findings, input_tokens, carry)?)
 }

@@ -7,7 +7,7 @@ mod figures;
 
 use anyhow::Result;
 use judge_core::decision::{DecisionOrigin, DecisionWeights};
-use judge_core::rerank::{RerankJudge, RerankReadout, RerankSettings, ranked};
+use judge_core::rerank::{RankedDocument, RerankJudge, RerankReadout, RerankSettings, ranked};
 use judge_core::{ItemResult, Layer};
 use judge_data::{
     Carry, Fate, Outputs, RerankRecord, RerankRecords, RerankRow, Reranked, RunResult, Settings, Source as _, Unread,
@@ -152,15 +152,13 @@ fn row(
         let readings = judge.readings(&result.item, &rounds).map_err(failed)?;
         let cut = |index: usize| readings.get(index).copied().flatten().map_or(0, |reading| reading.cut_tokens);
         let all = ranked(verdict).into_iter().take(top.unwrap_or(usize::MAX));
-        let tokens = readings.iter().flatten().filter_map(|reading| reading.prompt_tokens);
-        reranked.results = all
-            .map(|document| {
-                let cut = cut(document.index);
-                WrittenResult::new(document, cut)
-            })
-            .collect();
+        let written = |document: RankedDocument| {
+            let cut = cut(document.index);
+            WrittenResult::new(document, cut)
+        };
+        reranked.results = all.map(written).collect();
         reranked.label_mass = score.label_mass;
-        reranked.input_tokens = tokens.reduce(|sum, tokens| sum + tokens);
+        reranked.input_tokens = rounds.prompt_tokens();
         if judge.settings().every_layer {
             reranked.tables = judge.tables(&result.item, &rounds).map_err(failed)?;
         }

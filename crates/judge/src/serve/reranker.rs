@@ -28,8 +28,7 @@ pub(super) struct Scored {
 
 /// Tokens of all prompts of a request.
 pub(super) fn tokens_of<Item>(result: &ItemResult<Item>) -> usize {
-    let read = result.outcomes.iter().flatten().flatten();
-    read.filter_map(|outcome| outcome.reading().ok()?.prompt_tokens).sum()
+    result.rounds(0).prompt_tokens().unwrap_or_default()
 }
 
 impl Reranker {

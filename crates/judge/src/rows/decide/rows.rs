@@ -1,8 +1,8 @@
 //! The rows: how they are checked and written.
 
 use anyhow::Result;
+use judge_core::ItemResult;
 use judge_core::decision::{DecisionTable, Questions};
-use judge_core::{ItemResult, Outcome};
 use judge_data::{Carry, Checked, DecisionRecord, DecisionRecords, DecisionRow, Fate, Source, Unread};
 
 use crate::missing_fields::tell_unread_that;
@@ -42,8 +42,7 @@ pub(super) fn row(
     carry: &Carry,
     tables: impl FnOnce(&Questions) -> Result<Vec<DecisionTable>>,
 ) -> Result<(DecisionRow, Fate)> {
-    let tokens = |outcome: &Outcome| outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
-    let input_tokens = result.rounds(0).outcomes().filter_map(tokens).reduce(|sum, tokens| sum + tokens);
+    let input_tokens = result.rounds(0).prompt_tokens();
     let verdict = &result.verdicts[0];
     let (mut answered, mut of_layers) = (Vec::new(), Vec::new());
     if let (Some(_), Some(questions)) = (verdict.score(), result.item.questions.as_ref().or(asked)) {

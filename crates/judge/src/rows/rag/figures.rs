@@ -10,13 +10,12 @@ use judge_data::{Finished, RagRecord, RagRecords, Row};
 use judge_metrics::Error;
 use judge_metrics::agreement::ConfusionMatrix;
 use judge_metrics::comparison::Statistic;
-use judge_metrics::means::clustered_mean;
 use judge_metrics::prediction::auroc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::args::bars::{first_names, rows_used};
-use crate::report::{BOOTSTRAP, agreement};
+use crate::report::{BOOTSTRAP, agreement, mean_of_clusters};
 use crate::terminal::console::{say, table, tell, usage};
 
 /// A measure as a row has it.
@@ -253,11 +252,7 @@ fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
 fn mean(rows: &[&Read], measure: RagMeasure, number: impl Fn(&WrittenValue) -> f64) -> Statistic {
     let found = rows.iter().filter_map(|row| Some((number(row.measures.get(&measure)?), row.cluster.as_str())));
     let (values, clusters): (Vec<f64>, Vec<&str>) = found.unzip();
-    if values.is_empty() {
-        return Statistic::Undefined { reason: format!("no row has the measure {measure}") };
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Statistic::of_clusters(clustered_mean(&values, &clusters), mean, BOOTSTRAP.level)
+    mean_of_clusters(&values, &clusters, &format!("no row has the measure {measure}"))
 }
 
 /// What weights learn from a sentence.
@@ -319,8 +314,7 @@ impl<'r> Clear<'r> {
     /// The share of sentences that people call supported.
     fn share(&self) -> Statistic {
         let share: Vec<f64> = self.people.iter().map(|&is| f64::from(u8::from(is))).collect();
-        let mean = share.iter().sum::<f64>() / share.len() as f64;
-        Statistic::of_clusters(clustered_mean(&share, &self.clusters), mean, BOOTSTRAP.level)
+        mean_of_clusters(&share, &self.clusters, "people marked no sentence")
     }
 
     /// What each layer alone says, where every sentence has its table.

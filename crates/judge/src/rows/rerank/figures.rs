@@ -7,12 +7,11 @@ use judge_core::decision::{Labelled, QuestionKind};
 use judge_core::lager::LayerTable;
 use judge_data::{Finished, RerankRecord, RerankRecords, Row, WrittenResult};
 use judge_metrics::comparison::Statistic;
-use judge_metrics::means::clustered_mean;
 use judge_metrics::retrieval::{average_precision, ndcg, recall, reciprocal_rank};
 use serde::{Deserialize, Serialize};
 
 use crate::args::bars::{first_names, rows_used};
-use crate::report::BOOTSTRAP;
+use crate::report::mean_of_clusters;
 use crate::terminal::console::{say, table, usage};
 
 /// The cutoff of nDCG, which is that of its publications.
@@ -105,12 +104,7 @@ impl Figures {
         let clusters: Vec<&str> = clusters.iter().map(String::as_str).collect();
         let statistic = |name: &&str| {
             let found = values.get(name).map_or(&[][..], Vec::as_slice);
-            let mean = found.iter().sum::<f64>() / found.len() as f64;
-            let statistic = match found.is_empty() {
-                true => Statistic::Undefined { reason: "no query has a relevant document".to_owned() },
-                false => Statistic::of_clusters(clustered_mean(found, &clusters), mean, BOOTSTRAP.level),
-            };
-            ((*name).to_owned(), statistic)
+            ((*name).to_owned(), mean_of_clusters(found, &clusters, "no query has a relevant document"))
         };
         let mut statistics: BTreeMap<String, Statistic> = NAMES.iter().map(statistic).collect();
         let n = clusters.len();

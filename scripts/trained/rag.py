@@ -1,7 +1,7 @@
 """A trained model on answers from contexts: can it tell which sentence the source supports, and which summary is faithful?
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/rag.py OUTPUT [--model MODEL] [--fit]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/rag.py OUTPUT [--model MODEL] [--parts qags probe faithbench] [--fit]
 
 qags        QAGS, CNN/DailyMail: 235 summaries, 714 sentences, three people each: does the article support the sentence? By sentence, with
             articles as clusters; by row Pearson's correlation with the share of sentences that most people call supported, which is how
@@ -21,6 +21,8 @@ import re
 from common import arguments, data, figure, judge, model, number, of_another_model, read, report, table, write
 
 DETECTORS = ["hhemv1", "hhem-2.1", "hhem-2.1-english", "trueteacher", "true_nli", "gpt-3.5-turbo", "gpt-4-turbo", "gpt_4o"]
+
+FOLDS = 5
 
 
 def words(text):
@@ -102,14 +104,7 @@ def lines(found, statistics):
     return [[name, *(figure(of.get(statistic)) for statistic in statistics)] for name, of in found.items()]
 
 
-def main():
-    parser = of_another_model(arguments(__doc__))
-    parser.add_argument("--fit", action="store_true", help="also learn layer weights on half of QAGS")
-    args = parser.parse_args()
-    out = args.output
-    out.mkdir(parents=True, exist_ok=True)
-    of = ["--measures", "faithfulness", *model(name=args.model)]
-
+def read_qags(out, of, fit):
     rows = qags()
     source = write(out / "qags.jsonl", rows)
     measured = report(out / "qags.report.json", "rag", "--input", source, "--output", out / "qags.measured.jsonl", *of, "--layers", "all")
@@ -131,7 +126,7 @@ def main():
         print(f"a threshold of {number(threshold)}, chosen on the other half of the articles: balanced accuracy {number(found)}")
     table(["layer", "AUROC", "balanced accuracy at .5"],
           [[layer["layer"], figure(layer["sentence_auroc"]), figure(layer["sentence_balanced_accuracy"])] for layer in measured["layers"]])
-    if args.fit:
+    if fit:
         half = len(rows) // 2
         first, second = write(out / "qags.first.jsonl", rows[:half]), write(out / "qags.second.jsonl", rows[half:])
         weights = out / "qags.weights.json"
@@ -140,6 +135,8 @@ def main():
             found = report(out / f"qags.second.{name.split()[0]}.json", "rag", "--input", second, "--output", out / f"qags.second.{name.split()[0]}.jsonl", *of, *more)["statistics"]
             print(f"second half, {name}: AUROC {figure(found['sentence_auroc'])}, balanced accuracy {figure(found['sentence_balanced_accuracy'])}")
 
+
+def read_faithbench(out, of):
     rows = faithbench()
     source = write(out / "faithbench.jsonl", [{key: row[key] for key in ("id", "contexts", "response", "human")} for row in rows])
     report(out / "faithbench.report.json", "rag", "--input", source, "--output", out / "faithbench.measured.jsonl", *of)
@@ -152,6 +149,32 @@ def main():
     faithful = sum(row["human"] for row in rows) / len(rows)
     print(f"FaithBench: {len(rows)} rows, of which {number(faithful)} are faithful")
     table(["rows", "AUROC"], lines(found, ["auroc"]))
+
+
+def probe_qags(out, of):
+    """A probe of the states in which the model is asked about each sentence, in folds by article: no article is in training and in test."""
+    rows, areas = qags(), []
+    for fold in range(FOLDS):
+        of_fold = [dict(row, split="test" if at % FOLDS == fold else "train") for at, row in enumerate(rows)]
+        source, folder = write(out / f"qags.fold{fold}.jsonl", of_fold), out / f"qags.fold{fold}"
+        judge("probe", "train", "--rag", "--input", source, "--output", folder, "--states", out / "qags.states", *of, "--overwrite")
+        areas.append(json.loads((folder / "report.json").read_text()))
+    return areas
+
+
+def main():
+    parser = of_another_model(arguments(__doc__))
+    parser.add_argument("--parts", nargs="+", choices=["qags", "probe", "faithbench"], default=["qags", "probe", "faithbench"], help="what to read")
+    parser.add_argument("--fit", action="store_true", help="also learn layer weights on half of QAGS")
+    args = parser.parse_args()
+    out, of = args.output, model(name=args.model)
+    out.mkdir(parents=True, exist_ok=True)
+    if "qags" in args.parts:
+        read_qags(out, ["--measures", "faithfulness", *of], args.fit)
+    if "probe" in args.parts:
+        probe_qags(out, of)
+    if "faithbench" in args.parts:
+        read_faithbench(out, ["--measures", "faithfulness", *of])
 
 
 if __name__ == "__main__":

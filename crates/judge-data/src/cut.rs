@@ -78,8 +78,10 @@ impl fmt::Display for Cut {
 }
 
 impl Cut {
-    /// The text if it has more tokens than are kept: what is kept of it, and how many it had. `count` counts tokens.
-    fn of_text(&self, text: &str, count: &dyn Fn(&str) -> usize) -> Option<(String, usize)> {
+    /// What is kept of a text that has more tokens than [`tokens`](Self::tokens), and how many it had; `None` for a shorter one. `count`
+    /// counts tokens.
+    #[must_use]
+    pub fn of_text(&self, text: &str, count: &dyn Fn(&str) -> usize) -> Option<(String, usize)> {
         let found = count(text);
         if found <= self.tokens {
             return None;

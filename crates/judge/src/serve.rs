@@ -45,9 +45,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use judge_core::Backbone;
 use judge_core::decision::DecisionJudge;
-use judge_core::rerank::{Activation, RerankJudge};
+use judge_core::rerank::{Activation, RerankJudge, RerankReadout};
+use judge_core::{Backbone, TextModel as _};
 use judge_models::{Model, RerankForm};
 
 use self::app::App;
@@ -60,15 +60,18 @@ use self::registry::Registry;
 use self::reranker::Reranker;
 use self::shares::{Percent, Shares};
 use self::signals::Signals;
-use crate::terminal::console::tell;
+use crate::args::rerank::readout;
+use crate::terminal::console::{tell, usage};
 
 pub(crate) use self::cli::Cli;
 
 /// The judge of documents of a model that scores them in this form.
-fn reranker(form: &RerankForm, model: &Model) -> Result<Reranker> {
+fn reranker(form: &RerankForm, readout: RerankReadout, model: &Arc<Model>) -> Result<Reranker> {
     let (mut settings, activation) = (form.settings(model)?, form.activation());
     settings.scoring.activation = Activation::Identity;
-    Ok(Reranker { judge: RerankJudge::new(settings, model)?, activation })
+    settings.readout = readout;
+    let (judge, model) = (RerankJudge::new(settings, model)?, Arc::clone(model));
+    Ok(Reranker { judge, activation, count: Box::new(move |text| model.tokens_in(text).unwrap_or_default()) })
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -89,9 +92,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let judges = cli.judges.as_deref().map(Judges::read).transpose()?.unwrap_or_default();
     let form = cli.rerank.form_if_said(&cli.model)?;
+    let readout = readout(cli.rerank_layer, cli.rerank_weights.as_deref())?;
+    if form.is_none() && readout != RerankReadout::LastLayer {
+        return Err(usage(
+            "--rerank-layer, --rerank-weights: this model does not say how it scores documents; see --rerank-template",
+        ));
+    }
     let (settings, args) = cli.decisions.settings(&cli.model, None)?;
-    let model = args.load()?;
-    let reranker = form.map(|form| reranker(&form, &model)).transpose()?;
+    let model = Arc::new(args.load()?);
+    let reranker = form.map(|form| reranker(&form, readout, &model)).transpose()?;
     let plain = match DecisionJudge::new(settings, &model) {
         Ok(plain) => Some(plain),
         // A head has no labels, and the service is there for documents.

@@ -1,10 +1,12 @@
 //! The options that say how documents are scored.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::rerank::{Activation, Label};
+use judge_core::Layer;
+use judge_core::decision::DecisionWeights;
+use judge_core::rerank::{Activation, Label, RerankReadout};
 use judge_models::{Error, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
 
 use crate::args::model_args::ModelArgs;
@@ -38,6 +40,18 @@ fn activation(text: &str) -> Result<Activation, String> {
         "identity" => Ok(Activation::Identity),
         _ => Err("expected sigmoid or identity".to_owned()),
     }
+}
+
+/// Which layers labels are read at: one, all by weights of a file, or the last.
+///
+/// # Errors
+/// Whatever is wrong with the file of weights.
+pub fn readout(layer: Option<usize>, weights: Option<&Path>) -> Result<RerankReadout> {
+    Ok(match (weights, layer) {
+        (Some(path), _) => RerankReadout::Weights(Box::new(judge_data::load::<DecisionWeights>(path)?)),
+        (None, Some(layer)) => RerankReadout::Layer(Layer(layer)),
+        (None, None) => RerankReadout::LastLayer,
+    })
 }
 
 impl RerankArgs {

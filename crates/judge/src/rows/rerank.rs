@@ -6,9 +6,9 @@ mod cli;
 mod figures;
 
 use anyhow::Result;
+use judge_core::ItemResult;
 use judge_core::decision::{DecisionOrigin, DecisionWeights};
 use judge_core::rerank::{RankedDocument, RerankJudge, RerankReadout, RerankSettings, ranked};
-use judge_core::{ItemResult, Layer};
 use judge_data::{
     Carry, Fate, Outputs, RerankRecord, RerankRecords, RerankRow, Reranked, RunResult, Settings, Source as _, Unread,
     WrittenResult,
@@ -20,6 +20,7 @@ use self::cli::PROGRAM;
 use self::figures::Figures;
 use crate::args::bars;
 use crate::args::decisions::refuse_dressing;
+use crate::args::rerank::readout;
 use crate::missing_fields::tell_unread_that;
 use crate::report::write_json;
 use crate::row_job::{Pending, RowJob, Words, resolved};
@@ -66,7 +67,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     tell_unread_that(&no_relevance, "have relevance that cannot be read and is left out");
     cli.model.admit(&source.input)?;
     let form = cli.rerank.form(&cli.model)?;
-    let readout = readout(cli)?;
+    let readout = readout(cli.layer, cli.weights.as_deref())?;
     if form.reads_head() && (readout != RerankReadout::LastLayer || cli.fitting.fit.is_some()) {
         return Err(usage(
             "the model scores by a head, which reads the last layer: --layer, --weights and --fit are of label logits (--labels)",
@@ -106,14 +107,6 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     }
     figures.print()?;
     Ok(bars::Measured { worst: figures.worst(), statistics: json!(figures.statistics) })
-}
-
-fn readout(cli: &Cli) -> Result<RerankReadout> {
-    Ok(match (&cli.weights, cli.layer) {
-        (Some(path), _) => RerankReadout::Weights(Box::new(judge_data::load::<DecisionWeights>(path)?)),
-        (None, Some(layer)) => RerankReadout::Layer(Layer(layer)),
-        (None, None) => RerankReadout::LastLayer,
-    })
 }
 
 fn judge(cli: &Cli, model: &Model, form: &RerankForm, readout: RerankReadout) -> Result<RerankJudge> {

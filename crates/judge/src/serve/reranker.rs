@@ -7,6 +7,7 @@ use judge_core::{
     Error, ItemResult, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, Request, Rounds, Score, Unscored,
     Verdict, Want,
 };
+use judge_data::{Cut, Kept};
 
 /// The judge of documents of a service.
 pub(super) struct Reranker {
@@ -14,6 +15,8 @@ pub(super) struct Reranker {
     pub(super) judge: RerankJudge,
     /// What the model has over them.
     pub(super) activation: Activation,
+    /// How many tokens a text is for the model.
+    pub(super) count: Box<dyn Fn(&str) -> usize + Send + Sync>,
 }
 
 /// What became of documents.
@@ -32,6 +35,18 @@ pub(super) fn tokens_of<Item>(result: &ItemResult<Item>) -> usize {
 }
 
 impl Reranker {
+    /// Cuts documents to so many tokens, at their end: how many each lost, in the order of all items.
+    pub(super) fn cut(&self, items: &mut [RerankItem], tokens: usize) -> Vec<usize> {
+        let most = Cut { field: "document".to_owned(), tokens, kept: Kept::Head };
+        let shortened = |document: &mut Result<String, Unscored>| {
+            let Ok(text) = document else { return 0 };
+            let Some((kept, had)) = most.of_text(text, &*self.count) else { return 0 };
+            *text = kept;
+            had - tokens
+        };
+        items.iter_mut().flat_map(|item| &mut item.documents).map(shortened).collect()
+    }
+
     pub(super) fn ask(&self, items: &[RerankItem]) -> Result<Vec<Request>, JudgeError> {
         Ok(items.iter().map(|item| self.judge.ask(item)).collect::<Result<Vec<_>, _>>()?.concat())
     }

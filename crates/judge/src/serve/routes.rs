@@ -24,7 +24,7 @@ use super::registry::Brought;
 use super::reranker::{Reranker, tokens_of};
 use super::response::{json_response, refuse, refused_response};
 use super::shares::Client;
-use super::wire::rerank::{self, AskedScores, ScoresOf};
+use super::wire::rerank::{self, AskedScores, ScoreForm, ScoresOf};
 use super::wire::{OpenAi, SystemOne, Wire, object};
 
 /// All routes. Every request is observed, and passes the gate.
@@ -97,11 +97,14 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
     let registry = Arc::clone(&app.registry);
     let bytes = held.body.len();
     let read = move || {
-        let AskedScores { model, of, form } = rerank::read(&path, object(&held.body)?)?;
+        let AskedScores { model, of, mut form } = rerank::read(&path, object(&held.body)?)?;
         registry.check_name(model.as_deref())?;
         let brought = match of {
-            ScoresOf::Documents(items) => {
-                registry.reranker()?;
+            ScoresOf::Documents(mut items) => {
+                let reranker = registry.reranker()?;
+                if let ScoreForm::Cohere { most_tokens: Some(most), lost, .. } = &mut form {
+                    *lost = reranker.cut(&mut items, *most);
+                }
                 Brought::Documents(items)
             }
             ScoresOf::Tokens(tokens) => {

@@ -213,6 +213,18 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
         let sum: f64 = (0..=last_layer).map(|l| of_layers[l] * difference(l, index)).sum();
         sigmoid(sum / noul.temperature)
     });
+    // A service reads the same layers.
+    let file = |name: &str| path.join(name).to_str().unwrap().to_owned();
+    let (prompt, weights) = (file("prompt.jinja"), file("weights.json"));
+    let form = ["--model", &model, "--rerank-template", &prompt, "--labels", "Yes,No", "--dtype", "f32"];
+    for (more, expected) in [(["--rerank-layer", "1"], &layer[0]), (["--rerank-weights", &weights], &weighted[0])] {
+        let service = Service::start(&[&form[..], &more].concat());
+        let reply = service.post("/rerank", &json!({"query": "Which 0?", "documents": documents(0)}));
+        assert_eq!(scores(&reply.json()), scores(expected), "{more:?}");
+    }
+    let (code, _, stderr) = ran("serve", path, &["--rerank-layer", "1"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("does not say how it scores documents"), "{stderr}");
     // They are of this prompt and these labels.
     fs::write(path.join("prompt.jinja"), "{{ query }} {{ document }}").unwrap();
     let other = args("other.jsonl", &["--weights", "weights.json"]);
@@ -315,6 +327,62 @@ fn a_service_scores_documents_in_every_form() {
     assert_eq!(service.get("/rerank").status, 405);
     assert!(service.metric("judge_requests_total{route=\"/v1/rerank\",status=\"200\"}") >= 1.0);
     assert!(service.metric("judge_questions_total") >= 20.0);
+}
+
+/// What clients sent, byte by byte but for the names of the model, and which fields of the answer they read.
+#[test]
+fn requests_of_clients_are_answered_in_the_form_that_they_read() {
+    let service = Service::start(&["--model", &cross_encoder(), "--dtype", "f32", "--name", "m"]);
+    let common = r#""query":"ba de","documents":["ba de fi","go ku","ru su"]"#;
+    for (client, path, body) in [
+        // cohere 5.21.1: `Client` and `ClientV2`; LlamaIndex's CohereRerank 0.10.0 sends the second.
+        ("cohere v1", "/v1/rerank", format!(r#"{{"model":"m",{common},"top_n":2,"return_documents":true}}"#)),
+        (
+            "cohere v1, objects",
+            "/v1/rerank",
+            r#"{"model":"m","query":"ba de","documents":[{"text":"ba de fi","title":"x"},{"text":"go ku","title":"x"},{"text":"ru su"}],"rank_fields":["text"],"max_chunks_per_doc":10,"top_n":2}"#.to_owned(),
+        ),
+        ("cohere v2", "/v2/rerank", format!(r#"{{"model":"m",{common},"top_n":2}}"#)),
+        ("langchain-cohere 0.6.0", "/v2/rerank", format!(r#"{{"model":"m",{common},"top_n":2,"max_tokens_per_doc":null}}"#)),
+        ("cohere-haystack 11.0.0", "/v2/rerank", format!(r#"{{"model":"m",{common},"top_n":2,"max_tokens_per_doc":4096}}"#)),
+        ("jina-haystack 2.0.1", "/v1/rerank", format!(r#"{{{common},"model":"m","top_n":2}}"#)),
+        // openai 3.57.0 has no method for it: `client.post("/rerank", body=…)`.
+        ("openai", "/v1/rerank", format!(r#"{{"model":"m",{common},"top_n":2}}"#)),
+    ] {
+        let reply = service.send(&Service::request("POST", path, "Authorization: Bearer k\r\n", body.as_bytes()));
+        assert_eq!(reply.status, 200, "{client}: {}", reply.body);
+        let reply = reply.json();
+        assert_eq!(scores(&reply).len(), 2, "{client}: {reply}");
+        assert!(reply["id"].is_string() && reply["model"] == "m" && reply["usage"]["total_tokens"].is_u64(), "{client}: {reply}");
+        let text = &reply["results"][0]["document"]["text"];
+        assert_eq!(text.is_string(), body.contains("return_documents"), "{client}: {reply}");
+    }
+    // huggingface-api-haystack 3.1.0, HuggingFaceTEIRanker.
+    let body = br#"{"query":"ba de","texts":["ba de fi","go ku","ru su"],"raw_scores":false}"#;
+    let reply = service.send(&Service::request("POST", "/rerank", "", body)).json();
+    assert!(
+        reply[0]["index"].is_u64() && reply[0]["score"].is_f64() && reply.as_array().unwrap().len() == 3,
+        "{reply}"
+    );
+
+    // Documents are cut to what a request says, and their texts come back whole.
+    let [long, short] = [500, 4].map(|times| "go ".repeat(times).trim_end().to_owned());
+    let ask = |document: &str, more: Value| {
+        let mut body = json!({"query": "ba de", "documents": [document], "return_documents": true});
+        body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        service.post("/v2/rerank", &body).json()
+    };
+    let cut = ask(&long, json!({"max_tokens_per_doc": 4}));
+    assert_eq!(scores(&cut), scores(&ask(&short, json!({}))));
+    assert_eq!((&cut["results"][0]["document"]["text"], &cut["results"][0]["cut_tokens"]), (&json!(long), &json!(496)));
+    for (more, words) in [
+        (json!({"rank_fields": ["title"]}), "of an object, its `text` is read"),
+        (json!({"max_tokens_per_doc": 0}), "a whole number above 0"),
+        (json!({"truncate_prompt_tokens": 9}), "max_tokens_per_doc cuts documents"),
+    ] {
+        let refused = ask(&short, more);
+        assert!(refused["error"]["message"].as_str().is_some_and(|found| found.contains(words)), "{refused}");
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::super::paths::GENERATIVE_SCORING;
 use super::super::refusal::{Problem, Refusal};
 use super::super::reranker::{NextTokens, Scored};
-use super::fields::{Fields, Problems, named};
+use super::fields::{Fields, Problems};
 
 /// A request has at most so many documents, as Cohere's.
 const DOCUMENTS: usize = 1000;
@@ -44,6 +44,10 @@ pub(in super::super) enum ScoreForm {
     Cohere {
         top: usize,
         documents: Option<Vec<String>>,
+        /// Tokens that a document keeps.
+        most_tokens: Option<usize>,
+        /// Tokens that each document lost to that.
+        lost: Vec<usize>,
     },
     Tei {
         raw: bool,
@@ -78,13 +82,14 @@ pub(in super::super) fn read(path: &str, body: Map<String, Value>) -> Result<Ask
 
 fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
     // Those behind `return_documents` are settings of others' engines, and say nothing of what is scored.
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 11] = [
         "model",
         "query",
         "documents",
         "top_n",
         "return_documents",
         "max_chunks_per_doc",
+        "max_tokens_per_doc",
         "rank_fields",
         "priority",
         "user",
@@ -96,11 +101,22 @@ fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScor
     let documents = texts(&mut fields, "documents");
     let top = whole(&mut fields, "top_n");
     let returns = flag(&mut fields, "return_documents", false);
-    refuse_given(&mut fields, "rank_fields", "documents are texts, or objects with a `text`, here");
-    refuse_given(&mut fields, "truncate_prompt_tokens", "prompts are cut to what the model reads, and no further");
+    let most_tokens = whole(&mut fields, "max_tokens_per_doc");
+    if let Some(found) = fields.optional("rank_fields").filter(|found| *found != json!(["text"])) {
+        fields.wrong("rank_fields", "value_error", "[\"text\"]: of an object, its `text` is read", &found);
+    }
+    if let Some(found) = fields.optional("truncate_prompt_tokens") {
+        let why = "nothing: prompts are cut to what the model reads; max_tokens_per_doc cuts documents";
+        fields.wrong("truncate_prompt_tokens", "value_error", why, &found);
+    }
     let (query, documents) = (query?, documents?);
     let of = ScoresOf::Documents(vec![RerankItem::new(query, documents.clone())]);
-    let form = ScoreForm::Cohere { top: top.unwrap_or(usize::MAX), documents: returns.then_some(documents) };
+    let form = ScoreForm::Cohere {
+        top: top.unwrap_or(usize::MAX),
+        documents: returns.then_some(documents),
+        most_tokens,
+        lost: Vec::new(),
+    };
     Some(AskedScores { model, of, form })
 }
 
@@ -233,14 +249,6 @@ fn whole(fields: &mut Fields<'_>, name: &str) -> Option<usize> {
     number
 }
 
-/// A field that would change scores and does not here.
-fn refuse_given(fields: &mut Fields<'_>, name: &str, why: &str) {
-    if let Some(found) = fields.optional(name) {
-        let loc = fields.at(name);
-        fields.problems().add(&loc, "value_error", format!("{why}; found {}", named(&found)));
-    }
-}
-
 /// A number that no other answer of this service has.
 fn id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -290,10 +298,12 @@ impl ScoreForm {
         activation: Activation,
     ) -> Result<Value, Refusal> {
         let Scored { documents, cut, tokens } = scored;
-        let cut = |index: usize| cut.get(index).copied().unwrap_or_default();
+        let lost = |tokens: &[usize], index: usize| tokens.get(index).copied().unwrap_or_default();
+        let cut = |index: usize| lost(cut, index);
         let InOrder { ranked, unscored } = in_order(documents);
         match self {
-            Self::Cohere { top, documents } => {
+            Self::Cohere { top, documents, most_tokens: _, lost: before } => {
+                let cut = |index: usize| cut(index) + lost(&before, index);
                 let result = |&(index, raw): &(usize, f64)| {
                     let mut result = json!({"index": index, "relevance_score": activation.at(raw)});
                     if let Some(text) = documents.as_ref().and_then(|documents| documents.get(index)) {

@@ -136,30 +136,51 @@ def read_qags(out, of, fit):
             print(f"second half, {name}: AUROC {figure(found['sentence_auroc'])}, balanced accuracy {figure(found['sentence_balanced_accuracy'])}")
 
 
-def read_faithbench(out, of):
+def faithbench_rows(out, of, name):
+    """FaithBench's summaries, with what the model, the detectors and the baselines say of each."""
     rows = faithbench()
-    source = write(out / "faithbench.jsonl", [{key: row[key] for key in ("id", "contexts", "response", "human")} for row in rows])
-    report(out / "faithbench.report.json", "rag", "--input", source, "--output", out / "faithbench.measured.jsonl", *of)
+    source, measured = write(out / "faithbench.jsonl", [{key: row[key] for key in ("id", "contexts", "response", "human")} for row in rows]), out / f"{name}.measured.jsonl"
+    judge("rag", "--input", source, "--output", measured, "--measures", "faithfulness", *of, "--overwrite")
     of_words, judged = frequencies(rows), []
-    for row, scored in zip(rows, read(out / "faithbench.measured.jsonl")):
+    for row, scored in zip(rows, read(measured)):
         supported = [one["supported"] for one in scored.get("sentences", []) if one["supported"] is not None]
         judged.append({"id": row["id"], "human": row["human"], "cluster": row["contexts"][0], "mean": scored.get("faithfulness", {}).get("mean"),
                        "least": min(supported, default=None), **row["said"], **baselines(row["response"], row["contexts"][0], of_words)})
+    return judged
+
+
+def read_faithbench(out, of):
+    judged = faithbench_rows(out, of, "faithbench")
     found = agreement(out, "faithbench", judged, ["mean", "least", "word overlap", "TF-IDF", "length", *DETECTORS])
-    faithful = sum(row["human"] for row in rows) / len(rows)
-    print(f"FaithBench: {len(rows)} rows, of which {number(faithful)} are faithful")
+    faithful = sum(row["human"] for row in judged) / len(judged)
+    print(f"FaithBench: {len(judged)} rows, of which {number(faithful)} are faithful")
     table(["rows", "AUROC"], lines(found, ["auroc"]))
 
 
 def probe_qags(out, of):
-    """A probe of the states in which the model is asked about each sentence, in folds by article: no article is in training and in test."""
-    rows, areas = qags(), []
+    """Probes of the states in which the model is asked about each sentence, in folds by article: each sentence is told by a probe that was
+    trained on other articles. The first of them then tells FaithBench's summaries, which are of other articles and other writers."""
+    rows, told, layers = qags(), [], []
     for fold in range(FOLDS):
-        of_fold = [dict(row, split="test" if at % FOLDS == fold else "train") for at, row in enumerate(rows)]
-        source, folder = write(out / f"qags.fold{fold}.jsonl", of_fold), out / f"qags.fold{fold}"
-        judge("probe", "train", "--rag", "--input", source, "--output", folder, "--states", out / "qags.states", *of, "--overwrite")
-        areas.append(json.loads((folder / "report.json").read_text()))
-    return areas
+        is_tested = lambda at: at % FOLDS == fold
+        name = f"qags.fold{fold}"
+        train = write(out / f"{name}.train.jsonl", [dict(row, split="test" if is_tested(at) else "train") for at, row in enumerate(rows)])
+        judge("probe", "train", "--rag", "--input", train, "--output", out / name, "--states", out / "qags.states", *of, "--overwrite")
+        chosen = json.loads((out / name / "report.json").read_text())["aspects"]["faithfulness"]["chosen"]
+        layers.append(chosen)
+        tested = [row for at, row in enumerate(rows) if is_tested(at)]
+        source, measured = write(out / f"{name}.test.jsonl", tested), out / f"{name}.measured.jsonl"
+        judge("rag", "--input", source, "--output", measured, "--measures", "faithfulness", "--probe", out / name / "faithfulness.safetensors", *of, "--overwrite")
+        for row, scored in zip(tested, read(measured)):
+            for at, one in enumerate(scored["sentences"]):
+                votes = row["sentences"][at]["human"]
+                told.append({"id": f"{row['id']}/{at}", "human": int(2 * sum(votes) > len(votes)), "cluster": row["id"], "probe": one["supported"]})
+    found = agreement(out, "qags.probe", told, ["probe"])["probe"]
+    right = balanced([(one["probe"], one["human"] == 1) for one in told], 0.5)
+    print(f"probes of {FOLDS} folds by article ({layers}), {len(told)} sentences: AUROC {figure(found['auroc'])}, balanced accuracy at .5 {number(right)}")
+    judged = faithbench_rows(out, [*of, "--probe", out / "qags.fold0/faithfulness.safetensors"], "faithbench.probe")
+    print("FaithBench, by the first of them")
+    table(["rows", "AUROC"], lines(agreement(out, "faithbench.probe", judged, ["mean", "least"]), ["auroc"]))
 
 
 def main():
@@ -174,7 +195,7 @@ def main():
     if "probe" in args.parts:
         probe_qags(out, of)
     if "faithbench" in args.parts:
-        read_faithbench(out, ["--measures", "faithfulness", *of])
+        read_faithbench(out, of)
 
 
 if __name__ == "__main__":

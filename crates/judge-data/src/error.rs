@@ -827,6 +827,26 @@ pub enum Error {
         /// Its length now; the same where it was written over.
         bytes_now: u64,
     },
+    /// A line of relevance or of a ranking that is none.
+    #[error("{place}: expected {expected}; found {found:?}")]
+    TrecLine {
+        /// Where.
+        place: Place,
+        /// The form of a line.
+        expected: &'static str,
+        /// The line, shortened.
+        found: String,
+    },
+    /// A document that a query has twice in a file of relevance or of a ranking; without a document, the query.
+    #[error("{place}: {}the query {query:?} is there twice, expected once", if document.is_empty() { String::new() } else { format!("the document {document:?} of ") })]
+    TrecTwice {
+        /// Where, the second time.
+        place: Place,
+        /// The query.
+        query: String,
+        /// The document.
+        document: String,
+    },
     /// A name that no benchmark has.
     #[error("no benchmark is called {found:?}; there are {known}")]
     UnknownBenchmark {

@@ -141,6 +141,22 @@ impl Input {
     /// # Errors
     /// [`Error::InputChanged`], [`Error::Io`].
     pub fn reader(&self) -> Result<InputReader, Error> {
+        let mut reader = self.text()?.reader;
+        let head = reader.fill_buf().map_err(|source| explain(&self.opened, source));
+        let separator = csv::separator(head.map_err(Error::reading(self.path()))?, self.path());
+        if let Some(separator) = separator {
+            let lines = csv::Lines::open(reader, separator).map_err(|source| explain(&self.opened, source));
+            let lines = Decoder::Csv(Box::new(lines.map_err(Error::reading(self.path()))?));
+            reader = BufReader::with_capacity(BUFFER, lines);
+        }
+        Ok(InputReader { reader, opened: self.opened.clone() })
+    }
+
+    /// The decompressed bytes as they are, also where a table's rows would be given.
+    ///
+    /// # Errors
+    /// As for [`reader`](Self::reader).
+    pub(crate) fn text(&self) -> Result<InputReader, Error> {
         if let Some(changed) = self.opened.changed() {
             return Err(Error::reading(self.path())(io::Error::other(changed)));
         }
@@ -154,15 +170,7 @@ impl Input {
         #[cfg(not(feature = "parquet"))]
         let decoder = Decoder::new(raw, &self.opened);
         let decoder = decoder.map_err(Error::reading(self.path()))?;
-        let mut reader = BufReader::with_capacity(BUFFER, decoder);
-        let head = reader.fill_buf().map_err(|source| explain(&self.opened, source));
-        let separator = csv::separator(head.map_err(Error::reading(self.path()))?, self.path());
-        if let Some(separator) = separator {
-            let lines = csv::Lines::open(reader, separator).map_err(|source| explain(&self.opened, source));
-            let lines = Decoder::Csv(Box::new(lines.map_err(Error::reading(self.path()))?));
-            reader = BufReader::with_capacity(BUFFER, lines);
-        }
-        Ok(InputReader { reader, opened: self.opened.clone() })
+        Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.opened.clone() })
     }
 
     /// Name, length and hash of the bytes as they are stored (compressed ones of a compressed file), for a run record. The

@@ -121,6 +121,7 @@ mod settings;
 mod shards;
 mod states;
 mod texts;
+mod trec;
 mod unread_record;
 mod verdict_row;
 
@@ -182,6 +183,7 @@ pub use shards::{
     PartWriter, PlannedFile, SeeIds, ShardPlan,
 };
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
+pub use trec::{Qrels, TrecRun};
 pub use unread_record::UnreadRecord;
 pub use verdict_row::{
     JudgedPair, JudgedResponse, OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined,

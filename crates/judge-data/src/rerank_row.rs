@@ -24,6 +24,8 @@ pub struct RerankRecord {
     pub id: ItemId,
     /// What is scored.
     pub item: RerankItem,
+    /// What each document is called: the `id`, `_id`, `docid` or `doc_id` of an object.
+    pub document_ids: Vec<Option<ItemId>>,
     /// Whether the row is a pair, of which several may be of one query.
     pub is_pair: bool,
     /// Why no document can be.
@@ -91,6 +93,7 @@ impl RerankRecord {
             },
         };
         let (_, rest) = reading.finish();
+        let document_ids = documents.iter().map(id_of_document).collect();
         let document = |(at, found): (usize, &Value)| {
             text_of(found).ok_or_else(|| {
                 let kind = crate::row::describe(&found.to_string());
@@ -102,6 +105,7 @@ impl RerankRecord {
             row: place,
             id,
             item: RerankItem { query: query.unwrap_or_default(), documents },
+            document_ids,
             is_pair,
             unread: no_query.or(no_documents).map(|why| Unscored::new(Reason::Missing, why)),
             relevance,
@@ -109,6 +113,12 @@ impl RerankRecord {
             extra: rest.of(row),
         })
     }
+}
+
+/// What an object calls itself.
+fn id_of_document(document: &Value) -> Option<ItemId> {
+    let found = ["id", "_id", "docid", "doc_id"].into_iter().find_map(|name| document.get(name))?;
+    serde_json::from_value(found.clone()).ok()
 }
 
 /// A number, or none, for each of so many documents.
@@ -164,7 +174,7 @@ impl Rerankable for RerankRecord {
     }
 }
 
-/// The documents of a query in order: `{"id", "results": [{"index", "relevance_score", "cut_tokens"?}], "label_mass"?, "input_tokens"?,
+/// The documents of a query in order: `{"id", "results": [{"index", "id"?, "relevance_score", "cut_tokens"?}], "label_mass"?, "input_tokens"?,
 /// "relevance"?, "tables"?, …}`, the best first, and behind them `{"index", "unscored"}` for those without a score; or with `unscored` where
 /// no document has one.
 pub type RerankRow = OutputRow<Reranked>;
@@ -191,6 +201,9 @@ pub struct Reranked {
 pub struct WrittenResult {
     /// Its place in the input, from 0.
     pub index: usize,
+    /// What it is called, if the row says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<ItemId>,
     /// Its score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relevance_score: Option<f64>,
@@ -208,15 +221,15 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl WrittenResult {
-    /// A document in its place; `cut_tokens` are those of its prompt.
+    /// A document of this name in its place; `cut_tokens` are those of its prompt.
     #[must_use]
-    pub fn new(document: RankedDocument, cut_tokens: usize) -> Self {
+    pub fn new(document: RankedDocument, id: Option<ItemId>, cut_tokens: usize) -> Self {
         let RankedDocument { index, score, .. } = document;
         let (relevance_score, unscored) = match score {
             Ok(score) => (Some(score), None),
             Err(unscored) => (None, Some(unscored)),
         };
-        Self { index, relevance_score, cut_tokens, unscored }
+        Self { index, id, relevance_score, cut_tokens, unscored }
     }
 }
 

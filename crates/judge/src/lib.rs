@@ -21,6 +21,7 @@ mod pair_orders;
 mod preferences;
 mod probes;
 mod prompts;
+mod rankings;
 mod ratings;
 #[cfg(test)]
 mod reference;

@@ -1,7 +1,7 @@
 //! Rankings of documents, against trec_eval and scikit-learn.
 
 use judge_metrics::Error;
-use judge_metrics::retrieval::{average_precision, ndcg, recall, reciprocal_rank};
+use judge_metrics::retrieval::Ranking;
 use serde_json::Value;
 
 /// Expected values: `scripts/metrics/retrieval_fixtures.py`.
@@ -16,25 +16,37 @@ fn statistics_are_those_of_trec_eval_and_scikit_learn() {
             let expected = row[name].as_f64().unwrap();
             assert!((found - expected).abs() < 1e-12, "{name} of {ranked:?}: {found}, expected {expected}");
         };
-        near("ndcg_10", ndcg(&ranked, Some(10)).unwrap());
-        near("ndcg_3", ndcg(&ranked, Some(3)).unwrap());
-        near("ndcg", ndcg(&ranked, None).unwrap());
-        near("recip_rank", reciprocal_rank(&ranked, None).unwrap());
-        near("recall_5", recall(&ranked, 5).unwrap());
-        near("recall_10", recall(&ranked, 10).unwrap());
-        near("map", average_precision(&ranked).unwrap());
+        let ranking = Ranking::new(&ranked, &[]).unwrap();
+        near("ndcg_10", ranking.ndcg(Some(10)).unwrap());
+        near("ndcg_3", ranking.ndcg(Some(3)).unwrap());
+        near("ndcg", ranking.ndcg(None).unwrap());
+        near("recip_rank", ranking.reciprocal_rank(None));
+        near("recall_5", ranking.recall(5));
+        near("recall_10", ranking.recall(10));
+        near("map", ranking.average_precision());
     }
 }
 
 #[test]
 fn a_query_without_a_relevant_document_has_no_value() {
     for ranked in [&[][..], &[0.0, 0.0]] {
-        for found in [ndcg(ranked, None), reciprocal_rank(ranked, None), recall(ranked, 5), average_precision(ranked)] {
-            assert!(matches!(found, Err(Error::Undefined { .. })), "{found:?}");
-        }
+        assert!(matches!(Ranking::new(ranked, &[0.0]), Err(Error::Undefined { .. })), "{ranked:?}");
     }
-    assert!(matches!(ndcg(&[1.0, -1.0], None), Err(Error::OutOfRange { index: Some(1), .. })));
-    assert!(matches!(recall(&[1.0, f64::NAN], 1), Err(Error::NonFinite { .. })));
-    assert!(matches!(ndcg(&[1.0], Some(0)), Err(Error::Undefined { .. })));
-    assert_eq!(reciprocal_rank(&[0.0, 0.0, 1.0], Some(2)).unwrap(), 0.0);
+    assert!(matches!(Ranking::new(&[1.0, -1.0], &[]), Err(Error::OutOfRange { index: Some(1), .. })));
+    assert!(matches!(Ranking::new(&[1.0], &[f64::NAN]), Err(Error::NonFinite { .. })));
+    assert!(matches!(Ranking::new(&[1.0], &[]).unwrap().ndcg(Some(0)), Err(Error::Undefined { .. })));
+    assert_eq!(Ranking::new(&[0.0, 0.0, 1.0], &[]).unwrap().reciprocal_rank(Some(2)), 0.0);
+}
+
+#[test]
+fn a_document_that_is_left_out_is_never_found() {
+    let missed = Ranking::new(&[0.0, 1.0], &[2.0]).unwrap();
+    assert_eq!((missed.recall(9), missed.average_precision(), missed.reciprocal_rank(None)), (0.5, 0.25, 0.5));
+    let best = 2.0 + 1.0 / 3_f64.log2();
+    assert!((missed.ndcg(None).unwrap() - 1.0 / 3_f64.log2() / best).abs() < 1e-15);
+    let all = Ranking::new(&[], &[1.0]).unwrap();
+    assert_eq!(
+        (all.recall(9), all.average_precision(), all.reciprocal_rank(None), all.ndcg(Some(3)).unwrap()),
+        (0.0, 0.0, 0.0, 0.0)
+    );
 }

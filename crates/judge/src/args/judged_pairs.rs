@@ -1,6 +1,7 @@
 //! The options that say which pairs were judged, what was said of them, and how texts without a verdict count.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -12,16 +13,33 @@ use crate::preferences::{Compared, Preferences};
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::usage;
 
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BenchmarkName {
+    /// Verdicts on pairs.
+    Of(Benchmark),
+    /// Rankings of documents.
+    Trec,
+}
+
+impl FromStr for BenchmarkName {
+    type Err = judge_data::Error;
+
+    fn from_str(name: &str) -> Result<Self, judge_data::Error> {
+        if name == "trec" { Ok(Self::Trec) } else { name.parse().map(Self::Of) }
+    }
+}
+
 /// Which pairs.
 #[derive(Args, Clone, Debug)]
 pub struct PairsArgs {
     /// pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, rubricbench, helpsteer3 or ppe; or pairs, for a file of your own with
-    /// `human`: "A", "B" or "tie", or a list with one for each rater
-    #[arg(long, value_name = "NAME")]
-    pub benchmark: Benchmark,
+    /// `human`: "A", "B" or "tie", or a list with one for each rater; or trec, where `judge bench` measures rankings of documents
+    #[arg(long = "benchmark", value_name = "NAME")]
+    pub name: BenchmarkName,
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of
     /// votes, prometheus-eval's hhh_alignment_eval.json, JudgeBench's pairs, RM-Bench's rows, RubricBench's or PPE's Parquet file,
-    /// HelpSteer3's preference/validation.jsonl.gz
+    /// HelpSteer3's preference/validation.jsonl.gz; trec's or BEIR's relevance (qrels)
     #[arg(long, value_name = "FILE|DIR")]
     pub data: PathBuf,
     /// With --benchmark pairs: which columns hold which fields, e.g. response_a=old,response_b=new; `id=` numbers the rows
@@ -41,29 +59,47 @@ enum Policy {
 }
 
 impl PairsArgs {
+    /// The benchmark of pairs.
+    ///
+    /// # Errors
+    /// A usage error for rankings.
+    pub fn benchmark(&self) -> Result<Benchmark> {
+        match self.name {
+            BenchmarkName::Of(benchmark) => Ok(benchmark),
+            BenchmarkName::Trec => Err(usage(
+                "--benchmark trec is about rankings of documents: judge bench --benchmark trec --data QRELS --run RUN",
+            )),
+        }
+    }
+
     /// The pairs, and those that the benchmark leaves out, since people did not say which response is better.
     ///
     /// # Errors
     /// Whatever is wrong with the file; a usage error for columns of a published one.
     pub fn read(&self) -> Result<(Vec<BenchmarkPair>, Vec<BenchmarkPair>)> {
-        if self.columns.is_some() && self.benchmark != Benchmark::Pairs {
+        let benchmark = self.benchmark()?;
+        if self.columns.is_some() && benchmark != Benchmark::Pairs {
             return Err(usage("--columns is for --benchmark pairs; published files have their own columns"));
         }
-        let pairs = self.benchmark.read_with(&self.data, &self.columns.clone().unwrap_or_default())?;
-        Ok(pairs.into_iter().partition(|pair| pair.gold.is_some() || self.benchmark.has_ties()))
+        let pairs = benchmark.read_with(&self.data, &self.columns.clone().unwrap_or_default())?;
+        Ok(pairs.into_iter().partition(|pair| pair.gold.is_some() || benchmark.has_ties()))
     }
 
     /// What of these options decides about a row.
     #[must_use]
     pub fn settings(&self) -> Settings {
         let columns = self.columns.iter().map(|columns| ("columns".to_owned(), columns.to_string().into()));
-        Settings::from_iter([("benchmark".to_owned(), self.benchmark.as_str().into())].into_iter().chain(columns))
+        let name = match self.name {
+            BenchmarkName::Of(benchmark) => benchmark.as_str(),
+            BenchmarkName::Trec => "trec",
+        };
+        Settings::from_iter([("benchmark".to_owned(), name.into())].into_iter().chain(columns))
     }
 
     fn chosen(&self) -> Policy {
-        self.unparsed.unwrap_or(match self.benchmark {
-            Benchmark::PandaLm => Policy::Tie,
-            Benchmark::MtBench => Policy::Drop,
+        self.unparsed.unwrap_or(match self.name {
+            BenchmarkName::Of(Benchmark::PandaLm) => Policy::Tie,
+            BenchmarkName::Of(Benchmark::MtBench) => Policy::Drop,
             _ => Policy::Wrong,
         })
     }
@@ -93,7 +129,7 @@ impl PairsArgs {
     /// # Errors
     /// A usage error for an unknown name.
     pub fn convention(&self, name: Option<&str>) -> Result<PairConvention> {
-        let default = match self.benchmark {
+        let default = match self.benchmark()? {
             Benchmark::PandaLm => PairConvention::FirstLine,
             Benchmark::AutoJ => PairConvention::Decision,
             Benchmark::LlmBar => PairConvention::OutputAb,

@@ -5,6 +5,7 @@
 mod cli;
 mod figures;
 mod print;
+mod rankings;
 mod verdicts;
 mod votes;
 
@@ -19,10 +20,10 @@ use serde_json::json;
 use self::figures::{Found, by_name, means_of_groups, of_verdicts, published};
 use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::program;
-use crate::args::judged_pairs::{PairsArgs, preferences};
+use crate::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
 use crate::preferences::Worth;
 use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::say;
+use crate::terminal::console::{say, usage};
 
 pub(crate) use self::cli::Cli;
 
@@ -30,6 +31,16 @@ pub(crate) use self::cli::Cli;
 const COMMAND: &str = "bench";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    match (cli.pairs.name, &cli.run) {
+        (BenchmarkName::Trec, Some(run)) => return cli.bars.gate(COMMAND, || rankings::measured(cli, run)),
+        (BenchmarkName::Trec, None) => {
+            return Err(usage("--benchmark trec: expected --run FILE, the rankings that are measured"));
+        }
+        (BenchmarkName::Of(benchmark), Some(_)) => {
+            return Err(usage(format!("--run: {benchmark} has no rankings of documents; give --benchmark trec")));
+        }
+        (BenchmarkName::Of(_), None) => {}
+    }
     if !cli.votes.is_empty() {
         outputs(cli)?;
         return votes::report(cli);
@@ -39,7 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 /// Refuses what would destroy a file, before any work.
 fn outputs(cli: &Cli) -> Result<()> {
-    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
+    let inputs = cli.pairs.benchmark()?.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
     let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
     let outputs = Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", &cli.json);
     Ok(outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.write.overwrite).check()?)
@@ -59,10 +70,10 @@ fn measured(cli: &Cli) -> Result<Measured> {
             verdicts::of_model(cli, &pairs)?
         }
     };
-    let comparison = compared(&cli.pairs, &pairs, &verdicts);
+    let comparison = compared(&cli.pairs, &pairs, &verdicts)?;
     let preferences = preferences(&pairs, &verdicts)?;
     let difference = match &cli.against {
-        Some(path) => Some(comparison.difference(&compared(&cli.pairs, &pairs, &read(path, &pairs)?))?),
+        Some(path) => Some(comparison.difference(&compared(&cli.pairs, &pairs, &read(path, &pairs)?)?)?),
         None => None,
     };
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -87,14 +98,14 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if let Some(path) = &cli.json {
         let groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
         let report = json!({
-            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": overall.0.n,
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": overall.0.n,
             "undecided": undecided, "unparsed": overall.0.unparsed, "policy": policy, "statistics": statistics, "groups": groups,
             "groups_mean": means, "layers": overall.1.as_ref().map(Worth::layers_json),
-            "published": published(cli.pairs.benchmark.published()), "difference": difference.as_ref().map(of_verdicts),
+            "published": published(cli.pairs.benchmark()?.published()), "difference": difference.as_ref().map(of_verdicts),
         });
         write_json(path, "pairwise_benchmark", &report)?;
     }
-    print::report((cli.pairs.benchmark, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
+    print::report((cli.pairs.benchmark()?, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
     if with_verdict < overall.0.n {
         say(rows_used_in_words(with_verdict, overall.0.n))?;
     }
@@ -113,7 +124,7 @@ fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, String) {
 }
 
 /// Verdicts on the pairs that people have judged.
-fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> PairComparison {
+fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> Result<PairComparison> {
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
         Some(JudgedPair {
             gold: Preference::from(pair.gold?),
@@ -122,15 +133,15 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
             cluster: Some(pair.question.clone()),
         })
     });
-    PairComparison {
+    Ok(PairComparison {
         pairs: judged.collect(),
         both_orders: verdicts.both_orders,
-        ties: args.benchmark.has_ties(),
+        ties: args.benchmark()?.has_ties(),
         unparsed: match args.policy() {
             // As LLMBar counts: two texts without a verdict agree with each other.
             Unparsed::Wrong => Unparsed::OwnLabel,
             named => named,
         },
         bootstrap: BOOTSTRAP,
-    }
+    })
 }

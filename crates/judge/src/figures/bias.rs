@@ -27,7 +27,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if cli.perturbations.is_some() && cli.write_perturbed.is_none() {
         return Err(usage("--perturbations needs --write-perturbed; verdicts on changed pairs name their changes"));
     }
-    let inputs = cli.pairs.benchmark.files(&cli.pairs.data)?.into_iter();
+    let inputs = cli.pairs.benchmark()?.files(&cli.pairs.data)?.into_iter();
     let inputs = inputs.chain([&cli.verdicts, &cli.perturbed].into_iter().flatten().cloned());
     let outputs =
         Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed, perturbations::is_perturbed);
@@ -69,7 +69,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
         let report = json!({
-            "program": program("bias_report"), "benchmark": cli.pairs.benchmark.as_str(), "n": pairs.len(),
+            "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": pairs.len(),
             "undecided": left_out.len(), "unparsed": unparsed,
             "policy": cli.pairs.policy_name(), "biases": biases,
             "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
@@ -79,7 +79,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     say(format_args!(
         "{}: {} pairs{}, {} judged; texts without a verdict: {unparsed} ({})\n",
-        cli.pairs.benchmark,
+        cli.pairs.benchmark()?,
         pairs.len(),
         judged_pairs::left_out(left_out.len()),
         if verdicts.both_orders { "both orders" } else { "the given order" },

@@ -17,7 +17,6 @@ use judge_models::{Model, RerankForm};
 use serde_json::json;
 
 use self::cli::PROGRAM;
-use self::figures::Figures;
 use crate::args::bars;
 use crate::args::decisions::refuse_dressing;
 use crate::args::rerank::readout;
@@ -93,7 +92,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         Ok(result)
     })?;
     end_of_rows(&finished.counts)?;
-    let figures = Figures::of(&finished, cli.k)?;
+    let figures = figures::queries(&finished, cli.k)?.figures(cli.k);
     if let Some(path) = &cli.fitting.fit {
         // Of finished rows, the model is needed to say what weights belong to, and for nothing else.
         let origin = match origin {
@@ -105,8 +104,8 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &figures)?;
     }
-    figures.print()?;
-    Ok(bars::Measured { worst: figures.worst(), statistics: json!(figures.statistics) })
+    figures.print(None)?;
+    Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst })
 }
 
 fn judge(cli: &Cli, model: &Model, form: &RerankForm, readout: RerankReadout) -> Result<RerankJudge> {
@@ -146,8 +145,8 @@ fn row(
         let cut = |index: usize| readings.get(index).copied().flatten().map_or(0, |reading| reading.cut_tokens);
         let all = ranked(verdict).into_iter().take(top.unwrap_or(usize::MAX));
         let written = |document: RankedDocument| {
-            let cut = cut(document.index);
-            WrittenResult::new(document, cut)
+            let (id, cut) = (result.item.document_ids.get(document.index).cloned().flatten(), cut(document.index));
+            WrittenResult::new(document, id, cut)
         };
         reranked.results = all.map(written).collect();
         reranked.label_mass = score.label_mass;

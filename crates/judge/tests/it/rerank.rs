@@ -439,3 +439,66 @@ fn a_service_scores_labels_behind_texts_and_by_a_template() {
     assert_eq!(refused.status, 404);
     assert!(refused.body.contains("--rerank-template and --labels"), "{}", refused.body);
 }
+
+/// Expected values: `scripts/metrics/retrieval_fixtures.py`.
+#[test]
+fn rankings_are_measured_as_trec_eval_measures_them() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge-metrics/tests/fixtures/trec.json");
+    let fixture: Value = serde_json::from_slice(&fs::read(fixture).unwrap()).unwrap();
+    fs::write(path.join("qrels.txt"), fixture["qrels"].as_str().unwrap()).unwrap();
+    for run in 0..2 {
+        fs::write(path.join(format!("{run}.run")), fixture["runs"][run].as_str().unwrap()).unwrap();
+    }
+    let bench = ["--benchmark", "trec", "--data", "qrels.txt", "--json", "report.json", "--overwrite"];
+    let report = |more: &[&str]| {
+        let said = succeed("bench", path, &[&bench[..], more].concat());
+        (said, serde_json::from_slice::<Value>(&fs::read(path.join("report.json")).unwrap()).unwrap())
+    };
+    let (said, found) = report(&["--run", "0.run", "--against", "1.run", "--k", "5"]);
+    assert!(said.contains("12 queries with a relevant document") && said.contains("minus the other"), "{said}");
+    let estimate = |of: &Value, name: &str| of[name]["estimate"].as_f64().unwrap();
+    for (name, theirs) in [("ndcg_10", "ndcg_10"), ("mrr", "recip_rank"), ("recall_k", "recall_5"), ("map", "map")] {
+        let [one, other] = [0, 1].map(|run| fixture["expected"][run][theirs].as_f64().unwrap());
+        assert!((estimate(&found["statistics"], name) - one).abs() < 1e-12, "{name}: {found}");
+        assert!((estimate(&found["difference"], name) - (one - other)).abs() < 1e-12, "{name}: {found}");
+    }
+    // A bar that is missed is the exit code.
+    let bar = ["--run", "1.run", "--require", "ndcg_10>=0.5"];
+    let (code, _, stderr) = ran("bench", path, &[&bench[..], &bar].concat());
+    assert_eq!(code, Some(3), "{stderr}");
+
+    // What `judge rerank` wrote of documents with names is a run too.
+    let rows: Vec<Value> = (0..2)
+        .map(|n| {
+            let documents = [json!({"_id": "d1", "text": "ba de"}), json!({"_id": "d0", "text": "go ku"})];
+            json!({"id": format!("q{n}"), "query": "ba de", "documents": documents})
+        })
+        .collect();
+    write_rows(path.join("in.jsonl"), &rows);
+    let args = ["--input", "in.jsonl", "--output", "ranked.jsonl", "--model", &cross_encoder(), "--dtype", "f32"];
+    succeed("rerank", path, &args);
+    let (said, found) = report(&["--run", "ranked.jsonl"]);
+    assert!(said.contains("10 queries with one have no ranking"), "{said}");
+    assert_eq!((&found["n"], &found["unranked"]), (&json!(2), &json!(10)));
+    assert!((found["statistics"]["coverage"]["estimate"].as_f64().unwrap() - 2.0 / 12.0).abs() < 1e-12, "{found}");
+
+    for (args, words) in [
+        (&["--benchmark", "trec", "--data", "qrels.txt"][..], "expected --run FILE"),
+        (&["--benchmark", "llmbar", "--data", "qrels.txt", "--run", "0.run"], "give --benchmark trec"),
+        (&["--benchmark", "trec", "--data", "qrels.txt", "--run", "qrels.txt"], "line 1: expected QUERY Q0 DOCUMENT"),
+        (&["--benchmark", "trec", "--data", "0.run", "--run", "0.run"], "line 1: expected QUERY ITERATION DOCUMENT"),
+        (
+            &["--benchmark", "trec", "--data", "qrels.txt", "--run", "0.run", "--verdict", "layers"],
+            "cannot be used with",
+        ),
+    ] {
+        let (code, _, stderr) = ran("bench", path, args);
+        assert_eq!(code, Some(if words.starts_with("line") { 1 } else { 2 }), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
+    let (code, _, stderr) = ran("bias", path, &["--benchmark", "trec", "--data", "qrels.txt", "--verdicts", "0.run"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("about rankings of documents"), "{stderr}");
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Id};
 
 use crate::args::bars::BarArgs;
-use crate::args::files::WriteArgs;
+use crate::args::files::{WriteArgs, row_limit};
 use crate::args::ids_of;
 use crate::args::judged_pairs::PairsArgs;
 use crate::args::model_args::ModelArgs;
@@ -18,6 +18,8 @@ use crate::args::prompt_judge::PromptedArgs;
 /// lines {"id", "given", "swapped"?}, or the output of prompt_judge.
 /// Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
 /// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
+///
+/// With --benchmark trec and --run, rankings of documents are measured: nDCG, reciprocal rank, recall and average precision.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -26,11 +28,17 @@ pub(crate) struct Cli {
     /// give it again for more judges. Reported is how often judges and people agree vote by vote
     #[arg(long, value_name = "FILE", conflicts_with_all = of_votes())]
     pub(crate) votes: Vec<PathBuf>,
+    /// trec: rankings of documents, as trec_eval reads them or as `judge rerank` writes them, which are measured by the relevance of --data
+    #[arg(long, value_name = "FILE", conflicts_with_all = of_verdicts())]
+    pub(super) run: Option<PathBuf>,
+    /// With --run: the cutoff of the statistic recall_k [default: 10]
+    #[arg(long, value_name = "N", value_parser = row_limit, requires = "run")]
+    pub(super) k: Option<usize>,
     /// Verdicts that were made elsewhere
     #[arg(long, value_name = "FILE", conflicts_with_all = of_a_model())]
     pub(super) verdicts: Option<PathBuf>,
     /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of
-    /// `judge compare`)
+    /// `judge compare`); with --run, other rankings
     #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     pub(super) against: Option<PathBuf>,
     /// Where the verdicts of a model go
@@ -53,6 +61,12 @@ pub(crate) struct Cli {
 fn of_a_model() -> Vec<Id> {
     let own = ["output", "no_lock"].map(Id::from).to_vec();
     [ids_of::<ModelArgs>(&["quiet"]), ids_of::<PromptedArgs>(&["convention"]), own].concat()
+}
+
+/// What rankings are measured without.
+fn of_verdicts() -> Vec<Id> {
+    let own = ["verdicts", "votes", "columns", "unparsed", "convention"].map(Id::from).to_vec();
+    [of_a_model(), own].concat()
 }
 
 /// These, and what is of one file of verdicts.

@@ -17,7 +17,7 @@ const WORDS: Words = Words { doing: "judging", rows: "pairs", done: "judged" };
 
 /// Judges all pairs that the output does not have yet, in both orders, and reads the verdicts from it.
 pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdicts> {
-    let benchmark = cli.pairs.benchmark;
+    let benchmark = cli.pairs.benchmark()?;
     let Some(path) = &cli.output else {
         let why = "give --verdicts FILE for verdicts that were made elsewhere, or --output FILE to keep those of a model, so that a run can be resumed";
         return Err(usage(why));

@@ -20,8 +20,8 @@ const TURNS: [(Option<u32>, &str); 3] = [(Some(1), "1"), (Some(2), "2"), (None, 
 
 /// Compares the votes of all judges with people's.
 pub(crate) fn report(cli: &Cli) -> Result<()> {
-    if cli.pairs.benchmark != Benchmark::MtBench {
-        return Err(usage(format!("--votes: {} has no votes; give --benchmark mtbench", cli.pairs.benchmark)));
+    if cli.pairs.benchmark()? != Benchmark::MtBench {
+        return Err(usage(format!("--votes: {} has no votes; give --benchmark mtbench", cli.pairs.benchmark()?)));
     }
     let people = PairVote::read(&cli.pairs.data)?;
     if let Some(judge) = people.iter().find(|vote| !vote.is_persons()) {
@@ -57,7 +57,7 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
         let report = json!({
-            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy_name(),
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy_name(),
             "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
         });
         write_json(path, "pairwise_benchmark", &report)?;

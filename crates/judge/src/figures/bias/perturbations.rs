@@ -50,7 +50,7 @@ fn named(path: &Path) -> Result<Vec<Perturbation>> {
 
 /// The changed pairs of a benchmark.
 fn of(cli: &Cli, pairs: &[BenchmarkPair], perturbations: &[Perturbation]) -> Result<Vec<PerturbedPair>> {
-    if cli.pairs.benchmark == Benchmark::MtBench {
+    if cli.pairs.benchmark()? == Benchmark::MtBench {
         return Err(usage(
             "the responses of mtbench are conversations, which are not changed; the other benchmarks have single responses",
         ));

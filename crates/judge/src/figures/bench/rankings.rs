@@ -1,0 +1,53 @@
+//! Rankings of documents against people's relevance.
+
+use std::path::Path;
+
+use anyhow::Result;
+use judge_data::{Outputs, Qrels, TrecRun};
+use serde_json::json;
+
+use super::{COMMAND, Cli};
+use crate::args::bars::Measured;
+use crate::args::files::program;
+use crate::rankings::Queries;
+use crate::report::write_json;
+use crate::terminal::console::tell;
+
+/// The cutoff of `recall_k`, if none is given.
+const K: usize = 10;
+
+pub(super) fn measured(cli: &Cli, run: &Path) -> Result<Measured> {
+    let inputs = [&cli.pairs.data].into_iter().chain(&cli.run).chain(&cli.against);
+    let outputs = Outputs::new(inputs).reports("pairwise_benchmark", &cli.json).reports(COMMAND, cli.bars.reports());
+    outputs.overwrite(cli.write.overwrite).check()?;
+    let (qrels, k) = (Qrels::read(&cli.pairs.data)?, cli.k.unwrap_or(K));
+    let queries = queries(&qrels, run, k, cli.model.quiet)?;
+    let others = cli.against.as_ref().map(|path| self::queries(&qrels, path, k, cli.model.quiet)).transpose()?;
+    let (figures, difference) = (queries.figures(k), others.map(|others| queries.less(&others)));
+    if let Some(path) = &cli.json {
+        let report = json!({"program": program("pairwise_benchmark"), "benchmark": "trec", "difference": difference});
+        let mut report = report.as_object().cloned().unwrap_or_default();
+        report.extend(json!(figures).as_object().cloned().unwrap_or_default());
+        write_json(path, "pairwise_benchmark", &report)?;
+    }
+    figures.print(difference.as_ref())?;
+    Ok(Measured { statistics: json!(figures.statistics), worst: figures.worst })
+}
+
+/// The queries of which people judged documents, with the order that a file has for each.
+fn queries(qrels: &Qrels, run: &Path, k: usize, quiet: bool) -> Result<Queries> {
+    let (rankings, mut queries) = (TrecRun::read(run)?, Queries::default());
+    for query in qrels.queries() {
+        let ranking = rankings.ranking(query);
+        let (order, missed) = qrels.along(query, ranking.unwrap_or_default());
+        queries.push(query.to_owned(), query.to_owned(), ranking.map(|_| &order[..]), &missed, k)?;
+    }
+    let unknown = rankings.queries().filter(|query| !qrels.has(query)).count();
+    if unknown > 0 && !quiet {
+        tell(format_args!(
+            "note: {} has {unknown} queries of which nobody judged a document; they are left out",
+            run.display()
+        ));
+    }
+    Ok(queries)
+}

@@ -37,6 +37,17 @@ impl RowError {
     pub fn odd(why: String) -> Self {
         Self::Odd { error: anyhow::anyhow!("{why}"), why }
     }
+
+    /// Why the row is odd.
+    ///
+    /// # Errors
+    /// What is wrong with more than one row.
+    pub fn in_row(self) -> anyhow::Result<String> {
+        match self {
+            Self::Odd { why, .. } => Ok(why),
+            Self::Run(error) => Err(error),
+        }
+    }
 }
 
 impl From<judge_data::Error> for RowError {

@@ -17,6 +17,7 @@ use judge_metrics::comparison::{JudgedPair, PairComparison};
 use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::json;
 
+use self::cli::COMMAND;
 use self::figures::{Found, by_name, means_of_groups, of_verdicts, published};
 use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::program;
@@ -26,9 +27,6 @@ use crate::report::{BOOTSTRAP, write_json};
 use crate::terminal::console::{say, usage};
 
 pub(crate) use self::cli::Cli;
-
-/// The name of the command.
-const COMMAND: &str = "bench";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     match (cli.pairs.name, &cli.run) {

@@ -105,6 +105,22 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
         ["--rag", "--input", "marked.jsonl", "--output", "probes", "--dtype", "f32", "--model", &model, "--folds", "2"];
     let said = succeed("probe train", path, &train);
     assert!(said.contains("faithfulness"), "{said}");
+    // Rows say themselves on which side they are; one without its group costs itself.
+    let parted = |n: usize| {
+        let mut row = row(n);
+        row["split"] = json!(if n < 18 { "train" } else { "later" });
+        row["desk"] = json!(if n % 2 == 0 { "one" } else { "two" });
+        row
+    };
+    let mut parted: Vec<Value> = (0..24).map(parted).collect();
+    parted[0].as_object_mut().unwrap().remove("desk");
+    write_rows(path.join("parted.jsonl"), &parted);
+    let more =
+        ["--rag", "--input", "parted.jsonl", "--output", "parted", "--dtype", "f32", "--model", &model, "--folds", "2"];
+    let said = succeed("probe train", path, &[&more[..], &["--group", "desk"]].concat());
+    assert!(said.contains("trained on 34 rows") && said.contains("later, 12 rows"), "{said}");
+    let report = json_of(path.join("parted/report.json"));
+    assert_eq!((&report["unread"], &report["aspects"]["faithfulness"]["n"]), (&json!(1), &json!(46)), "{report}");
     let probe = ["--measures", "faithfulness", "--probe", "probes/faithfulness.safetensors", "--json", "figures.json"];
     succeed("rag", path, &[&args(&model, "marked.jsonl", "probed.jsonl")[..], &probe].concat());
     let auroc = json_of(path.join("figures.json"))["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();

@@ -11,6 +11,9 @@ use crate::args::judged_pairs::PairsArgs;
 use crate::args::model_args::ModelArgs;
 use crate::args::prompt_judge::PromptedArgs;
 
+/// The name of the command.
+pub(super) const COMMAND: &str = "bench";
+
 /// Measure a pairwise judge on a public benchmark.
 ///
 /// Either a model judges here, in both orders (--output keeps its verdicts;

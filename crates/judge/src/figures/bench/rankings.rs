@@ -6,7 +6,7 @@ use anyhow::Result;
 use judge_data::{Outputs, Qrels, TrecRun};
 use serde_json::json;
 
-use super::{COMMAND, Cli};
+use super::cli::{COMMAND, Cli};
 use crate::args::bars::Measured;
 use crate::args::files::program;
 use crate::rankings::Queries;

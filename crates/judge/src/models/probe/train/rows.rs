@@ -37,6 +37,42 @@ pub struct Reading<'a> {
     pub model: &'a ModelArgs,
 }
 
+/// Where a row belongs, by fields that are nothing of its own.
+#[derive(Clone)]
+pub struct Belonging {
+    group: Option<String>,
+    split: Option<String>,
+    source: Option<String>,
+}
+
+impl Belonging {
+    /// A row that belongs there.
+    pub fn of(self, row: GradedRow) -> GradedRow {
+        GradedRow { group: self.group.unwrap_or(row.group), split: self.split, source: self.source, ..row }
+    }
+}
+
+impl Reading<'_> {
+    /// Where a row with these fields belongs.
+    ///
+    /// # Errors
+    /// A field that is named and is not there, and a part that is no text: what is wrong with this row alone.
+    pub fn belonging(&self, fields: &Extra) -> Result<Belonging, RowError> {
+        let text = |field: &str| {
+            let json = fields.text(field).filter(|json| *json != "null");
+            let text = json.map(|json| fields.rendered(field).map_or_else(|| json.to_owned(), Cow::into_owned));
+            text.ok_or_else(|| RowError::odd(format!("there is no field {field:?}, or it is null")))
+        };
+        let group = self.group.map(text).transpose()?;
+        let source = self.source.map(text).transpose()?;
+        let json = self.columns.names(Field::Split).find_map(|name| fields.text(name)).filter(|json| *json != "null");
+        let split = json.map(|json| {
+            serde_json::from_str(json).map_err(|_| RowError::odd(format!("expected split to be text, found {json}")))
+        });
+        Ok(Belonging { group, source, split: split.transpose()? })
+    }
+}
+
 /// Rows by aspect, and the templates that made prompts of them.
 #[derive(Default)]
 pub struct Data {
@@ -169,7 +205,6 @@ impl Data {
     ) -> Result<(), RowError> {
         let options = DatasetOptions { columns: reading.columns.clone(), ..DatasetOptions::default() };
         let aspect = text_field(&row, reading.columns, Field::Aspect)?;
-        let split = text_field(&row, reading.columns, Field::Split)?;
         let fields = row.clone().into_extra(&[]);
         let used = used(&row, reading.columns)?;
         // A whole prompt under the name of an instruction, as prometheus-eval has it: the prompt unless there is a template of its parts.
@@ -195,18 +230,10 @@ impl Data {
             let grade = grade(record.human(), &record.columns)?;
             (grade, GradedRow::new(record.id, dressed(reading.model, record.input), 0.0))
         };
-        let text = |field: &str| {
-            let json = fields.text(field).filter(|json| *json != "null");
-            let text = json.map(|json| fields.rendered(field).map_or_else(|| json.to_owned(), Cow::into_owned));
-            text.ok_or_else(|| RowError::odd(format!("there is no field {field:?}, or it is null")))
-        };
-        if let Some(field) = reading.group {
-            graded.group = text(field)?;
-        } else if !graded.question.is_empty() {
+        if !graded.question.is_empty() {
             graded.group.clone_from(&graded.question);
         }
-        graded.source = reading.source.map(text).transpose()?;
-        graded.split = split;
+        let graded = reading.belonging(&fields)?.of(graded);
         let fields = fields.retain(|name| !used.iter().any(|used| used == name));
         Ok(self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, &fields, reading, seen)?)
     }

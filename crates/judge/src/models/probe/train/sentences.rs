@@ -31,12 +31,15 @@ impl Judged {
                 }
                 Err(JudgeError::Failed(error)) => return Err(anyhow::Error::from_boxed(error)),
             };
+            let belonging = match reading.belonging(&extra) {
+                Ok(belonging) => belonging,
+                Err(error) => {
+                    data.unread.note(&id, Some(error.in_row()?));
+                    continue;
+                }
+            };
             data.unread.note(&id, no_grade.or_else(|| rag.unread.first().map(|(_, why)| why.clone())));
             let contexts = rag.contexts.join("\n\n");
-            let group = match reading.group {
-                Some(field) => extra.text(field).unwrap_or("null").to_owned(),
-                None => contexts.clone(),
-            };
             for (at, ((prompt, given), sentence)) in
                 prompts.into_iter().zip(&labels).zip(rag.response_sentences().iter()).enumerate()
             {
@@ -46,9 +49,9 @@ impl Judged {
                     continue;
                 }
                 let response = sentence.text.clone();
-                let (question, group) = (contexts.clone(), group.clone());
+                let (question, group) = (contexts.clone(), contexts.clone());
                 let row = GradedRow::new(format!("{id}/{at}"), prompt, f64::from(u8::from(mean > 0.5)));
-                rows.push(GradedRow { response, question, group, ..row });
+                rows.push(belonging.clone().of(GradedRow { response, question, group, ..row }));
             }
         }
         ensure!(

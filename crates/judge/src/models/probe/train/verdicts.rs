@@ -117,6 +117,13 @@ impl Judged {
         for row in Rows::open(verdicts)?.take(reading.model.limit.unwrap_or(usize::MAX)) {
             let row = row?;
             let id: ItemId = row.required("id", "a string or a whole number")?;
+            let belonging = match reading.belonging(&row.clone().into_extra(&[])) {
+                Ok(belonging) => belonging,
+                Err(error) => {
+                    data.unread.note(row.place(), Some(error.in_row()?));
+                    continue;
+                }
+            };
             let found = match items.get(&id) {
                 Some(Record::Pair(pair)) => asked.of_pair(&row, pair, &mut data)?,
                 Some(Record::Graded(graded)) => asked.of_response(&row, graded, &mut data)?,
@@ -126,13 +133,8 @@ impl Judged {
                 }
                 _ => bail!("{}: {} has no row with the id {id}", row.place(), input.path().display()),
             };
-            for mut verdict in found {
-                if let Some(field) = reading.group {
-                    let value = row.value(field);
-                    let missing = || format!("{}: there is no field {field:?}, or it is null", row.place());
-                    verdict.row.group = value.with_context(missing)?.to_owned();
-                }
-                rows.push(verdict.row);
+            for verdict in found {
+                rows.push(belonging.clone().of(verdict.row));
                 own.push(verdict.own);
                 texts.push(verdict.text);
             }

@@ -160,15 +160,18 @@ def read_faithbench(out, of):
 def probe_qags(out, of):
     """Probes of the states in which the model is asked about each sentence, in folds by article: each sentence is told by a probe that was
     trained on other articles. The first of them then tells FaithBench's summaries, which are of other articles and other writers."""
-    rows, told, layers = qags(), [], []
+    rows, told, layers, beside = qags(), [], [], collections.defaultdict(list)
     for fold in range(FOLDS):
         is_tested = lambda at: at % FOLDS == fold
         name = f"qags.fold{fold}"
         train = write(out / f"{name}.train.jsonl", [dict(row, split="test" if is_tested(at) else "train") for at, row in enumerate(rows)])
         judge("probe", "train", "--rag", "--input", train, "--output", out / name, "--states", out / "qags.states", *of, "--overwrite")
-        chosen = json.loads((out / name / "report.json").read_text())["aspects"]["faithfulness"]["chosen"]
-        layers.append(chosen)
         tested = [row for at, row in enumerate(rows) if is_tested(at)]
+        of_probe = json.loads((out / name / "report.json").read_text())["aspects"]["faithfulness"]
+        layers.append(", ".join(f"{one['layer']} {one['pooling']}" for one in of_probe["chosen"]))
+        assert of_probe["splits"]["test"]["n"] == sum(len(row["sentences"]) for row in tested), "a fold is not the one that was asked for"
+        for predictor, found in of_probe["splits"]["test"]["predictors"].items():
+            beside[predictor].append(found.get("auroc", {}).get("estimate"))
         source, measured = write(out / f"{name}.test.jsonl", tested), out / f"{name}.measured.jsonl"
         judge("rag", "--input", source, "--output", measured, "--measures", "faithfulness", "--probe", out / name / "faithfulness.safetensors", *of, "--overwrite")
         for row, scored in zip(tested, read(measured)):
@@ -178,6 +181,9 @@ def probe_qags(out, of):
     found = agreement(out, "qags.probe", told, ["probe"])["probe"]
     right = balanced([(one["probe"], one["human"] == 1) for one in told], 0.5)
     print(f"probes of {FOLDS} folds by article ({layers}), {len(told)} sentences: AUROC {figure(found['auroc'])}, balanced accuracy at .5 {number(right)}")
+    for predictor, found in beside.items():
+        if None not in found:
+            print(f"mean of the folds' AUROC, {predictor}: {number(sum(found) / FOLDS)}")
     judged = faithbench_rows(out, [*of, "--probe", out / "qags.fold0/faithfulness.safetensors"], "faithbench.probe")
     print("FaithBench, by the first of them")
     table(["rows", "AUROC"], lines(agreement(out, "faithbench.probe", judged, ["mean", "least"]), ["auroc"]))

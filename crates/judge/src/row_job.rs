@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::files::{CarryArgs, OutputArgs, program};
 use crate::args::model_args::ModelArgs;
 use crate::missing_fields::tell_unread;
-use crate::terminal::console::{say, tell};
+use crate::terminal::console::{say, tell, usage};
 use crate::terminal::options::offered;
 use crate::terminal::pace::Watch;
 
@@ -73,6 +73,17 @@ impl<S: Source> RowJob<S> {
         let checked = self.job.check_whole(known, see)?;
         tell_unread(&checked.unread);
         Ok(checked)
+    }
+
+    /// Refuses an input, though not a part of one, of which no row can be used: `what` says for what, and the hint what to do.
+    ///
+    /// # Errors
+    /// A usage error with the first row.
+    pub fn refuse_unusable(&self, checked: &Checked, what: &str, hint: Option<String>) -> Result<()> {
+        let source = &self.job.source;
+        let Some((id, why)) = checked.unread.all().filter(|_| source.part().is_none()) else { return Ok(()) };
+        let what = format!("{}: no row {what}; the first is {id}: {why}", source.path().display());
+        Err(usage([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  ")))
     }
 
     /// What else decides about a row.

@@ -70,16 +70,24 @@ pub struct DecisionFitArgs {
 }
 
 impl DecisionFitArgs {
-    /// Learns weights, writes them, and says what they came to.
+    /// Learns weights, if that is asked for, writes them, and says what they came to. Of finished rows no judge has said yet what weights
+    /// belong to, and it is made for that alone.
     ///
     /// # Errors
     /// A usage error where there is nothing to learn from; those of the fit, and of the file.
-    pub fn learn(&self, labelled: &[Labelled], origin: &DecisionOrigin, path: &Path, overwrite: bool) -> Result<()> {
+    pub fn learn(
+        &self,
+        labelled: &[Labelled],
+        origin: Option<DecisionOrigin>,
+        of_judge: impl FnOnce() -> Result<DecisionOrigin>,
+        overwrite: bool,
+    ) -> Result<()> {
+        let Some(path) = &self.fit else { return Ok(()) };
         if labelled.is_empty() {
             return Err(usage("--fit: no row has both an answer of the model and one of people"));
         }
         let fit = DecisionFit { layers: !self.fit_temperature, steps: self.fit_steps, lr: self.fit_lr };
-        let weights = fit.fit(labelled, origin)?;
+        let weights = fit.fit(labelled, &origin.map_or_else(of_judge, Ok)?)?;
         save_new(path, &weights, overwrite)?;
         for kind in QuestionKind::ALL {
             let Some(found) = weights.get(kind) else { continue };

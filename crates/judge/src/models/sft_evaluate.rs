@@ -36,12 +36,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new([&cli.input.input]).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let source = cli.input.source(&cli.input.open()?, None, cli.model.limit);
-    let path = source.input.path().to_path_buf();
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let checked = job.check(Evaluated::KNOWN, |item| Ok(Replied::of(&item.record, &cli.model).err()))?;
-    if let Some((id, why)) = checked.unread.all() {
-        return Err(usage(format!("{}: no row has a reply; row {id}: {why}", path.display())));
-    }
+    job.refuse_unusable(&checked, "has a reply", None)?;
     let settings = [("max_new_tokens".to_owned(), json!(cli.max_new_tokens))];
     let job = job.with_settings(settings).with_model(&cli.model, None)?;
     let finished = job.run(&checked, |pending| {

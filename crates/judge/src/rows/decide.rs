@@ -69,13 +69,9 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     end_of_rows(&finished.counts)?;
     let mut measured = if has_labels { Measured::of(&finished, asked.as_ref())? } else { Measured::nothing() };
     measured.figures.statistics.extend(rows_used_json(finished.counts.scored, finished.counts.rows()));
-    if let (Some(path), Decider::Model(settings, model)) = (&cli.fitting.fit, &decider) {
-        // Of finished rows, the model is needed to say what weights belong to, and for nothing else.
-        let origin = match origin {
-            Some(origin) => origin,
-            None => DecisionJudge::new((**settings).clone(), &model.load()?)?.origin(),
-        };
-        cli.fitting.learn(&measured.labelled, &origin, path, cli.output.write.overwrite)?;
+    if let Decider::Model(settings, model) = &decider {
+        let of_judge = || Ok(DecisionJudge::new((**settings).clone(), &model.load()?)?.origin());
+        cli.fitting.learn(&measured.labelled, origin, of_judge, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &measured.figures)?;

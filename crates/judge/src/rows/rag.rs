@@ -21,7 +21,7 @@ use crate::missing_fields::tell_unread_that;
 use crate::report::write_json;
 use crate::row_job::{RowJob, Words, resolved};
 use crate::rows::decide::NO_ANSWER;
-use crate::terminal::console::{end_of_rows, tell_label_mass, usage};
+use crate::terminal::console::{end_of_rows, tell_label_mass};
 
 pub(crate) use self::cli::Cli;
 
@@ -52,11 +52,8 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
         in_part.note(&record.id, some.filter(|_| nothing.is_none()));
         Ok(nothing)
     })?;
-    if let Some((id, why)) = checked.unread.all().filter(|_| cli.input.part.is_none()) {
-        let hint = "name the columns with --columns question=…,contexts=…,response=…,reference=…";
-        let path = cli.input.input.display();
-        return Err(usage(format!("{path}: nothing can be measured of any row; the first is {id}: {why}\n  {hint}")));
-    }
+    let hint = "name the columns with --columns question=…,contexts=…,response=…,reference=…";
+    job.refuse_unusable(&checked, "can be measured", Some(hint.to_owned()))?;
     tell_unread_that(&in_part, "have a field that cannot be read, and get no measure that needs it");
     tell_unread_that(&no_grades, "have grades that cannot be read and are left out");
     let settings = cli.settings(measures);
@@ -92,14 +89,8 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     end_of_rows(&finished.counts)?;
     let bars: Vec<&str> = cli.bars.statistics().collect();
     let figures = Figures::of(&finished, &settings.measures, cli.group.as_deref(), &bars)?;
-    if let Some(path) = &cli.fitting.fit {
-        // Of finished rows, the model is needed to say what weights belong to, and for nothing else.
-        let origin = match origin {
-            Some(origin) => origin,
-            None => DecisionJudge::new(decisions, &model.load()?)?.origin(),
-        };
-        cli.fitting.learn(&figures.labelled, &origin, path, cli.output.write.overwrite)?;
-    }
+    let of_judge = || Ok(DecisionJudge::new(decisions, &model.load()?)?.origin());
+    cli.fitting.learn(&figures.labelled, origin, of_judge, cli.output.write.overwrite)?;
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &figures)?;
     }

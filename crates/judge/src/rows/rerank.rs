@@ -10,8 +10,7 @@ use judge_core::ItemResult;
 use judge_core::decision::{DecisionOrigin, DecisionWeights};
 use judge_core::rerank::{RankedDocument, RerankJudge, RerankReadout, RerankSettings, ranked};
 use judge_data::{
-    Carry, Fate, Outputs, RerankRecord, RerankRecords, RerankRow, Reranked, RunResult, Settings, Source as _, Unread,
-    WrittenResult,
+    Carry, Fate, Outputs, RerankRecord, RerankRecords, RerankRow, Reranked, RunResult, Settings, Unread, WrittenResult,
 };
 use judge_models::{Model, RerankForm};
 use serde_json::json;
@@ -53,18 +52,12 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         odd.note(&record.id, unread.map(|unread| unread.detail.clone()));
         anyhow::Ok(None)
     })?;
-    let source = &job.job.source;
-    if let Some((id, why)) = checked.unread.all().filter(|_| source.part().is_none()) {
-        let hint = "  if they are in other columns: --columns query=…,documents=…";
-        return Err(usage(format!(
-            "{}: no row can be reranked; the first is {id}: {why}\n{hint}",
-            source.path().display()
-        )));
-    }
+    let hint = "if they are in other columns: --columns query=…,documents=…";
+    job.refuse_unusable(&checked, "can be reranked", Some(hint.to_owned()))?;
     tell_unread_that(&checked.unread, "cannot be reranked and are written as unscored");
     tell_unread_that(&odd, "have a document that cannot be read");
     tell_unread_that(&no_relevance, "have relevance that cannot be read and is left out");
-    cli.model.admit(&source.input)?;
+    cli.model.admit(&job.job.source.input)?;
     let form = cli.rerank.form(&cli.model)?;
     let readout = readout(cli.layer, cli.weights.as_deref())?;
     if form.reads_head() && (readout != RerankReadout::LastLayer || cli.fitting.fit.is_some()) {
@@ -93,13 +86,9 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     })?;
     end_of_rows(&finished.counts)?;
     let figures = figures::queries(&finished, cli.k)?.figures(cli.k);
-    if let Some(path) = &cli.fitting.fit {
-        // Of finished rows, the model is needed to say what weights belong to, and for nothing else.
-        let origin = match origin {
-            Some(origin) => origin,
-            None => judge(cli, &cli.model.load()?, &form, readout)?.origin(),
-        };
-        cli.fitting.learn(&figures::labelled(&finished)?, &origin, path, cli.output.write.overwrite)?;
+    if cli.fitting.fit.is_some() {
+        let of_judge = || Ok(judge(cli, &cli.model.load()?, &form, readout)?.origin());
+        cli.fitting.learn(&figures::labelled(&finished)?, origin, of_judge, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
         write_json(path, PROGRAM, &figures)?;

@@ -243,5 +243,5 @@ fn people_who_marked_sentences_are_compared_with() {
     let nothing = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness"]].concat();
     let (code, _, said) = ran("rag", path, &nothing);
     assert_eq!(code, Some(2));
-    assert!(said.contains("nothing can be measured of any row; the first is 0: the row has no reference"), "{said}");
+    assert!(said.contains("no row can be measured; the first is 0: the row has no reference"), "{said}");
 }

@@ -88,7 +88,7 @@ fn what_has_no_reply_is_refused() {
     let path = folder.path();
     write_rows(path.join("in.jsonl"), &[json!({"id": 1, "prompt": "2 + 2?"})]);
     for (args, expected) in [
-        (&["--input", "in.jsonl"][..], "no row has a reply; row 1: a prompt without a reply"),
+        (&["--input", "in.jsonl"][..], "no row has a reply; the first is 1: a prompt without a reply"),
         (&["--input", "in.jsonl", "--raw-prompt"], "--raw-prompt"),
         (&["--input", "in.jsonl", "--max-new-tokens", "0"], "--max-new-tokens"),
     ] {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use judge_core::ItemResult;
 use judge_core::decision::{DecisionTable, Questions};
-use judge_data::{Carry, Checked, DecisionRecord, DecisionRecords, DecisionRow, Fate, Source, Unread};
+use judge_data::{Carry, Checked, DecisionRecord, DecisionRecords, DecisionRow, Fate, Unread};
 
 use crate::missing_fields::tell_unread_that;
 use crate::row_job::RowJob;
@@ -19,12 +19,8 @@ pub(super) fn check(job: &RowJob<DecisionRecords>, has_questions: bool) -> Resul
         without += usize::from(record.questions.is_none() && record.unread.is_none());
         anyhow::Ok(None)
     })?;
-    let source = &job.job.source;
-    if let Some((id, why)) = checked.unread.all().filter(|_| source.part().is_none()) {
-        let what = format!("{}: no row can be asked about; the first is {id}: {why}", source.path().display());
-        let hint = offered(["if the states are in another column: --columns state=NAME".to_owned()]);
-        return Err(usage([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n")));
-    }
+    let hint = offered(["if the states are in another column: --columns state=NAME".to_owned()]);
+    job.refuse_unusable(&checked, "can be asked about", hint)?;
     tell_unread_that(&checked.unread, "cannot be asked about and are written as unscored");
     tell_unread_that(&no_labels, "have labels that cannot be read and are left out");
     if !has_questions && without > 0 {

@@ -25,6 +25,7 @@
 //! | report everything that verdicts on pairs define, in one order or in both | [`PairComparison`] |
 //! | report what probabilities on pairs are worth, averaged over both orders, whatever the verdicts are | [`PreferenceComparison`] |
 //! | count verdicts on pairs that nobody has graded | [`PairTally`] |
+//! | say how well comparisons of answers fit together, without anybody's grades | [`Coherence`] |
 //! | report how well judges and people agree vote by vote, as MT-bench does | [`VoteComparison`] |
 //! | say how large position, verbosity and self-preference bias are, and whether larger than chance | [`BiasReport`] |
 //! | say whether a change that should not matter moves verdicts, beyond chance | [`PerturbationReport`] |
@@ -35,6 +36,7 @@
 
 mod best_of;
 mod biases;
+mod coherence;
 mod collector;
 mod decisions;
 mod difference;
@@ -62,6 +64,7 @@ use std::collections::BTreeMap;
 
 pub use best_of::{BestOf, RankedAnswers};
 pub use biases::{BiasFinding, BiasPair, BiasReport};
+pub use coherence::{Coherence, ComparedAnswers};
 pub use decisions::{ComparedDecision, DecisionComparison};
 pub use item::{ComparedItem, Rating};
 pub use labels::Labels;

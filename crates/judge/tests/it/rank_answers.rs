@@ -96,7 +96,7 @@ fn comparisons_give_strengths_with_intervals() {
         let output = format!("{strategy}.jsonl");
         let args = ["--input", "in.jsonl", "--output", &output, "--verdict", "logits", "--strategy", strategy];
         let budget: &[&str] = if strategy == "adaptive" { &["--comparisons", "6"] } else { &[] };
-        succeed("rank_answers", folder, &[&args[..], budget].concat());
+        let said = succeed("rank_answers", folder, &[&args[..], &["--json", "r.json", "--overwrite"], budget].concat());
         let rows = rows(folder.join(&output));
         let (row, alone) = (&rows[0], &rows[1]);
         assert_eq!((&row["topic"], &alone["unscored"]["reason"]), (&Value::from("t"), &Value::from("missing")));
@@ -112,7 +112,17 @@ fn comparisons_give_strengths_with_intervals() {
         }
         let margin = &row["margin"];
         assert!(margin["low"].as_f64() < margin["estimate"].as_f64(), "{margin}");
+        // How the comparisons fit together needs no grades.
+        let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+        let orders = row["comparisons"].as_array().expect("a list").iter().map(|c| &c["orders"]);
+        let side = |of: &Value| of["preference"].as_f64().expect("a preference").total_cmp(&0.5);
+        let same = orders.filter(|orders| side(&orders[0]) == side(&orders[1])).count();
+        let consistency = report["statistics"]["consistency"]["estimate"].as_f64().expect("a share");
+        assert!((consistency - same as f64 / most as f64).abs() < 1e-12, "{report}");
+        assert!(said.contains("transitivity") && said.contains("first_share"), "{said}");
         if strategy == "round-robin" {
+            let transitivity = report["statistics"]["transitivity"]["estimate"].as_f64().expect("a share");
+            assert!((0.5..=1.0).contains(&transitivity), "{report}");
             // The same answer twice: what each wins against others is the same, but for rounding.
             assert!((scores[0] - scores[5]).abs() < 1e-6, "{scores:?}");
         }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use judge_core::ItemId;
 use judge_data::Rows;
-use judge_metrics::comparison::{BestOf, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset};
+use judge_metrics::comparison::{
+    BestOf, Coherence, ComparedAnswers, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset,
+};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Cli;
@@ -30,14 +33,39 @@ pub(crate) fn of_benchmark(id: &ItemId, subset: Option<&str>) -> Result<(String,
     Ok((id, subset.to_owned()))
 }
 
+/// A comparison of a row, as far as it says how comparisons fit together.
+#[derive(Deserialize)]
+struct WrittenComparison {
+    answers: [usize; 2],
+    preference: Option<f64>,
+    #[serde(default)]
+    orders: Vec<WrittenOrder>,
+}
+
+#[derive(Deserialize)]
+struct WrittenOrder {
+    order: String,
+    preference: Option<f64>,
+}
+
+impl WrittenComparison {
+    /// None of one without a verdict.
+    fn compared(self) -> Option<ComparedAnswers> {
+        let in_order = |name: &str| self.orders.iter().find(|found| found.order == name)?.preference;
+        let orders = in_order("given").zip(in_order("swapped")).map(|(given, swapped)| [given, swapped]);
+        Some(ComparedAnswers { answers: self.answers, preference: self.preference?, orders })
+    }
+}
+
 pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut found_of_benchmark = Vec::new();
-    let (mut questions, mut comparisons, mut unscored, mut without_human) = (Vec::new(), 0, 0, 0);
+    let (mut questions, mut unscored, mut without_human) = (Vec::new(), 0, 0);
+    let mut compared: Vec<Vec<ComparedAnswers>> = Vec::new();
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         let scores: Option<Vec<Option<f64>>> = row.optional("scores", "a list of numbers and nulls")?;
-        let met: Option<Vec<serde_json::Value>> = row.optional("comparisons", "a list")?;
-        comparisons += met.map_or(0, |met| met.len());
+        let met: Option<Vec<WrittenComparison>> = row.optional("comparisons", "comparisons of two answers")?;
+        compared.push(met.into_iter().flatten().filter_map(WrittenComparison::compared).collect());
         let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
         let grades = human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>());
         if let (Some(grades), Some(_)) = (&grades, cli.benchmark) {
@@ -54,14 +82,21 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
             (Some(_), None) => without_human += 1,
         }
     }
+    let comparisons: usize = compared.iter().map(Vec::len).sum();
+    let coherence = Coherence { questions: compared, level: BOOTSTRAP.level }.statistics()?;
     if comparisons > 0 {
         say(format_args!("{comparisons} comparisons, each in both orders"))?;
+        let mut rows = vec![["without anybody's grades", "estimate [95 %]"].map(str::to_owned).to_vec()];
+        rows.extend(coherence.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
+        say(table(&rows).trim_end())?;
     }
     let n = questions.len();
     let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
     // Rows that nobody has graded are not lost.
     let used = rows_used(n, n + unscored);
-    let by_name: BTreeMap<_, _> = statistics.iter().chain(&used).map(|(name, known)| (*name, known)).collect();
+    let coherence = coherence.iter().filter(|_| comparisons > 0);
+    let by_name: BTreeMap<_, _> =
+        statistics.iter().chain(&used).chain(coherence).map(|(name, known)| (*name, known)).collect();
     let bench = RewardBench { rows: found_of_benchmark, bootstrap: BOOTSTRAP };
     let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
     let mean = RewardBench::mean(&subsets);
@@ -82,7 +117,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     }
     let measured = Measured { statistics: json!(by_name), worst: String::new() };
     if n == 0 && bench.rows.is_empty() {
-        if cli.json.is_some() {
+        if cli.json.is_some() && comparisons == 0 {
             tell("note: no row has a grade for each response in `human`, so the report has no statistics");
         }
         return Ok(measured);

@@ -23,7 +23,7 @@ use crate::{
 
 pub use finished::Finished;
 pub use missing::Missing;
-pub use source::{DecisionRecords, RagRecords, RecordList, Records, RerankRecords, Source};
+pub use source::{DecisionRecords, GradingRecords, RagRecords, RecordList, Records, RerankRecords, Source};
 pub use unread::Unread;
 
 /// Makes a row of every row of a source, in its order, with the record of the run beside the output.

@@ -43,6 +43,7 @@
 //! | read queries with documents, and write them in order | [`RerankRecord`], [`RerankRow`] |
 //! | read states with typed questions, and write their answers | [`DecisionRecord`], [`DecisionRow`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
+//! | have people grade rows | [`GradingTask`], [`GradingRecord`], [`graded_row`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
 //! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
@@ -76,6 +77,7 @@ mod fault;
 mod field;
 mod foreign;
 mod grades;
+mod grading;
 mod human_scores;
 mod ids;
 mod input;
@@ -145,11 +147,16 @@ pub use digest::{RowHash, RowHasher, SetDigest};
 pub use document::{Document, load, read_text, save, save_new};
 pub use error::{Error, PartialProblem, Place};
 pub use field::Field;
+pub use grading::{
+    Given, GradingGroup, GradingOption, GradingRecord, GradingScale, GradingTask, GradingTool, ImportedGrades,
+    RaterGrade, Shown, graded_row, grades_of,
+};
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
 pub use job::{
-    Checked, DecisionRecords, Finished, Job, Missing, RagRecords, RecordList, Records, RerankRecords, Source, Unread,
+    Checked, DecisionRecords, Finished, GradingRecords, Job, Missing, RagRecords, RecordList, Records, RerankRecords,
+    Source, Unread,
 };
 pub use jobs::{check_templates, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};

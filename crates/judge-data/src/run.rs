@@ -96,12 +96,20 @@ impl Run {
     /// # Errors
     /// [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Body`], [`Error::Serialize`], [`Error::Io`]; the row is then not written.
     pub fn push<T: Serialize + ?Sized>(&mut self, row: usize, value: &T, fate: Fate) -> Result<(), Error> {
+        if self.is_done(row) {
+            return Err(Error::RowTwice { row });
+        }
+        self.replace(row, value, fate)
+    }
+
+    /// As [`push`](Self::push), but of a row that is there already the new one counts.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRow`], [`Error::Body`], [`Error::Serialize`], [`Error::Io`]; the row is then as it was.
+    pub fn replace<T: Serialize + ?Sized>(&mut self, row: usize, value: &T, fate: Fate) -> Result<(), Error> {
         let rows = self.rows();
         if row >= rows {
             return Err(Error::NoSuchRow { row, rows });
-        }
-        if self.is_done(row) {
-            return Err(Error::RowTwice { row });
         }
         self.journal.push(row, value, fate, None)?;
         if self.journal.is_sync_due() { self.journal.sync() } else { Ok(()) }

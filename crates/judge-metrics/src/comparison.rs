@@ -58,6 +58,7 @@ mod settings;
 mod statistic;
 mod tally;
 mod votes;
+mod weighted;
 mod within;
 
 use std::collections::BTreeMap;
@@ -185,6 +186,7 @@ impl Comparison {
         risk::compare(&mut found, &items);
         nominal::compare(&mut found, &items, self.labels.as_ref());
         raters::compare(&mut found, &items, self.numeric, self.labels.as_ref());
+        weighted::fill(&mut found, &items, self.labels.as_ref());
         Comparisons { n: items.len(), statistics: found.found }
     }
 

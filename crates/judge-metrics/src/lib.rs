@@ -19,6 +19,7 @@
 //! | [`ranking`] | win rates, Bradley–Terry strengths with ties |
 //! | [`retrieval`] | rankings of documents: nDCG, reciprocal rank, recall, average precision |
 //! | [`resampling`] | bootstrap intervals of any statistic, of rows or clusters, and permutation tests |
+//! | [`sampling`] | which items people grade, drawn alike or by strata, and with which probability |
 //!
 //! ```
 //! use judge_metrics::{Error, correlation::spearman, resampling::Bootstrap};
@@ -62,6 +63,7 @@ pub mod preference;
 pub mod ranking;
 pub mod resampling;
 pub mod retrieval;
+pub mod sampling;
 
 mod distribution;
 mod error;

@@ -12,6 +12,7 @@ use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records, RerankReco
 use crate::args::bars;
 use crate::args::files::InputArgs;
 use crate::figures::{agree, bench, bias, calibrate, drift, fit, report};
+use crate::grade;
 use crate::inspector::{self, ProbeArgs};
 use crate::models::{merge, probe, sft_evaluate, speed, tune};
 use crate::rows::shards::command::{Commands, Reading};
@@ -37,7 +38,7 @@ struct Judge {
 /// The commands by what they are for, as `judge help` has them.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Judge texts", &["score", "compare", "decide", "checklist", "rag", "rank", "rerank", "reward", "label"]),
-    ("See what a judge is worth", &["agree", "report", "calibrate", "drift", "bench", "bias"]),
+    ("See what a judge is worth", &["grade", "agree", "report", "calibrate", "drift", "bench", "bias"]),
     ("Use a judge", &["select", "serve", "emotion", "knowledge"]),
     ("Make a judge better", &["fit", "probe", "tune", "sft-evaluate", "merge"]),
     ("Read a model", &["logits", "states", "speed"]),
@@ -79,6 +80,7 @@ enum Command {
     Tune(Box<tune::Cli>),
     SftEvaluate(Box<sft_evaluate::Cli>),
     Fit(Box<fit::Cli>),
+    Grade(Box<grade::Cli>),
     Agree(Box<agree::Cli>),
     Drift(Box<drift::Cli>),
     Calibrate(Box<calibrate::Cli>),
@@ -123,6 +125,7 @@ impl Command {
             Self::Tune(cli) => tune::run(cli),
             Self::SftEvaluate(cli) => sft_evaluate::run(cli),
             Self::Fit(cli) => fit::run(cli),
+            Self::Grade(cli) => grade::run(cli),
             Self::Agree(cli) => agree::run(cli),
             Self::Drift(cli) => drift::run(cli),
             Self::Calibrate(cli) => calibrate::run(cli),

@@ -1,7 +1,8 @@
 //! The program `judge`: one command for each task, all with the same options under the same names.
 //!
 //! It is no library to depend on and promises nothing but its command line. `commands.rs` lists the commands;
-//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models, `serve/` the service.
+//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models, `serve/` the service, `grade/` the page
+//! where people grade.
 //! `args/` has the options that they share, `terminal/` what people see,
 //! and the other modules what several commands do alike.
 
@@ -9,6 +10,7 @@ mod args;
 mod choice;
 mod commands;
 mod figures;
+mod grade;
 mod groups;
 mod human_scores;
 mod inspector;
@@ -60,6 +62,8 @@ mod documentation {
     struct Glossary;
     #[doc = include_str!("../../../docs/gpu.md")]
     struct Gpu;
+    #[doc = include_str!("../../../docs/grade.md")]
+    struct Grade;
     #[doc = include_str!("../../../docs/judges.md")]
     struct Judges;
     #[doc = include_str!("../../../docs/knowledge.md")]

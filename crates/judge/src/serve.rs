@@ -37,7 +37,6 @@ mod reranker;
 mod response;
 mod routes;
 mod shares;
-mod signals;
 mod wire;
 
 use std::net::TcpListener;
@@ -59,9 +58,9 @@ use self::queue::RequestQueue;
 use self::registry::Registry;
 use self::reranker::Reranker;
 use self::shares::{Percent, Shares};
-use self::signals::Signals;
 use crate::args::rerank::readout;
 use crate::terminal::console::{tell, usage};
+use crate::terminal::signals::Signals;
 
 pub(crate) use self::cli::Cli;
 

@@ -7,4 +7,5 @@ pub mod memory;
 pub mod options;
 pub(crate) mod pace;
 pub(crate) mod progress;
+pub(crate) mod signals;
 pub(crate) mod svg;

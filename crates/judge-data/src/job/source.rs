@@ -5,8 +5,8 @@ use std::path::Path;
 use judge_core::ItemId;
 
 use crate::{
-    Columns, Dataset, DatasetOptions, DecisionRecord, Error, Input, InputFile, Numbered, PART, Part, RagRecord, Record,
-    RerankRecord, RowItem, Settings,
+    Columns, Dataset, DatasetOptions, DecisionRecord, Error, GradingRecord, Input, InputFile, Numbered, PART, Part,
+    RagRecord, Record, RerankRecord, RowItem, Settings,
 };
 
 /// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
@@ -174,6 +174,8 @@ macro_rules! own_records {
 own_records! {
     /// The states of a file, with typed questions about them.
     DecisionRecords of DecisionRecord;
+    /// The rows of a file, as people see them.
+    GradingRecords of GradingRecord;
     /// The answers of a file, with what was retrieved for them.
     RagRecords of RagRecord;
     /// The queries of a file, with their documents.

@@ -64,11 +64,15 @@ impl RagRecord {
         most: Option<usize>,
         columns: &Columns,
     ) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
-        let columns = columns.clone().or_also(Field::Response, &RESPONSE).or_also(Field::Reference, &REFERENCE);
-        numbered_rows(input, most, &columns, Self::of)
+        numbered_rows(input, most, &Self::columns(columns), Self::of)
     }
 
-    fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {
+    /// These columns, with the names that such rows have besides.
+    pub(crate) fn columns(columns: &Columns) -> Columns {
+        columns.clone().or_also(Field::Response, &RESPONSE).or_also(Field::Reference, &REFERENCE)
+    }
+
+    pub(crate) fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let flat = row.with_inner("vars");
         // In deepeval's rows `context` is what should have been retrieved.
         let is_ideal = !options.columns.is_chosen(Field::Contexts) && flat.has("retrieval_context");

@@ -98,13 +98,42 @@ impl<'a> Collector<'a> {
         (self.clusters, self.probabilities) = all;
     }
 
-    /// Whether rows were drawn with unequal probabilities. Only means of rows allow for that; others are then undefined, and say so.
+    /// Whether rows were drawn with unequal probabilities. Means of rows allow for that, and what has a weighted form
+    /// (`weighted.rs`); others are then undefined, and say so.
     pub(super) fn refuses(&mut self, name: &str) -> bool {
         let refuses = self.probabilities.is_some();
         if refuses {
             self.undefined(name, UNEQUAL);
         }
         refuses
+    }
+
+    /// With which probability each row was drawn, where these differ.
+    pub(super) fn probabilities(&self) -> Option<&[f64]> {
+        self.probabilities.as_deref()
+    }
+
+    /// The weighted form of a statistic that is undefined without weights: by the bootstrap, of rows or of clusters, which keep theirs.
+    pub(super) fn replace_weighted(
+        &mut self,
+        name: &str,
+        statistic: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
+        n: usize,
+    ) {
+        let undefined = |(known, found): &(String, Statistic)| {
+            known == name && matches!(found, Statistic::Undefined { reason } if reason == UNEQUAL)
+        };
+        let Some(place) = self.found.iter().position(undefined) else { return };
+        let of_draw = |rows: &[usize]| statistic(rows).map_err(of_draw);
+        let (drawn, what) = match &self.clusters {
+            Some(clusters) => (self.bootstrap.clustered(clusters, of_draw), "weighted, bootstrap of clusters"),
+            None => (self.bootstrap.interval(n, of_draw), "weighted, bootstrap"),
+        };
+        let known = Reported::drawn(drawn, what, || statistic(&(0..n).collect::<Vec<_>>()));
+        self.found[place].1 = match known {
+            Ok(known) => Statistic::Defined(known.tested(None)),
+            Err(error) => Statistic::Undefined { reason: error.to_string() },
+        };
     }
 
     fn wants(&self, name: &str) -> bool {
@@ -409,7 +438,7 @@ enum Tested {
 }
 
 /// Why a statistic of rows that were drawn with unequal probabilities is undefined.
-const UNEQUAL: &str = "rows were drawn with unequal probabilities, for which only means of rows are weighted; this takes rows as drawn alike";
+const UNEQUAL: &str = "rows were drawn with unequal probabilities, for which means, correlations and kappas are weighted; this takes rows as drawn alike";
 
 fn differ(probabilities: &[f64]) -> bool {
     probabilities.iter().any(|&probability| probability != probabilities[0])

@@ -15,6 +15,7 @@ pub(crate) enum Purpose {
     Permutation = 1,
     Folds = 2,
     Posterior = 3,
+    Sample = 4,
 }
 
 /// ChaCha8 whose key is the seed (64 bits, little-endian), then the purpose (one byte), then zeros, and whose stream is `number`.

@@ -106,7 +106,7 @@ fn what_is_no_probability_is_refused() {
     assert!(matches!(weighted_mean(&[1.0, 2.0], &[0.5, 0.2], &[0, 0]), Err(Error::TooFewItems { .. })));
 }
 
-/// In a comparison means of rows are weighted, and whatever takes rows as drawn alike says so.
+/// In a comparison means of rows, correlations and kappas are weighted, and whatever takes rows as drawn alike says so.
 #[test]
 fn a_comparison_weighs_means_and_refuses_the_rest() {
     let probability = |i: usize| [1.0, 0.25, 0.5][i % 3];
@@ -136,18 +136,25 @@ fn a_comparison_weighs_means_and_refuses_the_rest() {
     let gains: Vec<f64> = rows.iter().map(|&i| right[i] - f64::from(u8::from(i % 2 == i * 2 % 3))).collect();
     let difference = of("difference_accuracy").unwrap();
     assert_eq!(difference.p, weighted_mean(&gains, &probabilities, &rows).unwrap().p_value().ok());
-    for name in [
-        "spearman",
-        "pearson",
-        "rmse",
-        "cohen_kappa",
-        "krippendorff_alpha_ordinal",
-        "icc_a1",
-        "f1_macro",
-        "weighted_tau",
-    ] {
+    for name in ["rmse", "krippendorff_alpha_ordinal", "icc_a1", "f1_macro", "weighted_tau"] {
         let reason = found.get(name).unwrap().to_string();
         assert!(reason.contains("drawn with unequal probabilities"), "{name}: {reason}");
+    }
+    // Rows in proportion to their weights, 1, 4 and 2, have the same correlations and kappas.
+    let alike: Vec<ComparedItem> = (0..30)
+        .flat_map(|i| {
+            let item = ComparedItem { sampling_probability: None, ..items(true)[i].clone() };
+            vec![item; [1, 4, 2][i % 3]]
+        })
+        .collect();
+    let alike = compared(alike);
+    for name in ["pearson", "spearman", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic"] {
+        let (weighted, repeated) = (of(name).unwrap(), alike.get(name).unwrap().defined().unwrap());
+        assert!((weighted.estimate - repeated.estimate).abs() < 1e-12, "{name}: {weighted:?} {repeated:?}");
+        assert!(
+            weighted.method.contains("weighted") && weighted.interval.is_some() && weighted.p.is_none(),
+            "{weighted:?}"
+        );
     }
     for name in
         ["difference_spearman", "difference_cohen_kappa", "difference_pearson_williams", "predicted_entropy_bits"]

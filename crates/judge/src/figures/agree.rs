@@ -58,7 +58,18 @@ fn measured(cli: &Cli) -> Result<Measured> {
     };
     let pairs = Pairs::read(&cli.input, &fields, cli.limit)?;
     let rows = pairs.rows();
-    let Pairs { predicted, human, items, names, others, groups, unlabelled, excluded, preferences } = pairs;
+    let Pairs {
+        predicted,
+        human,
+        items,
+        names,
+        others,
+        groups,
+        unlabelled,
+        excluded,
+        sampling_probability,
+        preferences,
+    } = pairs;
     let n_excluded: usize = excluded.values().sum();
     ensure!(
         !items.is_empty(),
@@ -69,6 +80,10 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if let Some(names) = &cli.labels {
         Labels::named(names, numeric).map_err(|error| usage(format!("--labels: {error}")))?;
     }
+    ensure!(
+        sampling_probability.is_none() || (cli.plot.is_none() && cli.risk_plot.is_none()),
+        "--plot and --risk-plot take rows as drawn alike, and these have a sampling probability: leave them out"
+    );
     ensure!(cli.plot.is_none() || numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
     let bootstrap =
         Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
@@ -91,14 +106,17 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let adjust = cli.adjust.unwrap_or(Adjust::Holm);
     let judges = Judges::new(items, others, &settings, adjust.into())?;
     let comparison = judges.first();
-    let preferences = preferences.compared(bootstrap);
+    // What the preferences of pairs are worth takes pairs as drawn alike; verdicts are weighted.
+    let preferences = preferences
+        .compared(bootstrap)
+        .filter(|_| cli.sampling_probability.is_some() || sampling_probability.is_none());
     ensure!(
         preferences.is_none() || cli.sampling_probability.is_none(),
         "--sampling-probability: what preferences are worth takes pairs as drawn alike; judge agree reads rows of scores with it"
     );
     let all: Vec<usize> = (0..comparison.items().len()).collect();
     // What the surest rows cost takes rows as drawn alike.
-    let risk = comparison.selective_risk(&all).filter(|_| cli.sampling_probability.is_none());
+    let risk = comparison.selective_risk(&all).filter(|_| sampling_probability.is_none());
     ensure!(
         cli.risk_plot.is_none() || risk.is_some(),
         "--risk-plot: nothing says how sure the judge is of a row; name a field with --confidence"
@@ -171,7 +189,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
             found[name] = json!(known);
         }
     }
-    let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && cli.sampling_probability.is_none());
+    let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && sampling_probability.is_none());
     if let Some(path) = &cli.json {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
@@ -203,9 +221,16 @@ fn measured(cli: &Cli) -> Result<Measured> {
         say(format_args!("\n{}", worth.text(None).trim_end()))?;
     }
     print_groups(cli, &groups, numeric)?;
-    let worst = match furthest(comparison.items(), &names).as_slice() {
+    let furthest = furthest(comparison.items());
+    if cli.statistics.is_none()
+        && let Some(rows) = print::furthest(comparison.items(), &names, &furthest)
+    {
+        say(format_args!("\n{}", rows.trim_end()))?;
+    }
+    let named: Vec<&String> = furthest.iter().map(|&place| &names[place]).collect();
+    let worst = match named.as_slice() {
         [] => String::new(),
-        furthest => format!("furthest from people: {}", first_names(furthest)),
+        named => format!("furthest from people: {}", first_names(named)),
     };
     Ok(Measured { statistics: found, worst })
 }

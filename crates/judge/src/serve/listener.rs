@@ -19,8 +19,8 @@ use super::connection::Connection;
 use super::peer::{OfPeer, Peer};
 use super::routes::router;
 use super::shares::{Client, Shares};
-use super::signals::Signals;
 use crate::terminal::console::tell;
+use crate::terminal::signals::Signals;
 
 /// How long to wait after the system gave no connection, which is mostly for want of file handles.
 const PAUSE: Duration = Duration::from_millis(100);

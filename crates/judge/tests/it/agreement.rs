@@ -658,14 +658,17 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
     let (found, text) = reported(&rows, &["--sampling-probability", "drawn", "--second", "near"]);
     // Grades 1 and 2 are drawn three times as often as they occur: numpy.average([1, 2, 3, 4, 5], weights=[1, 1, 3, 3, 3]).
     near(&found, "human_mean", 39.0 / 11.0);
-    for name in ["mae", "bias", "difference_mae", "human_mean_prediction_powered"] {
+    for name in ["mae", "bias", "difference_mae", "human_mean_prediction_powered", "spearman", "pearson"] {
         assert!(found["statistics"][name]["low"].is_f64(), "{name}: {}", found["statistics"][name]);
     }
-    for name in ["spearman", "krippendorff_alpha_interval", "difference_spearman", "icc_1", "rmse"] {
+    for name in ["krippendorff_alpha_interval", "difference_spearman", "icc_1", "rmse"] {
         undefined(&found, name, "drawn with unequal probabilities");
     }
     undefined(&found, "human_mean_calibrated", "with equal probabilities");
     assert!(found["risk_coverage"].is_null() && (text.contains("Its scores") || text.contains("No bias")), "{text}");
+    // The field of `judge grade` needs no naming.
+    let (same, _) = reported(&rows.replace("\"drawn\"", "\"sampling_probability\""), &["--second", "near"]);
+    assert_eq!(same["statistics"], found["statistics"]);
     let (clustered, _) = reported(&judges(), &["--sampling-probability", "drawn", "--cluster", "question"]);
     near(&clustered, "human_mean", 39.0 / 11.0);
     assert!(clustered["statistics"]["mae"]["method"].as_str().unwrap().contains("weighted, Student t of clusters"));
@@ -691,6 +694,11 @@ fn what_rows_could_show_is_said() {
     assert!((of("difference_mae") / width - 0.714_7).abs() < 1e-4, "{planned}");
     assert!(text.contains("With 60 rows like these a difference is found with power 0.8 from"), "{text}");
     assert!(planned["mae"]["rows"].is_null() && planned.get("rmse").is_none(), "{planned}");
+    assert!(
+        text.contains("The interval of the rank correlation is 0.") && text.contains(" wide takes about "),
+        "{text}"
+    );
+    assert!(text.contains("furthest from people"), "{text}");
 
     let (found, text) = reported(&judges(), &["--width", "0.05"]);
     let rows = |name: &str| found["planning"]["statistics"][name]["rows"].as_u64().unwrap();

@@ -18,6 +18,7 @@ mod encoders;
 mod figures;
 mod foreign_outputs;
 mod gates;
+mod grade;
 mod hhh;
 mod inspector_train;
 mod judge_bench;

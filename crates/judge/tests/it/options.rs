@@ -14,7 +14,7 @@ fn source() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The folders of commands, by what these are over. The service is in one of its own.
+/// The folders of commands, by what these are over. The service and the page where people grade are in their own.
 fn of_commands() -> Vec<PathBuf> {
     ["rows", "figures", "models"].map(|folder| source().join(folder)).to_vec()
 }
@@ -169,7 +169,8 @@ fn defined(source: &str) -> BTreeSet<String> {
 /// takes from another module, or it passes through `offered`, which leaves out what the program lacks.
 #[test]
 fn shared_messages_name_options_of_their_own_arguments() {
-    let commands: Vec<PathBuf> = of_commands().into_iter().chain([source().join("serve")]).collect();
+    let commands: Vec<PathBuf> =
+        of_commands().into_iter().chain(["serve", "grade"].map(|folder| source().join(folder))).collect();
     let is_of = |folder: &PathBuf, path: &PathBuf| path.starts_with(folder) || *path == folder.with_extension("rs");
     let is_shared = |path: &PathBuf| !commands.iter().any(|folder| is_of(folder, path));
     let shared = sources(&source()).into_iter().filter(is_shared);

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 33] = [
+pub const COMMANDS: [(&str, &str); 34] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
@@ -41,6 +41,7 @@ pub const COMMANDS: [(&str, &str); 33] = [
     ("speed", "throughput"),
     ("rows", "generate_rows"),
     ("serve", "serve"),
+    ("grade", "grade"),
 ];
 
 /// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.

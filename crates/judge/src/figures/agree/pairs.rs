@@ -12,6 +12,7 @@ use crate::args::files::open;
 use crate::missing_fields::tell_unread_that;
 use crate::preferences::Preferences;
 use crate::ratings::{rating, ratings, text, value};
+use crate::terminal::console::tell;
 
 /// Which fields hold what; the first two are looked for where they are not named.
 pub struct Fields<'a> {
@@ -41,6 +42,8 @@ pub struct Pairs {
     pub unlabelled: Vec<Unlabelled>,
     /// Rows left out, by reason.
     pub excluded: BTreeMap<String, usize>,
+    /// The field of the chance that a row had of being graded, where there is one.
+    pub sampling_probability: Option<String>,
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
 }
@@ -50,6 +53,9 @@ pub struct Unlabelled {
     pub predicted: f64,
     pub cluster: Option<String>,
 }
+
+/// Where `judge grade` writes the chance that a row had of being graded.
+const SAMPLING_PROBABILITY: &str = "sampling_probability";
 
 /// Where the judge's confidence is looked for unless a field is named:
 /// rows of this project's score files have the probability of each label there.
@@ -103,7 +109,25 @@ impl Pairs {
         let (items, names, groups, unlabelled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let excluded = BTreeMap::new();
         let preferences = Preferences::default();
-        let mut pairs = Self { predicted, human, items, names, others, groups, unlabelled, excluded, preferences };
+        let known = file.has(SAMPLING_PROBABILITY).then_some(SAMPLING_PROBABILITY);
+        let sampling_probability = fields.sampling_probability.or(known).map(str::to_owned);
+        if fields.sampling_probability.is_none() && known.is_some() {
+            tell(format_args!(
+                "note: rows are weighted by {SAMPLING_PROBABILITY:?}, the chance that each had of being graded"
+            ));
+        }
+        let mut pairs = Self {
+            predicted,
+            human,
+            items,
+            names,
+            others,
+            groups,
+            unlabelled,
+            excluded,
+            sampling_probability,
+            preferences,
+        };
         let mut first: Option<(bool, String)> = None;
         let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
         for row in file.rows(&found)? {
@@ -196,7 +220,8 @@ impl Pairs {
                 })?)
             }
         };
-        let sampling_probability = fields.sampling_probability.map(|field| probability(row, field)).transpose()?;
+        let sampling_probability =
+            self.sampling_probability.as_deref().map(|field| probability(row, field)).transpose()?;
         let item = ComparedItem { predicted, second: None, human, confidence, cluster, sampling_probability };
         Ok(Ok((item, others.into_iter().map(rating).collect())))
     }
@@ -212,8 +237,8 @@ fn probability(row: &ScoredRow, field: &str) -> Result<f64> {
     })
 }
 
-/// The items of which the judge says something else than people, the largest difference first.
-pub fn furthest<'n>(items: &[ComparedItem], names: &'n [String]) -> Vec<&'n String> {
+/// The places of items of which the judge says something else than people, the largest difference first.
+pub fn furthest(items: &[ComparedItem]) -> Vec<usize> {
     let off = |item: &ComparedItem| -> f64 {
         let differs = item.ratings().any(|rating| *rating != item.predicted);
         let numbers: Option<Vec<f64>> = item.ratings().map(Rating::number).collect();
@@ -224,9 +249,9 @@ pub fn furthest<'n>(items: &[ComparedItem], names: &'n [String]) -> Vec<&'n Stri
             _ => f64::from(u8::from(differs)),
         }
     };
-    let mut off: Vec<(f64, &String)> = items.iter().map(off).zip(names).filter(|(off, _)| *off > 0.0).collect();
+    let mut off: Vec<(f64, usize)> = items.iter().map(off).zip(0..).filter(|(off, _)| *off > 0.0).collect();
     off.sort_by(|one, other| other.0.total_cmp(&one.0));
-    off.into_iter().map(|(_, name)| name).collect()
+    off.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Why a row is left out.

@@ -14,7 +14,7 @@ pub const POWER: f64 = 0.8;
 const FEWEST: usize = 20;
 
 /// What is planned for, with all differences of two judges. Others would only make the table long.
-const PLANNED: [&str; 10] = [
+const PLANNED: [&str; 11] = [
     "pearson",
     "spearman",
     "mae",
@@ -24,6 +24,7 @@ const PLANNED: [&str; 10] = [
     "brier",
     "accuracy",
     "cohen_kappa",
+    "cohen_kappa_quadratic",
     "human_mean",
 ];
 
@@ -42,7 +43,17 @@ pub struct Plan<'f> {
     level: f64,
     width: Option<f64>,
     planned: Vec<Planned<'f>>,
+    /// How wide the interval of the first of these is, and how many rows would make it narrow.
+    narrow: Option<(&'static str, f64, usize)>,
 }
+
+/// What a report says of how sure it is, by the first that has an interval, and how narrow an interval decides most questions.
+const SURE: [(&str, &str); 3] = [
+    ("spearman", "the rank correlation"),
+    ("cohen_kappa_quadratic", "the weighted kappa"),
+    ("cohen_kappa", "the kappa"),
+];
+const NARROW: f64 = 0.1;
 
 impl<'f> Plan<'f> {
     /// `alike` says whether rows are independent, and drawn alike: closed forms then give the number of rows of a share and of a
@@ -62,7 +73,11 @@ impl<'f> Plan<'f> {
             });
             Some(Planned { name, detectable, rows: rows.map(|rows| rows.map_err(|error| error.to_string())) })
         };
-        Self { n: found.n, level, width, planned: found.statistics.iter().filter_map(of).collect() }
+        let narrow = SURE.iter().find_map(|&(name, what)| {
+            let interval = found.get(name)?.defined()?.interval?;
+            Some((what, interval.high - interval.low, items_for_width(interval, found.n, NARROW).ok()?.max(FEWEST)))
+        });
+        Self { n: found.n, level, width, planned: found.statistics.iter().filter_map(of).collect(), narrow }
     }
 
     /// `{"power", "width", "statistics": {name: {"detectable", "rows"}}}`; `rows` is null where no width is wanted.
@@ -79,7 +94,7 @@ impl<'f> Plan<'f> {
         json!({"power": POWER, "width": self.width, "statistics": statistics})
     }
 
-    /// A table of all where a width is wanted, else a sentence about differences of judges; `None` where there is nothing to say.
+    /// A table of all where a width is wanted, else sentences about differences of judges and about more rows; `None` where there is nothing to say.
     pub fn text(&self) -> Option<String> {
         let Some(width) = self.width else { return self.sentence() };
         let head = ["", &format!("found at power {POWER}"), &format!("rows for a width of {width}")].map(str::to_owned);
@@ -108,12 +123,20 @@ impl<'f> Plan<'f> {
             Some(format!("{most:.2} {what}"))
         };
         let parts: Vec<String> = SAID.into_iter().filter_map(of).collect();
-        (!parts.is_empty()).then(|| {
+        let difference = (!parts.is_empty()).then(|| {
             format!(
                 "With {} rows like these a difference is found with power {POWER} from {} on.",
                 self.n,
                 parts.join(", ")
             )
-        })
+        });
+        let narrow = self.narrow.filter(|(_, width, _)| *width > NARROW).map(|(what, width, rows)| {
+            let more = rows.saturating_sub(self.n);
+            format!(
+                "The interval of {what} is {width:.2} wide; one {NARROW} wide takes about {rows} rows like these, {more} more."
+            )
+        });
+        let said: Vec<String> = difference.into_iter().chain(narrow).collect();
+        (!said.is_empty()).then(|| said.join("\n"))
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_metrics::comparison::{Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
+use judge_metrics::comparison::{ComparedItem, Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
 
 use super::figures::in_words;
@@ -263,6 +263,18 @@ fn figures(found: &Comparisons, methods: bool) -> String {
         text += &format!("undefined ({which}): {reason}\n");
     }
     text
+}
+
+/// The rows on which the judge is furthest from people, by their places; `None` where it never differs.
+pub fn furthest(items: &[ComparedItem], names: &[String], places: &[usize]) -> Option<String> {
+    const SHOWN: usize = 5;
+    let head = ["furthest from people", "judge", "people"].map(str::to_owned).to_vec();
+    let row = |&place: &usize| {
+        let people: Vec<String> = items[place].ratings().map(ToString::to_string).collect();
+        vec![names[place].clone(), items[place].predicted.to_string(), people.join(", ")]
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(places.iter().take(SHOWN).map(row)).collect();
+    (rows.len() > 1).then(|| table(&rows))
 }
 
 /// A line for each group, with the chosen statistics.

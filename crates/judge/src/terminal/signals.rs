@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What asks a service to end. From [`catch`](Self::catch) on, the signals do nothing but that.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
@@ -14,14 +14,14 @@ pub(super) struct Signals {
 
 impl Signals {
     #[cfg(unix)]
-    pub(super) fn catch() -> Result<Self> {
+    pub(crate) fn catch() -> Result<Self> {
         let of = |kind| signal(kind).context("cannot handle SIGINT and SIGTERM");
         Ok(Self { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
     }
 
     /// The next one.
     #[cfg(unix)]
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -29,13 +29,13 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(super) fn catch() -> Result<Self> {
+    pub(crate) fn catch() -> Result<Self> {
         Ok(Self {})
     }
 
     /// The next one.
     #[cfg(not(unix))]
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         // Without a handler for it, Ctrl-C ends the program as it always does.
         if tokio::signal::ctrl_c().await.context("cannot handle Ctrl-C").is_err() {
             std::future::pending::<()>().await;

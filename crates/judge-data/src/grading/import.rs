@@ -1,0 +1,264 @@
+//! Grades that were collected elsewhere: exports of Argilla, Label Studio and Prodigy as rows of grades.
+
+mod argilla;
+mod label_studio;
+mod prodigy;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use judge_core::ItemId;
+use serde_json::{Map, Value, json};
+
+use crate::{Error, Extra, Input, Row, Unread};
+
+/// Which tool has written an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GradingTool {
+    /// Argilla's records as JSON: `fields` and `responses`, by question or, in its first version, by user.
+    Argilla,
+    /// Label Studio's JSON: tasks of `data` and `annotations`.
+    LabelStudio,
+    /// Prodigy's JSON lines: an `answer` each.
+    Prodigy,
+}
+
+/// What one rater said of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Answers {
+    /// By question.
+    values: BTreeMap<String, Value>,
+    seconds: Option<f64>,
+    note: Option<String>,
+    skipped: Option<String>,
+}
+
+/// An item of an export.
+struct Item {
+    id: ItemId,
+    /// What was shown.
+    fields: Map<String, Value>,
+    raters: BTreeMap<String, Answers>,
+}
+
+/// The grades of an export.
+#[derive(Debug)]
+pub struct ImportedGrades {
+    items: Vec<Item>,
+    /// The questions that were answered, in alphabetical order.
+    pub questions: Vec<String>,
+    /// The raters, in alphabetical order, which is that of the lists in rows.
+    pub raters: Vec<String>,
+    /// Items that could not be read, or of which an answer could not.
+    pub unread: Unread,
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Item").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl ImportedGrades {
+    /// Reads an export.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file; an item without its parts costs itself alone.
+    pub fn read(input: &Input, tool: GradingTool) -> Result<Self, Error> {
+        let (mut items, mut places, mut unread) =
+            (Vec::<Item>::new(), BTreeMap::<String, usize>::new(), Unread::default());
+        for row in input.rows()? {
+            let row = row?;
+            let mut odd = None;
+            let read = match tool {
+                GradingTool::Argilla => argilla::item(&row, &mut odd),
+                GradingTool::LabelStudio => label_studio::item(&row, &mut odd),
+                GradingTool::Prodigy => prodigy::item(&row, &mut odd),
+            };
+            match read {
+                Ok(item) => {
+                    unread.note(row.place(), odd);
+                    // Tools write a line for each annotation, or an item for all of them.
+                    let place = *places.entry(item.id.to_string()).or_insert(items.len());
+                    match items.get_mut(place) {
+                        Some(known) => known.raters.extend(item.raters),
+                        None => items.push(item),
+                    }
+                }
+                Err(why) => unread.note(row.place(), Some(why)),
+            }
+        }
+        let of_raters = || items.iter().flat_map(|item| &item.raters);
+        let questions: BTreeSet<String> = of_raters().flat_map(|(_, said)| said.values.keys().cloned()).collect();
+        let raters: BTreeSet<String> = of_raters().map(|(rater, _)| rater.clone()).collect();
+        let (questions, raters) = (questions.into_iter().collect(), raters.into_iter().collect());
+        Ok(Self { items, questions, raters, unread })
+    }
+
+    /// The rows, of which `human` is what raters answered to this question, and whether anybody did. What was answered to all of several is
+    /// in `rater_labels`.
+    ///
+    /// # Errors
+    /// [`Error::FieldClash`] for a field of the export that a row has one of its own for.
+    pub fn rows(&self, question: &str) -> Result<Vec<(Extra, bool)>, Error> {
+        self.items.iter().map(|item| self.row(item, question)).collect()
+    }
+
+    fn row(&self, item: &Item, question: &str) -> Result<(Extra, bool), Error> {
+        let list = |of: &dyn Fn(&Answers) -> Value| -> Vec<Value> {
+            self.raters.iter().map(|rater| item.raters.get(rater).map_or(Value::Null, of)).collect()
+        };
+        let human = list(&|said| said.values.get(question).cloned().unwrap_or_default());
+        let is_graded = human.iter().any(|grade| !grade.is_null());
+        let mut row = Extra::new();
+        row.set("id", &item.id)?;
+        row.set("human", &human)?;
+        row.set("raters", &self.raters)?;
+        row.set("seconds", &list(&|said| json!(said.seconds)))?;
+        let labels = list(&|said| json!(said.values));
+        let several = if self.questions.len() > 1 { labels } else { Vec::new() };
+        for (name, values) in [
+            ("notes", list(&|said| json!(said.note))),
+            ("skipped", list(&|said| json!(said.skipped))),
+            ("rater_labels", several),
+        ] {
+            if values.iter().any(|value| !value.is_null()) {
+                row.set(name, &values)?;
+            }
+        }
+        for (name, value) in &item.fields {
+            if row.text(name).is_some() {
+                return Err(Error::FieldClash { field: name.clone() });
+            }
+            row.set(name.as_str(), value)?;
+        }
+        Ok((row, is_graded))
+    }
+}
+
+/// A field that holds an object.
+fn object(row: &Row, field: &'static str) -> Result<Map<String, Value>, String> {
+    row.required(field, "an object").map_err(|error| error.in_row())
+}
+
+/// The id of an item: that of what was shown, or else the tool's own.
+fn id(fields: &mut Map<String, Value>, row: &Row, own: &'static str) -> Result<ItemId, String> {
+    let shown = fields.shift_remove("id").and_then(|id| serde_json::from_value(id).ok());
+    match shown {
+        Some(id) => Ok(id),
+        None => row.required(own, "a string or a whole number").map_err(|error| error.in_row()),
+    }
+}
+
+/// An answer as a grade has it: a number, a text or a truth value, or a list of one.
+fn grade(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(_) | Value::String(_) => Some(value.clone()),
+        Value::Bool(truth) => Some(json!(u8::from(*truth))),
+        Value::Array(all) => match all.as_slice() {
+            [one] => grade(one),
+            _ => None,
+        },
+        Value::Null | Value::Object(_) => None,
+    }
+}
+
+/// What a rater is called: a text, or a number.
+fn name(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::String(name) if !name.is_empty() => Some(name.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Object(fields) => {
+            name(fields.get("email").or_else(|| fields.get("username")).or_else(|| fields.get("id")))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(tool: GradingTool, text: &str) -> (ImportedGrades, Vec<Value>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("export.json");
+        std::fs::write(&path, text).unwrap();
+        let grades = ImportedGrades::read(&Input::open(&path).unwrap(), tool).unwrap();
+        let question = grades.questions.first().cloned().unwrap_or_default();
+        let rows = grades.rows(&question).unwrap();
+        let rows = rows.iter().map(|(row, _)| serde_json::to_value(row).unwrap()).collect();
+        (grades, rows)
+    }
+
+    #[test]
+    fn label_studio_tasks_are_rows() {
+        let result =
+            |kind: &str, value: Value| json!({"from_name": "grade", "to_name": "text", "type": kind, "value": value});
+        let annotation = |by: Value, result: Value| json!({"completed_by": by, "lead_time": 4.5, "was_cancelled": false, "result": [result]});
+        let skipped = json!({"completed_by": 7, "was_cancelled": true, "result": []});
+        let note = json!({"from_name": "why", "type": "textarea", "value": {"text": ["too long"]}});
+        let mut with_note = annotation(json!(7), result("choices", json!({"choices": ["3"]})));
+        with_note["result"].as_array_mut().unwrap().push(note);
+        let tasks = json!([
+            {"id": 1, "data": {"id": "a", "response": "x"},
+             "annotations": [annotation(json!({"id": 3, "email": "ann@example.org"}), result("rating", json!({"rating": 4}))), with_note]},
+            {"id": 2, "data": {"response": "y"}, "annotations": [skipped]},
+            {"id": 3, "annotations": []},
+        ]);
+        let (grades, rows) = read(GradingTool::LabelStudio, &tasks.to_string());
+        assert_eq!((grades.raters, grades.unread.count()), (vec!["7".to_owned(), "ann@example.org".to_owned()], 1));
+        assert_eq!(
+            rows[0],
+            json!({"id": "a", "human": ["3", 4], "raters": ["7", "ann@example.org"], "seconds": [4.5, 4.5],
+            "notes": ["too long", null], "response": "x"})
+        );
+        assert_eq!(
+            (&rows[1]["id"], &rows[1]["human"], &rows[1]["skipped"]),
+            (&json!(2), &json!([null, null]), &json!(["skipped", null]))
+        );
+    }
+
+    #[test]
+    fn argilla_records_are_rows() {
+        let records = json!([
+            {"id": "a", "fields": {"instruction": "Q", "response": "x"}, "metadata": {"model": "m"}, "suggestions": {"rating": {"value": 1}},
+             "responses": {"rating": [{"value": 4, "user_id": "u1"}, {"value": 2, "user_id": "u2", "status": "draft"}],
+                           "tone": [{"value": "calm", "user_id": "u1"}]}, "vectors": {}},
+            {"id": "b", "fields": {"response": "y"},
+             "responses": [{"user_id": "u1", "status": "submitted", "values": {"rating": {"value": 5}}},
+                           {"user_id": "u2", "status": "discarded", "values": null}]},
+        ]);
+        let (grades, rows) = read(GradingTool::Argilla, &records.to_string());
+        assert_eq!(grades.questions, ["rating", "tone"]);
+        assert_eq!((&rows[0]["human"], &rows[0]["raters"]), (&json!([4, null]), &json!(["u1", "u2"])));
+        assert_eq!(rows[0]["rater_labels"][0], json!({"rating": 4, "tone": "calm"}));
+        assert_eq!((&rows[0]["instruction"], &rows[0]["metadata"]["model"]), (&json!("Q"), &json!("m")));
+        assert!(rows[0].get("suggestions").is_none());
+        assert_eq!((&rows[1]["human"], &rows[1]["skipped"]), (&json!([5, null]), &json!([null, "discarded"])));
+    }
+
+    #[test]
+    fn prodigy_answers_are_rows() {
+        let line = |fields: Value| {
+            let mut line =
+                json!({"text": "x", "_task_hash": -5, "_input_hash": 1, "_view_id": "choice", "_timestamp": 1});
+            line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            format!("{line}\n")
+        };
+        let options = json!([{"id": 1, "text": "bad"}, {"id": 2, "text": "good"}]);
+        let text = line(json!({"options": options, "accept": [2], "answer": "accept", "_annotator_id": "set-ann"}))
+            + &line(json!({"options": options, "accept": [], "answer": "ignore", "_session_id": "set-bob"}))
+            + &line(json!({"_task_hash": 6, "label": "RUDE", "answer": "reject", "_annotator_id": "set-ann"}))
+            + &line(json!({"_task_hash": 7, "answer": "maybe"}));
+        let (grades, rows) = read(GradingTool::Prodigy, &text);
+        assert_eq!((rows.len(), grades.unread.count()), (2, 1));
+        assert_eq!(
+            (&rows[0]["id"], &rows[0]["human"], &rows[0]["skipped"]),
+            (&json!(-5), &json!([2, null]), &json!([null, "ignored"]))
+        );
+        assert_eq!(
+            (&rows[1]["human"], &rows[1]["label"], &rows[1]["text"]),
+            (&json!([0, null]), &json!("RUDE"), &json!("x"))
+        );
+        assert!(rows[0].get("_input_hash").is_none() && rows[0].get("options").is_some());
+    }
+}

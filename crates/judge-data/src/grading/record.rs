@@ -1,0 +1,135 @@
+use judge_core::decision::{Questions, exact_json};
+use judge_core::rag::{RagField, RagItem};
+use judge_core::{ItemId, Message, Unscored};
+use serde_json::Value;
+
+use crate::numbered_rows::numbered_rows;
+use crate::rag::RagRecord;
+use crate::reading::Reading;
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowItem};
+
+/// A row as people see it when they grade it: its texts, and no score, verdict or name of a model.
+///
+/// The texts are those of the known [`Field`]s, under all names that other commands know for them, or in the columns that are chosen. A row
+/// without an id goes by its number in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GradingRecord {
+    /// Its place in the file, from 0.
+    pub row: usize,
+    /// The item.
+    pub id: ItemId,
+    /// What is shown, in this order.
+    pub texts: Vec<(Field, Shown)>,
+    /// The answer and its contexts, where sentences are marked.
+    pub rag: RagItem,
+    /// Its own typed questions, or what is wrong with them.
+    pub questions: Result<Option<Questions>, String>,
+    /// The names of its fields, for messages.
+    pub found: Vec<String>,
+    /// All fields but the id, as the file has them.
+    pub extra: Extra,
+    unread: Option<Unscored>,
+}
+
+/// What is shown of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// One text.
+    Text(String),
+    /// A conversation.
+    Turns(Vec<Message>),
+    /// Several texts.
+    List(Vec<String>),
+    /// Anything else.
+    Json(Value),
+}
+
+impl GradingRecord {
+    /// The rows of a file, at most so many.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, and an id that is there twice; [`Error::NoSuchColumn`] behind the last row of a file in which no row
+    /// has a column that was chosen.
+    pub fn all(
+        input: &Input,
+        most: Option<usize>,
+        columns: &Columns,
+    ) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
+        numbered_rows(input, most, &RagRecord::columns(columns), Self::of)
+    }
+
+    fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {
+        let rag = RagRecord::of(row.clone(), place, number, options)?.rag;
+        let mut reading = Reading::new(&row, options);
+        let id = reading.id(number)?;
+        let (mut texts, mut unread) = (Vec::new(), Vec::new());
+        let mut show = |field: Field, read: Result<Option<Shown>, Error>| match read {
+            Ok(shown) => texts.extend(shown.filter(|shown| !shown.is_empty()).map(|shown| (field, shown))),
+            Err(error) => unread.push(error.in_row()),
+        };
+        if reading.has(Field::Messages) {
+            show(Field::Messages, reading.messages().map(|turns| Some(Shown::Turns(turns))));
+        }
+        let asked = match reading.has(Field::Instruction) {
+            true => reading.optional_text(Field::Instruction),
+            false => Ok(rag.question.clone()),
+        };
+        show(Field::Instruction, asked.map(|text| text.map(Shown::Text)));
+        let state = reading.json_by(Field::State, "JSON with finite numbers", exact_json::from_text);
+        show(Field::State, state.map(|state| state.map(of_json)));
+        show(Field::Contexts, Ok(Some(Shown::List(rag.contexts.clone()))));
+        show(Field::Response, Ok(rag.response.clone().map(Shown::Text)));
+        for field in [Field::ResponseA, Field::ResponseB] {
+            show(field, reading.optional_text(field).map(|text| text.map(Shown::Text)));
+        }
+        show(Field::Reference, Ok(rag.reference.clone().map(Shown::Text)));
+        show(Field::Rubric, reading.optional_text(Field::Rubric).map(|text| text.map(Shown::Text)));
+        // A context that cannot be read is not missed unless it is asked about.
+        unread.extend(rag.unread.iter().filter(|(field, _)| *field != RagField::Contexts).map(|(_, why)| why.clone()));
+        let questions = match reading.json::<Value>(Field::Questions, "an object of questions") {
+            Ok(json) => json.map(|json| Questions::from_json(&json).map_err(|problem| problem.to_string())).transpose(),
+            Err(error) => Err(error.in_row()),
+        };
+        let (read, _) = reading.finish();
+        let id_column = read.name(Field::Id).unwrap_or("id").to_owned();
+        let found = row.keys().map(str::to_owned).collect();
+        let unread = unread.into_iter().next().map(|why| Unscored::new(judge_core::Reason::Missing, why));
+        let extra = row.into_extra(&[&id_column]);
+        Ok(Self { row: place, id, texts, rag, questions, found, extra, unread })
+    }
+
+    /// What is shown of a field.
+    pub fn text(&self, field: Field) -> Option<&Shown> {
+        self.texts.iter().find(|(known, _)| *known == field).map(|(_, shown)| shown)
+    }
+}
+
+/// Text as text, and the rest as JSON.
+fn of_json(value: Value) -> Shown {
+    match value {
+        Value::String(text) => Shown::Text(text),
+        other => Shown::Json(other),
+    }
+}
+
+impl RowItem for GradingRecord {
+    fn row(&self) -> usize {
+        self.row
+    }
+
+    fn id(&self) -> ItemId {
+        self.id.clone()
+    }
+
+    fn unread(&self) -> Option<&Unscored> {
+        self.unread.as_ref()
+    }
+
+    fn extra(&self) -> Option<&Extra> {
+        Some(&self.extra)
+    }
+
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        Some(&mut self.extra)
+    }
+}

@@ -1,0 +1,207 @@
+//! People's grades, collected in a browser: blind, one row at a time, with nothing lost.
+//!
+//! `judge grade --input rows.jsonl --output graded.jsonl --rows 100`
+//!
+//! ```text
+//! cli        the options
+//! import     rows of an export, in the place of a page
+//! draw       which rows, in which order for whom, and the sides of pairs
+//! session    what was said so far, and what comes next: every change goes through the journal
+//! server     the page over HTTP, and who is refused
+//!   page     the pages (page.css, page.js); markdown: texts that can do nothing
+//! ```
+
+mod cli;
+mod draw;
+mod import;
+mod markdown;
+mod page;
+mod server;
+mod session;
+
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use judge_data::{
+    GradingRecord, GradingRecords, GradingTask, InputFile, Job, Opened, Outputs, Resolved, RowItem, Source,
+};
+use serde_json::json;
+
+use self::server::{App, serve};
+use self::session::{Session, Settings};
+use crate::args::files::program;
+use crate::missing_fields::tell_unread_that;
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::interrupt::{Signal, Stopped};
+
+pub(crate) use self::cli::Cli;
+
+/// The name of the command.
+const COMMAND: &str = "grade";
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    cli.check()?;
+    let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(&cli.scores);
+    Outputs::new(inputs).rows([&cli.output.output]).overwrite(cli.output.write.overwrite).check()?;
+    if let Some(tool) = cli.import {
+        return import::run(cli, tool.into());
+    }
+    let task = cli.task()?;
+    let columns = cli.input.columns.clone().unwrap_or_default();
+    let source = GradingRecords { input: cli.input.open()?, columns, max_rows: None };
+    let mut job = Job {
+        carry: cli.carry.clone(),
+        write: cli.output.write.options(),
+        ..Job::new(source, &cli.output.output, program(COMMAND))
+    };
+    let asked = cli.asked(&task);
+    job.settings.insert("task".to_owned(), task.to_json());
+    job.settings.insert("asked".to_owned(), json!(asked));
+    job.settings.insert("draws".to_owned(), json!(cli.rows));
+    let checked = job.check(task.known(), |record| anyhow::Ok(lacks(record, &task)))?;
+    if let Some((id, why)) = checked.unread.all() {
+        let path = job.source.path().display();
+        return Err(usage(format!("{path}: no row can be graded; the first is {id}: {why}")));
+    }
+    tell_unread_that(&checked.unread, "cannot be graded and are left out");
+    let mut rows: Vec<GradingRecord> = job.source.items()?.collect::<Result<_, _>>()?;
+    rows.retain(|record| lacks(record, &task).is_none());
+    let drawn = draw::draw(&rows, cli.rows, &cli.scores, cli.seed)?;
+    let probabilities = (!cli.scores.is_empty()).then(|| drawn.iter().map(|drawn| drawn.probability).collect());
+    let rows: Vec<GradingRecord> = drawn.iter().map(|drawn| rows[drawn.item].clone()).collect();
+
+    let mut plan = job.plan(&checked)?;
+    plan.rows = rows.len();
+    plan.seed = Some(cli.seed);
+    for path in &cli.scores {
+        plan.inputs.push(InputFile::of(path)?);
+    }
+    let output = cli.output.output.display().to_string();
+    let run = match plan.open()? {
+        Opened::Complete(record) => {
+            let (graded, rows) = (record.counts.graded, record.counts.rows());
+            return say(format_args!("{output} is complete: {graded} of {rows} rows graded; nothing to do"));
+        }
+        Opened::Ready(start) => start.begin(Resolved::default())?,
+    };
+    let settings = Settings {
+        task,
+        asked,
+        rows,
+        probabilities,
+        seed: cli.seed,
+        carry: cli.carry.clone(),
+        named: cli.raters.clone(),
+    };
+    let session = Session::new(settings, run)?;
+    let next = next(&session.task, cli);
+    collect(cli, session, output, next)
+}
+
+/// Why a row cannot be graded.
+fn lacks(record: &GradingRecord, task: &GradingTask) -> Option<String> {
+    record.unread().map(|why| why.detail.clone()).or_else(|| task.lacks(record))
+}
+
+/// Serves the page until the rows are written, or a signal comes.
+fn collect(cli: &Cli, session: Session, output: String, next: Vec<String>) -> Result<()> {
+    let listener = TcpListener::bind(("127.0.0.1", cli.port))
+        .with_context(|| format!("cannot listen on 127.0.0.1:{}; --port chooses another port", cli.port))?;
+    let address = listener.local_addr().context("cannot listen")?;
+    listener.set_nonblocking(true).context("cannot listen")?;
+    let token = token()?;
+    let url = format!("http://{address}/{token}");
+    let before = session.graded();
+    let app = Arc::new(App::new(session, token, output.clone(), next.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let is_stopped = runtime.block_on(async {
+        if before > 0 && !cli.quiet {
+            tell(format_args!("resuming: {before} rows are graded"));
+        }
+        tell(format_args!("grading at {url}"));
+        if cli.open {
+            open_browser(&url);
+        }
+        serve(listener, &app).await
+    })?;
+    drop(runtime);
+    if let Some(error) = app.failure() {
+        return Err(error.context(format!("{output} could not be written; the same command completes it")));
+    }
+    let mut session = app.session();
+    if is_stopped && !session.is_finished() {
+        if !session.is_whole() {
+            let (done, total) = (session.graded(), session.rows.len());
+            return Err(Stopped { signal: Signal::Interrupt, done, total, what: "rows", resumes: true }.into());
+        }
+        session.finish()?;
+    }
+    let raters = session.raters();
+    say(format_args!(
+        "{} of {} rows graded by {} -> {output}",
+        session.graded(),
+        session.rows.len(),
+        raters.join(", ")
+    ))?;
+    if !cli.quiet {
+        tell(format_args!("next:\n  {}", next.join("\n  ")));
+    }
+    Ok(())
+}
+
+/// 128 bits that nobody can guess, in hexadecimal digits.
+fn token() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow!("the system gives no random numbers: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Opens the page as the system opens addresses; says so where it does not.
+fn open_browser(url: &str) {
+    let (program, args): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/c", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let started = Command::new(program)
+        .args(args)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if let Err(error) = started {
+        tell(format_args!("note: {program} does not start ({error}); open the address above in a browser"));
+    }
+}
+
+/// The commands that come next.
+fn next(task: &GradingTask, cli: &Cli) -> Vec<String> {
+    let graded = quoted(&cli.output.output.display().to_string());
+    let judge = match task {
+        GradingTask::Scale(_) | GradingTask::YesNo => "judge score",
+        GradingTask::Pairs => "judge compare",
+        GradingTask::Questions(_) => "judge decide",
+        GradingTask::Sentences => "judge rag",
+    };
+    let questions = cli.questions.as_ref().map(|path| format!(" --questions {}", quoted(&path.display().to_string())));
+    let judging =
+        format!("{judge} --input {graded} --output judged.jsonl --model MODEL{}", questions.unwrap_or_default());
+    match task {
+        // They compare with what people said by themselves.
+        GradingTask::Questions(_) | GradingTask::Sentences => vec![judging],
+        _ => vec![judging, "judge agree --input judged.jsonl".to_owned()],
+    }
+}
+
+/// A word as shells read it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:=@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,99 @@
+// Keys for what the page has buttons for, and the time that a row was looked at. Without it the page works by its forms alone.
+"use strict";
+
+const form = document.getElementById("answer");
+const groups = [...document.querySelectorAll(".group")];
+const press = (id) => document.getElementById(id)?.click();
+
+// Only while the page is in sight.
+let looked = 0;
+let since = document.hidden ? null : performance.now();
+const seconds = () => (looked + (since === null ? 0 : performance.now() - since)) / 1000;
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden && since !== null) {
+    looked += performance.now() - since;
+    since = null;
+  } else if (!document.hidden && since === null) {
+    since = performance.now();
+  }
+});
+
+let sent = false;
+for (const each of document.forms) {
+  each.addEventListener("submit", (event) => {
+    // A second click is no second answer.
+    if (sent) event.preventDefault();
+    sent = true;
+    const field = document.getElementById("seconds");
+    if (field) field.value = seconds().toFixed(2);
+  });
+}
+// A page that the browser has kept is not a row to grade any more.
+window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+// As Markdown, or as it is.
+const show = (raw) => {
+  for (const text of document.querySelectorAll(".text")) text.hidden = raw;
+  for (const text of document.querySelectorAll("pre.raw")) text.hidden = !raw;
+};
+const isRaw = () => sessionStorage.getItem("raw") === "yes";
+document.getElementById("raw")?.addEventListener("click", () => {
+  sessionStorage.setItem("raw", isRaw() ? "no" : "yes");
+  show(isRaw());
+});
+if (isRaw()) show(true);
+
+// The question that keys answer: the first without an answer, or where one went by arrow.
+let now = 0;
+const isAnswered = (group) => group.querySelector(":checked") !== null;
+const go = (place, scroll = true) => {
+  now = Math.min(Math.max(place, 0), groups.length - 1);
+  groups.forEach((group, at) => group.classList.toggle("now", at === now));
+  if (scroll) groups[now]?.scrollIntoView({ block: "nearest" });
+};
+const goToOpen = (from) => {
+  const open = groups.findIndex((group, at) => at >= from && !isAnswered(group));
+  const any = open >= 0 ? open : groups.findIndex((group) => !isAnswered(group));
+  if (any >= 0) go(any);
+};
+groups.forEach((group, at) => group.addEventListener("change", () => goToOpen(at + 1)));
+if (groups.length > 0) go(Math.max(groups.findIndex((group) => !isAnswered(group)), 0), false);
+document.getElementById("rest")?.addEventListener("click", () => {
+  for (const group of groups) if (!isAnswered(group)) group.querySelector("input").click();
+});
+
+const open = (selector) => {
+  const details = document.querySelector(selector);
+  if (!details) return;
+  details.open = !details.open;
+  if (details.open) details.querySelector("textarea, button")?.focus();
+};
+const answers = (key) => {
+  const within = groups.length > 0 ? groups[now] : form;
+  const all = [...(within?.querySelectorAll("[data-keys]") ?? [])];
+  return all.find((answer) => answer.dataset.keys.split(" ").includes(key));
+};
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const at = event.target;
+  const writes = at.matches("textarea, input:not([type=radio])");
+  if (event.key === "Escape") {
+    at.blur();
+    for (const details of document.querySelectorAll(".more details")) details.open = false;
+    return;
+  }
+  if (writes || event.repeat) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const answer = answers(key);
+  if (answer) answer.click();
+  else if (key === "u") document.querySelector("button.undo:not(:disabled)")?.click();
+  else if (key === "s") open(".skip");
+  else if (key === "c") open(".note");
+  else if (key === "r") press("raw");
+  else if (key === "a") press("rest");
+  else if (key === "Enter" && !at.matches("button, summary, a")) press(document.getElementById("submit") ? "submit" : "finish");
+  else if (groups.length > 0 && (key === "ArrowDown" || key === "j")) go(now + 1);
+  else if (groups.length > 0 && (key === "ArrowUp" || key === "k")) go(now - 1);
+  else return;
+  event.preventDefault();
+});

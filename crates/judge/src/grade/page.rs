@@ -1,0 +1,391 @@
+//! The pages. All texts pass through the template or through [`markdown`], which escape them.
+
+use judge_data::{Field, Given, GradingGroup, GradingOption, GradingTask, RaterGrade, Shown};
+use maud::{DOCTYPE, Markup, html};
+
+use super::markdown::markdown;
+use super::session::{Progress, Session};
+
+/// Every page: nothing of other origins, no script and no style but the two files.
+pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'; base-uri \
+                                 'none'; frame-ancestors 'none'";
+
+pub(super) const STYLE: &str = include_str!("page.css");
+pub(super) const SCRIPT: &str = include_str!("page.js");
+
+/// Why a row may be skipped, besides what the rater writes.
+const REASONS: [&str; 3] = ["I cannot tell", "The row is broken or incomplete", "It is not my field or my language"];
+
+/// A page of this program.
+fn page(title: &str, body: &Markup) -> String {
+    let whole = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href="page.css";
+                script src="page.js" defer {}
+            }
+            (body)
+        }
+    };
+    whole.into_string()
+}
+
+/// Asks who grades.
+pub(super) fn who(session: &Session, problem: Option<&str>) -> String {
+    let known = if session.named.is_empty() { session.raters() } else { session.named.clone() };
+    let rows = session.rows.len();
+    page(
+        "Who grades?",
+        &html! {
+            body.plain {
+                main.card {
+                    h1 { "Who grades?" }
+                    p { (rows) " rows, one at a time. Every answer is saved at once; stop and come back whenever you like." }
+                    @if let Some(problem) = problem { p.notice role="alert" { (problem) } }
+                    @if !known.is_empty() {
+                        ul.raters {
+                            @for rater in &known {
+                                @let done = session.progress(rater).done;
+                                li {
+                                    form action="rate" method="get" {
+                                        button.rater name="rater" value=(rater) {
+                                            span { (rater) }
+                                            span.quiet { (done) " of " (rows) }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    @if session.named.is_empty() {
+                        form.who action="rate" method="get" {
+                            label for="rater" { @if known.is_empty() { "Your name" } @else { "Somebody else" } }
+                            div.line {
+                                input #rater name="rater" required maxlength="40" autocomplete="off" autofocus[known.is_empty()];
+                                button.main { "Begin" }
+                            }
+                        }
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// A page that says something, and no more.
+pub(super) fn says(title: &str, text: &str) -> String {
+    page(title, &html! { body.plain { main.card { h1 { (title) } p { (text) } } } })
+}
+
+/// A row for a rater to grade.
+pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&str>) -> String {
+    let record = &session.rows[place];
+    let groups = session.groups(place);
+    let (done, rows) = (session.progress(rater).done, session.rows.len());
+    let before = session.undone(rater, place);
+    let is_swapped = session.swaps(rater, place);
+    let is_pair = session.task == GradingTask::Pairs;
+    let note = before.and_then(|grade| grade.note.as_deref());
+    let beside = |field: &Field| !matches!(field, Field::ResponseA | Field::ResponseB) || !is_pair;
+    let marks = session.task == GradingTask::Sentences;
+    let shown = record
+        .texts
+        .iter()
+        .filter(|(field, _)| beside(field) && *field != Field::Rubric && !(marks && *field == Field::Response));
+    page(
+        &format!("{} of {rows} – {rater}", done + 1),
+        &html! {
+            body.row data-task=(if groups.len() == 1 { "one" } else { "many" }) {
+                (head(rater, done, rows))
+                @if let Some(notice) = notice { p.notice role="status" { (notice) } }
+                form #answer action="answer" method="post" autocomplete="off" {
+                    input type="hidden" name="rater" value=(rater);
+                    input type="hidden" name="row" value=(place);
+                    input type="hidden" name="seconds" #seconds;
+                    main {
+                        @for (field, text) in shown { (card(field, text)) }
+                        @if is_pair {
+                            div.pair {
+                                @for (side, field) in sides(is_swapped).into_iter().enumerate() {
+                                    section.card.response {
+                                        h2 { "Response " (side + 1) }
+                                        @if let Some(text) = record.text(field) { (body_of(text)) }
+                                    }
+                                }
+                            }
+                        }
+                        @if groups.len() > 1 || groups.iter().any(|group| group.text.is_some()) {
+                            section.card.groups {
+                                h2 { @if marks { "Response, sentence by sentence" } @else { "Questions" } }
+                                @for (number, asked) in groups.iter().enumerate() { (many(number, asked, before)) }
+                            }
+                        }
+                    }
+                    footer {
+                        div.ask {
+                            strong { (session.asked) }
+                            @if let Some(rubric) = record.text(Field::Rubric) {
+                                details.rubric open { summary { "Rubric" } (body_of(rubric)) }
+                            }
+                        }
+                        @if let [only] = groups.as_slice() {
+                            @if only.text.is_none() { (one(only, before, is_pair.then_some(is_swapped))) } @else { (submit(&session.task)) }
+                        } @else { (submit(&session.task)) }
+                        div.more {
+                            details.note open[note.is_some()] {
+                                summary { "Note" kbd { "C" } }
+                                textarea name="note" rows="2" maxlength="2000" aria-label="Note" { (note.unwrap_or_default()) }
+                            }
+                            details.skip {
+                                summary { "Skip" kbd { "S" } }
+                                div.reasons {
+                                    @for reason in REASONS { button.reason name="skip" value=(reason) formnovalidate { (reason) } }
+                                    div.line {
+                                        input name="reason" placeholder="Another reason" maxlength="200" aria-label="Another reason";
+                                        button name="skip" value="" formnovalidate { "Skip" }
+                                    }
+                                }
+                            }
+                            button.undo form="undo" disabled[done == 0] { "Undo" kbd { "U" } }
+                            button #raw type="button" { "Plain text" kbd { "R" } }
+                        }
+                    }
+                }
+                (undo(rater))
+            }
+        },
+    )
+}
+
+/// Which field is shown first, and which second.
+fn sides(is_swapped: bool) -> [Field; 2] {
+    if is_swapped { [Field::ResponseB, Field::ResponseA] } else { [Field::ResponseA, Field::ResponseB] }
+}
+
+fn head(rater: &str, done: usize, rows: usize) -> Markup {
+    html! {
+        header {
+            progress value=(done) max=(rows) { (done) " of " (rows) }
+            span.count { (done) " of " (rows) " graded" }
+            a.name href="who" title="Somebody else grades" { (rater) }
+        }
+    }
+}
+
+fn undo(rater: &str) -> Markup {
+    html! { form #undo action="undo" method="post" { input type="hidden" name="rater" value=(rater); } }
+}
+
+fn submit(task: &GradingTask) -> Markup {
+    html! {
+        div.answers {
+            @if *task == GradingTask::Sentences {
+                button #rest type="button" { "All others supported" kbd { "A" } }
+            }
+            button.main #submit { "Save and go on" kbd { "Enter" } }
+        }
+    }
+}
+
+/// A field's name for people.
+fn title(field: Field) -> &'static str {
+    match field {
+        Field::Instruction => "Prompt",
+        Field::Messages => "Conversation",
+        Field::State => "State",
+        Field::Contexts => "Contexts",
+        Field::Response => "Response",
+        Field::ResponseA => "Response A",
+        Field::ResponseB => "Response B",
+        Field::Reference => "Reference answer",
+        _ => "Rubric",
+    }
+}
+
+fn card(field: &Field, shown: &Shown) -> Markup {
+    let is_response = *field == Field::Response;
+    html! {
+        @if *field == Field::Reference {
+            details.card { summary { (title(*field)) } (body_of(shown)) }
+        } @else {
+            section.card.response[is_response] { h2 { (title(*field)) } (body_of(shown)) }
+        }
+    }
+}
+
+fn body_of(shown: &Shown) -> Markup {
+    html! {
+        @match shown {
+            Shown::Text(text) => (text_of(text)),
+            Shown::Turns(turns) => div.scroll tabindex="0" {
+                @for turn in turns { div.turn { h3 { (turn.role) } (both(&turn.content)) } }
+            },
+            Shown::List(texts) => div.scroll tabindex="0" { ol.contexts { @for text in texts { li { (both(text)) } } } },
+            Shown::Json(value) => pre.scroll tabindex="0" { (serde_json::to_string_pretty(value).unwrap_or_default()) },
+        }
+    }
+}
+
+fn text_of(text: &str) -> Markup {
+    html! { div.scroll tabindex="0" { (both(text)) } }
+}
+
+/// As Markdown, and as it is.
+fn both(text: &str) -> Markup {
+    html! { div.text dir="auto" { (markdown(text)) } pre.raw dir="auto" hidden { (text) } }
+}
+
+/// The one thing that is asked: each answer is a button, which saves it.
+fn one(asked: &GradingGroup, before: Option<&RaterGrade>, pair: Option<bool>) -> Markup {
+    let mut places: Vec<usize> = (0..asked.options.len()).collect();
+    if pair == Some(true) {
+        places.swap(0, 1);
+    }
+    let is_before = |option: &GradingOption| is_given(before, 0, option);
+    let label = |shown: usize, option: &GradingOption| match (pair, shown) {
+        (Some(_), 0 | 1) => format!("Response {}", shown + 1),
+        _ => option.label.clone(),
+    };
+    html! {
+        div.answers.pair-answers[pair.is_some()] {
+            @for (shown, &place) in places.iter().enumerate() {
+                @let option = &asked.options[place];
+                @let keys = keys(asked, place, pair.map(|_| shown));
+                button.answer.before[is_before(option)] name="g0" value=(place) data-keys=(keys.join(" ")) {
+                    span.label { (label(shown, option)) }
+                    @if let Some(about) = &option.about { span.about { (about) } }
+                    @if keys[0] != option.label { kbd { (keys[0].to_uppercase()) } }
+                }
+            }
+        }
+    }
+}
+
+fn is_given(before: Option<&RaterGrade>, number: usize, option: &GradingOption) -> bool {
+    matches!(before.map(|grade| &grade.given), Some(Given::Values(values)) if values.get(number) == Some(&option.value))
+}
+
+/// One of several things that are asked.
+fn many(number: usize, asked: &GradingGroup, before: Option<&RaterGrade>) -> Markup {
+    let name = format!("g{number}");
+    html! {
+        fieldset.group data-group=(number) {
+            legend { (asked.text.as_deref().unwrap_or(&asked.name)) }
+            div.options {
+                @for (place, option) in asked.options.iter().enumerate() {
+                    @let keys = keys(asked, place, None);
+                    label.option title=[option.about.as_deref()] {
+                        input type="radio" name=(name) value=(place) required data-keys=(keys.join(" ")) checked[is_given(before, number, option)];
+                        span.label { (option.label) }
+                        @if let Some(about) = &option.about { span.about { (about) } }
+                        @if keys[0] != option.label { kbd { (keys[0].to_uppercase()) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The keys of an answer, as browsers name them; `side` is the place at which a pair's is shown.
+fn keys(asked: &GradingGroup, place: usize, side: Option<usize>) -> Vec<String> {
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+    if let Some(side) = side {
+        return words(match side {
+            0 => &["1", "ArrowLeft"],
+            1 => &["2", "ArrowRight"],
+            _ => &["t", "0", "="],
+        });
+    }
+    let option = &asked.options[place];
+    let is_yes_no = asked.options.len() == 2
+        && (option.value.is_boolean() || ["Yes", "No", "Supported", "Not supported"].contains(&&*option.label));
+    match option.value.as_u64() {
+        _ if is_yes_no && place == 0 => words(&["y", "1"]),
+        _ if is_yes_no => words(&["n", "0"]),
+        Some(point @ 0..=9) => vec![point.to_string()],
+        Some(_) => words(&["t"]),
+        None => vec![(place + 1).to_string()],
+    }
+}
+
+/// What comes after the last row.
+pub(super) fn end(session: &Session, rater: &str, next: &[String], notice: Option<&str>) -> String {
+    let Progress { done, skipped, notes, seconds } = session.progress(rater);
+    let rows = session.rows.len();
+    let others: Vec<(String, usize)> = session
+        .raters()
+        .into_iter()
+        .filter(|other| other != rater)
+        .map(|other| {
+            let done = session.progress(&other).done;
+            (other, done)
+        })
+        .collect();
+    page(
+        &format!("Done – {rater}"),
+        &html! {
+            body.row {
+                (head(rater, done, rows))
+                @if let Some(notice) = notice { p.notice role="status" { (notice) } }
+                main {
+                    section.card.end {
+                        h1 { "All rows graded" }
+                        dl {
+                            dt { "Rows" } dd { (done) @if skipped > 0 { ", " (skipped) " skipped" } @if notes > 0 { ", " (notes) " with a note" } }
+                            @if !seconds.is_empty() { dt { "Time" } dd { (spent(&seconds)) } }
+                            @for (other, done) in &others { dt { (other) } dd { (done) " of " (rows) } }
+                        }
+                        @if others.iter().any(|(_, done)| *done < rows) {
+                            p.notice { "Not everybody is done. What is finished now cannot be graded further." }
+                        }
+                        div.answers {
+                            form action="finish" method="post" {
+                                input type="hidden" name="rater" value=(rater);
+                                button.main #finish { "Finish and write the file" kbd { "Enter" } }
+                            }
+                            button.undo form="undo" { "Undo the last answer" kbd { "U" } }
+                            form action="who" method="get" { button { "Somebody else grades" } }
+                        }
+                        (undo(rater))
+                        (commands(next, "Then:"))
+                    }
+                }
+            }
+        },
+    )
+}
+
+/// What is said once the rows are written.
+pub(super) fn finished(session: &Session, output: &str, next: &[String]) -> String {
+    page(
+        "Finished",
+        &html! {
+            body.plain {
+                main.card.end {
+                    h1 { "Finished" }
+                    p { (session.graded()) " of " (session.rows.len()) " rows are graded, in " code { (output) } ". You can close this page." }
+                    (commands(next, "Next:"))
+                }
+            }
+        },
+    )
+}
+
+fn commands(next: &[String], title: &str) -> Markup {
+    html! { p.quiet { (title) } pre.commands { (next.join("\n")) } }
+}
+
+/// How long all rows took, and one of them.
+fn spent(seconds: &[f64]) -> String {
+    let mut sorted = seconds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (total, median) = (seconds.iter().sum::<f64>(), sorted[sorted.len() / 2]);
+    let total = if total < 90.0 { format!("{total:.0} seconds") } else { format!("{:.0} minutes", total / 60.0) };
+    format!("{total}, a row {median:.0} seconds (median)")
+}

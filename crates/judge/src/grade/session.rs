@@ -1,0 +1,272 @@
+//! What raters have said so far, and what each is asked next. Whatever is said is in the journal before it counts.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use anyhow::{Context, Result, bail, ensure};
+use judge_data::{
+    Carry, Extra, Fate, Given, GradingGroup, GradingRecord, GradingTask, RaterGrade, Run, graded_row, grades_of,
+};
+
+use super::draw;
+
+/// The longest name of a rater, in characters.
+const LONGEST_NAME: usize = 40;
+
+/// Rows, what is asked, and what was said.
+pub(super) struct Session {
+    pub(super) task: GradingTask,
+    pub(super) asked: String,
+    /// The rows that were drawn.
+    pub(super) rows: Vec<GradingRecord>,
+    /// With which probability each was drawn, where these differ.
+    pub(super) probabilities: Option<Vec<f64>>,
+    pub(super) seed: u64,
+    pub(super) carry: Carry,
+    /// Who may grade; anybody where nobody is named.
+    pub(super) named: Vec<String>,
+    /// `None` once it is finished.
+    run: Option<Run>,
+    grades: Vec<BTreeMap<String, RaterGrade>>,
+    /// The raters in each row of the journal.
+    written: Vec<Option<Vec<String>>>,
+    orders: HashMap<String, Vec<usize>>,
+    /// What was taken back last by each rater, to be shown again.
+    undone: HashMap<String, (usize, RaterGrade)>,
+}
+
+/// What a session is made of.
+pub(super) struct Settings {
+    pub(super) task: GradingTask,
+    pub(super) asked: String,
+    pub(super) rows: Vec<GradingRecord>,
+    pub(super) probabilities: Option<Vec<f64>>,
+    pub(super) seed: u64,
+    pub(super) carry: Carry,
+    pub(super) named: Vec<String>,
+}
+
+/// What became of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Gave {
+    /// It is in the journal.
+    Saved,
+    /// The rater had graded the row already, and nothing changed.
+    Already,
+}
+
+/// How far a rater is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Progress {
+    pub(super) done: usize,
+    pub(super) skipped: usize,
+    pub(super) notes: usize,
+    /// Of the rows of which it is known.
+    pub(super) seconds: Vec<f64>,
+}
+
+/// That a name is one: some visible characters on one line.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    let length = name.chars().count();
+    if name.trim() != name || name.is_empty() || length > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(format!(
+            "expected a name of 1 to {LONGEST_NAME} characters without space at its ends, found {name:?}"
+        ));
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Begins, or takes up what an interrupted run has.
+    pub(super) fn new(settings: Settings, run: Run) -> Result<Self> {
+        let Settings { task, asked, rows, probabilities, seed, carry, named } = settings;
+        let (mut grades, mut written) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        for (place, row) in rows.iter().enumerate() {
+            let before: Option<Extra> = run.read(place)?;
+            let groups = task.groups(row);
+            let of_row = before.map(|before| grades_of(&before, &task, &groups)).transpose()?;
+            written.push(of_row.as_ref().map(|of_row| of_row.keys().cloned().collect()));
+            grades.push(of_row.unwrap_or_default());
+        }
+        let (orders, undone) = (HashMap::new(), HashMap::new());
+        Ok(Self {
+            task,
+            asked,
+            rows,
+            probabilities,
+            seed,
+            carry,
+            named,
+            run: Some(run),
+            grades,
+            written,
+            orders,
+            undone,
+        })
+    }
+
+    /// That somebody of this name may grade.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub(super) fn admit(&self, rater: &str) -> Result<(), String> {
+        check_name(rater)?;
+        match self.named.is_empty() || self.named.iter().any(|named| named == rater) {
+            true => Ok(()),
+            false => Err(format!("expected one of the raters {}, found {rater:?}", self.named.join(", "))),
+        }
+    }
+
+    /// Everybody who has graded a row, in alphabetical order.
+    pub(super) fn raters(&self) -> Vec<String> {
+        let all: BTreeSet<&String> = self.grades.iter().flat_map(BTreeMap::keys).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// The row that a rater sees now, by its place; `None` after the last.
+    pub(super) fn next(&mut self, rater: &str) -> Option<usize> {
+        self.order(rater).iter().copied().find(|&row| !self.grades[row].contains_key(rater))
+    }
+
+    fn order(&mut self, rater: &str) -> Vec<usize> {
+        if let Some(known) = self.orders.get(rater) {
+            return known.clone();
+        }
+        let order = draw::order(&self.rows, self.seed, rater);
+        self.orders.insert(rater.to_owned(), order.clone());
+        order
+    }
+
+    /// Whether a rater sees the responses of a pair in the other order.
+    pub(super) fn swaps(&self, rater: &str, row: usize) -> bool {
+        self.task == GradingTask::Pairs && draw::swaps(self.seed, rater, &self.rows[row].id)
+    }
+
+    /// What is asked of a row.
+    pub(super) fn groups(&self, row: usize) -> Vec<GradingGroup> {
+        self.task.groups(&self.rows[row])
+    }
+
+    /// What a rater said of this row before it was taken back.
+    pub(super) fn undone(&self, rater: &str, row: usize) -> Option<&RaterGrade> {
+        self.undone.get(rater).filter(|(place, _)| *place == row).map(|(_, grade)| grade)
+    }
+
+    /// Takes an answer to the row that a rater sees now.
+    ///
+    /// # Errors
+    /// If it could not be saved; nothing has changed then.
+    pub(super) fn give(
+        &mut self,
+        rater: &str,
+        row: usize,
+        given: Given,
+        seconds: Option<f64>,
+        note: Option<String>,
+    ) -> Result<Gave> {
+        ensure!(row < self.rows.len(), "there is no row {row}");
+        if self.grades[row].contains_key(rater) {
+            return Ok(Gave::Already);
+        }
+        let swapped = self.swaps(rater, row);
+        self.grades[row].insert(rater.to_owned(), RaterGrade { given, seconds, note, swapped });
+        if let Err(error) = self.write(row) {
+            self.grades[row].remove(rater);
+            return Err(error);
+        }
+        self.undone.remove(rater);
+        Ok(Gave::Saved)
+    }
+
+    /// Takes back what a rater said last; `false` if that is nothing.
+    ///
+    /// # Errors
+    /// If that could not be saved; nothing has changed then.
+    pub(super) fn undo(&mut self, rater: &str) -> Result<bool> {
+        let last = self.order(rater).into_iter().rfind(|&row| self.grades[row].contains_key(rater));
+        let Some((row, grade)) = last.and_then(|row| Some((row, self.grades[row].remove(rater)?))) else {
+            return Ok(false);
+        };
+        if let Err(error) = self.write(row) {
+            self.grades[row].insert(rater.to_owned(), grade);
+            return Err(error);
+        }
+        self.undone.insert(rater.to_owned(), (row, grade));
+        Ok(true)
+    }
+
+    /// Writes a row with everybody who has graded it. It is on the disk when this returns.
+    fn write(&mut self, row: usize) -> Result<()> {
+        let raters: Vec<String> = self.grades[row].keys().cloned().collect();
+        self.put(row, raters)?;
+        Ok(self.running()?.sync()?)
+    }
+
+    fn put(&mut self, row: usize, raters: Vec<String>) -> Result<()> {
+        let probability = self.probabilities.as_ref().map(|all| all[row]);
+        let grades = &self.grades[row];
+        let value = graded_row(&self.rows[row], &self.task, &raters, grades, probability, &self.carry)?;
+        let graded = grades.values().any(|grade| matches!(grade.given, Given::Values(_)));
+        self.running()?.replace(row, &value, Fate { unscored: None, graded })?;
+        self.written[row] = Some(raters);
+        Ok(())
+    }
+
+    fn running(&mut self) -> Result<&mut Run> {
+        self.run.as_mut().context("grading is finished; nothing more is saved")
+    }
+
+    /// Whether the rows are written.
+    pub(super) fn is_finished(&self) -> bool {
+        self.run.is_none()
+    }
+
+    /// How far a rater is.
+    pub(super) fn progress(&self, rater: &str) -> Progress {
+        let mut progress = Progress::default();
+        for grade in self.grades.iter().filter_map(|grades| grades.get(rater)) {
+            progress.done += 1;
+            progress.skipped += usize::from(matches!(grade.given, Given::Skipped(_)));
+            progress.notes += usize::from(grade.note.is_some());
+            progress.seconds.extend(grade.seconds);
+        }
+        progress
+    }
+
+    /// Rows that somebody graded, and did not skip.
+    pub(super) fn graded(&self) -> usize {
+        let has_grade = |grades: &&BTreeMap<String, RaterGrade>| {
+            grades.values().any(|grade| matches!(grade.given, Given::Values(_)))
+        };
+        self.grades.iter().filter(has_grade).count()
+    }
+
+    /// Whether everybody who began has nothing left to grade, and somebody began.
+    pub(super) fn is_whole(&self) -> bool {
+        let raters = if self.named.is_empty() { self.raters() } else { self.named.clone() };
+        !raters.is_empty() && self.grades.iter().all(|grades| raters.iter().all(|rater| grades.contains_key(rater)))
+    }
+
+    /// Writes all rows, each with a place for every rater, and their record.
+    ///
+    /// # Errors
+    /// If nobody has graded a row, or the rows cannot be written; what was said is still in the journal.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        if self.is_finished() {
+            return Ok(());
+        }
+        if self.graded() == 0 {
+            bail!("nobody has graded a row: there is nothing to write");
+        }
+        let raters = self.raters();
+        for row in 0..self.rows.len() {
+            if self.written[row].as_ref() != Some(&raters) {
+                self.put(row, raters.clone())?;
+            }
+        }
+        self.running()?.sync()?;
+        if let Some(run) = self.run.take() {
+            run.finish()?;
+        }
+        Ok(())
+    }
+}

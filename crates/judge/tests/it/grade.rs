@@ -1,0 +1,337 @@
+//! `judge grade`: grades by the page's own requests, what is refused, and a real browser.
+
+mod browser;
+mod chromium;
+mod page;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use self::page::Page;
+use crate::program::{ran, rows, succeed, write_rows};
+
+/// Rows with a judge's score and a model's name, which nobody may see.
+fn graded(folder: &Path, n: usize) {
+    let row = |i: usize| {
+        json!({"id": format!("r{i}"), "instruction": format!("Question {i}?"), "response": format!("Answer **{i}**"),
+            "model": "secret-model", "score": 3.25, "meta": {"n": i}})
+    };
+    write_rows(folder.join("rows.jsonl"), &(0..n).map(row).collect::<Vec<_>>());
+}
+
+const BASIC: [&str; 4] = ["--input", "rows.jsonl", "--output", "graded.jsonl"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&BASIC[..], more].concat()
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+#[test]
+fn grades_are_rows_that_other_commands_read() {
+    let folder = folder();
+    graded(folder.path(), 4);
+    let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
+    assert!(page.get("").body.contains("Your name"));
+    let (_, first) = page.row("ann").expect("a row");
+    assert!(first.contains("<strong>") && first.contains("good") && first.contains("0 of 4 graded"), "{first}");
+    for secret in ["secret-model", "3.25"] {
+        assert!(!first.contains(secret), "{first}");
+    }
+    let a = page.answer("ann", "g0=4&seconds=2.5&note=so+so");
+    let b = page.answer("ann", "skip=I+cannot+tell");
+    let c = page.answer("ann", "g0=0&seconds=x");
+    let d = page.answer("ann", "g0=2");
+    assert!(page.row("ann").is_none());
+    let end = page.get("rate?rater=ann").body;
+    assert!(end.contains("All rows graded") && end.contains("judge score --input graded.jsonl"), "{end}");
+    let output = page.finish("ann");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said.trim(), "3 of 4 rows graded by ann -> graded.jsonl");
+    let found = rows(folder.path().join("graded.jsonl"));
+    let ids: Vec<&Value> = found.iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, ["r0", "r1", "r2", "r3"]);
+    let of = |place: usize| &found[place];
+    assert_eq!(of(a)["human"], json!([5]));
+    assert_eq!(
+        (&of(a)["seconds"], &of(a)["notes"], &of(a)["raters"]),
+        (&json!([2.5]), &json!(["so so"]), &json!(["ann"]))
+    );
+    assert_eq!((&of(b)["human"], &of(b)["skipped"]), (&json!([null]), &json!(["I cannot tell"])));
+    assert_eq!((&of(c)["human"], &of(c)["seconds"]), (&json!([1]), &json!([null])));
+    assert_eq!(
+        (&of(d)["human"], &of(d)["model"], &of(d)["meta"]),
+        (&json!([3]), &json!("secret-model"), &json!({"n": d}))
+    );
+    // The same command finds it finished; `agree` and `calibrate` read it with the judge's score.
+    let (code, said, _) = ran("grade", folder.path(), &with(&["--words", "1=bad,5=good"]));
+    assert!(code == Some(0) && said.contains("is complete: 3 of 4 rows graded"), "{said}");
+    let said = succeed("agree", folder.path(), &["--input", "graded.jsonl"]);
+    assert!(said.contains("score against human: 3 rows"), "{said}");
+    let (_, _, said) = ran(
+        "calibrate",
+        folder.path(),
+        &["--graded", "graded.jsonl", "--input", "graded.jsonl", "--output", "c.jsonl"],
+    );
+    assert!(said.contains("3"), "few rows are said to be few: {said}");
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_is_graded_twice() {
+    let folder = folder();
+    graded(folder.path(), 3);
+    let page = Page::open(folder.path(), &BASIC);
+    let first = page.answer("ann", "g0=4");
+    let (second, _) = page.row("ann").expect("a row");
+    // A second tab still shows the first row.
+    let again = page.post("answer", &format!("rater=ann&row={first}&g0=0"));
+    assert!(again.status == 303 && again.head.contains("said=already"), "{}", again.head);
+    page.answer("bob", "g0=1");
+    page.kill();
+    let page = Page::open(folder.path(), &BASIC);
+    assert_eq!(page.row("ann").expect("a row").0, second, "the same order");
+    assert!(page.get("").body.contains("bob"));
+    // What is taken back is shown as it was, and can be given anew.
+    assert_eq!(page.post("undo", "rater=ann").status, 303);
+    let (place, shown) = page.row("ann").expect("a row");
+    assert!(place == first && shown.contains("answer before"), "{shown}");
+    assert!(page.post("undo", "rater=ann").head.contains("said=nothing"));
+    page.answer("ann", "g0=2");
+    page.answer("ann", "g0=2");
+    // Without an answer nothing is saved.
+    let (row, _) = page.row("ann").expect("a row");
+    assert!(page.post("answer", &format!("rater=ann&row={row}&g0=9")).head.contains("said=open"));
+    page.kill();
+    // A changed input is refused, and so are other settings.
+    let before = fs::read(folder.path().join("rows.jsonl")).expect("rows");
+    graded(folder.path(), 4);
+    let (code, _, said) = ran("grade", folder.path(), &BASIC);
+    assert!(code != Some(0) && said.contains("graded.jsonl.partial") && said.contains("blake3"), "{said}");
+    fs::write(folder.path().join("rows.jsonl"), before).expect("rows");
+    let (code, _, said) = ran("grade", folder.path(), &with(&["--yes-no"]));
+    assert!(code != Some(0) && said.contains("task"), "{said}");
+    let page = Page::open(folder.path(), &BASIC);
+    page.answer("ann", "g0=2");
+    page.finish("ann");
+    let found = rows(folder.path().join("graded.jsonl"));
+    assert!(found.iter().all(|row| row["raters"] == json!(["ann", "bob"]) && row["human"][0] == json!(3)), "{found:?}");
+    assert_eq!(found.iter().filter(|row| row["human"][1] == json!(2)).count(), 1);
+    assert_eq!(found.iter().filter(|row| row["human"][1].is_null()).count(), 2);
+}
+
+#[test]
+fn a_signal_ends_it_and_what_is_whole_is_written() {
+    let folder = folder();
+    graded(folder.path(), 2);
+    let stop = |page: Page| {
+        let id = page.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill").success());
+        page.wait()
+    };
+    let page = Page::open(folder.path(), &with(&["--rater", "ann"]));
+    page.answer("ann", "g0=4");
+    let output = stop(page);
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("stopped after 1 of 2 rows; the same command resumes"));
+    assert!(!folder.path().join("graded.jsonl").exists());
+    let page = Page::open(folder.path(), &with(&["--rater", "ann"]));
+    let refused = page.get("rate?rater=eve").body;
+    assert!(refused.contains("expected one of the raters ann"), "{refused}");
+    page.answer("ann", "g0=3");
+    assert!(stop(page).status.success());
+    assert_eq!(rows(folder.path().join("graded.jsonl")).len(), 2);
+}
+
+#[test]
+fn only_the_page_itself_is_answered() {
+    let folder = folder();
+    graded(folder.path(), 2);
+    let page = Page::open(folder.path(), &BASIC);
+    let here = format!("http://{}", page.host);
+    let (host, path) = (page.host.as_str(), page.path.as_str());
+    let port = host.split_once(':').expect("a port").1;
+    assert!(path.len() == 33, "128 bits: {path}");
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let rate = format!("{path}/rate?rater=ann");
+    let answer = format!("{path}/answer");
+    let row = page.row("ann").expect("a row").0;
+    let give = format!("rater=ann&row={row}&g0=4");
+    for (method, path, headers, status) in [
+        ("GET", rate.as_str(), vec![("Host", host)], 200),
+        ("GET", &rate, vec![("Host", &*format!("localhost:{port}"))], 200),
+        ("GET", &rate, vec![("Host", "evil.example")], 403),
+        ("GET", &rate, vec![("Host", &*format!("evil.example:{port}"))], 403),
+        ("GET", &rate, vec![("Host", "127.0.0.1.evil.example")], 403),
+        ("GET", &rate, vec![("Host", host), ("Host", host)], 403),
+        ("GET", &rate, vec![("Host", host), ("Origin", "http://evil.example")], 403),
+        ("GET", &rate, vec![("Host", host), ("Origin", "null")], 403),
+        ("GET", "/", vec![("Host", host)], 404),
+        ("GET", "/00000000000000000000000000000000/rate?rater=ann", vec![("Host", host)], 404),
+        ("GET", &format!("{path}/../rows.jsonl"), vec![("Host", host)], 404),
+        ("GET", &format!("{path}/rows.jsonl"), vec![("Host", host)], 404),
+        ("GET", &format!("{path}/%2e%2e/rows.jsonl"), vec![("Host", host)], 404),
+        ("GET", &answer, vec![("Host", host)], 405),
+        ("POST", &answer, vec![("Host", host), form], 403),
+        ("POST", &answer, vec![("Host", host), form, ("Origin", "http://evil.example")], 403),
+        ("POST", &answer, vec![("Host", host), form, ("Origin", "http://127.0.0.1:1")], 403),
+        ("POST", &answer, vec![("Host", host), form, ("Origin", &here), ("Sec-Fetch-Site", "cross-site")], 403),
+        ("POST", &answer, vec![("Host", host), ("Origin", &here), ("Content-Type", "text/plain")], 415),
+    ] {
+        let found = page.send(method, path, &headers, if method == "POST" { &give } else { "" });
+        assert_eq!(found.status, status, "{method} {path} {headers:?}: {}", found.body);
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self'",
+            "x-frame-options: deny",
+            "cache-control: no-store",
+            "nosniff",
+        ] {
+            assert!(found.head.contains(header), "{}", found.head);
+        }
+        assert!(!found.head.contains("access-control"), "{}", found.head);
+    }
+    // What is written in rows is no markup, and the page has no script of its own within.
+    let shown = page.get("rate?rater=ann").body;
+    assert!(!shown.contains("onclick") && shown.matches("<script").count() == 1, "{shown}");
+    assert!(page.row("ann").expect("a row").1.contains("0 of 2 graded"), "nothing was graded");
+    assert_eq!(page.post("answer", &format!("rater=ann&row=99&g0=4")).status, 400);
+    assert_eq!(page.post("answer", &format!("rater={}&row={row}&g0=4", "x".repeat(80))).status, 400);
+    assert_eq!(page.post("finish", "rater=ann").status, 400);
+    assert_eq!(page.post("answer", &"x".repeat((1 << 20) + 1)).status, 413);
+    page.kill();
+}
+
+#[test]
+fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
+    let folder = folder();
+    let row = |i: usize| json!({"id": i, "instruction": "Q", "response_a": format!("first {i}"), "response_b": format!("second {i}"), "verdict": "A"});
+    write_rows(folder.path().join("rows.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
+    let page = Page::open(folder.path(), &with(&["--pairs"]));
+    let mut swapped = [false; 12];
+    for _ in 0..12 {
+        let (place, shown) = page.row("ann").expect("a row");
+        let at = |text: &str| shown.find(&format!("<p>{text} {place}")).expect(text);
+        swapped[place] = at("second") < at("first");
+        // The button that is shown first is of the response that is shown first.
+        let buttons = shown.split("data-keys").next().expect("a button");
+        assert!(buttons.ends_with(if swapped[place] { "value=\"1\" " } else { "value=\"0\" " }), "{buttons}");
+        page.answer("ann", "g0=0");
+    }
+    assert!(swapped.contains(&true) && swapped.contains(&false), "{swapped:?}");
+    page.finish("ann");
+    let found = rows(folder.path().join("graded.jsonl"));
+    for (row, swapped) in found.iter().zip(swapped) {
+        assert_eq!((&row["human"], &row["swapped"]), (&json!(["A"]), &json!([swapped])));
+    }
+    let said = succeed("agree", folder.path(), &["--input", "graded.jsonl", "--statistics", "accuracy"]);
+    assert!(said.contains("1.0000"), "{said}");
+}
+
+#[test]
+fn typed_questions_and_sentences_are_read_by_their_commands() {
+    let folder = folder();
+    let path = folder.path();
+    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "state": {"mail": "Where is it?"}})]);
+    let questions = json!({"angry": {"type": "noul", "instructions": "Is it angry?"},
+        "tone": {"type": "choice", "criteria": {"calm": "no heat", "loud": null}},
+        "urgency": {"type": "score", "criteria": ["can wait", "today"]}});
+    fs::write(path.join("q.json"), questions.to_string()).expect("questions");
+    let page = Page::open(path, &with(&["--questions", "q.json"]));
+    let (_, shown) = page.row("ann").expect("a row");
+    for text in ["Is it angry?", "no heat", "can wait", "Where is it?"] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    page.answer("ann", "g0=0&g1=1&g2=1");
+    page.answer("bob", "g0=1&g1=1&g2=1");
+    page.kill();
+    let page = Page::open(path, &with(&["--questions", "q.json"]));
+    assert!(page.row("bob").is_none());
+    page.finish("bob");
+    let row = &rows(path.join("graded.jsonl"))[0];
+    assert_eq!(row["labels"], json!({"angry": {"true": 0.5, "false": 0.5}, "tone": "loud", "urgency": 1}));
+    assert_eq!(row["rater_labels"][0], json!({"angry": true, "tone": "loud", "urgency": 1}));
+    assert!(row["human"].is_null(), "{row}");
+
+    write_rows(
+        path.join("rows.jsonl"),
+        &[json!({"id": 1, "question": "Q?", "contexts": ["It is red."], "answer": "It is red. It is big."})],
+    );
+    let args = ["--input", "rows.jsonl", "--output", "marked.jsonl", "--sentences"];
+    let page = Page::open(path, &args);
+    page.answer("ann", "g0=0&g1=1");
+    page.finish("ann");
+    let row = &rows(path.join("marked.jsonl"))[0];
+    let of = |sentence: usize, field: &str| row["sentences"][sentence][field].clone();
+    assert_eq!((of(0, "human"), of(1, "human"), of(1, "text")), (json!([1]), json!([0]), json!("It is big.")));
+    assert_eq!((&row["human"], &row["answer"]), (&json!([0.5]), &json!("It is red. It is big.")));
+}
+
+#[test]
+fn rows_are_drawn_over_scores_with_their_chance() {
+    let folder = folder();
+    let path = folder.path();
+    graded(path, 100);
+    let score = |i: usize| json!({"id": format!("r{i}"), "score": if i.is_multiple_of(10) { 1 } else { 5 }});
+    write_rows(path.join("scores.jsonl"), &(0..100).map(score).collect::<Vec<_>>());
+    let args = with(&["--scores", "scores.jsonl", "--rows", "12", "--rater", "ann"]);
+    let page = Page::open(path, &args);
+    for _ in 0..12 {
+        page.answer("ann", "g0=4");
+    }
+    page.finish("ann");
+    let found = rows(path.join("graded.jsonl"));
+    let rare = found.iter().filter(|row| row["sampling_probability"] == json!(0.6)).count();
+    assert_eq!((found.len(), rare), (12, 6), "{found:?}");
+    write_rows(path.join("scores.jsonl"), &[json!({"id": "other", "score": 1})]);
+    let args = ["--input", "rows.jsonl", "--output", "x.jsonl", "--scores", "scores.jsonl", "--rows", "2"];
+    let (code, _, said) = ran("grade", path, &args);
+    assert!(code == Some(1) && said.contains("no row has a score in scores.jsonl"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_graded_is_said_before_the_page() {
+    let folder = folder();
+    let path = folder.path();
+    for (row, args, expected) in [
+        (json!({"id": 1, "note": "x"}), &[][..], "no text to grade, found the fields"),
+        (json!({"id": 1, "response": "x"}), &["--pairs"], "no response_a"),
+        (json!({"id": 1, "response": "x"}), &["--sentences"], "the row has no contexts"),
+        (json!({"id": 1, "response": "x", "human": 3}), &[], "\"human\""),
+        (json!({"id": 1, "response": "x"}), &["--scale", "5"], "such as 1-5"),
+        (json!({"id": 1, "response": "x"}), &["--words", "a,b"], "each of 5 points"),
+        (json!({"id": 1, "response": "x"}), &["--rater", "ann", "--rater", "ann"], "named twice"),
+        (json!({"id": 1, "response": "x"}), &["--scores", "rows.jsonl"], "--rows"),
+        (json!({"id": 1, "response": "x"}), &["--pairs", "--yes-no"], "cannot be used with"),
+    ] {
+        write_rows(path.join("rows.jsonl"), &[row]);
+        let (code, _, said) = ran("grade", path, &with(args));
+        assert!(code == Some(2) && said.contains(expected), "{args:?}: {code:?} {said}");
+    }
+}
+
+#[test]
+fn exports_of_other_tools_are_rows() {
+    let folder = folder();
+    let path = folder.path();
+    let response = |value: u32, user: &str| json!({"value": value, "user_id": user});
+    let record = |i: u32| json!({"id": i, "fields": {"response": "x"}, "responses": {"quality": [response(1 + i % 5, "u1"), response(1 + i % 3, "u2")]}});
+    fs::write(path.join("export.json"), json!((0..9).map(record).collect::<Vec<_>>()).to_string()).expect("an export");
+    let args = ["--input", "export.json", "--output", "graded.jsonl", "--import", "argilla"];
+    let said = succeed("grade", path, &args);
+    assert_eq!(said.trim(), "9 of 9 rows graded by 2 raters (quality) -> graded.jsonl");
+    assert!(succeed("grade", path, &args).contains("nothing to do"));
+    let row = &rows(path.join("graded.jsonl"))[4];
+    assert_eq!((&row["human"], &row["raters"], &row["response"]), (&json!([5, 2]), &json!(["u1", "u2"]), &json!("x")));
+    let (code, _, said) = ran("grade", path, &[&args[..], &["--question", "tone", "--overwrite"]].concat());
+    assert!(code == Some(2) && said.contains("\"tone\" is not one of quality"), "{said}");
+    let (code, _, said) = ran("grade", path, &["--input", "export.json", "--output", "x.jsonl", "--import", "prodigy"]);
+    assert!(code == Some(1) && said.contains("no item can be read"), "{said}");
+    let (code, _, said) = ran("grade", path, &[&args[..], &["--pairs"]].concat());
+    assert!(code == Some(2) && said.contains("cannot be used with"), "{said}");
+}

@@ -1,0 +1,197 @@
+//! A real browser grades: keys, undo, a kill, two raters, and a page of another origin that tries to.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use serde_json::json;
+
+use super::chromium::{Chromium, program};
+use super::page::Page;
+use super::{folder, graded, with};
+use crate::program::rows;
+
+/// The browser; says so where there is none.
+fn browser() -> Option<Chromium> {
+    let found = program();
+    if found.is_none() {
+        eprintln!("skipped: no Chromium is installed (Debian: apt-get install chromium), so no browser grades");
+    }
+    found.map(|program| Chromium::start(&program))
+}
+
+#[test]
+fn a_browser_grades_by_keys_and_survives_a_kill() {
+    let Some(mut browser) = browser() else { return };
+    let folder = folder();
+    graded(folder.path(), 4);
+    let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
+    browser.open(&page.url());
+    assert!(browser.text().contains("Who grades?"));
+    browser.value("document.querySelector('#rater').focus()");
+    browser.write("Ann Lee");
+    browser.loads(|page| page.press("Enter"));
+    assert!(browser.text().contains("0 of 4 graded"), "{}", browser.text());
+    // The page's own files were let through by its policy, and its style applies.
+    assert_eq!(browser.value("getComputedStyle(document.querySelector('footer')).position"), json!("sticky"));
+    let row = |browser: &mut Chromium| {
+        browser.value("document.querySelector('[name=row]').value").as_str().map(str::to_owned).expect("a row")
+    };
+    let first = row(&mut browser);
+    // A note is written, where keys are letters, and saved with the answer.
+    browser.press("c");
+    browser.write("see 5");
+    browser.press("5");
+    assert_eq!(browser.value("document.querySelector('textarea').value"), json!("see 55"));
+    browser.press("Escape");
+    browser.answer("4");
+    assert!(browser.text().contains("1 of 4 graded"));
+    browser.answer("2");
+    // Undo twice, and answer anew: the first row shows what was said of it.
+    browser.answer("u");
+    browser.answer("u");
+    assert_eq!(row(&mut browser), first);
+    assert_eq!(browser.value("document.querySelector('.before .label').innerText"), json!("4"));
+    assert_eq!(browser.value("document.querySelector('textarea').value"), json!("see 55"));
+    browser.answer("5");
+    // Skip with a reason.
+    browser.press("s");
+    browser.loads(|page| {
+        page.value("document.querySelector('button.reason').click()");
+    });
+    assert!(browser.text().contains("2 of 4 graded"));
+    // A second tab of the same rater shows the same row; what it answers later changes nothing.
+    let here = page.url();
+    let rate = format!("{here}/rate?rater=Ann+Lee");
+    let tab = browser.value("1").to_string();
+    assert_eq!(tab, "1");
+    let second = browser.new_page();
+    browser.open(&rate);
+    let third = row(&mut browser);
+    let first_tab = browser.new_page();
+    browser.open(&rate);
+    browser.answer("1");
+    browser.go_to_page(&second);
+    browser.answer("3");
+    assert!(browser.text().contains("graded before"), "{}", browser.text());
+    assert!(browser.text().contains("3 of 4 graded"));
+    assert_ne!(row(&mut browser), third);
+    browser.go_to_page(&first_tab);
+    // Killed, the program resumes where it was.
+    page.kill();
+    let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
+    browser.open(&page.url());
+    browser.loads(|page| {
+        page.value("document.querySelector('button.rater').click()");
+    });
+    assert!(browser.text().contains("3 of 4 graded"), "{}", browser.text());
+    // Another rater, at the same time.
+    let other = browser.new_page();
+    browser.open(&format!("{}/rate?rater=bob", page.url()));
+    for key in ["1", "2", "3"] {
+        browser.answer(key);
+    }
+    browser.go_to_page(&first_tab);
+    browser.answer("3");
+    assert!(browser.text().contains("All rows graded") && browser.text().contains("bob"), "{}", browser.text());
+    browser.go_to_page(&other);
+    browser.answer("4");
+    browser.answer("Enter");
+    assert!(browser.text().contains("Finished"), "{}", browser.text());
+    assert!(page.wait().status.success());
+    let found = rows(folder.path().join("graded.jsonl"));
+    assert!(found.iter().all(|row| row["raters"] == json!(["Ann Lee", "bob"])), "{found:?}");
+    let place: usize = first.parse().expect("a place");
+    assert_eq!((&found[place]["human"][0], &found[place]["notes"][0]), (&json!(5), &json!("see 55")));
+    assert!(found[place]["seconds"][0].is_number());
+    let third: usize = third.parse().expect("a place");
+    assert_eq!(found[third]["human"][0], json!(1), "the first answer counts");
+    let of_ann: Vec<_> = found.iter().filter(|row| row["human"][0].is_null()).collect();
+    assert!(of_ann.len() == 1 && of_ann[0]["skipped"][0] == json!("I cannot tell"), "{of_ann:?}");
+    let mut of_bob: Vec<_> = found.iter().map(|row| row["human"][1].as_u64()).collect();
+    of_bob.sort();
+    assert_eq!(of_bob, [1, 2, 3, 4].map(Some));
+}
+
+#[test]
+fn questions_are_answered_by_keys_alone() {
+    let Some(mut browser) = browser() else { return };
+    let folder = folder();
+    crate::program::write_rows(
+        folder.path().join("rows.jsonl"),
+        &[json!({"id": 1, "question": "Q?", "contexts": ["It is red."], "answer": "It is red. It is big. It is old."})],
+    );
+    let page = Page::open(folder.path(), &with(&["--sentences", "--rater", "ann"]));
+    browser.open(&page.url());
+    browser.press("n");
+    browser.press("y");
+    // Enter before the last answer goes nowhere.
+    browser.press("Enter");
+    assert_eq!(browser.value("document.querySelectorAll(':checked').length"), json!(2));
+    browser.press("ArrowUp");
+    browser.press("n");
+    browser.press("a");
+    browser.answer("Enter");
+    assert!(browser.text().contains("All rows graded"), "{}", browser.text());
+    browser.answer("Enter");
+    page.wait();
+    let row = &rows(folder.path().join("graded.jsonl"))[0];
+    let marks: Vec<_> = (0..3).map(|sentence| row["sentences"][sentence]["human"][0].clone()).collect();
+    assert_eq!(marks, [json!(0), json!(0), json!(1)]);
+}
+
+#[test]
+fn a_page_of_another_origin_can_neither_read_nor_post() {
+    let Some(mut browser) = browser() else { return };
+    let folder = folder();
+    graded(folder.path(), 2);
+    let page = Page::open(folder.path(), &with(&[]));
+    let elsewhere = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = elsewhere.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in elsewhere.incoming() {
+            let Ok(mut stream) = stream else { break };
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let body = "<!doctype html><title>elsewhere</title>";
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    let (url, row) = (page.url(), page.row("ann").expect("a row").0);
+    for origin in [format!("http://{address}"), format!("http://localhost:{}", address.port())] {
+        browser.open(&origin);
+        let read = format!("fetch('{url}/rate?rater=ann').then((answer) => answer.text()).catch(() => 'refused')");
+        assert_eq!(browser.value(&read), json!("refused"));
+        let blind = format!(
+            "fetch('{url}/answer', {{method: 'POST', mode: 'no-cors', body: new URLSearchParams('rater=ann&row={row}&g0=4')}}).then((answer) => answer.type)"
+        );
+        browser.value(
+            &blind.replace(".then((answer) => answer.type)", ".then((answer) => answer.type).catch(() => 'refused')"),
+        );
+        // A form that sends itself arrives, and is refused.
+        let form = format!(
+            "const form = document.createElement('form'); form.method = 'post'; form.action = '{url}/answer'; \
+             for (const [name, value] of [['rater', 'ann'], ['row', '{row}'], ['g0', '4']]) {{ \
+             const field = document.createElement('input'); field.name = name; field.value = value; form.append(field); }} \
+             document.body.append(form); form.submit()"
+        );
+        browser.loads(|page| {
+            page.value(&form);
+        });
+        assert!(browser.text().contains("Refused"), "{}", browser.text());
+        // Nor can it be framed.
+        browser.open(&origin);
+        let framed = format!(
+            "new Promise((done) => {{ const frame = document.createElement('iframe'); frame.src = '{url}/rate?rater=ann'; \
+             frame.onload = () => {{ try {{ done(frame.contentDocument === null ? 'closed' : frame.contentDocument.body.innerText) }} catch {{ done('closed') }} }}; \
+             document.body.append(frame) }})"
+        );
+        assert_eq!(browser.value(&framed), json!("closed"));
+    }
+    assert!(page.row("ann").expect("a row").1.contains("0 of 2 graded"));
+    page.kill();
+}

@@ -140,3 +140,50 @@ fn label_rows() {
     let reserved = set(&["human", "scores"]);
     assert_eq!(&names(&rows) | &reserved, set(LabelRow::KNOWN));
 }
+
+#[test]
+fn graded_rows() {
+    use crate::{Given, GradingRecords, GradingScale, GradingTask, Input, RaterGrade, Source, graded_row, grades_of};
+    use judge_core::decision::{Question, Questions};
+    use std::collections::BTreeMap;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    let text = r#"{"id": 1, "response": "It is. It was.", "contexts": ["a"], "response_a": "b", "response_b": "c"}"#;
+    std::fs::write(&path, text).unwrap();
+    let source =
+        GradingRecords { input: Input::open(&path).unwrap(), columns: crate::Columns::default(), max_rows: None };
+    let record = source.items().unwrap().next().unwrap().unwrap();
+    let scale = GradingScale { points: [1, 2], words: vec![String::new(); 2] };
+    let questions = Questions::one("good", Question::noul("Is it good?"));
+    for task in [
+        GradingTask::Scale(scale),
+        GradingTask::YesNo,
+        GradingTask::Pairs,
+        GradingTask::Questions(Some(questions)),
+        GradingTask::Sentences,
+    ] {
+        assert_eq!(task.lacks(&record), None);
+        let groups = task.groups(&record);
+        let values = groups.iter().map(|group| group.options[0].value.clone()).collect();
+        let grade = |given| RaterGrade {
+            given,
+            seconds: Some(1.5),
+            note: Some("n".to_owned()),
+            swapped: task == GradingTask::Pairs,
+        };
+        let given = [("ann", Given::Values(values)), ("bob", Given::Skipped("why".to_owned()))];
+        let grades: BTreeMap<String, RaterGrade> = given.map(|(rater, given)| (rater.to_owned(), grade(given))).into();
+        let raters = ["ann", "bob", "eve"].map(str::to_owned);
+        let row = graded_row(&record, &task, &raters, &grades, Some(0.5), &Carry::Only(Vec::new())).unwrap();
+        let mut expected = set(task.known());
+        if task == GradingTask::Sentences {
+            // The input may have it: it is written again with what people said.
+            expected.insert("sentences".to_owned());
+        }
+        assert_eq!(names(&[&row]), expected);
+        assert_eq!(grades_of(&row, &task, &groups).unwrap(), grades, "what is written is read back");
+        let json = serde_json::to_value(&row).unwrap();
+        assert_eq!(json["human"].as_array().map(Vec::len), Some(3), "a place for each: {json}");
+    }
+}

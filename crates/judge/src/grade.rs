@@ -31,10 +31,10 @@ use serde_json::json;
 
 use self::server::{App, serve};
 use self::session::{Session, Settings};
-use crate::args::files::program;
+use crate::args::files::{open, program};
 use crate::missing_fields::tell_unread_that;
 use crate::terminal::console::{say, tell, usage};
-use crate::terminal::interrupt::{Signal, Stopped};
+use crate::terminal::interrupt::Stopped;
 
 pub(crate) use self::cli::Cli;
 
@@ -43,14 +43,14 @@ const COMMAND: &str = "grade";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
-    let inputs = [&cli.input.input].into_iter().chain(&cli.questions).chain(&cli.scores);
+    let inputs = [&cli.input].into_iter().chain(&cli.questions).chain(&cli.scores);
     Outputs::new(inputs).rows([&cli.output.output]).overwrite(cli.output.write.overwrite).check()?;
     if let Some(tool) = cli.import {
         return import::run(cli, tool.into());
     }
     let task = cli.task()?;
-    let columns = cli.input.columns.clone().unwrap_or_default();
-    let source = GradingRecords { input: cli.input.open()?, columns, max_rows: None };
+    let columns = cli.columns.clone().unwrap_or_default();
+    let source = GradingRecords { input: open(&cli.input)?, columns, max_rows: None };
     let mut job = Job {
         carry: cli.carry.clone(),
         write: cli.output.write.options(),
@@ -116,7 +116,7 @@ fn collect(cli: &Cli, session: Session, output: String, next: Vec<String>) -> Re
     let before = session.graded();
     let app = Arc::new(App::new(session, token, output.clone(), next.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let is_stopped = runtime.block_on(async {
+    let stopped = runtime.block_on(async {
         if before > 0 && !cli.quiet {
             tell(format_args!("resuming: {before} rows are graded"));
         }
@@ -131,10 +131,10 @@ fn collect(cli: &Cli, session: Session, output: String, next: Vec<String>) -> Re
         return Err(error.context(format!("{output} could not be written; the same command completes it")));
     }
     let mut session = app.session();
-    if is_stopped && !session.is_finished() {
+    if let Some(signal) = stopped.filter(|_| !session.is_finished()) {
         if !session.is_whole() {
             let (done, total) = (session.graded(), session.rows.len());
-            return Err(Stopped { signal: Signal::Interrupt, done, total, what: "rows", resumes: true }.into());
+            return Err(Stopped { signal, done, total, what: "rows", resumes: true }.into());
         }
         session.finish()?;
     }

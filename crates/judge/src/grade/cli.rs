@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
-use judge_data::{Carry, GradingScale, GradingTask, GradingTool};
+use judge_data::{Carry, Columns, GradingScale, GradingTask, GradingTool};
 
 use crate::args::decisions::questions;
-use crate::args::files::{InputArgs, OutputArgs, row_limit};
+use crate::args::files::{OutputArgs, row_limit};
 use crate::terminal::console::usage;
 
 /// How the help of the command ends.
@@ -26,8 +26,12 @@ More: docs/grade.md";
 #[derive(Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("task").args(["scale", "yes_no", "pairs", "questions", "sentences"]))]
 pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
+    /// Rows: JSON lines, a JSON array, CSV or TSV with a first line of names, plain, gzip or zstd, or Parquet; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// Which columns hold which fields, e.g. instruction=prompt,response=completion; `id=` numbers the rows
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    pub(crate) columns: Option<Columns>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Ask for a grade on a scale of whole numbers [default: 1-5, unless another task is named]
@@ -52,7 +56,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "TEXT", help_heading = "Task")]
     pub(crate) ask: Option<String>,
     /// The input is an export of this tool: its grades are written as rows, and no page is opened
-    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["task", "words", "ask", "columns", "rows", "scores", "seed", "carry", "raters", "port", "open", "quiet", "part"], help_heading = "Import")]
+    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["task", "words", "ask", "columns", "rows", "scores", "seed", "carry", "raters", "port", "open", "quiet"], help_heading = "Import")]
     pub(crate) import: Option<Tool>,
     /// Which question of the export is `human` [default: the only one]
     #[arg(long, value_name = "NAME", requires = "import", help_heading = "Import")]

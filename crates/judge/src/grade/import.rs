@@ -1,17 +1,18 @@
 //! The grades of an export as rows.
 
 use anyhow::{Result, bail};
-use judge_data::{Fate, GradingTool, ImportedGrades, Opened, Resolved, Settings};
+use judge_data::{Fate, GradingTool, ImportedGrades, Opened, Resolved, RunPlan};
 use serde_json::json;
 
 use super::COMMAND;
 use super::cli::Cli;
+use crate::args::files::{open, program};
 use crate::missing_fields::tell_unread_that;
 use crate::terminal::console::{say, usage};
 
 pub(super) fn run(cli: &Cli, tool: GradingTool) -> Result<()> {
-    let input = cli.input.open()?;
-    let path = cli.input.input.display();
+    let input = open(&cli.input)?;
+    let path = cli.input.display();
     let grades = ImportedGrades::read(&input, tool)?;
     if let Some((place, why)) = grades.unread.all() {
         bail!("{path}: no item can be read; the first is {place}: {why}");
@@ -31,9 +32,10 @@ pub(super) fn run(cli: &Cli, tool: GradingTool) -> Result<()> {
         }
     };
     let rows = grades.rows(question)?;
-    let settings: Settings =
-        [("import".to_owned(), json!(format!("{tool:?}"))), ("question".to_owned(), json!(question))].into();
-    let mut plan = cli.output.write.plan(&cli.output.output, COMMAND, rows.len(), &cli.input, settings);
+    let mut plan = RunPlan::new(&cli.output.output, rows.len(), program(COMMAND));
+    plan.settings.insert("import".to_owned(), json!(format!("{tool:?}")));
+    plan.settings.insert("question".to_owned(), json!(question));
+    plan.options = cli.output.write.options();
     plan.inputs.push(input.identity()?.with_rows(rows.len()));
     let graded = rows.iter().filter(|(_, graded)| *graded).count();
     let output = cli.output.output.display();

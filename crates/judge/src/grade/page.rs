@@ -41,11 +41,11 @@ pub(super) fn who(session: &Session, problem: Option<&str>) -> String {
     let known = if session.named.is_empty() { session.raters() } else { session.named.clone() };
     let rows = session.rows.len();
     page(
-        "Who grades?",
+        "Who is grading?",
         &html! {
             body.plain {
                 main.card {
-                    h1 { "Who grades?" }
+                    h1 { "Who is grading?" }
                     p { (rows) " rows, one at a time. Every answer is saved at once; stop and come back whenever you like." }
                     @if let Some(problem) = problem { p.notice role="alert" { (problem) } }
                     @if !known.is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn who(session: &Session, problem: Option<&str>) -> String {
                     }
                     @if session.named.is_empty() {
                         form.who action="rate" method="get" {
-                            label for="rater" { @if known.is_empty() { "Your name" } @else { "Somebody else" } }
+                            label for="rater" { @if known.is_empty() { "Your name" } @else { "Someone else" } }
                             div.line {
                                 input #rater name="rater" required maxlength="40" autocomplete="off" autofocus[known.is_empty()];
                                 button.main { "Begin" }
@@ -173,7 +173,7 @@ fn head(rater: &str, done: usize, rows: usize) -> Markup {
         header {
             progress value=(done) max=(rows) { (done) " of " (rows) }
             span.count { (done) " of " (rows) " graded" }
-            a.name href="who" title="Somebody else grades" { (rater) }
+            a.name href="who" title="Someone else is grading" { (rater) }
         }
     }
 }
@@ -188,7 +188,7 @@ fn submit(task: &GradingTask) -> Markup {
             @if *task == GradingTask::Sentences {
                 button #rest type="button" { "All others supported" kbd { "A" } }
             }
-            button.main #submit { "Save and go on" kbd { "Enter" } }
+            button.main #submit { "Save and continue" kbd { "Enter" } }
         }
     }
 }
@@ -341,16 +341,21 @@ pub(super) fn end(session: &Session, rater: &str, next: &[String], notice: Optio
                             @if !seconds.is_empty() { dt { "Time" } dd { (spent(&seconds)) } }
                             @for (other, done) in &others { dt { (other) } dd { (done) " of " (rows) } }
                         }
-                        @if others.iter().any(|(_, done)| *done < rows) {
-                            p.notice { "Not everybody is done. What is finished now cannot be graded further." }
+                        @let everybody_is_done = others.iter().all(|(_, done)| *done == rows);
+                        @if !everybody_is_done {
+                            p.notice { "Not everyone is done, and a finished file cannot be graded further." }
                         }
                         div.answers {
                             form action="finish" method="post" {
                                 input type="hidden" name="rater" value=(rater);
-                                button.main #finish { "Finish and write the file" kbd { "Enter" } }
+                                @if everybody_is_done {
+                                    button.main #finish { "Finish and write the file" kbd { "Enter" } }
+                                } @else {
+                                    button { "Finish and write the file" }
+                                }
                             }
                             button.undo form="undo" { "Undo the last answer" kbd { "U" } }
-                            form action="who" method="get" { button { "Somebody else grades" } }
+                            form action="who" method="get" { button { "Someone else is grading" } }
                         }
                         (undo(rater))
                         (commands(next, "Then:"))

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawQuery, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
 use hyper::header::{
@@ -31,6 +31,7 @@ use super::page;
 use super::session::{Gave, Session};
 use crate::args::service::is_loopback_host;
 use crate::terminal::console::tell;
+use crate::terminal::interrupt::Signal;
 use crate::terminal::signals::Signals;
 
 /// What a browser says of where a request comes from.
@@ -75,22 +76,22 @@ impl App {
     }
 }
 
-/// Answers until the rows are written or a signal comes; whether it was a signal.
+/// Answers until the rows are written or a signal comes; the signal.
 ///
 /// # Errors
 /// If signals cannot be caught.
-pub(super) async fn serve(listener: std::net::TcpListener, app: &Arc<App>) -> Result<bool> {
+pub(super) async fn serve(listener: std::net::TcpListener, app: &Arc<App>) -> Result<Option<Signal>> {
     let mut signals = Signals::catch()?;
     let listener = TcpListener::from_std(listener).context("cannot listen")?;
     let routes = TowerToHyperService::new(router(app));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let graceful = GracefulShutdown::new();
-    let is_stopped = loop {
+    let stopped = loop {
         tokio::select! {
             biased;
-            () = signals.next() => break true,
-            () = app.done.notified() => break false,
+            signal = signals.next() => break Some(signal),
+            () = app.done.notified() => break None,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let _ = stream.set_nodelay(true);
@@ -110,7 +111,7 @@ pub(super) async fn serve(listener: std::net::TcpListener, app: &Arc<App>) -> Re
     drop(listener);
     // What takes longer is a client that does not read.
     let _ = timeout(PATIENCE, graceful.shutdown()).await;
-    Ok(is_stopped)
+    Ok(stopped)
 }
 
 fn router(app: &Arc<App>) -> Router {
@@ -127,7 +128,7 @@ fn router(app: &Arc<App>) -> Router {
         .route(&at("page.js"), get(|| async { file("text/javascript; charset=utf-8", page::SCRIPT) }))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "Not here", NOT_FOUND) })
         .method_not_allowed_fallback(|| async { refused(StatusCode::METHOD_NOT_ALLOWED, "Not here", NOT_FOUND) })
-        .layer(from_fn_with_state(Arc::clone(app), guard))
+        .layer(from_fn(guard))
         .with_state(Arc::clone(app))
 }
 
@@ -136,7 +137,7 @@ const NOT_FOUND: &str =
 
 /// Lets through what comes from this machine and, where something is changed, from this very page; every answer says what browsers may do
 /// with it.
-async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn guard(request: Request, next: Next) -> Response {
     let mut response = match foreign(&request) {
         Some(why) => refused(StatusCode::FORBIDDEN, "Refused", &why),
         None if request.method() == Method::POST
@@ -159,7 +160,6 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    drop(app);
     response
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
         };
         tokio::select! {
             biased;
-            () = signals.next() => break,
+            _ = signals.next() => break,
             _ = ended.changed() => break,
             taken = next => {
                 let (accepted, place) = taken?;
@@ -102,7 +102,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
     }
     tokio::select! {
         () = graceful.shutdown() => {}
-        () = signals.next() => {
+        _ = signals.next() => {
             app.queue.detach();
             bail!("stopped before all requests were answered");
         }

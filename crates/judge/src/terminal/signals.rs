@@ -2,14 +2,16 @@
 
 use anyhow::{Context, Result};
 #[cfg(unix)]
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{Signal as Unix, SignalKind, signal};
+
+use super::interrupt::Signal;
 
 /// What asks a service to end. From [`catch`](Self::catch) on, the signals do nothing but that.
 pub(crate) struct Signals {
     #[cfg(unix)]
-    interrupt: Signal,
+    interrupt: Unix,
     #[cfg(unix)]
-    terminate: Signal,
+    terminate: Unix,
 }
 
 impl Signals {
@@ -21,10 +23,10 @@ impl Signals {
 
     /// The next one.
     #[cfg(unix)]
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
         }
     }
 
@@ -35,10 +37,11 @@ impl Signals {
 
     /// The next one.
     #[cfg(not(unix))]
-    pub(crate) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) -> Signal {
         // Without a handler for it, Ctrl-C ends the program as it always does.
         if tokio::signal::ctrl_c().await.context("cannot handle Ctrl-C").is_err() {
             std::future::pending::<()>().await;
         }
+        Signal::Interrupt
     }
 }

@@ -210,7 +210,7 @@ fn only_the_page_itself_is_answered() {
 #[test]
 fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
     let folder = folder();
-    let row = |i: usize| json!({"id": i, "instruction": "Q", "response_a": format!("first {i}"), "response_b": format!("second {i}"), "verdict": "A"});
+    let row = |i: usize| json!({"id": i, "instruction": "Q", "response_a": format!("first {i}"), "response_b": format!("second {i}"), "verdict": if i == 0 { "B" } else { "A" }});
     write_rows(folder.path().join("rows.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
     let page = Page::open(folder.path(), &with(&["--pairs"]));
     let mut swapped = [false; 12];
@@ -221,13 +221,13 @@ fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
         // The button that is shown first is of the response that is shown first.
         let buttons = shown.split("data-keys").next().expect("a button");
         assert!(buttons.ends_with(if swapped[place] { "value=\"1\" " } else { "value=\"0\" " }), "{buttons}");
-        page.answer("ann", "g0=0");
+        page.answer("ann", if place == 0 { "g0=1" } else { "g0=0" });
     }
     assert!(swapped.contains(&true) && swapped.contains(&false), "{swapped:?}");
     page.finish("ann");
     let found = rows(folder.path().join("graded.jsonl"));
     for (row, swapped) in found.iter().zip(swapped) {
-        assert_eq!((&row["human"], &row["swapped"]), (&json!(["A"]), &json!([swapped])));
+        assert_eq!((&row["human"], &row["swapped"]), (&json!([row["verdict"]]), &json!([swapped])));
     }
     let said = succeed("agree", folder.path(), &["--input", "graded.jsonl", "--statistics", "accuracy"]);
     assert!(said.contains("1.0000"), "{said}");
@@ -302,7 +302,6 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         (json!({"id": 1, "note": "x"}), &[][..], "no text to grade, found the fields"),
         (json!({"id": 1, "response": "x"}), &["--pairs"], "no response_a"),
         (json!({"id": 1, "response": "x"}), &["--sentences"], "the row has no contexts"),
-        (json!({"id": 1, "response": "x", "human": 3}), &[], "\"human\""),
         (json!({"id": 1, "response": "x"}), &["--scale", "5"], "such as 1-5"),
         (json!({"id": 1, "response": "x"}), &["--words", "a,b"], "each of 5 points"),
         (json!({"id": 1, "response": "x"}), &["--rater", "ann", "--rater", "ann"], "named twice"),
@@ -313,6 +312,9 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         let (code, _, said) = ran("grade", path, &with(args));
         assert!(code == Some(2) && said.contains(expected), "{args:?}: {code:?} {said}");
     }
+    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "response": "x", "human": 3})]);
+    let (code, _, said) = ran("grade", path, &BASIC);
+    assert!(code == Some(1) && said.contains("\"human\"") && said.contains("--carry"), "{said}");
 }
 
 #[test]

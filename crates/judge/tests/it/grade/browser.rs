@@ -27,7 +27,7 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     graded(folder.path(), 4);
     let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
     browser.open(&page.url());
-    assert!(browser.text().contains("Who grades?"));
+    assert!(browser.text().contains("Who is grading?"));
     browser.value("document.querySelector('#rater').focus()");
     browser.write("Ann Lee");
     browser.loads(|page| page.press("Enter"));
@@ -63,8 +63,6 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     // A second tab of the same rater shows the same row; what it answers later changes nothing.
     let here = page.url();
     let rate = format!("{here}/rate?rater=Ann+Lee");
-    let tab = browser.value("1").to_string();
-    assert_eq!(tab, "1");
     let second = browser.new_page();
     browser.open(&rate);
     let third = row(&mut browser);
@@ -151,14 +149,14 @@ fn a_page_of_another_origin_can_neither_read_nor_post() {
     thread::spawn(move || {
         for stream in elsewhere.incoming() {
             let Ok(mut stream) = stream else { break };
-            let mut head = [0; 4096];
-            let _ = stream.read(&mut head);
-            let body = "<!doctype html><title>elsewhere</title>";
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
+            // Browsers open connections that they may never use.
+            thread::spawn(move || {
+                let mut head = [0; 4096];
+                let _ = stream.read(&mut head);
+                let body = "<!doctype html><title>elsewhere</title>";
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close";
+                let _ = write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            });
         }
     });
     let (url, row) = (page.url(), page.row("ann").expect("a row").0);
@@ -167,11 +165,10 @@ fn a_page_of_another_origin_can_neither_read_nor_post() {
         let read = format!("fetch('{url}/rate?rater=ann').then((answer) => answer.text()).catch(() => 'refused')");
         assert_eq!(browser.value(&read), json!("refused"));
         let blind = format!(
-            "fetch('{url}/answer', {{method: 'POST', mode: 'no-cors', body: new URLSearchParams('rater=ann&row={row}&g0=4')}}).then((answer) => answer.type)"
+            "fetch('{url}/answer', {{method: 'POST', mode: 'no-cors', body: new URLSearchParams('rater=ann&row={row}&g0=4')}}) \
+             .then((answer) => answer.type).catch(() => 'refused')"
         );
-        browser.value(
-            &blind.replace(".then((answer) => answer.type)", ".then((answer) => answer.type).catch(() => 'refused')"),
-        );
+        assert_eq!(browser.value(&blind), json!("refused"));
         // A form that sends itself arrives, and is refused.
         let form = format!(
             "const form = document.createElement('form'); form.method = 'post'; form.action = '{url}/answer'; \

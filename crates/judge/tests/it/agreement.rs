@@ -694,11 +694,13 @@ fn what_rows_could_show_is_said() {
     assert!((of("difference_mae") / width - 0.714_7).abs() < 1e-4, "{planned}");
     assert!(text.contains("With 60 rows like these a difference is found with power 0.8 from"), "{text}");
     assert!(planned["mae"]["rows"].is_null() && planned.get("rmse").is_none(), "{planned}");
-    assert!(
-        text.contains("The interval of the rank correlation is 0.") && text.contains(" wide takes about "),
-        "{text}"
-    );
-    assert!(text.contains("furthest from people"), "{text}");
+    assert!(text.contains("furthest from people") && !text.contains("The interval of"), "narrow enough: {text}");
+    let row = |i: u32| format!("{{\"id\": {i}, \"score\": {}, \"human\": {}}}\n", i % 5, i * i % 7);
+    let (found, text) = reported(&(0..30).map(row).collect::<String>(), &[]);
+    let rho = &found["statistics"]["spearman"];
+    let width = rho["high"].as_f64().unwrap() - rho["low"].as_f64().unwrap();
+    let said = format!("The interval of the rank correlation is {width:.2} wide; one 0.1 wide takes about ");
+    assert!(text.contains(&said) && text.contains(" more."), "{text}");
 
     let (found, text) = reported(&judges(), &["--width", "0.05"]);
     let rows = |name: &str| found["planning"]["statistics"][name]["rows"].as_u64().unwrap();

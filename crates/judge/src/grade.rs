@@ -29,6 +29,7 @@ use judge_data::{
 };
 use serde_json::json;
 
+use self::cli::COMMAND;
 use self::server::{App, serve};
 use self::session::{Session, Settings};
 use crate::args::files::{open, program};
@@ -37,9 +38,6 @@ use crate::terminal::console::{say, tell, usage};
 use crate::terminal::interrupt::Stopped;
 
 pub(crate) use self::cli::Cli;
-
-/// The name of the command.
-const COMMAND: &str = "grade";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;

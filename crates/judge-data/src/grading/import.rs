@@ -1,15 +1,16 @@
 //! Grades that were collected elsewhere: exports of Argilla, Label Studio and Prodigy as rows of grades.
 
 mod argilla;
+mod item;
 mod label_studio;
 mod prodigy;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use judge_core::ItemId;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{Error, Extra, Input, Row, Unread};
+use self::item::{Answers, Item};
+use crate::{Error, Extra, Input, Unread};
 
 /// Which tool has written an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,24 +23,6 @@ pub enum GradingTool {
     Prodigy,
 }
 
-/// What one rater said of an item.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Answers {
-    /// By question.
-    values: BTreeMap<String, Value>,
-    seconds: Option<f64>,
-    note: Option<String>,
-    skipped: Option<String>,
-}
-
-/// An item of an export.
-struct Item {
-    id: ItemId,
-    /// What was shown.
-    fields: Map<String, Value>,
-    raters: BTreeMap<String, Answers>,
-}
-
 /// The grades of an export.
 #[derive(Debug)]
 pub struct ImportedGrades {
@@ -50,12 +33,6 @@ pub struct ImportedGrades {
     pub raters: Vec<String>,
     /// Items that could not be read, or of which an answer could not.
     pub unread: Unread,
-}
-
-impl std::fmt::Debug for Item {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Item").field("id", &self.id).finish_non_exhaustive()
-    }
 }
 
 impl ImportedGrades {
@@ -132,45 +109,6 @@ impl ImportedGrades {
             row.set(name.as_str(), value)?;
         }
         Ok((row, is_graded))
-    }
-}
-
-/// A field that holds an object.
-fn object(row: &Row, field: &'static str) -> Result<Map<String, Value>, String> {
-    row.required(field, "an object").map_err(|error| error.in_row())
-}
-
-/// The id of an item: that of what was shown, or else the tool's own.
-fn id(fields: &mut Map<String, Value>, row: &Row, own: &'static str) -> Result<ItemId, String> {
-    let shown = fields.shift_remove("id").and_then(|id| serde_json::from_value(id).ok());
-    match shown {
-        Some(id) => Ok(id),
-        None => row.required(own, "a string or a whole number").map_err(|error| error.in_row()),
-    }
-}
-
-/// An answer as a grade has it: a number, a text or a truth value, or a list of one.
-fn grade(value: &Value) -> Option<Value> {
-    match value {
-        Value::Number(_) | Value::String(_) => Some(value.clone()),
-        Value::Bool(truth) => Some(json!(u8::from(*truth))),
-        Value::Array(all) => match all.as_slice() {
-            [one] => grade(one),
-            _ => None,
-        },
-        Value::Null | Value::Object(_) => None,
-    }
-}
-
-/// What a rater is called: a text, or a number.
-fn name(value: Option<&Value>) -> Option<String> {
-    match value? {
-        Value::String(name) if !name.is_empty() => Some(name.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Object(fields) => {
-            name(fields.get("email").or_else(|| fields.get("username")).or_else(|| fields.get("id")))
-        }
-        _ => None,
     }
 }
 

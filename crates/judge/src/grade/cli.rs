@@ -10,6 +10,9 @@ use crate::args::decisions::questions;
 use crate::args::files::{OutputArgs, row_limit};
 use crate::terminal::console::usage;
 
+/// The name of the command.
+pub(super) const COMMAND: &str = "grade";
+
 /// How the help of the command ends.
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +20,10 @@ Examples:
   judge grade --input pairs.jsonl --output graded.jsonl --pairs --rater ann --open
 
 More: docs/grade.md";
+
+/// What an import has no use for.
+const OF_THE_PAGE: [&str; 12] =
+    ["task", "words", "ask", "columns", "rows", "scores", "seed", "carry", "raters", "port", "open", "quiet"];
 
 /// Collect people's grades in a browser, blind, with nothing lost.
 ///
@@ -56,7 +63,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "TEXT", help_heading = "Task")]
     pub(crate) ask: Option<String>,
     /// The input is an export of this tool: its grades are written as rows, and no page is opened
-    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = ["task", "words", "ask", "columns", "rows", "scores", "seed", "carry", "raters", "port", "open", "quiet"], help_heading = "Import")]
+    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = OF_THE_PAGE, help_heading = "Import")]
     pub(crate) import: Option<Tool>,
     /// Which question of the export is `human` [default: the only one]
     #[arg(long, value_name = "NAME", requires = "import", help_heading = "Import")]

@@ -1,7 +1,7 @@
 //! What is drawn: which rows are graded, in which order each rater sees them, and on which side each response of a pair is.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use judge_core::ItemId;
@@ -17,7 +17,7 @@ pub(super) fn draw(rows: &[GradingRecord], draws: Option<usize>, scores: &[PathB
     if scores.is_empty() {
         return Ok(draw_alike(rows.len(), draws, seed));
     }
-    let of_judges = scores.iter().map(Judged::read).collect::<Result<Vec<_>>>()?;
+    let of_judges = scores.iter().map(|path| Judged::read(path)).collect::<Result<Vec<_>>>()?;
     let value = |row: &GradingRecord| {
         let mut said = of_judges.iter().map(|judged| judged.grades.get(&row.id));
         match (said.next().flatten(), said.next()) {
@@ -52,7 +52,7 @@ struct Judged {
 }
 
 impl Judged {
-    fn read(path: &PathBuf) -> Result<Self> {
+    fn read(path: &Path) -> Result<Self> {
         let file = ScoredFile::open(open(path)?, None)?.with_unique_ids()?;
         let fields = file.fields(None, Some(""));
         if fields.predicted.is_none() {

@@ -4,8 +4,7 @@ use anyhow::{Result, bail};
 use judge_data::{Fate, GradingTool, ImportedGrades, Opened, Resolved, RunPlan};
 use serde_json::json;
 
-use super::COMMAND;
-use super::cli::Cli;
+use super::cli::{COMMAND, Cli};
 use crate::args::files::{open, program};
 use crate::missing_fields::tell_unread_that;
 use crate::terminal::console::{say, usage};

@@ -1,7 +1,7 @@
 //! The page over HTTP, for one browser on this machine at a time or for several.
 //!
-//! Whoever does not know the token of the address gets nothing, and neither does a page of another origin that does: the `Host` must be this
-//! machine, and what is posted must come from this very page. Nothing is answered but the routes below; no file is served.
+//! Whoever does not know the token of the address gets nothing, and neither does a page of another origin that does: the `Host` must be
+//! this machine, and what is posted must come from this very page. Nothing is answered but the routes below; no file is served.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -200,7 +200,7 @@ fn only_the_page_itself_is_answered() {
     let shown = page.get("rate?rater=ann").body;
     assert!(!shown.contains("onclick") && shown.matches("<script").count() == 1, "{shown}");
     assert!(page.row("ann").expect("a row").1.contains("0 of 2 graded"), "nothing was graded");
-    assert_eq!(page.post("answer", &format!("rater=ann&row=99&g0=4")).status, 400);
+    assert_eq!(page.post("answer", "rater=ann&row=99&g0=4").status, 400);
     assert_eq!(page.post("answer", &format!("rater={}&row={row}&g0=4", "x".repeat(80))).status, 400);
     assert_eq!(page.post("finish", "rater=ann").status, 400);
     assert_eq!(page.post("answer", &"x".repeat((1 << 20) + 1)).status, 413);
@@ -210,7 +210,11 @@ fn only_the_page_itself_is_answered() {
 #[test]
 fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
     let folder = folder();
-    let row = |i: usize| json!({"id": i, "instruction": "Q", "response_a": format!("first {i}"), "response_b": format!("second {i}"), "verdict": if i == 0 { "B" } else { "A" }});
+    let row = |i: usize| {
+        let (first, second) = (format!("first {i}"), format!("second {i}"));
+        let verdict = if i == 0 { "B" } else { "A" };
+        json!({"id": i, "instruction": "Q", "response_a": first, "response_b": second, "verdict": verdict})
+    };
     write_rows(folder.path().join("rows.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
     let page = Page::open(folder.path(), &with(&["--pairs"]));
     let mut swapped = [false; 12];
@@ -322,7 +326,10 @@ fn exports_of_other_tools_are_rows() {
     let folder = folder();
     let path = folder.path();
     let response = |value: u32, user: &str| json!({"value": value, "user_id": user});
-    let record = |i: u32| json!({"id": i, "fields": {"response": "x"}, "responses": {"quality": [response(1 + i % 5, "u1"), response(1 + i % 3, "u2")]}});
+    let record = |i: u32| {
+        let quality = [response(1 + i % 5, "u1"), response(1 + i % 3, "u2")];
+        json!({"id": i, "fields": {"response": "x"}, "responses": {"quality": quality}})
+    };
     fs::write(path.join("export.json"), json!((0..9).map(record).collect::<Vec<_>>()).to_string()).expect("an export");
     let args = ["--input", "export.json", "--output", "graded.jsonl", "--import", "argilla"];
     let said = succeed("grade", path, &args);

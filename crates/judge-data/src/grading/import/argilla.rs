@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Item, grade, id, name, object};
+use super::item::{Item, grade, id, name, object};
 use crate::Row;
 
 pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> {

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answers, Item, grade, id, name, object};
+use super::item::{Answers, Item, grade, id, name, object};
 use crate::Row;
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Answers, Item, grade, id, name};
+use super::item::{Answers, Item, grade, id, name};
 use crate::Row;
 
 /// The question of a tool that has one.

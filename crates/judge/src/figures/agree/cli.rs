@@ -68,8 +68,9 @@ pub(crate) struct Cli {
     /// Field that says which rows belong together, such as a question's id: intervals then draw whole clusters
     #[arg(long, value_name = "FIELD")]
     pub cluster: Option<String>,
-    /// Field of the chance that a row had of being graded, above 0 and at most 1, where rows were not drawn with equal chances: means of
-    /// rows are then weighted by its inverse, and what takes rows as drawn alike is undefined
+    /// Field of the chance that a row had of being graded, above 0 and at most 1, where rows were not drawn with equal chances: means,
+    /// correlations and kappas are then weighted by its inverse, and what takes rows as drawn alike is undefined [default:
+    /// sampling_probability, where rows have it]
     #[arg(long, value_name = "FIELD")]
     pub sampling_probability: Option<String>,
     /// Field of how sure the judge is, a number or a set of probabilities [default: probabilities, if all rows have them]

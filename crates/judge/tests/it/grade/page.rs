@@ -9,7 +9,8 @@ use crate::program::judge;
 
 /// The program while its page is open.
 pub struct Page {
-    child: Child,
+    /// `None` once it is waited for.
+    child: Option<Child>,
     stderr: BufReader<ChildStderr>,
     /// `127.0.0.1:PORT`.
     pub host: String,
@@ -35,14 +36,16 @@ impl Page {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut this = Self { child: Some(child), stderr, host: String::new(), path: String::new() };
         let mut said = String::new();
         loop {
             let mut line = String::new();
-            assert_ne!(stderr.read_line(&mut line).expect("stderr"), 0, "it ended: {said}");
+            assert_ne!(this.stderr.read_line(&mut line).expect("stderr"), 0, "it ended: {said}");
             if let Some(address) = line.trim().strip_prefix("grading at http://") {
                 let (host, path) = address.split_once('/').expect("a token");
-                return Self { child, stderr, host: host.to_owned(), path: format!("/{path}") };
+                (this.host, this.path) = (host.to_owned(), format!("/{path}"));
+                return this;
             }
             said += &line;
         }
@@ -103,9 +106,8 @@ impl Page {
     }
 
     /// Ends it at once, as nothing can be prepared for.
-    pub fn kill(mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
+    pub fn kill(self) {
+        drop(self);
     }
 
     /// Finishes by the page, and waits for the end.
@@ -119,12 +121,22 @@ impl Page {
     pub fn wait(mut self) -> Output {
         let mut stderr = Vec::new();
         self.stderr.read_to_end(&mut stderr).expect("stderr");
-        let output = self.child.wait_with_output().expect("it ends");
-        Output { stderr, ..output }
+        let child = self.child.take().expect("it runs");
+        Output { stderr, ..child.wait_with_output().expect("it ends") }
     }
 
     /// The number of the process.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child.as_ref().expect("it runs").id()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }

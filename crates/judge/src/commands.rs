@@ -309,11 +309,14 @@ mod tests {
 
     /// An option that stands for a whole way of working, and all options of its command that have an effect beside it. Clap knows all of a
     /// command's, so a new one is refused with it or listed here.
-    fn ways() -> [(&'static str, &'static str, Vec<Id>); 4] {
+    fn ways() -> [(&'static str, &'static str, Vec<Id>); 5] {
         fn ids(all: &[&'static str]) -> Vec<Id> {
             all.iter().map(|id| Id::from(*id)).collect()
         }
-        let of_pairs = ids(&["benchmark", "data", "columns", "unparsed", "json", "convention", "quiet", "overwrite"]);
+        // `k` needs --run, which is refused.
+        let of_pairs =
+            ids(&["benchmark", "data", "columns", "unparsed", "json", "convention", "quiet", "overwrite", "k"]);
+        let of_rankings = ids(&["benchmark", "data", "json", "against", "quiet", "overwrite", "k"]);
         let of_rows = ids(&["input", "columns", "output", "overwrite", "no_lock", "carry", "json"]);
         // `fit_…` need --fit, which is refused.
         let of_service =
@@ -323,6 +326,7 @@ mod tests {
         [
             ("bench", "verdicts", [of_pairs.clone(), ids_of::<BarArgs>(&[]), ids(&["against"])].concat()),
             ("bench", "votes", of_pairs),
+            ("bench", "run", [of_rankings, ids_of::<BarArgs>(&[])].concat()),
             (
                 "decide",
                 "base_url",

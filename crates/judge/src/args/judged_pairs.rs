@@ -35,7 +35,7 @@ impl FromStr for BenchmarkName {
 pub struct PairsArgs {
     /// pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, rubricbench, helpsteer3 or ppe; or pairs, for a file of your own with
     /// `human`: "A", "B" or "tie", or a list with one for each rater; or trec, where `judge bench` measures rankings of documents
-    #[arg(long = "benchmark", value_name = "NAME")]
+    #[arg(id = "benchmark", long, value_name = "NAME")]
     pub name: BenchmarkName,
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of
     /// votes, prometheus-eval's hhh_alignment_eval.json, JudgeBench's pairs, RM-Bench's rows, RubricBench's or PPE's Parquet file,

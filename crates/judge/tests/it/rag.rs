@@ -109,7 +109,7 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
     let parted = |n: usize| {
         let mut row = row(n);
         row["split"] = json!(if n < 18 { "train" } else { "later" });
-        row["desk"] = json!(if n % 2 == 0 { "one" } else { "two" });
+        row["desk"] = json!(if n.is_multiple_of(2) { "one" } else { "two" });
         row
     };
     let mut parted: Vec<Value> = (0..24).map(parted).collect();

@@ -35,8 +35,8 @@ impl FromStr for BenchmarkName {
 pub struct PairsArgs {
     /// pandalm, autoj, mtbench, llmbar, hhh, judgebench, rmbench, rubricbench, helpsteer3 or ppe; or pairs, for a file of your own with
     /// `human`: "A", "B" or "tie", or a list with one for each rater; or trec, where `judge bench` measures rankings of documents
-    #[arg(id = "benchmark", long, value_name = "NAME")]
-    pub name: BenchmarkName,
+    #[arg(long, value_name = "NAME")]
+    pub benchmark: BenchmarkName,
     /// Its published file: PandaLM's testset-v1.json, Auto-J's testdata_pairwise.jsonl, LLMBar's dataset.json or folder, MT-bench's file of
     /// votes, prometheus-eval's hhh_alignment_eval.json, JudgeBench's pairs, RM-Bench's rows, RubricBench's or PPE's Parquet file,
     /// HelpSteer3's preference/validation.jsonl.gz; trec's or BEIR's relevance (qrels)
@@ -64,7 +64,7 @@ impl PairsArgs {
     /// # Errors
     /// A usage error for rankings.
     pub fn benchmark(&self) -> Result<Benchmark> {
-        match self.name {
+        match self.benchmark {
             BenchmarkName::Of(benchmark) => Ok(benchmark),
             BenchmarkName::Trec => Err(usage(
                 "--benchmark trec is about rankings of documents: judge bench --benchmark trec --data QRELS --run RUN",
@@ -89,7 +89,7 @@ impl PairsArgs {
     #[must_use]
     pub fn settings(&self) -> Settings {
         let columns = self.columns.iter().map(|columns| ("columns".to_owned(), columns.to_string().into()));
-        let name = match self.name {
+        let name = match self.benchmark {
             BenchmarkName::Of(benchmark) => benchmark.as_str(),
             BenchmarkName::Trec => "trec",
         };
@@ -97,7 +97,7 @@ impl PairsArgs {
     }
 
     fn chosen(&self) -> Policy {
-        self.unparsed.unwrap_or(match self.name {
+        self.unparsed.unwrap_or(match self.benchmark {
             BenchmarkName::Of(Benchmark::PandaLm) => Policy::Tie,
             BenchmarkName::Of(Benchmark::MtBench) => Policy::Drop,
             _ => Policy::Wrong,

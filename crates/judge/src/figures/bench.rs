@@ -29,7 +29,7 @@ use crate::terminal::console::{say, usage};
 pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    match (cli.pairs.name, &cli.run) {
+    match (cli.pairs.benchmark, &cli.run) {
         (BenchmarkName::Trec, Some(run)) => return cli.bars.gate(COMMAND, || rankings::measured(cli, run)),
         (BenchmarkName::Trec, None) => {
             return Err(usage("--benchmark trec: expected --run FILE, the rankings that are measured"));

@@ -12,12 +12,14 @@ use crate::{
 ///
 /// Of a decoder it is linear in the last position's state behind all blocks and the final norm ([`Pooling::Last`] at the
 /// model's last layer), mostly without a bias (`XForSequenceClassification` of transformers has none). Encoders have
-/// [steps](HeadStep) before the labels and another pooling. All arithmetic is `f64`, with sums in the order of the
+/// [steps](HeadStep) before the labels and another pooling; a head of an inner [layer](Self::layer) norms its state as a step. All arithmetic is `f64`, with sums in the order of the
 /// coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewardHead {
     labels: Vec<String>,
     d_model: usize,
+    /// The layer whose state is read; `None`: the last one.
+    layer: Option<Layer>,
     /// Which state is read.
     pooling: Pooling,
     /// What becomes of the state first.
@@ -45,6 +47,13 @@ pub enum HeadStep {
         /// `[d_model]`; empty: none.
         bias: Vec<f32>,
         /// Added to the variance.
+        eps: f64,
+    },
+    /// `x / sqrt(mean(x²) + eps) * weights`.
+    RmsNorm {
+        /// `[d_model]`.
+        weights: Vec<f32>,
+        /// Added to the mean square.
         eps: f64,
     },
     /// A function of each coordinate.
@@ -104,6 +113,11 @@ impl HeadStep {
                 };
                 x.iter().zip(weights).enumerate().map(of).collect()
             }
+            Self::RmsNorm { weights, eps } => {
+                let square = x.iter().map(|x| x * x).sum::<f64>() / x.len().max(1) as f64;
+                let scale = (square + eps).sqrt().recip();
+                x.iter().zip(weights).map(|(x, &w)| x * scale * f64::from(w)).collect()
+            }
             Self::Activation(function) => x.iter().map(|&x| function.at(x)).collect(),
         }
     }
@@ -113,6 +127,7 @@ impl HeadStep {
         match self {
             Self::Linear { weights, bias } => [(weights, d_model * d_model), (bias, d_model)],
             Self::Norm { weights, bias, .. } => [(weights, d_model), (bias, d_model)],
+            Self::RmsNorm { weights, .. } => [(weights, d_model), (&[], 0)],
             Self::Activation(_) => [(&[], 0), (&[], 0)],
         }
     }
@@ -141,7 +156,7 @@ impl RewardHead {
             let (what, found) = ("weights of a reward head", weights.len());
             return Err(Error::Shape { what, expected: d_model, found });
         }
-        Ok(Self { labels, d_model, pooling: Pooling::Last, steps: Vec::new(), weights, bias: Vec::new() })
+        Ok(Self { labels, d_model, layer: None, pooling: Pooling::Last, steps: Vec::new(), weights, bias: Vec::new() })
     }
 
     /// The same with a number that is added for each label.
@@ -166,6 +181,18 @@ impl RewardHead {
         Ok(Self { pooling, steps, ..self })
     }
 
+    /// The same, of the state of an inner layer, which is as the blocks left it: no norm came behind them.
+    #[must_use]
+    pub fn at_layer(self, layer: Layer) -> Self {
+        Self { layer: Some(layer), ..self }
+    }
+
+    /// The layer whose state is read; `None`: the model's last one, behind the final norm.
+    #[must_use]
+    pub fn layer(&self) -> Option<Layer> {
+        self.layer
+    }
+
     /// What its numbers are called, in their order; a reward model has one.
     #[must_use]
     pub fn labels(&self) -> &[String] {
@@ -178,7 +205,7 @@ impl RewardHead {
         self.d_model
     }
 
-    /// BLAKE3 hash (64 hexadecimal digits) of its numbers and steps: what tells one head from another.
+    /// BLAKE3 hash (64 hexadecimal digits) of its numbers, steps and layer: what tells one head from another.
     #[must_use]
     pub fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -193,12 +220,16 @@ impl RewardHead {
             let kind = match step {
                 HeadStep::Linear { bias, .. } => format!("linear {}", bias.len()),
                 HeadStep::Norm { bias, eps, .. } => format!("norm {} {eps}", bias.len()),
+                HeadStep::RmsNorm { eps, .. } => format!("rms norm {eps}"),
                 HeadStep::Activation(function) => format!("{function:?}"),
             };
             hasher.update(format!("{:?} {kind};", self.pooling).as_bytes());
             for number in step.parts(self.d_model).into_iter().flat_map(|(numbers, _)| numbers) {
                 hasher.update(&number.to_le_bytes());
             }
+        }
+        if let Some(layer) = self.layer {
+            hasher.update(format!("{layer};").as_bytes());
         }
         hasher.finalize().to_hex().to_string()
     }
@@ -223,7 +254,7 @@ impl RewardHead {
     /// What has to be read of a model for it.
     #[must_use]
     pub fn want(&self, model: &ModelInfo) -> Want {
-        Want { pooled: vec![(Layer(model.n_layers), self.pooling)], ..Want::default() }
+        Want { pooled: vec![(self.layer.unwrap_or(Layer(model.n_layers)), self.pooling)], ..Want::default() }
     }
 
     /// The rewards of what was read as [`want`](Self::want) says.
@@ -231,7 +262,7 @@ impl RewardHead {
     /// # Errors
     /// [`Error::NotRead`] for another reading, and those of [`rewards`](Self::rewards).
     pub fn of_reading(&self, reading: &Reading, model: &ModelInfo) -> Result<Vec<f64>, Error> {
-        let state = reading.pooled(Layer(model.n_layers), self.pooling);
+        let state = reading.pooled(self.layer.unwrap_or(Layer(model.n_layers)), self.pooling);
         self.rewards(state.ok_or(Error::NotRead { what: "the state that a reward head reads" })?)
     }
 }
@@ -375,6 +406,12 @@ mod tests {
         let norm = |bias| HeadStep::Norm { weights: vec![2.0, 3.0], bias, eps: 0.0 };
         near(reward(vec![norm(Vec::new())]), 2.0 - 30.0);
         near(reward(vec![norm(vec![1.0, 1.0])]), 3.0 - 20.0);
+        // The mean square is 5; with 4 more, the root is 3.
+        let root = || HeadStep::RmsNorm { weights: vec![2.0, 3.0], eps: 4.0 };
+        near(reward(vec![root()]), 2.0 - 10.0);
+        let inner = head(vec![root()]).unwrap().at_layer(Layer(1));
+        assert_eq!((inner.layer(), inner.want(&model()).pooled), (Some(Layer(1)), vec![(Layer(1), Pooling::First)]));
+        assert_ne!(inner.id(), head(vec![root()]).unwrap().id());
         assert_eq!(head(Vec::new()).unwrap().want(&model()).pooled, [(Layer(2), Pooling::First)]);
         // What judges have told of themselves tells heads apart.
         let settings = |steps| {

@@ -131,7 +131,7 @@ impl ModelSpec {
         }
         angles::check(&spec.ropes, spec.max_len)?;
         unread::warn(spec.family, &unread::unread_keys(file, &|file| families::fields(file).is_ok()));
-        if let Some(head) = head::of_class(file)? {
+        if let Some(head) = head::of_class(file, spec.n_layers())? {
             spec.head = head;
         }
         Ok(spec)

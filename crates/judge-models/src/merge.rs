@@ -357,6 +357,8 @@ fn config(folder: &Folder, spec: &Architecture, dtype: Dtype) -> Result<Value, E
     let class = class.as_deref();
     match spec {
         Architecture::Decoder(spec) => match &spec.head {
+            // Its class says what its heads are.
+            HeadSpec::Labels(head) if head.inner.is_some() => {}
             HeadSpec::Labels(head) => {
                 let own = || Some(format!("{}{CLASSIFIER}", class?.strip_suffix("ForCausalLM")?));
                 name_labels(&mut fields, class, &head.labels, || own().or_else(|| classifier_class(spec.family)));

@@ -169,7 +169,8 @@ pub struct Model {
     /// The weights, where they are computed with.
     pub(crate) engine: Box<dyn Engine>,
     /// The head of a sequence classifier, kept on the host in f32.
-    reward_head: Option<RewardHead>,
+    /// From the lowest layer to the last one.
+    reward_heads: Vec<RewardHead>,
     /// [`LoadOptions::max_batch_tokens`], or what was chosen for `None`; at least 1.
     max_batch_tokens: usize,
 }
@@ -353,10 +354,10 @@ impl Model {
             }
         };
         let dimensions = spec.dimensions();
-        let reward_head = match reward_head::take(&spec, tensors)? {
-            Some(head) => Some(head),
-            None => weights.value_head.as_mut().map(|head| head.take(dimensions.d_model)).transpose()?,
-        };
+        let mut reward_heads = reward_head::take(&spec, tensors)?;
+        if let (true, Some(head)) = (reward_heads.is_empty(), &mut weights.value_head) {
+            reward_heads.push(head.take(dimensions.d_model)?);
+        }
         let adapter_names = weights.adapters.iter().map(|adapter| format!("+{}", adapter.name())).collect::<String>();
         weights.base.finish()?;
         cache.finish()?;
@@ -382,7 +383,7 @@ impl Model {
         for note in &info.notes {
             tracing::warn!("{note}");
         }
-        Ok(Self { info, context, engine, reward_head, max_batch_tokens })
+        Ok(Self { info, context, engine, reward_heads, max_batch_tokens })
     }
 
     /// The tokens of a prompt as the model is fed them, control tokens included. Those that a model
@@ -421,7 +422,13 @@ impl Model {
     /// that is, of a model that has logits besides. That of an encoder reads the state of the first token, or the mean,
     /// by steps before the labels. Numbers are the head's own, without a sigmoid or a softmax behind them.
     pub fn reward_head(&self) -> Option<&RewardHead> {
-        self.reward_head.as_ref()
+        self.reward_heads.last()
+    }
+
+    /// All heads of labels, from the lowest layer to the last one: more than one where layers have heads of their own, as in
+    /// layer-wise rerankers. Each reads its own layer, and blocks above it are not run.
+    pub fn reward_heads(&self) -> &[RewardHead] {
+        &self.reward_heads
     }
 
     /// The most tokens (prompts plus new ones) in flight at once: [`LoadOptions::max_batch_tokens`],

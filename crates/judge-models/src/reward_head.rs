@@ -3,27 +3,55 @@
 //! `model.rs` asks for it when the engine has taken its tensors. Heads stay on the host in f32, whatever the dtype of
 //! the weights: they are a few rows, and `RewardHead` computes in f64.
 
+use judge_core::Layer;
+use judge_core::request::Pooling;
 use judge_core::reward::{HeadStep, RewardHead};
+use judge_kernels::functions::NormKind;
 
-use crate::arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec};
+use crate::arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec, LabelsSpec, ModelSpec, NormSpec};
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
 
-/// The head of labels that `spec` describes, if it does.
+/// The heads of labels that `spec` describes: those of inner layers from the lowest, then that of the last one; empty if it describes none.
 ///
 /// # Errors
 /// Those of reading the tensors, and [`Error::Head`].
-pub(crate) fn take(spec: &Architecture, tensors: &mut dyn Tensors) -> Result<Option<RewardHead>, Error> {
-    let d_model = spec.dimensions().d_model;
+pub(crate) fn take(spec: &Architecture, tensors: &mut dyn Tensors) -> Result<Vec<RewardHead>, Error> {
     match spec {
-        Architecture::Decoder(spec) => {
-            let Some(head) = spec.labels() else { return Ok(None) };
-            let weights = tensors.take(&head.name, &[head.labels.len(), d_model], Dtype::F32)?;
-            let head = RewardHead::new(head.labels.clone(), weights, d_model);
-            head.map(Some).map_err(|source| Error::Head { source })
+        Architecture::Decoder(spec) => spec.labels().map_or(Ok(Vec::new()), |head| of_decoder(head, spec, tensors)),
+        Architecture::Encoder(spec) => {
+            let head = spec.head.as_ref().map(|head| of_encoder(head, spec.d_model, tensors));
+            Ok(head.transpose()?.into_iter().collect())
         }
-        Architecture::Encoder(spec) => spec.head.as_ref().map(|head| of_encoder(head, d_model, tensors)).transpose(),
     }
+}
+
+/// A decoder's heads. Those of inner layers norm the state themselves.
+fn of_decoder(spec: &LabelsSpec, model: &ModelSpec, tensors: &mut dyn Tensors) -> Result<Vec<RewardHead>, Error> {
+    let d_model = model.d_model;
+    let head = |name: &str, tensors: &mut dyn Tensors| {
+        let weights = tensors.take(name, &[spec.labels.len(), d_model], Dtype::F32)?;
+        RewardHead::new(spec.labels.clone(), weights, d_model).map_err(|source| Error::Head { source })
+    };
+    let mut heads = Vec::new();
+    for (layer, name) in spec.inner.iter().flatten() {
+        let step = norm(&model.norm, model.norm_kind, model.norm_eps, tensors)?;
+        let inner = head(name, tensors)?.with_steps(Pooling::Last, vec![step]);
+        heads.push(inner.map_err(|source| Error::Head { source })?.at_layer(Layer(*layer)));
+    }
+    heads.push(head(&spec.name, tensors)?);
+    Ok(heads)
+}
+
+/// A norm as a step.
+fn norm(spec: &NormSpec, kind: NormKind, eps: f64, tensors: &mut dyn Tensors) -> Result<HeadStep, Error> {
+    let weights = tensors.take(&spec.name, &[spec.len], Dtype::F32)?;
+    Ok(match kind {
+        NormKind::RmsNorm => {
+            HeadStep::RmsNorm { weights: weights.into_iter().map(|weight| spec.weight(weight)).collect(), eps }
+        }
+        NormKind::LayerNorm => HeadStep::Norm { weights, bias: optional(spec.bias.clone(), spec.len, tensors)?, eps },
+    })
 }
 
 /// An encoder's head, step by step.
@@ -36,10 +64,7 @@ fn of_encoder(spec: &EncoderHeadSpec, d_model: usize, tensors: &mut dyn Tensors)
                 let (weights, bias) = linear(map, [d_model, d_model], tensors)?;
                 HeadStep::Linear { weights, bias }
             }
-            HeadStepSpec::Norm(norm, eps) => {
-                let weights = tensors.take(&norm.name, &[norm.len], Dtype::F32)?;
-                HeadStep::Norm { weights, bias: optional(norm.bias.clone(), norm.len, tensors)?, eps: *eps }
-            }
+            HeadStepSpec::Norm(of, eps) => norm(of, NormKind::LayerNorm, *eps, tensors)?,
             HeadStepSpec::Activation(function) => HeadStep::Activation(*function),
         });
     }

@@ -45,7 +45,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use judge_core::decision::DecisionJudge;
-use judge_core::rerank::{Activation, RerankJudge, RerankReadout};
+use judge_core::rerank::{Activation, RerankJudge};
 use judge_core::{Backbone, TextModel as _};
 use judge_models::{Model, RerankForm};
 
@@ -65,10 +65,9 @@ use crate::terminal::signals::Signals;
 pub(crate) use self::cli::Cli;
 
 /// The judge of documents of a model that scores them in this form.
-fn reranker(form: &RerankForm, readout: RerankReadout, model: &Arc<Model>) -> Result<Reranker> {
+fn reranker(form: &RerankForm, model: &Arc<Model>) -> Result<Reranker> {
     let (mut settings, activation) = (form.settings(model)?, form.activation());
     settings.scoring.activation = Activation::Identity;
-    settings.readout = readout;
     let (judge, model) = (RerankJudge::new(settings, model)?, Arc::clone(model));
     Ok(Reranker { judge, activation, count: Box::new(move |text| model.tokens_in(text).unwrap_or_default()) })
 }
@@ -90,16 +89,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         tell("note: without --model the embedded model answers, and its answers mean nothing");
     }
     let judges = cli.judges.as_deref().map(Judges::read).transpose()?.unwrap_or_default();
-    let form = cli.rerank.form_if_said(&cli.model)?;
     let readout = readout(cli.rerank_layer, cli.rerank_weights.as_deref())?;
-    if form.is_none() && readout != RerankReadout::LastLayer {
+    let form = cli.rerank.form_if_said(&cli.model, readout)?;
+    if form.is_none() && (cli.rerank_layer.is_some() || cli.rerank_weights.is_some()) {
         return Err(usage(
             "--rerank-layer, --rerank-weights: this model does not say how it scores documents; see --rerank-template",
         ));
     }
     let (settings, args) = cli.decisions.settings(&cli.model, None)?;
     let model = Arc::new(args.load()?);
-    let reranker = form.map(|form| reranker(&form, readout, &model)).transpose()?;
+    let reranker = form.map(|form| reranker(&form, &model)).transpose()?;
     let plain = match DecisionJudge::new(settings, &model) {
         Ok(plain) => Some(plain),
         // A head has no labels, and the service is there for documents.

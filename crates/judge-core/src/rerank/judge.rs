@@ -31,7 +31,7 @@ pub struct RerankSettings {
     pub prompt: Arc<dyn RerankPrompt>,
     /// How a reading becomes a score.
     pub scoring: Scoring,
-    /// Which layers labels are read at; a head reads the last one.
+    /// Which layers labels are read at; a head reads [its own](crate::reward::RewardHead::layer).
     pub readout: RerankReadout,
     /// How inner states meet the head, where layers are read.
     pub lens: Lens,

@@ -10,8 +10,10 @@ pub enum RerankProblem {
         /// The labels there are.
         found: Vec<String>,
     },
-    /// A layer or weights for a head, which reads the last layer.
-    #[error("the model scores by a head, which reads the last layer; layers and layer weights are of label logits")]
+    /// A layer or weights for a head, which knows its layer.
+    #[error(
+        "the model scores by a head, which reads one layer of its own; layers and layer weights are of label logits"
+    )]
     LayersOfHead,
     /// A layer that the model does not have.
     #[error("the model has no {found}; its layers are 0 to {last}")]

@@ -30,6 +30,7 @@ mod internlm3;
 mod lfm2;
 mod lfm2_moe;
 mod llama;
+mod minicpm;
 mod ministral3;
 mod mistral;
 mod mixtral;
@@ -218,6 +219,14 @@ const FAMILIES: &[Family] = &[
         base_class: "LlamaModel",
         defaults: llama::defaults,
         fields: llama::fields,
+    },
+    Family {
+        model_type: "minicpm",
+        models: "MiniCPM 1B and 2B, bge-reranker-v2-minicpm-layerwise",
+        special: "multipliers of embeddings, residual stream and logits; readings include that of the logits; rerankers have a head at every layer from some on",
+        base_class: "MiniCPMModel",
+        defaults: minicpm::defaults,
+        fields: minicpm::fields,
     },
     Family {
         model_type: "ministral3",

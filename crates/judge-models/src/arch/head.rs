@@ -7,6 +7,7 @@
 //! |---|---|
 //! | none, `…ForCausalLM`, `…ForConditionalGeneration`, `…LMHeadModel` | what the family says: the embedding, or a matrix |
 //! | `…ForSequenceClassification` | labels, such as those of a reward model |
+//! | `LayerWiseMiniCPMForCausalLM` | one label at the last layer, and one at each from `start_layer` on |
 //! | `…ForTokenClassification`, a base class such as `MistralModel` | none over the vocabulary |
 //!
 //! Whether a matrix is stored is not known here: `checked.rs` has the last word.
@@ -18,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use judge_core::request::TokenId;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::shape::TokenIds;
 use super::spec::{HeadSpec, LabelsSpec, NoHead, SCORE};
@@ -35,6 +36,9 @@ const KNOWN: &[&str] = &[
     "Model, after a family's name as in LlamaModel",
 ];
 
+/// The class of FlagEmbedding whose layers have heads of their own.
+const LAYER_WISE: &str = "LayerWiseMiniCPMForCausalLM";
+
 /// Labels that are accepted; more is a damaged file.
 const MOST: usize = 1 << 16;
 
@@ -43,7 +47,7 @@ const MOST: usize = 1 << 16;
 /// # Errors
 /// [`ConfigProblem`] for a class with another kind of head, and for labels that are none, too many
 /// or not numbered from 0.
-pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, ConfigProblem> {
+pub(super) fn of_class(file: &Map<String, Value>, n_layers: usize) -> Result<Option<HeadSpec>, ConfigProblem> {
     let wrong = |found: &Value| ConfigProblem::Value {
         field: "architectures",
         found: found.to_string(),
@@ -57,7 +61,9 @@ pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, Co
         },
         Some(other) => return Err(wrong(other)),
     };
-    if ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"].iter().any(|end| class.ends_with(end)) {
+    if class == LAYER_WISE {
+        layer_wise(file, n_layers).map(|labels| Some(HeadSpec::Labels(labels)))
+    } else if ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"].iter().any(|end| class.ends_with(end)) {
         Ok(None)
     } else if class.ends_with("ForSequenceClassification") {
         labels(file).map(|labels| Some(HeadSpec::Labels(labels)))
@@ -73,7 +79,32 @@ pub(super) fn of_class(file: &Map<String, Value>) -> Result<Option<HeadSpec>, Co
 /// # Errors
 /// Those of [`label_names`], and [`ConfigProblem`] for a `pad_token_id` that is none.
 fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
-    Ok(LabelsSpec { name: SCORE.to_owned(), labels: label_names(file)?, padding: padding(file)? })
+    Ok(LabelsSpec { name: SCORE.to_owned(), labels: label_names(file)?, padding: padding(file)?, inner: None })
+}
+
+/// The heads of a reranker of MiniCPM, one number at each layer from `start_layer` on: FlagEmbedding's `lm_head` of the type
+/// `simple`. They read the last token, whatever it is, and have no part in the factor on logits.
+///
+/// # Errors
+/// [`ConfigProblem`] for another type of head, one head for all layers, and a first layer that the model does not have.
+fn layer_wise(file: &Map<String, Value>, last: usize) -> Result<LabelsSpec, ConfigProblem> {
+    let wrong = |field, found: &Value, expected: String| {
+        Err(ConfigProblem::Value { field, found: found.to_string(), expected })
+    };
+    for (field, expected) in [("head_type", json!("simple")), ("head_multi", json!(true))] {
+        match file.get(field).filter(|&found| *found != expected) {
+            None => {}
+            Some(found) => return wrong(field, found, format!("{expected}: other heads are not read")),
+        }
+    }
+    let first = file.get("start_layer").cloned().unwrap_or(json!(8));
+    let Some(first) = first.as_u64().and_then(|first| usize::try_from(first).ok()).filter(|first| *first <= last)
+    else {
+        return wrong("start_layer", &first, format!("a layer of 0 to {last}"));
+    };
+    let named = |layer: usize| format!("lm_head.{}.linear_head.weight", layer - first);
+    let inner = Some((first..last).map(|layer| (layer, named(layer))).collect());
+    Ok(LabelsSpec { name: named(last), labels: vec!["relevance".to_owned()], padding: None, inner })
 }
 
 /// The labels of a sequence classifier.
@@ -114,7 +145,7 @@ pub(super) fn label_names(file: &Map<String, Value>) -> Result<Vec<String>, Conf
 /// # Errors
 /// [`ConfigProblem`] for too many labels, and a `pad_token_id` that is none.
 pub(crate) fn of_adapter(file: &Map<String, Value>, count: usize) -> Result<LabelsSpec, ConfigProblem> {
-    Ok(LabelsSpec { name: SCORE.to_owned(), labels: names_of(file, count)?, padding: padding(file)? })
+    Ok(LabelsSpec { name: SCORE.to_owned(), labels: names_of(file, count)?, padding: padding(file)?, inner: None })
 }
 
 /// The names of `count` labels of a head that the folder's class does not have, as of [`of_adapter`].

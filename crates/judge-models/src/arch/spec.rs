@@ -172,6 +172,17 @@ pub(crate) struct LabelsSpec {
     /// `reading/jobs.rs` drops trailing tokens that equal it. `None`: the head reads the last
     /// token.
     pub(crate) padding: Option<TokenId>,
+    /// In a class whose layers have heads of their own (rerankers of MiniCPM), those of inner layers, from the lowest: the layer, whose
+    /// state is read behind the final norm, and the full name of the matrix, `[labels, d_model]`.
+    pub(crate) inner: Option<Vec<(usize, String)>>,
+}
+
+impl LabelsSpec {
+    /// Names and shapes of the matrices, that of the last layer first.
+    fn tensors(&self, d_model: usize) -> impl Iterator<Item = NamedShape> {
+        let inner = self.inner.iter().flatten().map(|(_, name)| name);
+        [&self.name].into_iter().chain(inner).map(move |name| (name.clone(), vec![self.labels.len(), d_model]))
+    }
 }
 
 /// Rows of `width` numbers that each block gets of a position's token and of its embedding `x`
@@ -436,7 +447,7 @@ impl ModelSpec {
         match &self.head {
             HeadSpec::Own(name) => all.push(table(name)),
             HeadSpec::Embedding | HeadSpec::Absent(_) => {}
-            HeadSpec::Labels(head) => all.push((head.name.clone(), vec![head.labels.len(), self.d_model])),
+            HeadSpec::Labels(head) => all.extend(head.tensors(self.d_model)),
         }
         all.extend(self.head_bias().map(|name| (name.to_owned(), vec![self.d_vocab])));
         all
@@ -469,8 +480,8 @@ impl ModelSpec {
     pub(crate) fn idle_tensors(&self) -> impl Iterator<Item = String> {
         let sharing = self.blocks.iter().enumerate().filter(|(_, block)| matches!(block.keys, KeysSpec::Of(_)));
         let parts = ["k_proj", "v_proj", "k_norm"];
-        let head = match self.head {
-            HeadSpec::Labels(_) => Some("lm_head."),
+        let head = match &self.head {
+            HeadSpec::Labels(head) => head.inner.is_none().then_some("lm_head."),
             HeadSpec::Absent(_) => Some("score."),
             HeadSpec::Own(_) | HeadSpec::Embedding => None,
         };

@@ -88,10 +88,13 @@ const HARMLESS: &[&str] = &[
     "sep_token_id",
     "unk_token_id",
     // The head of a classifier is read in `head`.
+    "head_multi",
+    "head_type",
     "id2label",
     "label2id",
     "num_labels",
     "problem_type",
+    "start_layer",
     // Old files repeat settings of text generation.
     "bad_words_ids",
     "do_sample",

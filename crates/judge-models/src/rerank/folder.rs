@@ -1,6 +1,7 @@
 //! What a folder has for reranking.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use judge_core::rerank::{Activation, Label, Relevance};
@@ -19,6 +20,8 @@ pub struct RerankFolder {
     /// The class that `config.json` names.
     pub(super) class: String,
     pub(super) kind: Kind,
+    /// The layers that have a head of labels, if there is one.
+    pub(super) head_layers: RangeInclusive<usize>,
     pub(super) activation: Option<Activation>,
     /// What goes before every query, or is the system's turn.
     pub(super) instruction: Option<String>,
@@ -35,6 +38,8 @@ pub(super) enum Kind {
     Pairs,
     /// A decoder with a head of labels; sentence-transformers has saved it if `roles`, and asks it by turns.
     Head { roles: bool },
+    /// A decoder with a head of labels at several layers, whose prompt no file states.
+    LayerHeads,
     /// A decoder whose label logits are read.
     Labels(Relevance),
     /// Anything else.
@@ -61,7 +66,11 @@ impl RerankFolder {
         let transformer = found.json(file::SENTENCE_BERT)?.unwrap_or_default();
         let config = folder.config();
         let class = config["architectures"][0].as_str().unwrap_or("no class").to_owned();
-        let is_encoder = matches!(Architecture::from_json(config), Ok(Architecture::Encoder(_)));
+        let architecture = Architecture::from_json(config).ok();
+        let is_encoder = matches!(architecture, Some(Architecture::Encoder(_)));
+        let inner = architecture.as_ref().and_then(Architecture::labels).and_then(|head| head.inner.as_ref());
+        let last = architecture.as_ref().map_or(0, |spec| spec.dimensions().n_layers);
+        let first = inner.and_then(|inner| inner.first()).map_or(last, |(layer, _)| *layer);
         let has_head = class.ends_with("ForSequenceClassification")
             || folder.has(file::VALUE_HEAD)
             || folder.has(file::VALUE_HEAD_PICKLE)
@@ -69,6 +78,7 @@ impl RerankFolder {
         let is_cross_encoder = sentence.as_ref().is_some_and(|config| config["model_type"] == "CrossEncoder");
         let kind = match found.logit_score(modules.as_ref())? {
             Some(relevance) => Kind::Labels(relevance),
+            None if inner.is_some() => Kind::LayerHeads,
             None if has_head && is_encoder => Kind::Pairs,
             None if has_head => Kind::Head { roles: is_cross_encoder || modules.is_some() },
             None => Kind::Unsaid,
@@ -77,7 +87,7 @@ impl RerankFolder {
         // sentence-transformers puts a sigmoid over the one number of a model unless a file says otherwise.
         let default = match &kind {
             Kind::Pairs | Kind::Head { roles: true } | Kind::Labels(_) => Some(Activation::Sigmoid),
-            Kind::Head { roles: false } => Some(Activation::Identity),
+            Kind::Head { roles: false } | Kind::LayerHeads => Some(Activation::Identity),
             Kind::Unsaid => None,
         };
         let sentence = sentence.unwrap_or_default();
@@ -90,6 +100,7 @@ impl RerankFolder {
             path: given.to_owned(),
             class,
             kind,
+            head_layers: first..=last,
             activation: activation.or(default),
             instruction: instruction.map(str::to_owned),
             template_args: args.into_iter().filter(|(name, _)| name != "restore_suffix").collect(),

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use judge_core::rerank::{Activation, Label, PairPrompt, Relevance, RerankPrompt, RerankSettings, Scoring};
-use judge_core::{Prompt, Unscored};
+use judge_core::rerank::{
+    Activation, Label, PairPrompt, Relevance, RerankPrompt, RerankReadout, RerankSettings, Scoring,
+};
+use judge_core::reward::RewardHead;
+use judge_core::{Backbone, Layer, Prompt, Unscored};
 use serde_json::{Value, json};
 
 use super::folder::Kind;
@@ -18,6 +21,8 @@ pub struct RerankOptions {
     pub template: Option<String>,
     /// The labels whose logits are read: that of a relevant document, and that of another or none.
     pub labels: Vec<Label>,
+    /// The layers that labels are read at, or the layer whose head is read.
+    pub readout: RerankReadout,
     /// What a document is to be relevant for.
     pub instruction: Option<String>,
     /// What goes over a score. Without it, it is what the folder says; for labels that are given, a sigmoid over two, whose score then is a
@@ -34,6 +39,8 @@ pub struct RerankForm {
     prompt: Arc<dyn RerankPrompt>,
     /// `None`: the model's head.
     relevance: Option<Relevance>,
+    /// Where labels are read, or which layer's head.
+    readout: RerankReadout,
     activation: Activation,
     /// Whether the chat template has to take turns of the roles of a pair.
     has_roles: bool,
@@ -47,7 +54,7 @@ impl RerankFolder {
     /// # Errors
     /// [`Error::Rerank`] where neither the folder nor the options say; [`Error::PromptTemplate`] for a template that cannot be read.
     pub fn form(&self, options: &RerankOptions) -> Result<RerankForm, Error> {
-        let RerankOptions { template, labels, instruction, activation, most_tokens } = options;
+        let RerankOptions { template, labels, readout, instruction, activation, most_tokens } = options;
         let given = match &labels[..] {
             [] => None,
             [yes] => Some(Relevance::Logit { yes: yes.clone() }),
@@ -62,12 +69,15 @@ impl RerankFolder {
         let (relevance, is_head) = match (given, &self.kind) {
             (Some(relevance), _) => (Some(relevance), false),
             (None, Kind::Labels(relevance)) => (Some(relevance.clone()), false),
-            (None, Kind::Pairs | Kind::Head { .. }) => (None, true),
+            (None, Kind::Pairs | Kind::Head { .. } | Kind::LayerHeads) => (None, true),
             (None, Kind::Unsaid) if template.is_some() => return Err(self.fault(RerankFormProblem::NoLabels)),
             (None, Kind::Unsaid) => {
                 return Err(self.fault(RerankFormProblem::NotSaid { class: self.class.clone() }));
             }
         };
+        if is_head {
+            self.check_layer(readout)?;
+        }
         let instruction = instruction.clone().or_else(|| self.instruction.clone());
         let most_tokens = most_tokens.or(self.most_tokens);
         let roles = || {
@@ -101,7 +111,21 @@ impl RerankFolder {
         };
         let of_folder = if says_labels { of_given } else { self.activation };
         let activation = activation.or(of_folder).unwrap_or_default();
-        Ok(RerankForm { folder: self.clone(), prompt, relevance, activation, has_roles, is_conversation })
+        let (folder, readout) = (self.clone(), readout.clone());
+        Ok(RerankForm { folder, prompt, relevance, readout, activation, has_roles, is_conversation })
+    }
+
+    /// That there is a head of labels where it is to be read.
+    fn check_layer(&self, readout: &RerankReadout) -> Result<(), Error> {
+        match readout {
+            RerankReadout::LastLayer => Ok(()),
+            RerankReadout::Layer(layer) if self.head_layers.contains(&layer.0) => Ok(()),
+            RerankReadout::Layer(layer) => {
+                let (found, layers) = (*layer, self.head_layers.clone());
+                Err(self.fault(RerankFormProblem::LayerWithoutHead { found, layers }))
+            }
+            RerankReadout::Weights(_) => Err(self.fault(RerankFormProblem::WeightsOfHead)),
+        }
     }
 }
 
@@ -122,7 +146,7 @@ impl RerankForm {
         self.activation
     }
 
-    /// Whether the model scores by a head, which reads the last layer.
+    /// Whether the model scores by a head of labels.
     #[must_use]
     pub fn reads_head(&self) -> bool {
         self.relevance.is_none()
@@ -140,14 +164,22 @@ impl RerankForm {
     /// # Errors
     /// [`Error::Rerank`] for a model without the head that is to be read, and for a chat template that does not take the turns of a pair.
     pub fn settings(&self, model: &Model) -> Result<RerankSettings, Error> {
-        let relevance = match (&self.relevance, model.reward_head()) {
-            (Some(relevance), _) => relevance.clone(),
-            (None, Some(head)) => Relevance::Head(Box::new(head.clone())),
-            (None, None) => return Err(self.folder.fault(RerankFormProblem::NoHead)),
+        let (relevance, readout) = match (&self.relevance, &self.readout) {
+            (Some(relevance), readout) => (relevance.clone(), readout.clone()),
+            (None, readout) => {
+                let of_layer = |head: &&RewardHead| match readout {
+                    RerankReadout::Layer(layer) => head.layer().unwrap_or(Layer(model.info().n_layers)) == *layer,
+                    RerankReadout::LastLayer | RerankReadout::Weights(_) => head.layer().is_none(),
+                };
+                let head = model.reward_heads().iter().find(of_layer);
+                let head = head.ok_or_else(|| self.folder.fault(RerankFormProblem::NoHead))?;
+                // A head knows its layer.
+                (Relevance::Head(Box::new(head.clone())), RerankReadout::LastLayer)
+            }
         };
         self.check_prompt(model)?;
         let scoring = Scoring { relevance, activation: self.activation };
-        Ok(RerankSettings::new(Arc::clone(&self.prompt), scoring))
+        Ok(RerankSettings { readout, ..RerankSettings::new(Arc::clone(&self.prompt), scoring) })
     }
 
     /// That the model can be fed such prompts, and that other texts of a pair make others: a chat template may leave out roles that it does not

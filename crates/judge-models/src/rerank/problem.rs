@@ -1,3 +1,7 @@
+use std::ops::RangeInclusive;
+
+use judge_core::Layer;
+
 /// Why a folder and what is given beside it do not say how documents are scored.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -13,7 +17,7 @@ pub enum RerankFormProblem {
     },
     /// Labels or a head without a prompt.
     #[error(
-        "labels are given, and nothing says what the prompt is: give a template that writes `query` and `document`"
+        "nothing says what the prompt is that the model scores behind: give a template that writes `query` and `document`"
     )]
     NoPrompt,
     /// A prompt without labels.
@@ -54,7 +58,23 @@ pub enum RerankFormProblem {
         "an instruction is given, and this model reads a request and a response alone; give a template that writes it"
     )]
     Instruction,
+    /// A layer that has no head.
+    #[error("expected a layer that has a head of labels ({}), found {found}", span(layers))]
+    LayerWithoutHead {
+        /// The layer.
+        found: Layer,
+        /// Those that have one.
+        layers: RangeInclusive<usize>,
+    },
+    /// Layer weights for a head.
+    #[error("the model scores by a head of labels; layer weights are of label logits")]
+    WeightsOfHead,
     /// A head is to be read that the model does not have.
     #[error("a head of labels is to be read, and the model that was loaded has none")]
     NoHead,
+}
+
+fn span(layers: &RangeInclusive<usize>) -> String {
+    let (first, last) = (layers.start(), layers.end());
+    if first == last { last.to_string() } else { format!("{first} to {last}") }
 }

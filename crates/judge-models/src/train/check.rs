@@ -53,7 +53,8 @@ pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), TrainError>
 }
 
 /// Every number that is to be learnt can be learnt here: all MLPs are dense, blocks have no fixed factors,
-/// there is no table of token inputs, norms have no biases, and the folder's names are the model's own.
+/// there is no table of token inputs, norms have no biases, layers have no heads of their own, and the folder's names are
+/// the model's own.
 /// Of an encoder, no scores by relative position.
 pub(super) fn check_model(spec: &Architecture, tuning: &Tuning) -> Result<(), TrainError> {
     let spec = match spec {
@@ -71,6 +72,8 @@ pub(super) fn check_model(spec: &Architecture, tuning: &Tuning) -> Result<(), Tr
         "their blocks have fixed factors or rows of a table for each token"
     } else if spec.norm.bias.is_some() {
         "their norms have biases, and their folders fuse projections in an order of their own"
+    } else if spec.labels().is_some_and(|head| head.inner.is_some()) {
+        "their layers have heads of their own, which are read and not trained"
     } else if spec.is_tower && matches!(tuning, Tuning::Lora(_)) {
         "an adapter would need the names of the vision-language folder; judge merge writes the text model's own"
     } else {

@@ -10,6 +10,7 @@ use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
     model::BackboneError,
     request::{Generation, LabelRead, Pooling, ReadAt},
+    reward::RewardHead,
 };
 use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, WeightsError};
 use serde_json::{Value, json};
@@ -39,7 +40,11 @@ fn prompt(folder: &Path, ids: &[Value]) -> Prompt {
 
 /// The rewards of prompts, all put before the model at once.
 fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
-    let head = model.reward_head().unwrap();
+    rewards_by(model.reward_head().unwrap(), model, prompts)
+}
+
+/// The same by a head of the model.
+fn rewards_by(head: &RewardHead, model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
     let want = head.want(model.info());
     let requests: Vec<Request> =
         prompts.iter().map(|prompt| Request { prompt: prompt.clone(), want: want.clone() }).collect();
@@ -97,6 +102,78 @@ fn every_familys_rewards_equal_transformers() {
     assert_eq!(seen, expected);
     println!("mean square error in bf16 over that of transformers: {:.2}", ours_in_bf16 / theirs_in_bf16);
     assert!(ours_in_bf16 <= theirs_in_bf16, "{ours_in_bf16:e} {theirs_in_bf16:e}");
+}
+
+/// MiniCPM by FlagEmbedding's code: `scripts/parity/make_layer_wise_fixtures.py`.
+#[test]
+fn heads_of_layers_equal_flag_embedding() {
+    let layer_wise = |name: &str| heads().join("../layer_wise").join(name);
+    for (name, first) in [("heads-scaled", 1), ("heads-plain", 4)] {
+        let folder = layer_wise(name);
+        let (model, expected) = (load(&folder, Dtype::F32).unwrap(), json(&folder.join("expected.json")));
+        let cases = expected.as_array().unwrap();
+        let prompts: Vec<Prompt> = cases.iter().map(|case| prompt(&folder, case["ids"].as_array().unwrap())).collect();
+        let layers: Vec<usize> =
+            model.reward_heads().iter().map(|head| head.layer().map_or(4, |layer| layer.0)).collect();
+        assert_eq!(layers, (first..=4).collect::<Vec<_>>());
+        assert_eq!(model.reward_head().unwrap().layer(), None);
+        for (head, layer) in model.reward_heads().iter().zip(layers) {
+            let found = rewards_by(head, &model, &prompts);
+            for (found, case) in found.iter().zip(cases) {
+                let expected = case["layers"][layer.to_string()].as_f64().unwrap();
+                assert!((found[0] - expected).abs() < 1e-5, "{name} {layer}: {found:?} {expected}");
+            }
+            assert_eq!(rewards_by(head, &model, &prompts[1..2]), found[1..2]);
+        }
+    }
+
+    let folder = layer_wise("plain");
+    let (model, expected) = (load(&folder, Dtype::F32).unwrap(), json(&folder.join("expected.json")));
+    assert!(model.reward_heads().is_empty());
+    let tokens: Vec<u32> = (0..model.info().d_vocab as u32).collect();
+    let layers = vec![Layer(4)];
+    let read = LabelRead { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false };
+    for case in expected.as_array().unwrap() {
+        let request = Request {
+            prompt: prompt(&folder, case["ids"].as_array().unwrap()),
+            want: Want { labels: vec![read.clone()], ..Want::default() },
+        };
+        let mut found = Vec::new();
+        let mut take = |_, outcome: Outcome| {
+            let labels = outcome.reading().unwrap().labels(&read).unwrap().clone();
+            found = labels.row(labels.prompt_end().unwrap(), Layer(4)).unwrap().to_vec();
+            ControlFlow::Continue(())
+        };
+        model.run(&[request], &mut take).unwrap();
+        let expected: Vec<f32> = serde_json::from_value(case["layers"]["4"].clone()).unwrap();
+        let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 1e-5 && found.len() == expected.len(), "{worst:e}");
+    }
+}
+
+#[test]
+fn other_heads_of_layers_are_refused_by_their_field() {
+    let folder = heads().join("../layer_wise/heads-scaled");
+    for (field, value) in [
+        ("head_type", json!("complex")),
+        ("head_multi", json!(false)),
+        ("start_layer", json!(5)),
+        ("sparse_config", json!({"topk": 64})),
+        ("dim_model_base", json!(0)),
+        ("scale_depth", json!(-1.0)),
+    ] {
+        let to = TempDir::new().unwrap();
+        for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+            std::fs::copy(folder.join(name), to.path().join(name)).unwrap();
+        }
+        let path = to.path().join("config.json");
+        let mut config = json(&path);
+        config[field] = value;
+        std::fs::write(&path, config.to_string()).unwrap();
+        let refused = load(to.path(), Dtype::F32).map(|_| ()).unwrap_err();
+        let problem = format!("{refused:?}");
+        assert!(matches!(refused, Error::Config { .. }) && problem.contains(field), "{field}: {problem}");
+    }
 }
 
 #[test]

@@ -259,27 +259,78 @@ fn a_reward_model_reads_a_conversation_and_labels_are_one() {
     assert!(refused.contains("contradiction, entailment, neutral"), "{refused}");
 }
 
-/// The page's template of Qwen3-Reranker, in a tokenizer of characters.
 #[test]
-fn the_template_of_the_page_is_read_and_writes_both_texts() {
+fn a_reranker_of_layers_reads_the_head_of_the_layer_that_is_asked_for() {
+    let case = json!({
+        "model": "layer_wise/heads-scaled", "beside": null, "template": true, "config.json": {}, "tokenizer_config.json": {},
+    });
+    let folder = folder_of(&case);
+    let options = |readout| RerankOptions {
+        template: Some("{{ query }}<|split|>{{ document }}<|split|>?".into()),
+        readout,
+        ..RerankOptions::default()
+    };
+    let problem = |options: &RerankOptions| match form(folder.path(), options).map(|_| ()) {
+        Err(Error::Rerank { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    // No file states the prompt that it was trained on.
+    assert_eq!(problem(&RerankOptions::default()), RerankFormProblem::NoPrompt);
+    let refused = problem(&options(RerankReadout::Layer(Layer(0))));
+    assert_eq!(refused.to_string(), "expected a layer that has a head of labels (1 to 4), found layer 0");
+
+    let model = load(folder.path());
+    let scores = |readout| {
+        let of = form(folder.path(), &options(readout)).unwrap();
+        assert!(of.reads_head() && !of.is_conversation() && of.activation() == Activation::Identity);
+        let (judge, results) = judged(&model, of.settings(&model).unwrap(), &json!([["Who?", "Ann"], ["Who?", "x"]]));
+        let id = <RerankJudge as judge_core::Judge<RerankItem>>::settings(&judge).unwrap()["rerank"]["scoring"].clone();
+        (id, results.iter().map(|result| value(&result.verdicts[0])).collect::<Vec<_>>())
+    };
+    let last = scores(RerankReadout::LastLayer);
+    assert_eq!(last, scores(RerankReadout::Layer(Layer(4))));
+    let inner = scores(RerankReadout::Layer(Layer(2)));
+    assert!(inner.0 != last.0 && inner.1 != last.1, "{inner:?} {last:?}");
+
+    // A head alone is that of the last layer.
+    let other = fixtures().join("encoder_heads/bert");
+    let readout = RerankReadout::Layer(Layer(1));
+    let refused = form(&other, &RerankOptions { readout, ..RerankOptions::default() }).map(|_| ()).unwrap_err();
+    assert!(
+        matches!(&refused, Error::Rerank { problem: RerankFormProblem::LayerWithoutHead { .. }, .. }),
+        "{refused:?}"
+    );
+}
+
+/// The page's templates of Qwen3-Reranker and of layer-wise rerankers, in a tokenizer of characters.
+#[test]
+fn the_templates_of_the_page_are_read_and_write_both_texts() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rerank.md")).unwrap();
-    let template = page.split("```jinja\n").nth(1).unwrap().split("```").next().unwrap();
+    let templates: Vec<&str> = page.split("```jinja\n").skip(1).map(|from| from.split("```").next().unwrap()).collect();
+    assert_eq!(templates.len(), 2);
     let case = json!({
         "model": "families/qwen3-off", "beside": null, "template": true,
         "config.json": {"max_position_embeddings": 2048}, "tokenizer_config.json": {},
     });
     let folder = folder_of(&case);
-    let options = RerankOptions {
-        template: Some(template.to_owned()),
-        labels: ["Yes", "No"].map(|label| Label::Text(label.into())).into(),
-        ..RerankOptions::default()
-    };
     let model = load(folder.path());
-    let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
-    let tokens = |query: &str, document: &str| model.tokens(&settings.prompt.prompt(query, document).unwrap()).unwrap();
-    let plain = tokens("who", "ann");
-    assert_eq!(tokens("who?", "ann").len(), plain.len() + 1);
-    assert_eq!(tokens("who", "ann!!").len(), plain.len() + 2);
+    for template in templates {
+        let options = RerankOptions {
+            template: Some(template.to_owned()),
+            labels: ["Yes", "No"].map(|label| Label::Text(label.into())).into(),
+            ..RerankOptions::default()
+        };
+        let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
+        let tokens =
+            |query: &str, document: &str| model.tokens(&settings.prompt.prompt(query, document).unwrap()).unwrap();
+        let plain = tokens("who", "ann");
+        assert_eq!(tokens("who?", "ann").len(), plain.len() + 1);
+        assert_eq!(tokens("who", "ann!!").len(), plain.len() + 2);
+        if template.starts_with("<s>") {
+            // A token for each character, and one for the beginning.
+            assert_eq!((plain[0], plain.len()), (1, 1 + "A: who\nB: ann\n".len()));
+        }
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn activation(text: &str) -> Result<Activation, String> {
     }
 }
 
-/// Which layers labels are read at: one, all by weights of a file, or the last.
+/// Which layers labels are read at: one, all by weights of a file, or the last; of a head, which layer's.
 ///
 /// # Errors
 /// Whatever is wrong with the file of weights.
@@ -72,21 +72,22 @@ impl RerankArgs {
     ///
     /// # Errors
     /// As [`form`](Self::form).
-    pub fn form_if_said(&self, model: &ModelArgs) -> Result<Option<RerankForm>> {
+    pub fn form_if_said(&self, model: &ModelArgs, readout: RerankReadout) -> Result<Option<RerankForm>> {
         if !self.is_given() && !RerankFolder::open(&model.folder()?.path)?.is_said() {
             return Ok(None);
         }
-        self.form(model).map(Some)
+        self.form(model, readout).map(Some)
     }
 
-    /// How the model scores documents, by what its folder and these options say.
+    /// How the model scores documents, by what its folder and these options say, at the layers of the readout.
     ///
     /// # Errors
     /// A usage error where they do not say; whatever is wrong with a file.
-    pub fn form(&self, model: &ModelArgs) -> Result<RerankForm> {
+    pub fn form(&self, model: &ModelArgs, readout: RerankReadout) -> Result<RerankForm> {
         let options = RerankOptions {
             template: self.rerank_template.as_deref().map(judge_data::read_text).transpose()?,
             labels: self.labels.iter().cloned().map(Label::Text).collect(),
+            readout,
             instruction: self.instruction.clone(),
             activation: self.activation,
             most_tokens: self.max_tokens,
@@ -99,6 +100,10 @@ impl RerankArgs {
                 Error::Rerank { problem: RerankFormProblem::NoLabels, .. } => {
                     offered(["\n  --labels YES,NO".to_owned()])
                 }
+                Error::Rerank {
+                    problem: RerankFormProblem::LayerWithoutHead { .. } | RerankFormProblem::WeightsOfHead,
+                    ..
+                } => None,
                 Error::Rerank { .. } => offered(["\n  --rerank-template FILE".to_owned()]),
                 _ => return anyhow::Error::from(error),
             };

@@ -58,12 +58,10 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     tell_unread_that(&odd, "have a document that cannot be read");
     tell_unread_that(&no_relevance, "have relevance that cannot be read and is left out");
     cli.model.admit(&job.job.source.input)?;
-    let form = cli.rerank.form(&cli.model)?;
     let readout = readout(cli.layer, cli.weights.as_deref())?;
-    if form.reads_head() && (readout != RerankReadout::LastLayer || cli.fitting.fit.is_some()) {
-        return Err(usage(
-            "the model scores by a head, which reads the last layer: --layer, --weights and --fit are of label logits (--labels)",
-        ));
+    let form = cli.rerank.form(&cli.model, readout.clone())?;
+    if form.reads_head() && cli.fitting.fit.is_some() {
+        return Err(usage("the model scores by a head of labels: --fit is of label logits (--labels)"));
     }
     let weights = match &readout {
         RerankReadout::Weights(weights) => json!(weights),
@@ -80,14 +78,14 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         .with_model(&cli.model, None)?;
     let mut origin = None;
     let finished = job.run(&checked, |pending| {
-        let (result, of_judge) = read(cli, pending, &form, readout.clone())?;
+        let (result, of_judge) = read(cli, pending, &form)?;
         origin = Some(of_judge);
         Ok(result)
     })?;
     end_of_rows(&finished.counts)?;
     let figures = figures::queries(&finished, cli.k)?.figures(cli.k);
     if cli.fitting.fit.is_some() {
-        let of_judge = || Ok(judge(cli, &cli.model.load()?, &form, readout)?.origin());
+        let of_judge = || Ok(judge(cli, &cli.model.load()?, &form)?.origin());
         cli.fitting.learn(&figures::labelled(&finished)?, origin, of_judge, cli.output.write.overwrite)?;
     }
     if let Some(path) = &cli.json {
@@ -97,21 +95,16 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst })
 }
 
-fn judge(cli: &Cli, model: &Model, form: &RerankForm, readout: RerankReadout) -> Result<RerankJudge> {
+fn judge(cli: &Cli, model: &Model, form: &RerankForm) -> Result<RerankJudge> {
     let every_layer = cli.fitting.fit.is_some();
-    let settings = RerankSettings { readout, every_layer, ..form.settings(model)? };
+    let settings = RerankSettings { every_layer, ..form.settings(model)? };
     Ok(RerankJudge::new(settings, model)?)
 }
 
 /// Has the model read what is not scored yet; also what weights belong to that are fitted on it.
-fn read(
-    cli: &Cli,
-    pending: Pending<'_, RerankRecords>,
-    form: &RerankForm,
-    readout: RerankReadout,
-) -> Result<(RunResult, DecisionOrigin)> {
+fn read(cli: &Cli, pending: Pending<'_, RerankRecords>, form: &RerankForm) -> Result<(RunResult, DecisionOrigin)> {
     let model = cli.model.load()?;
-    let judge = judge(cli, &model, form, readout)?;
+    let judge = judge(cli, &model, form)?;
     let row = |result: ItemResult<RerankRecord>| row(&judge, &result, cli.top, &cli.carry.fields());
     let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
     tell_label_mass(&result.summary, "the labels", NO_ANSWER);

@@ -67,7 +67,7 @@ pub(crate) struct Cli {
     pub(crate) decisions: DecisionArgs,
     #[command(flatten)]
     pub(crate) rerank: RerankArgs,
-    /// Read the labels of documents at this layer, and run no block above it for them
+    /// Read the labels of documents, or the head that the model has, at this layer, and run no block above it for them
     #[arg(long, value_name = "N", help_heading = "Rerank")]
     pub(crate) rerank_layer: Option<usize>,
     /// Layer weights and temperature for documents, which `judge rerank` wrote for this model, prompt and labels

@@ -81,9 +81,14 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     let first = rows(path.join("top.jsonl"));
     assert_eq!(scores(&first[0]), all[..2]);
     let refused = |more: &[&str]| ran("rerank", path, &[&args[..3], &["other.jsonl"], &args[4..], more].concat());
-    let (code, _, stderr) = refused(&["--layer", "1"]);
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("the model scores by a head"), "{stderr}");
+    for (more, words) in [
+        (["--layer", "1"], "expected a layer that has a head of labels (2), found layer 1"),
+        (["--fit", "weights.json"], "the model scores by a head of labels: --fit is of label logits"),
+    ] {
+        let (code, _, stderr) = refused(&more);
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains(words), "{stderr}");
+    }
 }
 
 #[test]

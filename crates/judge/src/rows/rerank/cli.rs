@@ -45,7 +45,7 @@ pub(crate) struct Cli {
     /// The cutoff of the statistic recall_k
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = row_limit)]
     pub(super) k: usize,
-    /// Read the labels' logits at this layer, and run no block above it
+    /// Read the labels' logits, or the head that the model has at this layer, and run no block above it
     #[arg(long = "layer", id = "layers", value_name = "N", help_heading = "Layers")]
     pub(super) layer: Option<usize>,
     /// Layer weights and temperature that --fit wrote, for this model, prompt and labels

@@ -43,6 +43,12 @@ impl Kernel {
         Self::all().into_iter().filter(|kernel| kernel.is_available()).collect()
     }
 
+    /// The one that multiplies where none is named: the fastest that this processor has.
+    #[must_use]
+    pub fn fastest() -> Self {
+        Supported::fastest().0
+    }
+
     /// Whether this processor has the instructions and the system lets the process use them. Looked
     /// up each time; the detection itself is cached.
     fn is_available(self) -> bool {

@@ -14,7 +14,7 @@ use crate::args::files::InputArgs;
 use crate::figures::{agree, bench, bias, calibrate, drift, fit, report};
 use crate::grade;
 use crate::inspector::{self, ProbeArgs};
-use crate::models::{merge, probe, sft_evaluate, speed, tune};
+use crate::models::{doctor, merge, probe, sft_evaluate, speed, tune};
 use crate::rows::shards::command::{Commands, Reading};
 use crate::rows::{
     checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, rerank, reward, score, select,
@@ -42,7 +42,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Use a judge", &["select", "serve", "emotion", "knowledge"]),
     ("Make a judge better", &["fit", "probe", "tune", "sft-evaluate", "merge"]),
     ("Read a model", &["logits", "states", "speed"]),
-    ("Work at scale, and try things out", &["shards", "stream", "rows", "completions", "man"]),
+    ("Work at scale, and try things out", &["shards", "stream", "rows", "doctor", "completions", "man"]),
 ];
 
 /// The template of the program's own help: clap lists commands in one row.
@@ -96,6 +96,7 @@ enum Command {
     Speed(Box<speed::Cli>),
     Serve(Box<serve::Cli>),
     Rows(Box<exercises::Cli>),
+    Doctor(Box<doctor::Cli>),
     /// Small classifiers on the states of a model (INSPECTOR): train, import, apply
     #[command(subcommand)]
     Probe(probe::Probe),
@@ -141,6 +142,7 @@ impl Command {
             Self::Speed(cli) => speed::run(cli),
             Self::Serve(cli) => serve::run(cli),
             Self::Rows(cli) => exercises::run(cli),
+            Self::Doctor(cli) => doctor::run(cli),
             Self::Probe(probe) => probe.run(),
             Self::Completions { shell } => {
                 let mut text = Vec::new();

@@ -15,6 +15,30 @@ pub(crate) type BurnDevice = burn::tensor::Device;
 pub(crate) type BurnDevice = std::convert::Infallible;
 
 impl Device {
+    /// Makes sure that this build and this machine have the device, as loading a model there would. Nothing runs on it.
+    ///
+    /// # Errors
+    /// [`Error::NotInBuild`] if this build lacks the device's feature, [`Error::Cuda`] if this machine
+    /// lacks what a GPU needs, [`Error::NoAdapter`] if there is no such GPU.
+    pub fn check(self) -> Result<(), Error> {
+        self.to_burn().map(|_| ())
+    }
+
+    /// Bytes of memory that a GPU has in all, used or not; `None` where it is not known: on the processor, and through wgpu.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] if the driver does not say it. [`check`](Self::check) must have found the device.
+    pub fn memory(self) -> Result<Option<u64>, Error> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda(index) => {
+                let problem = |problem| Error::Cuda { device: self, problem };
+                crate::engine::tensor::cuda::memory(index).map(Some).map_err(problem)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Burn's device for this place; `None` for the processor, whose engine is our own.
     ///
     /// # Errors
@@ -52,14 +76,7 @@ impl Device {
 /// [`Error::Cuda`] if the driver does not say it.
 #[cfg(any(test, feature = "tensor"))]
 pub(crate) fn least_memory(devices: &[Device]) -> Result<Option<u64>, Error> {
-    let memory = |device: &Device| match *device {
-        #[cfg(feature = "cuda")]
-        Device::Cuda(index) => crate::engine::tensor::cuda::memory(index)
-            .map(Some)
-            .map_err(|problem| Error::Cuda { device: *device, problem }),
-        _ => Ok(None),
-    };
-    let all = devices.iter().map(memory).collect::<Result<Vec<_>, Error>>()?;
+    let all = devices.iter().map(|device| device.memory()).collect::<Result<Vec<_>, Error>>()?;
     Ok(all.into_iter().flatten().min())
 }
 

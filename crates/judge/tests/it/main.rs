@@ -11,6 +11,7 @@ mod complete;
 mod console;
 mod data_selection;
 mod decide;
+mod doctor;
 mod drift;
 mod embedded;
 mod emotional_understanding;

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 34] = [
+pub const COMMANDS: [(&str, &str); 35] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
@@ -42,6 +42,7 @@ pub const COMMANDS: [(&str, &str); 34] = [
     ("rows", "generate_rows"),
     ("serve", "serve"),
     ("grade", "grade"),
+    ("doctor", "doctor"),
 ];
 
 /// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.

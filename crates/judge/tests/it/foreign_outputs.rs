@@ -162,6 +162,7 @@ const CASES: [(&str, &[&str]); 38] = [
     ),
     ("tune --input in.jsonl --output o --learn-weights --model nowhere", &["o.weights.json"]),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
+    ("doctor --json a.json", &["a.json"]),
 ];
 
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {

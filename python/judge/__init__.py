@@ -1,0 +1,113 @@
+"""Calls the program `judge` on rows that are in memory: lists of dicts, or data frames of pandas.
+
+    import judge
+
+    rows = [{"instruction": "What is 7 + 5?", "response": "It is 12.", "rubric": "Is the answer right?"}]
+    judge.score(rows, model="path/to/model")
+
+`judge.run` calls any command over rows; `score`, `rag`, `rerank` and `decide` are short for the commands of these names. Keyword arguments
+are the options of the command, with `_` for `-`: `True` is an option without a value, a list gives it once for each, `None` and `False` leave
+it out. `judge COMMAND --help` has them. What a command notes on stderr becomes a warning, and what it refuses a `JudgeError`.
+
+Each call starts the program, which loads the model: give it all rows at once. For more rows than fit into memory, use the program itself,
+which resumes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+__all__ = ["JudgeError", "decide", "program", "rag", "rerank", "run", "score"]
+
+
+class JudgeError(RuntimeError):
+    """The program ended with an error; the text is what it wrote on stderr."""
+
+    def __init__(self, message: str, code: int):
+        super().__init__(message)
+        #: The exit code: 1 failed or nothing scored, 2 wrong options, 3 a bar that is missed.
+        self.code = code
+
+
+def program() -> str:
+    """The path of the program: `JUDGE_PROGRAM` of the environment, the one that was installed with this module, or that on the path."""
+    name = "judge" + (sysconfig.get_config_var("EXE") or "")
+    if named := os.environ.get("JUDGE_PROGRAM"):
+        return named
+    scripts = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
+    for folder in scripts:
+        if folder and (path := Path(folder) / name).is_file():
+            return str(path)
+    if found := shutil.which(name):
+        return found
+    raise FileNotFoundError(f"expected the program {name} in {scripts[0]} or on the path, found none: install it, or name it by JUDGE_PROGRAM")
+
+
+def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **options: Any) -> Any:
+    """Runs a command over rows and returns its output: a list of dicts, or a data frame where the rows are one.
+
+    There is an output row for each row, in their order; a row that could not be scored says why under `unscored`. Without an `id`, rows are
+    numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
+    """
+    is_frame = hasattr(rows, "to_json") and hasattr(rows, "columns")
+    given = json.loads(rows.to_json(orient="records")) if is_frame else list(rows)
+    # JSON has no word for a number that is none: pandas writes null, and here it is refused.
+    lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in given)
+    columns = [options.pop("columns", None)]
+    if not any("id" in row for row in given) and "id=" not in str(columns[0]):
+        columns.append("id=")
+    options["columns"] = ",".join(filter(None, columns)) or None
+    with tempfile.TemporaryDirectory(prefix="judge-") as folder:
+        output = Path(folder) / "output.jsonl"
+        arguments = ["--input", "-", "--output", str(output), "--quiet"]
+        for name, value in {"model": model, **options}.items():
+            arguments += _option(name, value)
+        called = subprocess.run([program(), *command.split(), *arguments], input=lines.encode(), capture_output=True)
+        told = called.stderr.decode(errors="replace").strip()
+        if called.returncode:
+            raise JudgeError(told, called.returncode)
+        if told:
+            warnings.warn(told, stacklevel=2)
+        with output.open(encoding="utf-8") as written:
+            found = [json.loads(line) for line in written]
+    return type(rows)(found) if is_frame else found
+
+
+def score(rows: Any, **options: Any) -> Any:
+    """Grades responses: rows of `instruction`, `response` and, if there is one, `rubric` (`judge score`)."""
+    return run("score", rows, **options)
+
+
+def rag(rows: Any, **options: Any) -> Any:
+    """Measures answers from retrieved contexts: rows of `question`, `answer` and `contexts` (`judge rag`)."""
+    return run("rag", rows, **options)
+
+
+def rerank(rows: Any, **options: Any) -> Any:
+    """Puts documents in the order of their relevance: rows of `query` and `documents` (`judge rerank`)."""
+    return run("rerank", rows, **options)
+
+
+def decide(rows: Any, **options: Any) -> Any:
+    """Asks typed questions about states, with a probability for every option (`judge decide`)."""
+    return run("decide", rows, **options)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    option = "--" + name.replace("_", "-")
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    if isinstance(value, (list, tuple)):
+        return [word for one in value for word in _option(name, one)]
+    # Joined, so that a value may begin with a dash.
+    return [f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}"]

@@ -1,0 +1,76 @@
+"""Tests of the module: `JUDGE_PROGRAM=target/debug/judge python3 python/test_judge.py`, or without the variable where the wheel is installed."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+if program := os.environ.get("JUDGE_PROGRAM"):
+    sys.path.insert(0, str(Path(__file__).parent))
+    os.environ["JUDGE_PROGRAM"] = str(Path(program).resolve())
+import judge  # noqa: E402
+
+ROWS = [
+    {"instruction": "What is 7 + 5?", "response": "It is 12.", "topic": "sums"},
+    {"instruction": "What is 2 + 2?", "response": "It is 5. Déjà vu \u2028 here."},
+    {"instruction": "What is 9 - 3?", "response": None},
+]
+
+
+class Rows(unittest.TestCase):
+    def test_rows_come_back_in_their_order_and_an_odd_one_costs_itself(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = judge.score(ROWS, embedded=True)
+        self.assertEqual([row["id"] for row in found], [0, 1, 2])
+        self.assertEqual(found[0]["topic"], "sums")
+        self.assertTrue(all(1 <= row["score"] <= 5 for row in found[:2]))
+        self.assertIn("unscored", found[2])
+        self.assertIn("1 of 3 rows", str(told[0].message))
+
+    def test_ids_and_options_are_those_of_the_caller(self):
+        rows = [{"key": f"row-{at}", "query": "Who?", "documents": ["Ann.", "Bob."]} for at in range(2)]
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        template = Path(folder.name, "template.jinja")
+        template.write_text("{{ query }} {{ document }}")
+        given = dict(columns="id=key", rerank_template=template, labels="1,2", embedded=True, top=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judge.rerank(rows, **given)
+        self.assertEqual([row["id"] for row in found], ["row-0", "row-1"])
+        self.assertEqual([len(row["results"]) for row in found], [1, 1])
+
+    def test_what_the_program_refuses_is_an_error_with_its_words(self):
+        with self.assertRaises(judge.JudgeError) as refused:
+            judge.score(ROWS, no_such_option=True)
+        self.assertEqual(refused.exception.code, 2)
+        self.assertIn("--no-such-option", str(refused.exception))
+        with self.assertRaises(judge.JudgeError) as refused:
+            judge.score(ROWS)
+        self.assertIn("--model", str(refused.exception))
+        with self.assertRaises(ValueError):
+            judge.score([{**ROWS[0], "human": float("nan")}])
+
+    def test_frames_go_in_and_come_out(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judge.score(pandas.DataFrame(ROWS), embedded=True)
+        self.assertIsInstance(found, pandas.DataFrame)
+        self.assertEqual(list(found["id"]), [0, 1, 2])
+
+    def test_the_module_is_the_program(self):
+        folder = Path(judge.__file__).parents[1]
+        of = lambda command: subprocess.run([*command, "--version"], cwd=folder, capture_output=True, text=True).stdout
+        self.assertEqual(of([sys.executable, "-m", "judge"]), of([judge.program()]))
+
+
+if __name__ == "__main__":
+    unittest.main()

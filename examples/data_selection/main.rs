@@ -14,7 +14,7 @@ use judge_models::{LoadOptions, Model};
 use serde_json::Value;
 
 const INPUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data_selection/examples.jsonl");
-const RUBRICS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data_selection/rubrics.json");
+const RUBRICS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/judge/src/rows/select/rubrics.json");
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tiny-judge");
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -78,6 +78,8 @@ mod documentation {
     struct Probes;
     #[doc = include_str!("../../../docs/prompted.md")]
     struct Prompted;
+    #[doc = include_str!("../../../docs/python.md")]
+    struct Python;
     #[doc = include_str!("../../../docs/rerank.md")]
     struct Rerank;
     #[doc = include_str!("../../../docs/selection.md")]

@@ -87,7 +87,7 @@ pub(crate) struct Cli {
     /// The aspects that are graded [default: all of the rubrics]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Judge")]
     aspects: Vec<String>,
-    /// Aspects of your own: a JSON list of {"name", "question", "levels"} [default: the seven of examples/data_selection/rubrics.json]
+    /// Aspects of your own: a JSON list of {"name", "question", "levels"} [default: the seven of docs/selection.md]
     #[arg(long, value_name = "FILE.json", help_heading = "Judge")]
     rubrics: Option<PathBuf>,
     /// Probe files, or folders of them, for the criterion probe

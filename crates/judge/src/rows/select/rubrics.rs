@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::terminal::console::usage;
 
 /// The built-in aspects: those of LAGER's experiment, in wording of our own.
-const BUILT_IN: &str = include_str!("../../../../../examples/data_selection/rubrics.json");
+const BUILT_IN: &str = include_str!("rubrics.json");
 
 /// An aspect that an example is graded on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,6 +22,7 @@ use crate::rows::{
 };
 use crate::serve;
 use crate::terminal::console;
+use crate::terminal::tables::{TableFormat, write_as};
 
 /// Turn a local language model into a measuring instrument for text.
 ///
@@ -31,6 +32,9 @@ use crate::terminal::console;
 #[derive(Parser)]
 #[command(name = "judge", version = console::VERSION, propagate_version = true, help_template = help())]
 struct Judge {
+    /// How tables are written on stdout
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORM", help_heading = "Run")]
+    tables: TableFormat,
     #[command(subcommand)]
     command: Command,
 }
@@ -294,7 +298,10 @@ pub fn main() -> ExitCode {
         }
         error
     };
-    console::start(&words, refused, |judge: &Judge| judge.command.run())
+    console::start(&words, refused, |judge: &Judge| {
+        write_as(judge.tables);
+        judge.command.run()
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use judge_metrics::preference::{PairReading, Preference, mean_log_odds};
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::terminal::console::table;
+use crate::terminal::tables::table;
 
 /// Pairs whose probabilities were read, as they are collected.
 #[derive(Debug, Default)]

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::args::bars::{first_names, rows_used};
 use crate::report::mean_of_clusters;
-use crate::terminal::console::{say, table};
+use crate::terminal::console::say;
+use crate::terminal::tables::table;
 
 /// The cutoff of nDCG, which is that of its publications.
 const NDCG: usize = 10;

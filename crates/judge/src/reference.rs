@@ -188,7 +188,9 @@ fn commands() -> String {
         }
     });
     text += "### Options of several commands\n\n";
-    text + &table(HEAD, shared.collect::<Vec<_>>())
+    text += &table(HEAD, shared.collect::<Vec<_>>());
+    text += "\n### Options of every command\n\n";
+    text + &table(HEAD, judge.get_arguments().filter(|option| option.is_global_set()).map(described))
 }
 
 /// From so many commands on, an option stands apart.
@@ -208,7 +210,10 @@ fn leaves<'c>(command: &'c Command, name: &str, found: &mut Vec<(String, &'c Com
 }
 
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
-    let known = |option: &&Arg| !option.is_hide_set() && !["help", "version"].contains(&option.get_id().as_str());
+    let known = |option: &&Arg| {
+        let is_of_all = option.is_global_set() || ["help", "version"].contains(&option.get_id().as_str());
+        !option.is_hide_set() && !is_of_all
+    };
     command.get_arguments().filter(known)
 }
 

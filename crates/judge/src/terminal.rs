@@ -9,3 +9,4 @@ pub(crate) mod pace;
 pub(crate) mod progress;
 pub(crate) mod signals;
 pub(crate) mod svg;
+pub(crate) mod tables;

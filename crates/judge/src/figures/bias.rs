@@ -19,7 +19,8 @@ use crate::args::files::program;
 use crate::args::judged_pairs::{self, preferences};
 use crate::preferences::Worth;
 use crate::report::{self, BOOTSTRAP};
-use crate::terminal::console::{say, table, usage};
+use crate::terminal::console::{say, usage};
+use crate::terminal::tables::table;
 
 pub(crate) use self::cli::Cli;
 

@@ -19,7 +19,8 @@ use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_
 use crate::args::files::{OverwriteArgs, program, row_limit};
 use crate::ratings::{rating, ratings, text};
 use crate::report::{BOOTSTRAP, p_in_words, write_json};
-use crate::terminal::console::{say, table, tell};
+use crate::terminal::console::{say, tell};
+use crate::terminal::tables::table;
 
 /// The name in reports.
 const PROGRAM: &str = "drift";

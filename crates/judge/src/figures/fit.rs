@@ -23,7 +23,8 @@ use self::cli::LayerChoice;
 use self::pairs::Worth;
 use crate::args::files::program;
 use crate::report::{self, agreement, write_json};
-use crate::terminal::console::{say, table, tell, usage};
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::tables::table;
 
 pub(crate) use self::cli::Cli;
 

@@ -24,7 +24,8 @@ use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
 use crate::lager_file::LagerFile;
 use crate::report::{self, agreement, write_json};
-use crate::terminal::console::{say, table};
+use crate::terminal::console::say;
+use crate::terminal::tables::table;
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;

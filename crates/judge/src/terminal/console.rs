@@ -202,31 +202,6 @@ pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
     }
 }
 
-/// Lines up cells: the first column to the left, the others to the right.
-#[must_use]
-pub fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[column] - cell.chars().count());
-            if column == 0 {
-                line += &format!("{cell}{pad}");
-            } else {
-                line += &format!("  {pad}{cell}");
-            }
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
 /// A positive number, rounded to two significant digits: `4.9`, `0.31`, `43000`.
 #[must_use]
 pub(crate) fn two_digits(x: f64) -> String {
@@ -262,14 +237,6 @@ mod tests {
         ] {
             assert_eq!(two_digits(x), text, "{x}");
         }
-    }
-
-    #[test]
-    fn a_table_lines_up_and_survives_short_rows() {
-        let cells = |row: &[&str]| row.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let rows = [cells(&["name", "a", "bcd"]), cells(&["long name", "10", "2"]), cells(&["ä"])];
-        assert_eq!(table(&rows), "name        a  bcd\nlong name  10    2\nä\n");
-        assert_eq!(table(&[]), "");
     }
 
     #[test]

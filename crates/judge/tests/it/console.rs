@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::program::embedded_model;
-use crate::program::{judge, run};
+use crate::program::{judge, ran, run, succeed};
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -316,4 +316,29 @@ mod signals {
             }
         }
     }
+}
+
+/// One option for the tables of all commands.
+#[test]
+fn tables_are_written_in_the_form_that_is_asked_for() {
+    let folder = TempDir::new().expect("folder");
+    let path = folder.path();
+    succeed("rows", path, &["--rows", "12", "--split", "test", "--output", "rows.jsonl"]);
+    succeed("score", path, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
+    let fitted = |more: &[&str]| {
+        let fit = ["--valid", "scores.jsonl", "--input", "scores.jsonl", "--variants", "direct_score,e_score"];
+        succeed("fit", path, &[&fit[..], more].concat())
+    };
+    let plain = fitted(&[]);
+    assert_eq!(fitted(&["--tables", "plain"]), plain);
+    let csv = fitted(&["--tables", "csv"]);
+    let line = csv.lines().find(|line| line.starts_with("e_score,")).expect("a row of the variant");
+    // Intervals have a comma of their own.
+    assert!(line.contains("\""), "{line}");
+    let markdown = fitted(&["--tables", "markdown"]);
+    assert!(markdown.lines().any(|line| line.starts_with("|---|---:")), "{markdown}");
+    let latex = fitted(&["--tables", "latex"]);
+    assert!(latex.contains("\\begin{tabular}{l") && latex.contains("e\\_score & "), "{latex}");
+    let (code, _, stderr) = ran("fit", path, &["--tables", "html"]);
+    assert!(code == Some(2) && stderr.contains("plain, csv, markdown, latex"), "{stderr}");
 }

@@ -5,7 +5,7 @@ use judge_metrics::planning::{detectable_difference, items_for_correlation, item
 use serde_json::{Map, Value, json};
 
 use super::judges::statistic_of;
-use crate::terminal::console::table;
+use crate::terminal::tables::table;
 
 /// The chance that a difference of the size that is reported is found.
 pub const POWER: f64 = 0.8;

@@ -10,7 +10,7 @@ use super::figures::in_words;
 use super::judges::{judge_of, statistic_of};
 use super::means::MEANS;
 use crate::report::p_in_words;
-use crate::terminal::console::table;
+use crate::terminal::tables::table;
 
 /// More groups than this get a line each.
 pub const FEW_GROUPS: usize = 50;

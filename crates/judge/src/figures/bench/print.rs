@@ -8,7 +8,8 @@ use judge_metrics::comparison::PairComparisons;
 
 use super::figures::Found;
 use crate::args::judged_pairs::left_out;
-use crate::terminal::console::{say, table};
+use crate::terminal::console::say;
+use crate::terminal::tables::table;
 
 pub(crate) fn report(
     (benchmark, undecided): (Benchmark, usize),

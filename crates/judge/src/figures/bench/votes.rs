@@ -13,7 +13,8 @@ use super::Cli;
 use super::figures::published;
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::{say, table, usage};
+use crate::terminal::console::{say, usage};
+use crate::terminal::tables::table;
 
 /// Turns, and what a table calls them.
 const TURNS: [(Option<u32>, &str); 3] = [(Some(1), "1"), (Some(2), "2"), (None, "both")];

@@ -16,7 +16,8 @@ use serde_json::{Map, Value};
 use crate::groups::OtherFields;
 use crate::preferences::of_pairs;
 use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, table, tell, usage};
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::tables::table;
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {

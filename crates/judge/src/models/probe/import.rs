@@ -17,7 +17,8 @@ use judge_probe::{
 use crate::args::files::OverwriteArgs;
 use crate::args::model_args::{find_model, is_template, read_template};
 use crate::probes::ProbeFile;
-use crate::terminal::console::{say, table, usage};
+use crate::terminal::console::{say, usage};
+use crate::terminal::tables::table;
 
 /// Import a scikit-learn probe.
 ///

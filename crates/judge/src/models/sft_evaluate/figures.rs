@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::cli::PROGRAM;
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, share, write_json};
-use crate::terminal::console::{say, table};
+use crate::terminal::console::say;
+use crate::terminal::tables::table;
 
 /// What the finished rows come to.
 #[derive(Serialize)]

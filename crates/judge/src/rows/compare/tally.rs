@@ -17,7 +17,8 @@ use crate::args::bars::{Measured, first_names, rows_used_in_words, rows_used_jso
 use crate::args::files::program;
 use crate::preferences::of_pairs;
 use crate::report::{BOOTSTRAP, share, write_json};
-use crate::terminal::console::{say, table, tell};
+use crate::terminal::console::{say, tell};
+use crate::terminal::tables::table;
 
 /// Reads the output and says what is in it; `pairs` says what its rows are, and `lost` how many rows of two versions are no pairs.
 pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Result<Measured> {

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use super::cli::PROGRAM;
 use crate::args::files::program;
 use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, table, tell};
+use crate::terminal::console::{say, tell};
+use crate::terminal::tables::table;
 
 #[derive(Deserialize)]
 struct WrittenTable {

@@ -10,7 +10,8 @@ use judge_models::{ApiModel, Prices};
 use serde_json::{Map, Value, json};
 
 use crate::report::write_json;
-use crate::terminal::console::{say, table};
+use crate::terminal::console::say;
+use crate::terminal::tables::table;
 
 /// Bytes of text to a token, as a rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;

@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::args::bars::{first_names, rows_used};
 use crate::report::{BOOTSTRAP, agreement, mean_of_clusters};
-use crate::terminal::console::{say, table, tell, usage};
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::tables::table;
 
 /// A measure as a row has it.
 #[derive(Clone, Copy, Deserialize)]

@@ -15,7 +15,8 @@ use super::Cli;
 use crate::args::bars::{Measured, rows_used, rows_used_in_words};
 use crate::args::files::program;
 use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::{say, table, tell};
+use crate::terminal::console::{say, tell};
+use crate::terminal::tables::table;
 
 /// The id and the subset of a row of RewardBench 2.
 ///

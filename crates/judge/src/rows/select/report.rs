@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::numbers::{Criterion, Graded, Numbers};
 use crate::choice::{Choice, best};
-use crate::terminal::console::{say, table};
+use crate::terminal::console::say;
+use crate::terminal::tables::table;
 
 /// Different values of a field that rows are grouped by; a field with more is no grouping.
 const GROUPS: usize = 1_000;

@@ -157,6 +157,18 @@ def read_faithbench(out, of):
     table(["rows", "AUROC"], lines(found, ["auroc"]))
 
 
+def beside_answers(out, told):
+    """How much more a probe tells of sentences than the model's own answers, which the part `qags` has read, with the same clusters."""
+    if not (out / "qags.measured.jsonl").exists():
+        print("without the part `qags` there are no answers to put the probe beside")
+        return
+    answers = {row["id"]: row["sentences"] for row in read(out / "qags.measured.jsonl")}
+    both = [{**one, "score": one["probe"], "answers": answers[one["cluster"]][int(one["id"].rsplit("/", 1)[1])]["supported"]} for one in told]
+    path = write(out / "qags.beside.jsonl", both)
+    found = report(path.with_suffix(".json"), "agree", "--input", path, "--cluster", "cluster", "--second", "answers")["statistics"]["difference_auroc"]
+    print(f"AUROC of the probe less that of the answers: {figure(found)}, p {found['p']}")
+
+
 def probe_qags(out, of):
     """Probes of the states in which the model is asked about each sentence, in folds by article: each sentence is told by a probe that was
     trained on other articles. The first of them then tells FaithBench's summaries, which are of other articles and other writers."""
@@ -181,6 +193,7 @@ def probe_qags(out, of):
     found = agreement(out, "qags.probe", told, ["probe"])["probe"]
     right = balanced([(one["probe"], one["human"] == 1) for one in told], 0.5)
     print(f"probes of {FOLDS} folds by article ({layers}), {len(told)} sentences: AUROC {figure(found['auroc'])}, balanced accuracy at .5 {number(right)}")
+    beside_answers(out, told)
     for predictor, found in beside.items():
         if None not in found:
             print(f"mean of the folds' AUROC, {predictor}: {number(sum(found) / FOLDS)}")

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::numbered_rows::{numbered_rows, split};
 use crate::reading::Reading;
+use crate::run::of_fields;
 use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
 
 /// A row `{"id", "state", "questions"?, "labels"?, …}`, or with the columns that are chosen for these [`Field`]s.
@@ -76,24 +77,10 @@ impl DecisionRecord {
 }
 
 impl RowItem for DecisionRecord {
-    fn row(&self) -> usize {
-        self.row
-    }
-
-    fn id(&self) -> ItemId {
-        self.id.clone()
-    }
+    of_fields!();
 
     fn unread(&self) -> Option<&Unscored> {
         self.unread.as_ref()
-    }
-
-    fn extra(&self) -> Option<&Extra> {
-        Some(&self.extra)
-    }
-
-    fn extra_mut(&mut self) -> Option<&mut Extra> {
-        Some(&mut self.extra)
     }
 
     /// The state if it is a text, or a text in it.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::numbered_rows::{numbered_rows, split};
 use crate::rag::text_of;
 use crate::reading::Reading;
+use crate::run::of_fields;
 use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
 
 /// A row `{"id"?, "query", "documents": [text | {"text"}], "relevance"?: [numbers], …}`, or the pair `{"id"?, "query", "document",
@@ -135,24 +136,10 @@ fn numbers(found: &Value, documents: usize) -> Option<Vec<Option<f64>>> {
 }
 
 impl RowItem for RerankRecord {
-    fn row(&self) -> usize {
-        self.row
-    }
-
-    fn id(&self) -> ItemId {
-        self.id.clone()
-    }
+    of_fields!();
 
     fn unread(&self) -> Option<&Unscored> {
         self.unread.as_ref()
-    }
-
-    fn extra(&self) -> Option<&Extra> {
-        Some(&self.extra)
-    }
-
-    fn extra_mut(&mut self) -> Option<&mut Extra> {
-        Some(&mut self.extra)
     }
 
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {

@@ -19,6 +19,7 @@ use crate::{Counts, Error, Fate, OutputFile, Resumed, RunRecord};
 use made_by::{judged_otherwise, settings_of};
 use publish::{publish, sorted_path};
 
+pub(crate) use judge::of_fields;
 pub use judge::{Observer, RowItem, RunResult};
 pub use made_by::{MadeBy, Resolved};
 pub use plan::{RunPlan, WriteOptions};

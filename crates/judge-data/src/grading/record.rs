@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::numbered_rows::numbered_rows;
 use crate::rag::RagRecord;
 use crate::reading::Reading;
+use crate::run::of_fields;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowItem};
 
 /// A row as people see it when they grade it: its texts, and no score, verdict or name of a model.
@@ -113,23 +114,9 @@ fn of_json(value: Value) -> Shown {
 }
 
 impl RowItem for GradingRecord {
-    fn row(&self) -> usize {
-        self.row
-    }
-
-    fn id(&self) -> ItemId {
-        self.id.clone()
-    }
+    of_fields!();
 
     fn unread(&self) -> Option<&Unscored> {
         self.unread.as_ref()
-    }
-
-    fn extra(&self) -> Option<&Extra> {
-        Some(&self.extra)
-    }
-
-    fn extra_mut(&mut self) -> Option<&mut Extra> {
-        Some(&mut self.extra)
     }
 }

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use judge_core::rag::{RagField, RagItem, Sentence};
-use judge_core::{ItemId, Unscored};
+use judge_core::ItemId;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -10,6 +10,7 @@ use super::contexts::{CONTEXTS, contexts};
 use crate::grades::{self, Given};
 use crate::numbered_rows::numbered_rows;
 use crate::reading::Reading;
+use crate::run::of_fields;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowItem};
 
 /// An answer from retrieved contexts: `{"id"?, "question"?, "contexts"?, "response"?, "reference"?, "sentences"?, "human"?, …}`, under the
@@ -171,25 +172,7 @@ impl AsRef<RagItem> for RagRecord {
 }
 
 impl RowItem for RagRecord {
-    fn row(&self) -> usize {
-        self.row
-    }
-
-    fn id(&self) -> ItemId {
-        self.id.clone()
-    }
-
-    fn unread(&self) -> Option<&Unscored> {
-        None
-    }
-
-    fn extra(&self) -> Option<&Extra> {
-        Some(&self.extra)
-    }
-
-    fn extra_mut(&mut self) -> Option<&mut Extra> {
-        Some(&mut self.extra)
-    }
+    of_fields!();
 
     /// Of contexts each; a response that is cut is cut into sentences anew.
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {

@@ -53,6 +53,28 @@ pub trait RowItem {
     }
 }
 
+/// The parts of [`RowItem`] that a record has as fields of the same names: `row`, `id` and `extra`.
+macro_rules! of_fields {
+    () => {
+        fn row(&self) -> usize {
+            self.row
+        }
+
+        fn id(&self) -> judge_core::ItemId {
+            self.id.clone()
+        }
+
+        fn extra(&self) -> Option<&$crate::Extra> {
+            Some(&self.extra)
+        }
+
+        fn extra_mut(&mut self) -> Option<&mut $crate::Extra> {
+            Some(&mut self.extra)
+        }
+    };
+}
+pub(crate) use of_fields;
+
 impl RowItem for Numbered {
     fn row(&self) -> usize {
         self.row

@@ -34,7 +34,8 @@ use self::server::{App, serve};
 use self::session::{Session, Settings};
 use crate::args::files::{open, program};
 use crate::missing_fields::tell_unread_that;
-use crate::terminal::console::{say, tell, usage};
+use crate::row_job::refuse_unusable;
+use crate::terminal::console::{say, tell};
 use crate::terminal::interrupt::Stopped;
 
 pub(crate) use self::cli::Cli;
@@ -59,10 +60,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     job.settings.insert("asked".to_owned(), json!(asked));
     job.settings.insert("draws".to_owned(), json!(cli.rows));
     let checked = job.check(task.known(), |record| anyhow::Ok(lacks(record, &task)))?;
-    if let Some((id, why)) = checked.unread.all() {
-        let path = job.source.path().display();
-        return Err(usage(format!("{path}: no row can be graded; the first is {id}: {why}")));
-    }
+    refuse_unusable(&job.source, &checked, "can be graded", None)?;
     tell_unread_that(&checked.unread, "cannot be graded and are left out");
     let mut rows: Vec<GradingRecord> = job.source.items()?.collect::<Result<_, _>>()?;
     rows.retain(|record| lacks(record, &task).is_none());

@@ -75,17 +75,6 @@ impl<S: Source> RowJob<S> {
         Ok(checked)
     }
 
-    /// Refuses an input, though not a part of one, of which no row can be used: `what` says for what, and the hint what to do.
-    ///
-    /// # Errors
-    /// A usage error with the first row.
-    pub fn refuse_unusable(&self, checked: &Checked, what: &str, hint: Option<String>) -> Result<()> {
-        let source = &self.job.source;
-        let Some((id, why)) = checked.unread.all().filter(|_| source.part().is_none()) else { return Ok(()) };
-        let what = format!("{}: no row {what}; the first is {id}: {why}", source.path().display());
-        Err(usage([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  ")))
-    }
-
     /// What else decides about a row.
     #[must_use]
     pub fn with_settings(mut self, settings: impl IntoIterator<Item = (String, serde_json::Value)>) -> Self {
@@ -156,6 +145,16 @@ impl<S: Source> RowJob<S> {
             tell(line);
         }
     }
+}
+
+/// Refuses an input, though not a part of one, of which no row can be used: `what` says for what, and the hint what to do.
+///
+/// # Errors
+/// A usage error with the first row.
+pub fn refuse_unusable(source: &impl Source, checked: &Checked, what: &str, hint: Option<String>) -> Result<()> {
+    let Some((id, why)) = checked.unread.all().filter(|_| source.part().is_none()) else { return Ok(()) };
+    let what = format!("{}: no row {what}; the first is {id}: {why}", source.path().display());
+    Err(usage([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  ")))
 }
 
 /// Rows that were made now, and what is said of them behind their number.

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
-use judge_core::rag::{RagField, RagItem, Sentence};
 use judge_core::ItemId;
+use judge_core::rag::{RagField, RagItem, Sentence};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -22,7 +22,7 @@ use self::cli::PROGRAM;
 use self::figures::Figures;
 use self::reply::{Evaluated, Replying};
 use crate::replies::Replied;
-use crate::row_job::{RowJob, Words, resolved};
+use crate::row_job::{RowJob, Words, refuse_unusable, resolved};
 use crate::terminal::console::{end_of_rows, usage};
 
 pub(crate) use self::cli::Cli;
@@ -38,7 +38,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let source = cli.input.source(&cli.input.open()?, None, cli.model.limit);
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let checked = job.check(Evaluated::KNOWN, |item| Ok(Replied::of(&item.record, &cli.model).err()))?;
-    job.refuse_unusable(&checked, "has a reply", None)?;
+    refuse_unusable(&job.job.source, &checked, "has a reply", None)?;
     let settings = [("max_new_tokens".to_owned(), json!(cli.max_new_tokens))];
     let job = job.with_settings(settings).with_model(&cli.model, None)?;
     let finished = job.run(&checked, |pending| {

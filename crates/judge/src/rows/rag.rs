@@ -19,7 +19,7 @@ use crate::args::decisions::refuse_dressing;
 use crate::judged_probe::JudgedProbe;
 use crate::missing_fields::tell_unread_that;
 use crate::report::write_json;
-use crate::row_job::{RowJob, Words, resolved};
+use crate::row_job::{RowJob, Words, refuse_unusable, resolved};
 use crate::rows::decide::NO_ANSWER;
 use crate::terminal::console::{end_of_rows, tell_label_mass};
 
@@ -53,7 +53,7 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
         Ok(nothing)
     })?;
     let hint = "name the columns with --columns question=…,contexts=…,response=…,reference=…";
-    job.refuse_unusable(&checked, "can be measured", Some(hint.to_owned()))?;
+    refuse_unusable(&job.job.source, &checked, "can be measured", Some(hint.to_owned()))?;
     tell_unread_that(&in_part, "have a field that cannot be read, and get no measure that needs it");
     tell_unread_that(&no_grades, "have grades that cannot be read and are left out");
     let settings = cli.settings(measures);

@@ -21,7 +21,7 @@ use crate::args::decisions::refuse_dressing;
 use crate::args::rerank::readout;
 use crate::missing_fields::tell_unread_that;
 use crate::report::write_json;
-use crate::row_job::{Pending, RowJob, Words, resolved};
+use crate::row_job::{Pending, RowJob, Words, refuse_unusable, resolved};
 use crate::terminal::console::{end_of_rows, tell_label_mass, usage};
 
 pub(crate) use self::cli::Cli;
@@ -53,7 +53,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         anyhow::Ok(None)
     })?;
     let hint = "if they are in other columns: --columns query=…,documents=…";
-    job.refuse_unusable(&checked, "can be reranked", Some(hint.to_owned()))?;
+    refuse_unusable(&job.job.source, &checked, "can be reranked", Some(hint.to_owned()))?;
     tell_unread_that(&checked.unread, "cannot be reranked and are written as unscored");
     tell_unread_that(&odd, "have a document that cannot be read");
     tell_unread_that(&no_relevance, "have relevance that cannot be read and is left out");

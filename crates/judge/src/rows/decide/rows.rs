@@ -6,7 +6,7 @@ use judge_core::decision::{DecisionTable, Questions};
 use judge_data::{Carry, Checked, DecisionRecord, DecisionRecords, DecisionRow, Fate, Unread};
 
 use crate::missing_fields::tell_unread_that;
-use crate::row_job::RowJob;
+use crate::row_job::{RowJob, refuse_unusable};
 use crate::terminal::console::usage;
 use crate::terminal::options::offered;
 
@@ -20,7 +20,7 @@ pub(super) fn check(job: &RowJob<DecisionRecords>, has_questions: bool) -> Resul
         anyhow::Ok(None)
     })?;
     let hint = offered(["if the states are in another column: --columns state=NAME".to_owned()]);
-    job.refuse_unusable(&checked, "can be asked about", hint)?;
+    refuse_unusable(&job.job.source, &checked, "can be asked about", hint)?;
     tell_unread_that(&checked.unread, "cannot be asked about and are written as unscored");
     tell_unread_that(&no_labels, "have labels that cannot be read and are left out");
     if !has_questions && without > 0 {

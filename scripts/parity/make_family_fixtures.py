@@ -25,7 +25,8 @@ Folders were made with transformers 5.23.0, those with Mamba and all that are li
 Models with experts get the first of some seeds with which arithmetic in bf16 routes every row as exact arithmetic does, here and in
 attention_entropy_fixtures.py: a bf16 router meets other experts where two logits are nearly equal.
 
-internlm3 has no modelling code of its own in transformers 5: its configuration selects Llama's.
+internlm3 has no modelling code of its own in transformers 5: its configuration selects Llama's. minicpm is not in transformers: Granite's code, with the
+factors that it has, stands for it here, and make_layer_wise_fixtures.py compares it with code of its own.
 
 Vision-language models are run on text alone, as their whole class runs it, positions over time, height and width included. Their folders have
 the text model's tensors and the smallest ones of the other parts, which are not read.
@@ -120,6 +121,8 @@ FAMILIES = {
     "exaone4-off": (dict(model_type="exaone4", **BASE, **MHA, sliding_window=None, layer_types=["full_attention"] * 3), "v5", torch.bfloat16, 1),
     "granite-on": (dict(model_type="granite", **BASE, **GQA, attention_bias=True, mlp_bias=True, embedding_multiplier=3.0, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=2.0), "v5", torch.bfloat16, 1),
     "granite-off": (dict(model_type="granite", **BASE, **MHA, attention_multiplier=0.35, tie_word_embeddings=True), "old", torch.bfloat16, 1),
+    "minicpm-on": (dict(model_type="granite", **BASE, **GQA, attention_bias=True, embedding_multiplier=12.0, attention_multiplier=8**-0.5, residual_multiplier=1.4 / 3**0.5, logits_scaling=3.2), "minicpm", torch.bfloat16, 1),
+    "minicpm-off": (dict(model_type="granite", **BASE, **MHA, attention_multiplier=8**-0.5, residual_multiplier=3**-0.5, logits_scaling=32.0, tie_word_embeddings=True), "minicpm", torch.bfloat16, 1),
     "glm-on": (dict(model_type="glm", **BASE, **GQA, head_dim=16, attention_bias=True, rope_parameters={**LLAMA3, "partial_rotary_factor": 0.75}), "old", torch.bfloat16, 1),
     "glm-off": (dict(model_type="glm", **BASE, **MHA, head_dim=8, attention_bias=False, tie_word_embeddings=True), "v5", torch.bfloat16, 1),
     "glm4-on": (dict(model_type="glm4", **BASE, **GQA, head_dim=12, attention_bias=True, tie_word_embeddings=True, rope_parameters=dict(rope_type="yarn", factor=4.0, rope_theta=1000.0, original_max_position_embeddings=16, partial_rotary_factor=0.5)), "v5", torch.bfloat16, 1),
@@ -499,6 +502,13 @@ def config_json(config, layout, dtype):
         letters = {"linear_attention": "M", "moe": "E", "full_attention": "*", "mlp": "-"}
         kinds = fields.pop("layers_block_type", None) or fields.pop("layer_types")
         fields |= {"hybrid_override_pattern": "".join(letters[kind] for kind in kinds), "num_hidden_layers": len(kinds)}
+    if layout == "minicpm":
+        embedding, residual, logits = (fields.pop(name) for name in ("embedding_multiplier", "residual_multiplier", "logits_scaling"))
+        for name in ("attention_multiplier", "mlp_bias"):
+            fields.pop(name)
+        own = {"scale_emb": embedding, "scale_depth": round(residual * config.num_hidden_layers**0.5, 12), "dim_model_base": round(config.hidden_size / logits, 12)}
+        # What it takes where a file is silent.
+        fields |= {"model_type": "minicpm"} | {name: value for name, value in own.items() if value != 1.0}
     if layout in ("v5", "stacked", "transposed", "base", "pattern"):
         return fields
     fields["torch_dtype"] = fields.pop("dtype")

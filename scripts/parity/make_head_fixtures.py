@@ -86,8 +86,8 @@ def main():
         family, _, variant = name.rpartition("-")
         if variant != "off":
             continue
-        if type(AutoConfig.for_model(fields["model_type"])) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING or family == "internlm3":
-            without.append(family)  # internlm3 has no code of its own in transformers
+        if type(AutoConfig.for_model(fields["model_type"])) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING or family in ("internlm3", "minicpm"):
+            without.append(family)  # these two have no code of their own in transformers
             continue
         if wanted and family not in wanted:
             continue

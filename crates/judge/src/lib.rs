@@ -19,6 +19,7 @@ mod judged_probe;
 mod lager_file;
 mod missing_fields;
 mod models;
+mod pages;
 mod pair_orders;
 mod preferences;
 mod probes;

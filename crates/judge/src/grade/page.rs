@@ -1,40 +1,21 @@
 //! The pages. All texts pass through the template or through [`markdown`], which escape them.
 
 use judge_data::{Field, Given, GradingGroup, GradingOption, GradingTask, RaterGrade, Shown};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
 use super::markdown::markdown;
 use super::session::{Progress, Session};
+use crate::pages::served as page;
 
 /// Every page: nothing of other origins, no script and no style but the two files.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'; base-uri \
                                  'none'; frame-ancestors 'none'";
 
-pub(super) const STYLE: &str = include_str!("page.css");
+pub(super) const STYLE: &str = concat!(include_str!("../pages/base.css"), include_str!("page.css"));
 pub(super) const SCRIPT: &str = include_str!("page.js");
 
 /// Why a row may be skipped, besides what the rater writes.
 const REASONS: [&str; 3] = ["I cannot tell", "The row is broken or incomplete", "It is not my field or my language"];
-
-/// A page of this program.
-fn page(title: &str, body: &Markup) -> String {
-    let whole = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                link rel="icon" href="data:,";
-                link rel="stylesheet" href="page.css";
-                script src="page.js" defer {}
-            }
-            (body)
-        }
-    };
-    whole.into_string()
-}
 
 /// Asks who grades.
 pub(super) fn who(session: &Session, problem: Option<&str>) -> String {

@@ -13,10 +13,7 @@ use axum::extract::{RawQuery, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
-use hyper::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::{Method, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -30,14 +27,13 @@ use tokio::time::{sleep, timeout};
 use super::page;
 use super::session::{Gave, Session};
 use crate::args::service::is_loopback_host;
+use crate::pages::{HTML, SCRIPT, STYLE, protect};
 use crate::terminal::console::tell;
 use crate::terminal::interrupt::Signal;
 use crate::terminal::signals::Signals;
 
 /// What a browser says of where a request comes from.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-const CROSS_ORIGIN_OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 /// The longest body: answers to some thousand questions, and a note.
 const LONGEST_BODY: usize = 1 << 20;
@@ -124,8 +120,8 @@ fn router(app: &Arc<App>) -> Router {
         .route(&at("answer"), post(answer))
         .route(&at("undo"), post(undo))
         .route(&at("finish"), post(finish))
-        .route(&at("page.css"), get(|| async { file("text/css; charset=utf-8", page::STYLE) }))
-        .route(&at("page.js"), get(|| async { file("text/javascript; charset=utf-8", page::SCRIPT) }))
+        .route(&at("page.css"), get(|| async { file(STYLE, page::STYLE) }))
+        .route(&at("page.js"), get(|| async { file(SCRIPT, page::SCRIPT) }))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "Not here", NOT_FOUND) })
         .method_not_allowed_fallback(|| async { refused(StatusCode::METHOD_NOT_ALLOWED, "Not here", NOT_FOUND) })
         .layer(from_fn(guard))
@@ -147,19 +143,7 @@ async fn guard(request: Request, next: Next) -> Response {
         }
         None => next.run(request).await,
     };
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (CONTENT_SECURITY_POLICY, page::POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (X_FRAME_OPTIONS, "DENY"),
-        (CROSS_ORIGIN_RESOURCE_POLICY, "same-origin"),
-        (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
-        // The token is in the address: it must not be told to anybody. Under `no-referrer` the page's own forms would have no origin.
-        (REFERRER_POLICY, "same-origin"),
-        (CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
+    protect(&mut response, page::POLICY);
     response
 }
 
@@ -202,8 +186,6 @@ fn respond(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Res
 fn html(page: String) -> Response {
     respond(StatusCode::OK, HTML, page)
 }
-
-const HTML: &str = "text/html; charset=utf-8";
 
 fn file(kind: &'static str, text: &'static str) -> Response {
     respond(StatusCode::OK, kind, text)

@@ -8,6 +8,7 @@
 //!   observe     one log line and the metrics of each request
 //!   admission   its head (checks), its key, its body in time and in size
 //!   routes      which handler
+//!     page      the page to try it
 //!     wire      each standard's JSON ⇄ questions and answers
 //!     queue     the bounded queue before the model, of which each client has its share (shares)
 //!       registry   the judges: the plain one, that of documents (reranker), and those with names of their own
@@ -28,6 +29,7 @@ mod limits;
 mod listener;
 mod metrics;
 mod observe;
+mod page;
 mod paths;
 mod peer;
 mod queue;
@@ -128,6 +130,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         limits,
         started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         label_mass: cli.label_mass,
+        page: !cli.no_page,
         quiet: cli.model.quiet,
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;

@@ -23,5 +23,7 @@ pub(super) struct App {
     /// When the service started, in seconds since 1970.
     pub(super) started: u64,
     pub(super) label_mass: bool,
+    /// Whether there is a page to try it.
+    pub(super) page: bool,
     pub(super) quiet: bool,
 }

@@ -14,7 +14,8 @@ use crate::terminal::console::usage;
 
 /// Answer decisions and score documents over HTTP.
 ///
-/// Routes: POST /v1/systemone, /v1/decisions; /v1/rerank, /v2/rerank, /rerank, /score, /v1/score, /generative_scoring; GET /v1/models, /v1/models/NAME, /health, /metrics. SIGTERM or
+/// Routes: POST /v1/systemone, /v1/decisions; /v1/rerank, /v2/rerank, /rerank, /score, /v1/score, /generative_scoring; GET / (a page to try it), /v1/models, /v1/models/NAME, /health,
+/// /metrics. SIGTERM or
 /// Ctrl-C: no new connections, what was accepted is answered, exit 0. One log line for each
 /// request on stderr.
 #[derive(Args)]
@@ -35,9 +36,13 @@ pub(crate) struct Cli {
     /// {"probe": FILE} or {"checklist": FILE} by name; paths are relative to the file
     #[arg(long, value_name = "FILE")]
     pub(crate) judges: Option<PathBuf>,
-    /// Add to answers what share of the model's probability lay on the labels of the options; no part of either standard
+    /// Add to all answers what share of the model's probability lay on the labels of the options, which requests may ask for by
+    /// `?label_mass=true`; no part of either standard
     #[arg(long)]
     pub(crate) label_mass: bool,
+    /// Serve no page at / to try it
+    #[arg(long)]
+    pub(crate) no_page: bool,
     /// At most this many requests wait or are judged at once; others get 429
     #[arg(long, default_value_t = 256, value_name = "N", value_parser = positive, help_heading = "Limits")]
     pub(crate) queue: usize,

@@ -12,6 +12,9 @@ pub(super) const MODELS: &str = "/v1/models";
 pub(super) const MODEL: &str = "/v1/models/{*name}";
 pub(super) const HEALTH: &str = "/health";
 pub(super) const METRICS: &str = "/metrics";
+pub(super) const PAGE: &str = "/";
+pub(super) const PAGE_STYLE: &str = "/page.css";
+pub(super) const PAGE_SCRIPT: &str = "/page.js";
 
 /// The routes that answer decisions.
 const DECIDING: [&str; 2] = [SYSTEM_ONE, DECISIONS];
@@ -24,7 +27,7 @@ pub(super) fn is_judging(path: &str) -> bool {
     DECIDING.contains(&path) || SCORING.contains(&path)
 }
 
-/// All routes with a fixed name.
+/// All routes with a fixed name, but for the page.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {
     DECIDING.into_iter().chain(SCORING).chain([MODELS, HEALTH, METRICS])
 }
@@ -32,5 +35,5 @@ pub(super) fn all() -> impl Iterator<Item = &'static str> {
 /// The route that a path is, for metrics: what clients make up does not become a name of its own.
 pub(super) fn known_route(path: &str) -> &'static str {
     let known = |route: &&str| *route == path || (*route == MODELS && path.starts_with("/v1/models/"));
-    all().find(known).unwrap_or("other")
+    all().chain([PAGE, PAGE_STYLE, PAGE_SCRIPT]).find(known).unwrap_or("other")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -17,6 +17,7 @@ use super::admission::{Held, gate};
 use super::app::App;
 use super::metrics::{Gauges, Work};
 use super::observe::observe;
+use super::page;
 use super::paths::{DECISIONS, HEALTH, METRICS, MODEL, MODELS, SCORING, SYSTEM_ONE, all, is_judging};
 use super::queue::Read;
 use super::refusal::Refusal;
@@ -30,7 +31,9 @@ use super::wire::{OpenAi, SystemOne, Wire, object};
 /// All routes. Every request is observed, and passes the gate.
 pub(super) fn router(app: &Arc<App>) -> Router {
     let scoring = SCORING.into_iter().fold(Router::new(), |router, path| router.route(path, post(score)));
+    let page = if app.page { page::routes() } else { Router::new() };
     scoring
+        .merge(page)
         .route(SYSTEM_ONE, post(decide::<SystemOne>))
         .route(DECISIONS, post(decide::<OpenAi>))
         .route(MODELS, get(models))
@@ -49,8 +52,9 @@ async fn decide<W: Wire>(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     Extension(held): Extension<Held>,
+    RawQuery(query): RawQuery,
 ) -> Response {
-    match answer::<W>(&app, client, held).await {
+    match answer::<W>(&app, client, held, asks_label_mass(query.as_deref())).await {
         Ok((answer, work)) => {
             let mut response = json_response(StatusCode::OK, &answer);
             response.extensions_mut().insert(work);
@@ -60,7 +64,18 @@ async fn decide<W: Wire>(
     }
 }
 
-async fn answer<W: Wire>(app: &App, client: Client, held: Held) -> Result<(Value, Work), Refusal> {
+/// Whether a query asks for the label mass, which `--label-mass` adds to every answer.
+fn asks_label_mass(query: Option<&str>) -> bool {
+    form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        .any(|(name, value)| name == "label_mass" && value == "true")
+}
+
+async fn answer<W: Wire>(
+    app: &App,
+    client: Client,
+    held: Held,
+    asks_label_mass: bool,
+) -> Result<(Value, Work), Refusal> {
     let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
         let mut asked = W::read(object(&held.body)?)?;
@@ -70,7 +85,7 @@ async fn answer<W: Wire>(app: &App, client: Client, held: Held) -> Result<(Value
         Ok(Read { item: asked.item, handler, form: asked.form })
     };
     let (form, handler, mut decided) = app.queue.decide(client, held.body.len(), move || read(held)).await?;
-    if app.label_mass {
+    if app.label_mass || asks_label_mass {
         decided.add_label_mass();
     }
     let work = Work { questions: decided.told.len(), tokens: decided.tokens };

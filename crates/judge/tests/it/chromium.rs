@@ -27,8 +27,17 @@ pub struct Chromium {
     _profile: TempDir,
 }
 
+/// The browser; says so where there is none.
+pub fn browser() -> Option<Chromium> {
+    let found = program();
+    if found.is_none() {
+        eprintln!("skipped: no Chromium is installed (Debian: apt-get install chromium), so no browser opens a page");
+    }
+    found.map(|program| Chromium::start(&program))
+}
+
 /// The program; `None` where there is none.
-pub fn program() -> Option<String> {
+fn program() -> Option<String> {
     let named = std::env::var("JUDGE_CHROMIUM").ok();
     let names = named.into_iter().chain(NAMES.map(str::to_owned));
     let runs = |name: &String| {
@@ -39,7 +48,7 @@ pub fn program() -> Option<String> {
 
 impl Chromium {
     /// Starts it.
-    pub fn start(program: &str) -> Self {
+    fn start(program: &str) -> Self {
         let profile = tempfile::tempdir().expect("a folder");
         // Chromium reads commands from descriptor 3 and writes to 4: the shell puts the pipes there.
         let mut child = Command::new("sh")
@@ -166,6 +175,15 @@ impl Chromium {
             .call("Runtime.evaluate", json!({"expression": expression, "awaitPromise": true, "returnByValue": true}));
         assert!(found["exceptionDetails"].is_null(), "{expression}: {found}");
         found["result"]["value"].clone()
+    }
+
+    /// Clicks on an element, and waits until its page has another one.
+    pub fn click_until(&mut self, clicked: &str, appears: &str) {
+        self.value(&format!(
+            "new Promise((done) => {{ const look = () => document.querySelector({appears:?}) && done(); \
+             new MutationObserver(look).observe(document, {{childList: true, subtree: true, attributes: true}}); \
+             document.querySelector({clicked:?}).click(); look() }})"
+        ));
     }
 
     /// What the page says.

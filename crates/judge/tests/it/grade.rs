@@ -1,7 +1,6 @@
 //! `judge grade`: grades by the page's own requests, what is refused, and a real browser.
 
 mod browser;
-mod chromium;
 mod page;
 
 use std::fs;

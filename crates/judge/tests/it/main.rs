@@ -6,6 +6,7 @@ mod bars;
 mod calibrate;
 mod carried;
 mod checklist;
+mod chromium;
 mod command_lines;
 mod complete;
 mod console;
@@ -54,6 +55,7 @@ mod serve;
 mod serve_clients;
 mod serve_heads;
 mod serve_judges;
+mod serve_page;
 #[path = "../../../../crates/judge-hub/tests/server/mod.rs"]
 mod server;
 mod service;

@@ -6,19 +6,10 @@ use std::thread;
 
 use serde_json::json;
 
-use super::chromium::{Chromium, program};
 use super::page::Page;
 use super::{folder, graded, with};
+use crate::chromium::{Chromium, browser};
 use crate::program::rows;
-
-/// The browser; says so where there is none.
-fn browser() -> Option<Chromium> {
-    let found = program();
-    if found.is_none() {
-        eprintln!("skipped: no Chromium is installed (Debian: apt-get install chromium), so no browser grades");
-    }
-    found.map(|program| Chromium::start(&program))
-}
 
 #[test]
 fn a_browser_grades_by_keys_and_survives_a_kill() {

@@ -7,7 +7,7 @@ use judge_metrics::means::{clustered_mean, clustered_share, sample_mean};
 use plotters::prelude::*;
 use serde::Serialize;
 
-use crate::terminal::svg::{self, Area};
+use crate::terminal::svg::{self, Area, BLUE};
 
 /// Bins of equally many rows.
 const BINS: usize = 10;
@@ -109,7 +109,7 @@ fn draw(
     let mut chart = ChartBuilder::on(&upper)
         .caption(format!("{human} by {predicted}, n = {n}"), ("sans-serif", 22))
         .margin(12)
-        .x_label_area_size(36)
+        .x_label_area_size(46)
         .y_label_area_size(60)
         .build_cartesian_2d(low..high, low..high)?;
     chart

@@ -37,10 +37,10 @@ More: docs/first-steps.md";
 
 /// What a run came to, on one page.
 ///
-/// One HTML file without scripts and without addresses of anything outside it, under 1 MB for any run; with --json its numbers too. The
-/// same input gives the same bytes. It has whether all rows are there, how well scores agree with people and how sure that is, the
-/// agreement of each layer, the distribution of scores, whether they mean what they say, rows without a score by reason, the worst
-/// disagreements, the longest items, and all settings. What needs human scores is left out where there are none.
+/// One HTML file that loads nothing and can be printed, under 1 MB; with --json its numbers too. The same input gives the same bytes. It
+/// has whether all rows are there, how well scores agree with people and how sure that is, the agreement of each layer, the distribution of
+/// scores, whether they mean what they say, rows without a score by reason, the rows that differ most with their texts and layers, to sort
+/// and to filter, the longest items, and all settings. What needs human scores is left out where there are none.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -60,7 +60,7 @@ pub(crate) struct Cli {
     /// What `judge shards check --json` found
     #[arg(long, value_name = "FILE.json")]
     check: Option<PathBuf>,
-    /// The rows that were scored, JSON lines, for the texts of the worst disagreements, where the scores do not carry them
+    /// The rows that were scored, JSON lines, for the texts and groups of the rows that are listed, where the scores do not carry them
     #[arg(long, value_name = "FILE")]
     texts: Option<PathBuf>,
     /// Field of the prediction [default: predicted, score or verdict, the first that is there]
@@ -69,6 +69,9 @@ pub(crate) struct Cli {
     /// Field of the human score [default: human, scores or score, whichever is not the prediction]
     #[arg(long, value_name = "FIELD")]
     human: Option<String>,
+    /// Field by whose values the page can filter its rows
+    #[arg(long, value_name = "FIELD")]
+    group: Option<String>,
     /// No progress on stderr
     #[arg(long)]
     quiet: bool,
@@ -82,6 +85,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             (cli.texts.is_some(), "--texts"),
             (cli.predicted.is_some(), "--predicted"),
             (cli.human.is_some(), "--human"),
+            (cli.group.is_some(), "--group"),
         ];
         if let Some((_, option)) = given.into_iter().find(|(given, _)| *given) {
             return Err(usage(format!("{option} has no effect on a folder of result rows, which have scores alone")));
@@ -92,7 +96,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.write.overwrite).check()?;
     let record = Record::find(cli.run.as_deref(), &cli.input, cli.check.as_deref())?;
     let bar = Progress::new("reading", 0, cli.quiet);
-    let mut rows = Rows::new();
+    let mut rows = Rows::new(cli.group.clone());
     match cli.input.is_dir() {
         true => {
             let files = parquet_files(&[cli.input.to_string_lossy().into_owned()])?;
@@ -109,6 +113,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     ensure!(rows.n > 0, "{}: expected rows, found none", cli.input.display());
     rows.check_scored().with_context(|| cli.input.display().to_string())?;
+    rows.check_group()?;
     let findings = Findings::new(&cli.input, rows, record)?;
     let page = page::html(&findings)?;
     if let Some(path) = &cli.json {

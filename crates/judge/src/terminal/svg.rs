@@ -10,6 +10,19 @@ use plotters::prelude::*;
 /// What is drawn on.
 pub type Area<'t> = DrawingArea<SVGBackend<'t>, Shift>;
 
+// The palette of Okabe and Ito, which readers with any kind of colour vision tell apart.
+/// The first colour of every picture.
+pub const BLUE: RGBColor = RGBColor(0, 114, 178);
+/// The second: what is compared with the first.
+pub const VERMILLION: RGBColor = RGBColor(213, 94, 0);
+/// And more, in their order.
+pub const MORE: [(RGBColor, &str); 4] = [
+    (RGBColor(0, 158, 115), "green"),
+    (RGBColor(204, 121, 167), "purple"),
+    (RGBColor(230, 159, 0), "orange"),
+    (RGBColor(86, 180, 233), "sky blue"),
+];
+
 /// The text of labels.
 pub const FONT: (&str, i32) = ("sans-serif", 14);
 

@@ -311,7 +311,7 @@ fn risk_and_comparison_are_drawn() {
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (risk, comparison) = (read("risk.svg"), read("comparison.svg"));
     assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
-    assert!(comparison.contains("predicted (blue) and other (red) against people"), "{comparison}");
+    assert!(comparison.contains("predicted (blue) and other (vermillion) against people"), "{comparison}");
     assert!(comparison.contains("kendall_tau_b") && comparison.contains("spearman, 17"), "{comparison}");
 
     let grades = |args: &[&str]| refused(GRADES, args);

@@ -45,6 +45,7 @@ mod rag;
 mod rank_answers;
 mod readme;
 mod report;
+mod report_page;
 mod rerank;
 mod rewards;
 mod right;

@@ -1,15 +1,17 @@
-//! The page of a run: every number of it, no script in it, and texts that want to be one.
+//! The page of a run: every number of it, no script but its own, and texts that want to be one.
 
 use std::fs;
 use std::path::Path;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use crate::program::{ran, rows, succeed, write_rows};
 
-/// The page, which a parser of HTML finds nothing to complain about, and in which nothing runs and nothing is fetched.
+/// The page, which a parser of HTML finds nothing to complain about, and in which its own script runs, nothing else, and nothing is fetched.
 fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
     let all = [&["--output", "report.html", "--json", "report.json", "--quiet"], args].concat();
     succeed("report", folder, &all);
@@ -19,7 +21,7 @@ fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
     assert_eq!(page.errors, Vec::<String>::new());
     let all = Selector::parse("*").expect("a selector");
     for element in page.select(&all).map(|element| element.value()) {
-        assert!(!["script", "link", "iframe", "img", "object", "a", "form", "base"].contains(&element.name()));
+        assert!(!["link", "iframe", "img", "object", "a", "form", "base"].contains(&element.name()));
         for (name, value) in element.attrs() {
             assert!(!name.starts_with("on") && !["src", "href", "srcdoc", "action"].contains(&name), "{name}={value}");
             assert!(!value.contains("url(") && !value.contains("//"), "{name}={value}");
@@ -27,7 +29,10 @@ fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
     }
     let policy = Selector::parse("meta[http-equiv=Content-Security-Policy]").expect("a selector");
     let policy = page.select(&policy).next().expect("a policy").attr("content").expect("a policy");
-    assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
+    let script = page.select(&Selector::parse("script").expect("a selector")).collect::<Vec<_>>();
+    let [script] = script.as_slice() else { panic!("{} scripts", script.len()) };
+    let digest = BASE64_STANDARD.encode(Sha256::digest(script.text().collect::<String>()));
+    assert_eq!(policy, format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"));
     // The same bytes for the same input.
     succeed("report", folder, &[&["--output", "again.html", "--quiet"], args].concat());
     assert_eq!(fs::read_to_string(folder.join("again.html")).expect("a page"), text);
@@ -36,7 +41,8 @@ fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
 }
 
 fn text(page: &Html) -> String {
-    page.root_element().text().collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    let body = page.select(&Selector::parse("main").expect("a selector")).next().expect("a body");
+    body.text().collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -67,16 +73,16 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
         found[bars].as_array().expect("bars").iter().map(|bar| bar[of].as_u64().expect("rows")).sum()
     };
     assert_eq!((rows_of("scores", "rows"), rows_of("scores", "human"), rows_of("reliability", "n")), (119, 119, 119));
-    let differences: Vec<f64> = found["disagreements"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .map(|row| row["difference"].as_f64().expect("one"))
-        .collect();
-    assert!(differences.len() == 25 && differences.is_sorted_by(|a, b| a >= b), "{differences:?}");
+    let differences: Vec<f64> =
+        found["listed"].as_array().expect("rows").iter().map(|row| row["difference"].as_f64().expect("one")).collect();
+    assert!(differences.len() == 119 && differences.is_sorted_by(|a, b| a >= b), "{differences:?}");
 
-    let worst = &found["disagreements"][0];
+    let worst = &found["listed"][0];
     let row = graded.iter().find(|row| worst["id"].as_str() == Some(&*row["id"].to_string())).expect("a row");
+    // The last layer of a row says what its score is, which ratings have to six digits.
+    let (layer, score) = (worst["layers"].as_array().and_then(|all| all.last()).expect("layers"), &worst["predicted"]);
+    let rounded = layer[1].as_f64().map(|score| format!("{score:.5}"));
+    assert_eq!((&layer[0], rounded.as_deref()), (&json!(layers.len() - 1), score.as_str()));
     assert!(worst["texts"].as_array().is_some_and(|texts| texts.contains(&json!(["instruction", row["instruction"]]))));
 
     let said = text(&page);
@@ -86,13 +92,14 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
         "Spearman's rank correlation",
         "too_long: 1",
         "The best layer by itself is",
-        "Worst disagreements",
+        "All rows with a score",
         "lager_pointwise",
         "fingerprint",
     ] {
         assert!(said.contains(expected), "{expected:?} is not in {said}");
     }
-    assert_eq!(page.select(&Selector::parse("svg").expect("a selector")).count(), 3);
+    assert_eq!(page.select(&Selector::parse("figure svg").expect("a selector")).count(), 3);
+    assert_eq!(page.select(&Selector::parse(".row svg.curve").expect("a selector")).count(), 119);
 
     // A row that got lost is seen by the record's count.
     let text = fs::read_to_string(folder.join("scores.jsonl")).expect("scores");
@@ -136,14 +143,17 @@ fn labels_and_rows_that_nobody_graded() {
     let (of_pairs, found) = page(folder.path(), &["--input", "pairs.jsonl"]);
     assert_eq!((&found["labels"], &found["constant_guess"]), (&json!({"A": 4, "B": 8}), &json!({"accuracy": 1.0})));
     assert_eq!(found["agreement"]["accuracy"]["estimate"], 8.0 / 12.0);
-    assert_eq!(found["disagreements"].as_array().map(Vec::len), Some(4));
+    let differ = found["listed"].as_array().expect("rows").iter().filter(|row| row["difference"] == 1.0).count();
+    assert_eq!((found["listed"].as_array().map(Vec::len), differ), (Some(12), 4));
     assert!(text(&of_pairs).contains("same label"));
 
     let ungraded: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": index})).collect();
     write_rows(folder.path().join("rows.jsonl"), &ungraded);
     let (page, found) = page(folder.path(), &["--input", "rows.jsonl"]);
-    assert!(text(&page).contains("No row has a human score") && !text(&page).contains("Worst disagreements"));
+    assert!(text(&page).contains("No row has a human score") && !text(&page).contains("difference between"));
     assert_eq!((&found["graded"], &found["agreement"]), (&json!(0), &json!({})));
+    let listed: Vec<&Value> = found["listed"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
+    assert_eq!(listed, ["0", "1", "2", "3", "4"]);
 
     // One score for all orders nothing, and that is said.
     let constant: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": 3, "human": index})).collect();
@@ -218,7 +228,8 @@ fn what_is_wrong_with_an_input_is_said() {
     fails(std::slice::from_ref(&good), &["--run", "plan.json"], 1, "plan.json is the plan of a command");
     fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "found JSON without a format");
     fs::create_dir(folder.path().join("parts")).expect("a folder");
-    for option in ["--texts", "--predicted", "--human"] {
+    fails(std::slice::from_ref(&good), &["--group", "subject"], 2, "has the field \"subject\"");
+    for option in ["--texts", "--predicted", "--human", "--group"] {
         let args = ["--input", "parts", "--output", "out.html", option, "in.jsonl"];
         let (code, _, stderr) = ran("report", folder.path(), &args);
         assert!(code == Some(2) && stderr.contains(&format!("{option} has no effect")), "{stderr}");

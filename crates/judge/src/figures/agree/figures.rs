@@ -5,7 +5,7 @@ use judge_metrics::comparison::{Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
 
-use crate::terminal::svg::{FONT, Line, Point, intervals, svg};
+use crate::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, intervals, svg};
 
 /// Points that are drawn of a long curve.
 const POINTS: usize = 500;
@@ -43,10 +43,10 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
             .configure_mesh()
             .light_line_style(WHITE)
             .x_desc("coverage: share of rows kept, the surest first")
-            .y_desc(format!("{loss}; red: of all rows"))
+            .y_desc(format!("{loss}; vermillion: of all rows"))
             .label_style(FONT)
             .draw()?;
-        chart.draw_series(LineSeries::new([(0.0, overall), (1.0, overall)], RED.stroke_width(1)))?;
+        chart.draw_series(LineSeries::new([(0.0, overall), (1.0, overall)], VERMILLION.stroke_width(1)))?;
         let points = curve.iter().map(|point| (point.coverage, point.risk));
         chart.draw_series(LineSeries::new(points, BLUE.stroke_width(2)))?;
         Ok(())
@@ -70,14 +70,10 @@ pub fn thinned(curve: &[RiskCoveragePoint]) -> Vec<RiskCoveragePoint> {
     kept.map(|(_, point)| *point).collect()
 }
 
-/// The colours of other judges, and what they are called.
-const COLOURS: [(RGBColor, &str); OTHERS_DRAWN] =
-    [(RED, "red"), (BLACK, "black"), (MAGENTA, "magenta"), (CYAN, "cyan"), (GREEN, "green")];
-
 /// Judges that are drawn beside the first.
-pub const OTHERS_DRAWN: usize = 5;
+pub const OTHERS_DRAWN: usize = 1 + MORE.len();
 
-/// The judge in blue and the others in [`COLOURS`], by what is defined of [`COMPARED`], and below it the judge's rank correlation, or
+/// The judge in blue and the others in colours that the title names, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or
 /// accuracy, in each group.
 ///
 /// # Errors
@@ -92,10 +88,11 @@ pub fn comparison(
         let known = found.get(name)?;
         Some(Point { estimate: known.estimate()?, interval: known.interval(), colour })
     };
+    let colours = || [(VERMILLION, "vermillion")].into_iter().chain(MORE);
     let of_judges = COMPARED.iter().filter_map(|name| {
         // What was not asked of the judge is not shown of the others either.
         let first = point(judge.1, name, BLUE)?;
-        let others = others.iter().zip(COLOURS).filter_map(|((_, found), (colour, _))| point(found, name, colour));
+        let others = others.iter().zip(colours()).filter_map(|((_, found), (colour, _))| point(found, name, colour));
         Some(Line { name: (*name).to_owned(), points: std::iter::once(first).chain(others).collect() })
     });
     let by =
@@ -109,8 +106,8 @@ pub fn comparison(
     let names = match others {
         [] => format!("{} against people", judge.0),
         [first, more @ ..] => {
-            let more = more.iter().zip(&COLOURS[1..]).map(|((name, _), (_, colour))| format!(", {name} ({colour})"));
-            format!("{} (blue) and {} (red){} against people", judge.0, first.0, more.collect::<String>())
+            let more = more.iter().zip(MORE).map(|((name, _), (_, colour))| format!(", {name} ({colour})"));
+            format!("{} (blue) and {} (vermillion){} against people", judge.0, first.0, more.collect::<String>())
         }
     };
     intervals(&names, &format!("{:.0} % intervals; more is better", 100.0 * level), [0.0, 1.0], &lines)

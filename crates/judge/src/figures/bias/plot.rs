@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use judge_metrics::comparison::BiasFinding;
-use plotters::prelude::{BLUE, RED};
 
-use crate::terminal::svg::{Line, Point, intervals};
+use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
 
 /// `None` if nothing of it is defined.
 pub(crate) fn svg(finding: &BiasFinding) -> Result<Option<String>> {
@@ -14,7 +13,7 @@ pub(crate) fn svg(finding: &BiasFinding) -> Result<Option<String>> {
     });
     let mut lines: Vec<Line> = known.collect();
     let Some(first) = lines.first_mut() else { return Ok(None) };
-    first.points.iter_mut().for_each(|point| point.colour = RED);
+    first.points.iter_mut().for_each(|point| point.colour = VERMILLION);
     let title = format!("{}, {} pairs", finding.bias.replace('_', "-"), finding.n);
     let note = "95 % interval over questions; the first row measures the bias, and 0 is none";
     intervals(&title, note, [-1.0, 1.0], &lines).map(Some)

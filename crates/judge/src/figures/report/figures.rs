@@ -4,7 +4,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::findings::{Bar, LayerAgreement};
-use crate::terminal::svg::{Area, FONT, svg};
+use crate::terminal::svg::{Area, BLUE, FONT, VERMILLION, svg};
 
 const SIZE: (u32, u32) = (640, 300);
 /// What plotters puts first. Inside of a page it says nothing, and it reads like an address.
@@ -22,7 +22,7 @@ pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
         let most = bars.iter().map(|bar| bar.rows.max(bar.human) as u64).max().unwrap_or(1).max(1);
         let mut chart = ChartBuilder::on(area)
             .margin(8)
-            .x_label_area_size(36)
+            .x_label_area_size(46)
             .y_label_area_size(60)
             .build_cartesian_2d(first.low..last.high, 0..most + most.div_ceil(20))?;
         let mut mesh = chart.configure_mesh();
@@ -42,7 +42,7 @@ pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
         chart.draw_series(
             bars.iter()
                 .filter(|b| b.human > 0)
-                .map(|b| Rectangle::new(bar(b, b.human, (0.5, 0.95)), RED.mix(0.6).filled())),
+                .map(|b| Rectangle::new(bar(b, b.human, (0.5, 0.95)), VERMILLION.mix(0.6).filled())),
         )?;
         Ok(())
     })
@@ -58,7 +58,7 @@ pub fn layers(layers: &[LayerAgreement]) -> Result<String> {
         let (upper, lower) = area.split_vertically(290);
         let mut chart = ChartBuilder::on(&upper)
             .margin(8)
-            .x_label_area_size(36)
+            .x_label_area_size(46)
             .y_label_area_size(60)
             .build_cartesian_2d(-0.5..last + 0.5, low - 0.02..high + 0.02)?;
         let mut mesh = chart.configure_mesh();

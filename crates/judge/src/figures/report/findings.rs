@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::answers::Answers;
 use super::record::Record;
-use super::rows::{Coverage, Disagreement, LISTED, Long, Part, Rows, Unscored};
+use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
 use crate::args::files::program;
 use crate::preferences::Worth;
 use crate::reliability::{self, Bin, histogram};
@@ -65,7 +65,8 @@ pub struct Findings {
     pub labels: BTreeMap<String, usize>,
     pub reliability: Vec<Bin>,
     pub coverage: Option<Coverage>,
-    pub disagreements: Vec<Disagreement>,
+    /// The rows that differ most from people, that one first, then rows that nobody graded.
+    pub listed: Vec<Listed>,
     /// Answers from retrieved contexts, with their sentences.
     pub answers: Answers,
     pub longest: Vec<Long>,
@@ -120,7 +121,7 @@ impl Findings {
             Err(why) => (Vec::new(), Some(why.clone())),
         };
         let scored = rows.scored();
-        let Rows { n, fields, scores, labels, unscored, compared, worst, longest, tokens, preferences, .. } = rows;
+        let Rows { n, fields, scores, labels, unscored, compared, listed, longest, tokens, preferences, .. } = rows;
         let preferences = preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
         let graded = compared.len();
         let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
@@ -171,7 +172,7 @@ impl Findings {
             labels,
             reliability,
             coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0),
-            disagreements: worst,
+            listed,
             answers: rows.answers,
             longest,
             tokens: bars(&tokens, &[]),

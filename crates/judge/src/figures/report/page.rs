@@ -4,28 +4,25 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use judge_metrics::comparison::Statistic;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
 
 use super::figures;
 use super::findings::Findings;
-use super::rows::Disagreement;
+use super::rows::Listed;
 use super::texts::{ID, SETTINGS, TEXT, cut, visible};
+use crate::pages::page;
 
-/// Nothing is loaded and nothing runs; styles stand in the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const STYLE: &str = concat!(include_str!("../../pages/base.css"), include_str!("page.css"));
+const SCRIPT: &str = include_str!("page.js");
 
-const STYLE: &str = "
-:root { color-scheme: light dark; --line: #8886; --faint: #8881; --good: #2a7d2a; --bad: #c0392b; }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; border-bottom: 1px solid var(--line); }
-table { border-collapse: collapse; margin: .6rem 0; } td, th { border-bottom: 1px solid var(--line); padding: .2rem .7rem .2rem 0; text-align: left; vertical-align: top; }
-td.n { text-align: right; font-variant-numeric: tabular-nums; } .good { color: var(--good); } .bad { color: var(--bad); } .quiet { opacity: .7; }
-pre, .text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; } pre { font-size: .85rem; } td, p, li, summary { overflow-wrap: anywhere; }
-figure { margin: .6rem 0; } figure svg { background: #fff; max-width: 100%; height: auto; }
-.item { border-left: 3px solid var(--line); padding-left: .8rem; margin: .8rem 0; } .bar { display: inline-block; width: 1.2rem; background: #4a78c8; vertical-align: bottom; }
-@media print { details > * { display: block; } body { max-width: none; } }
-";
+/// Bytes of the rows that are listed: the page stays one that can be mailed.
+const ROWS: usize = 500_000;
+
+/// The size of a row's curve over layers, which stretches to the width of the page.
+const CURVE: (f64, f64) = (600.0, 100.0);
 
 /// What statistics are called on the page.
 const NAMES: [(&str, &str); 10] = [
@@ -41,20 +38,20 @@ const NAMES: [(&str, &str); 10] = [
     ("auroc", "area under the ROC curve"),
 ];
 
-/// The whole file.
+/// The whole file. Nothing is loaded, and nothing runs but its own script, which is known by its digest.
 pub fn html(found: &Findings) -> Result<String> {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "Report of " (shown(&found.input.path, ID)) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "Report of " (shown(&found.input.path, ID)) }
+    let digest = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
+    let policy = format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'");
+    let title = format!("Report of {}", shown(&found.input.path, ID));
+    let head = html! {
+        meta http-equiv="Content-Security-Policy" content=(policy);
+        style { (PreEscaped(STYLE)) }
+    };
+    let body = html! {
+        body {
+            main {
+                h1 { (title) }
+                (tiles(found))
                 (verdict(found))
                 (agreement(found))
                 (preferences(found))
@@ -62,14 +59,19 @@ pub fn html(found: &Findings) -> Result<String> {
                 (scores(found)?)
                 (reliability(found))
                 (unscored(found))
-                (disagreements(found))
+                (rows(found))
                 (answers(found))
                 (sizes(found)?)
                 (settings(found)?)
             }
+            script { (PreEscaped(SCRIPT)) }
         }
     };
-    Ok(page.into_string() + "\n")
+    Ok(page(&title, &head, &body) + "\n")
+}
+
+fn section(title: &str, within: &Markup) -> Markup {
+    html! { section.card { h2 { (title) } (within) } }
 }
 
 fn shown(text: &str, most: usize) -> String {
@@ -78,6 +80,34 @@ fn shown(text: &str, most: usize) -> String {
 
 fn row(name: &str, value: &str) -> Markup {
     html! { tr { th { (name) } td { (shown(value, TEXT)) } } }
+}
+
+/// How many rows, and the first statistic.
+fn tiles(found: &Findings) -> Markup {
+    let counts = [("rows", found.rows), ("with a score", found.scored), ("with a human score", found.graded)];
+    let first = found.agreement.iter().find_map(|(name, statistic)| match statistic {
+        Statistic::Defined(known) if ["spearman", "accuracy"].contains(&name.as_str()) => Some((name, known)),
+        _ => None,
+    });
+    html! {
+        dl.tiles {
+            @for (what, rows) in counts { div.card { dt { (what) } dd { (rows) } } }
+            @if let Some((name, known)) = first {
+                div.card {
+                    dt { (in_words(name)) }
+                    dd {
+                        (format!("{:.2}", known.estimate))
+                        @if let Some(interval) = known.interval { small { (format!(" {:.2} to {:.2}", interval.low, interval.high)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a statistic is called.
+fn in_words(name: &str) -> &str {
+    NAMES.iter().find(|(key, _)| *key == name).map_or(name, |(_, words)| words)
 }
 
 fn verdict(found: &Findings) -> Markup {
@@ -91,74 +121,76 @@ fn verdict(found: &Findings) -> Markup {
     let counted = |counts: &BTreeMap<String, usize>| -> Vec<String> {
         counts.iter().map(|(name, rows)| format!("{name}: {rows} rows")).collect()
     };
-    html! {
-        p { (found.rows) " rows, " (found.scored) " with a score, " (found.graded) " of them with a human score. "
-            strong class=(class) { (words) } }
-        table {
-            @if let Some(run) = &record.run { (row("run", run)) }
-            @for run in counted(&found.runs) { (row("rows of run", &run)) }
-            @if let Some(model) = &record.model {
-                (row("model", &format!("{}, {}, {}", model.name, model.family, model.dtype)))
-                (row("fingerprint", &model.fingerprint))
-                @if found.devices.is_empty() { (row("device", &model.device)) }
+    section(
+        "Run",
+        &html! {
+            p { strong class=(class) { (words) } }
+            table {
+                @if let Some(run) = &record.run { (row("run", run)) }
+                @for run in counted(&found.runs) { (row("rows of run", &run)) }
+                @if let Some(model) = &record.model {
+                    (row("model", &format!("{}, {}, {}", model.name, model.family, model.dtype)))
+                    (row("fingerprint", &model.fingerprint))
+                    @if found.devices.is_empty() { (row("device", &model.device)) }
+                }
+                @for device in counted(&found.devices) { (row("device", &device)) }
+                @if let Some(template) = &record.template { (row("template", template)) }
+                @if let Some(program) = &record.program {
+                    (row("program", &format!("{} {} {}", program.name, program.version, program.git_commit.as_deref().unwrap_or_default())))
+                }
+                @if let Some(results) = &found.results { (row("digest of the results", results)) }
+                @if let Some(blake3) = &found.input.blake3 { (row("BLAKE3 of the input", blake3)) }
+                @if let (Some(started), Some(finished)) = (&record.started, &record.finished) {
+                    (row("from", &format!("{started} to {finished}")))
+                }
+                @if let Some(seconds) = record.seconds.filter(|seconds| *seconds >= 10) {
+                    (row("speed", &format!("{:.1} rows a second, {seconds} s", found.rows as f64 / seconds as f64)))
+                }
             }
-            @for device in counted(&found.devices) { (row("device", &device)) }
-            @if let Some(template) = &record.template { (row("template", template)) }
-            @if let Some(program) = &record.program {
-                (row("program", &format!("{} {} {}", program.name, program.version, program.git_commit.as_deref().unwrap_or_default())))
+            @if let Some(check) = &record.completeness {
+                @if !check.problems.is_empty() {
+                    ul { @for problem in check.problems.iter().take(40) { li class="bad" { (shown(problem, TEXT)) } } }
+                    @if check.problems.len() > 40 { p { "and " (check.problems.len() - 40) " more" } }
+                }
             }
-            @if let Some(results) = &found.results { (row("digest of the results", results)) }
-            @if let Some(blake3) = &found.input.blake3 { (row("BLAKE3 of the input", blake3)) }
-            @if let (Some(started), Some(finished)) = (&record.started, &record.finished) {
-                (row("from", &format!("{started} to {finished}")))
-            }
-            @if let Some(seconds) = record.seconds.filter(|seconds| *seconds >= 10) {
-                (row("speed", &format!("{:.1} rows a second, {seconds} s", found.rows as f64 / seconds as f64)))
-            }
-        }
-        @if let Some(check) = &record.completeness {
-            @if !check.problems.is_empty() {
-                ul { @for problem in check.problems.iter().take(40) { li class="bad" { (shown(problem, TEXT)) } } }
-                @if check.problems.len() > 40 { p { "and " (check.problems.len() - 40) " more" } }
-            }
-        }
-    }
+        },
+    )
 }
 
 fn agreement(found: &Findings) -> Markup {
     if found.graded == 0 {
-        return html! {
-            h2 { "Agreement with people" }
-            p class="quiet" { "No row has a human score. Agreement, layers, reliability and disagreements are left out." }
-        };
+        let left_out = "No row has a human score. Agreement, layers, reliability and differences are left out.";
+        return section("Agreement with people", &html! { p class="quiet" { (left_out) } });
     }
     let names = [&found.predicted, &found.human].map(|name| name.as_deref().unwrap_or_default());
-    html! {
-        h2 { "Agreement with people" }
-        p { "Of " code { (shown(names[0], ID)) } " with " code { (shown(names[1], ID)) } ", " (found.graded) " rows, with intervals at 95 %." }
-        table {
-            tr { th {} th { "estimate" } th { "interval" } th { "constant guess" } }
-            @for (name, statistic) in &found.agreement {
-                @if let Statistic::Defined(known) = statistic {
-                    tr {
-                        td title=(known.method) { (NAMES.iter().find(|(key, _)| key == name).map_or(name.as_str(), |(_, words)| words)) }
-                        td.n { (format!("{:.3}", known.estimate)) }
-                        td.n { @if let Some(interval) = known.interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
-                        td.n { @if let Some(guess) = found.constant_guess.get(name.as_str()) { (format!("{guess:.3}")) } }
+    section(
+        "Agreement with people",
+        &html! {
+            p { "Of " code { (shown(names[0], ID)) } " with " code { (shown(names[1], ID)) } ", " (found.graded) " rows, with intervals at 95 %." }
+            div.scroll { table {
+                tr { th {} th { "estimate" } th { "interval" } th { "constant guess" } }
+                @for (name, statistic) in &found.agreement {
+                    @if let Statistic::Defined(known) = statistic {
+                        tr {
+                            td title=(known.method) { (in_words(name)) }
+                            td.n { (format!("{:.3}", known.estimate)) }
+                            td.n { @if let Some(interval) = known.interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
+                            td.n { @if let Some(guess) = found.constant_guess.get(name.as_str()) { (format!("{guess:.3}")) } }
+                        }
                     }
                 }
+            } }
+            @let undefined: Vec<_> = found.agreement.iter().filter_map(|(name, statistic)| match statistic {
+                Statistic::Undefined { reason } => Some((name, reason)),
+                Statistic::Defined(_) => None,
+            }).collect();
+            @if !undefined.is_empty() {
+                details { summary { (undefined.len()) " statistics are not defined" }
+                    ul { @for (name, reason) in undefined { li { (name) ": " (shown(reason, TEXT)) } } } }
             }
-        }
-        @let undefined: Vec<_> = found.agreement.iter().filter_map(|(name, statistic)| match statistic {
-            Statistic::Undefined { reason } => Some((name, reason)),
-            Statistic::Defined(_) => None,
-        }).collect();
-        @if !undefined.is_empty() {
-            details { summary { (undefined.len()) " statistics are not defined" }
-                ul { @for (name, reason) in undefined { li { (name) ": " (shown(reason, TEXT)) } } } }
-        }
-        p class="quiet" { "A constant guess is the median for the absolute error, the mean for the squared one, and the commonest label; it orders nothing." }
-    }
+            p class="quiet" { "A constant guess is the median for the absolute error, the mean for the squared one, and the commonest label; it orders nothing." }
+        },
+    )
 }
 
 /// What the preferences on pairs are worth beside the verdicts.
@@ -171,24 +203,26 @@ fn preferences(found: &Findings) -> Markup {
             td.n { @if let Some(interval) = interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
         }
     };
-    html! {
-        h2 { "Preferences" }
-        p { "The probabilities and the log-odds of the first response, averaged over the orders that were asked. They can agree with people where verdicts, which keep only the likeliest label, follow the place." }
-        table {
-            tr { th {} th { "estimate" } th { "interval" } th { "pairs" } }
-            @for known in &worth.statistics {
-                tr { td { (known.name) } (cells(&known.statistic)) td.n { (known.n) } }
-            }
-        }
-        @if !worth.layers.is_empty() {
+    section(
+        "Preferences",
+        &html! {
+            p { "The probabilities and the log-odds of the first response, averaged over the orders that were asked. They can agree with people where verdicts, which keep only the likeliest label, follow the place." }
             table {
-                tr { th { "layer" } th { "accuracy of its averaged log-odds" } th { "interval" } th { "pairs" } }
-                @for (layer, known) in &worth.layers {
-                    tr { td { (layer.0) } (cells(&known.statistic)) td.n { (known.n) } }
+                tr { th {} th { "estimate" } th { "interval" } th { "pairs" } }
+                @for known in &worth.statistics {
+                    tr { td { (known.name) } (cells(&known.statistic)) td.n { (known.n) } }
                 }
             }
-        }
-    }
+            @if !worth.layers.is_empty() {
+                table {
+                    tr { th { "layer" } th { "accuracy of its averaged log-odds" } th { "interval" } th { "pairs" } }
+                    @for (layer, known) in &worth.layers {
+                        tr { td { (layer.0) } (cells(&known.statistic)) td.n { (known.n) } }
+                    }
+                }
+            }
+        },
+    )
 }
 
 fn figure(svg: &str, caption: &str) -> Markup {
@@ -200,7 +234,7 @@ fn layers(found: &Findings) -> Result<Markup> {
         return Ok(html! {});
     }
     if let Some(why) = &found.no_layers {
-        return Ok(html! { h2 { "Layers" } p class="quiet" { "There is no curve over layers: " (why) "." } });
+        return Ok(section("Layers", &html! { p class="quiet" { "There is no curve over layers: " (why) "." } }));
     }
     let best = found.layers.iter().filter_map(|layer| Some((layer.layer, layer.spearman?)));
     let best = best.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
@@ -209,79 +243,159 @@ fn layers(found: &Findings) -> Result<Markup> {
     let caption = format!(
         "The expected score of each layer alone against people, with Bonett and Wright's interval at 95 %.{under}"
     );
-    Ok(html! {
-        h2 { "Layers" }
-        (figure(&figures::layers(&found.layers)?, &caption))
-        @if let Some((layer, rho)) = best {
-            p { "The best layer by itself is " (layer) ", with " (format!("{rho:.3}")) ". Chosen on these rows, it flatters itself." }
-        }
-    })
+    Ok(section(
+        "Layers",
+        &html! {
+            (figure(&figures::layers(&found.layers)?, &caption))
+            @if let Some((layer, rho)) = best {
+                p { "The best layer by itself is " (layer) ", with " (format!("{rho:.3}")) ". Chosen on these rows, it flatters itself." }
+            }
+        },
+    ))
 }
 
 fn scores(found: &Findings) -> Result<Markup> {
     let bars = if found.scores.is_empty() { String::new() } else { figures::bars(&found.scores, "score")? };
-    Ok(html! {
-        h2 { "Scores" }
-        @if !bars.is_empty() { (figure(&bars, if found.graded > 0 { "Blue: scores. Red: people's, of the rows that have one." } else { "How many rows have which score." })) }
-        @if !found.labels.is_empty() {
-            table { @for (label, rows) in &found.labels { tr { td { (shown(label, ID)) } td.n { (rows) } } } }
-        }
-    })
+    Ok(section(
+        "Scores",
+        &html! {
+            @if !bars.is_empty() { (figure(&bars, if found.graded > 0 { "Blue: scores. Vermillion: people's, of the rows that have one." } else { "How many rows have which score." })) }
+            @if !found.labels.is_empty() {
+                table { @for (label, rows) in &found.labels { tr { td { (shown(label, ID)) } td.n { (rows) } } } }
+            }
+        },
+    ))
 }
 
 fn reliability(found: &Findings) -> Markup {
     let Some(svg) = &found.reliability_figure else { return html! {} };
-    html! {
-        h2 { "Reliability" }
-        (figure(&figures::inline(svg), "What people say on average where the judge says so much, in bins of equally many rows. On the line a score means what it says."))
-        @if let Some(coverage) = &found.coverage {
-            p { (coverage.inside) " of " (coverage.n) " human scores lie in the interval of their row ("
-                (format!("{:.1}", 100.0 * coverage.inside as f64 / coverage.n as f64)) " %"
-                @if let Some(level) = coverage.level { "; target coverage " (format!("{:.0}", 100.0 * level)) " %" } ")." }
-        }
-    }
+    section(
+        "Reliability",
+        &html! {
+            (figure(&figures::inline(svg), "What people say on average where the judge says so much, in bins of equally many rows. On the line a score means what it says."))
+            @if let Some(coverage) = &found.coverage {
+                p { (coverage.inside) " of " (coverage.n) " human scores lie in the interval of their row ("
+                    (format!("{:.1}", 100.0 * coverage.inside as f64 / coverage.n as f64)) " %"
+                    @if let Some(level) = coverage.level { "; target coverage " (format!("{:.0}", 100.0 * level)) " %" } ")." }
+            }
+        },
+    )
 }
 
 fn unscored(found: &Findings) -> Markup {
+    section(
+        "Rows without a score",
+        &html! {
+            @if found.unscored.is_empty() { p { "None." } }
+            @for (reason, rows) in &found.unscored {
+                details { summary { (shown(reason, ID)) ": " (rows.n) }
+                    table { @for example in &rows.examples {
+                        tr { td { (shown(&example.id, ID)) } td.text { (shown(&example.detail, TEXT)) } }
+                    } } }
+            }
+        },
+    )
+}
+
+/// The rows, as many as there is room for.
+fn rows(found: &Findings) -> Markup {
+    if found.listed.is_empty() {
+        return html! {};
+    }
+    let (is_graded, is_grouped) = (found.graded > 0, found.listed.iter().any(|row| row.group.is_some()));
+    let mut listed = Vec::new();
+    let mut bytes = 0;
+    for item in &found.listed {
+        let row = row_of(item, is_graded, is_grouped);
+        bytes += row.0.len();
+        if bytes > ROWS {
+            break;
+        }
+        listed.push(row);
+    }
+    let head = |of: &str, what: &str, is_number: bool| html! { button.n[is_number] type="button" disabled data-of=(of) { (what) } };
+    section(
+        "Rows",
+        &html! {
+            p.quiet {
+                @if listed.len() == found.scored { "All rows with a score. " }
+                @else if is_graded { "The " (listed.len()) " rows with the largest difference between the judge and people. " }
+                @else { "The first " (listed.len()) " rows with a score. " }
+                "Each opens to its texts. " span #shown role="status" {}
+            }
+            div.controls hidden {
+                label { "Find" input #words autocomplete="off"; }
+                @if is_graded { label { "Least difference" input #least type="number" min="0" step="any"; } }
+                @if is_grouped { label { "Group" select #groups { option value="" { "all" } } } }
+            }
+            div.rows tabindex="0" {
+                div.heads {
+                    (head("id", "row", false))
+                    (head("judge", "judge", true))
+                    @if is_graded { (head("people", "people", true)) (head("difference", "difference", true)) }
+                    @if is_grouped { (head("group", "group", false)) }
+                }
+                @for row in &listed { (row) }
+            }
+        },
+    )
+}
+
+/// A number with three digits behind its point, or none; other texts as they are.
+fn short(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.abs() < 1e9 => format!("{number:.0$}", if number.fract() == 0.0 { 0 } else { 3 }),
+        _ => shown(text, ID),
+    }
+}
+
+fn row_of(item: &Listed, is_graded: bool, is_grouped: bool) -> Markup {
+    let number = |number: Option<f64>| number.map(|number| short(&number.to_string())).unwrap_or_default();
+    let people = if item.mean_human.is_some() { number(item.mean_human) } else { shown(&item.human.join(", "), ID) };
     html! {
-        h2 { "Rows without a score" }
-        @if found.unscored.is_empty() { p { "None." } }
-        @for (reason, rows) in &found.unscored {
-            details { summary { (shown(reason, ID)) ": " (rows.n) }
-                table { @for example in &rows.examples {
-                    tr { td { (shown(&example.id, ID)) } td.text { (shown(&example.detail, TEXT)) } }
-                } } }
+        details.row {
+            summary {
+                span data-of="id" { (shown(&item.id, ID)) }
+                span.n data-of="judge" { (short(&item.predicted)) }
+                @if is_graded {
+                    span.n data-of="people" { (people) }
+                    span.n data-of="difference" { (number(item.difference)) }
+                }
+                @if is_grouped { span data-of="group" { (shown(item.group.as_deref().unwrap_or_default(), ID)) } }
+            }
+            div.within {
+                @if item.human.len() > 1 { p { "People say " (shown(&item.human.join(", "), TEXT)) "." } }
+                @if !item.probabilities.is_empty() {
+                    p.shares { @for (label, p) in &item.probabilities {
+                        span { (shown(label, ID)) " " progress value=(format!("{:.3}", p.clamp(0.0, 1.0))) {} " " (format!("{p:.2}")) }
+                    } }
+                }
+                @if item.layers.len() > 1 { (curve(item)) }
+                @if !item.texts.is_empty() {
+                    table { @for (field, text) in &item.texts { tr { th { (shown(field, ID)) } td.text dir="auto" { (visible(text)) } } } }
+                }
+            }
         }
     }
 }
 
-fn disagreements(found: &Findings) -> Markup {
-    if found.graded == 0 {
-        return html! {};
-    }
+/// The expected score of each layer, from the lowest to the highest, beside what people say.
+fn curve(item: &Listed) -> Markup {
+    let scores = item.layers.iter().map(|(_, score)| *score).chain(item.mean_human);
+    let (low, high) = scores.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    let up = |score: f64| CURVE.1 * (0.95 - 0.9 * (score - low) / (high - low).max(1e-9));
+    let across = |place: usize| CURVE.0 * place as f64 / (item.layers.len() - 1) as f64;
+    let points =
+        item.layers.iter().enumerate().map(|(place, (_, score))| format!("{:.0},{:.0}", across(place), up(*score)));
+    let numbers = item.layers.iter().map(|(layer, score)| format!("{layer}: {score:.2}"));
     html! {
-        h2 { "Worst disagreements" }
-        @if found.disagreements.is_empty() { p { "None: every score is people's." } }
-        @for item in &found.disagreements { (disagreement(item)) }
-    }
-}
-
-fn disagreement(item: &Disagreement) -> Markup {
-    html! {
-        div.item {
-            p { strong { (shown(&item.id, ID)) } ": the judge says " strong { (shown(&item.predicted, ID)) } ", people say " strong { (shown(&item.human, ID)) } "." }
-            @if !item.probabilities.is_empty() {
-                p { @for (label, p) in &item.probabilities {
-                    span.bar style=(format!("height:{:.2}rem", 2.0 * p.clamp(0.0, 1.0))) {} " " (shown(label, ID)) ": " (format!("{p:.2}")) "  "
-                } }
-            }
-            @if !item.layers.is_empty() {
-                details { summary { "Layers" } p { @for (index, score) in item.layers.iter().enumerate() { (index) ": " (format!("{score:.2}")) "  " } } }
-            }
-            @if !item.texts.is_empty() {
-                details open { summary { "Texts" }
-                    table { @for (field, text) in &item.texts { tr { th { (shown(field, ID)) } td.text dir="auto" { (visible(text)) } } } } }
-            }
+        svg.curve viewBox=(format!("0 0 {} {}", CURVE.0, CURVE.1)) preserveAspectRatio="none" role="img" aria-label="The expected score of each layer" {
+            polyline points=(points.collect::<Vec<_>>().join(" ")) {}
+            @if let Some(human) = item.mean_human.map(|human| format!("{:.0}", up(human))) { line x1="0" x2=(CURVE.0) y1=(human) y2=(human) {} }
+        }
+        p.quiet {
+            "The expected score of each layer alone" @if item.mean_human.is_some() { "; dashed: people" } ". "
+            (numbers.collect::<Vec<_>>().join(" · "))
         }
     }
 }
@@ -290,7 +404,7 @@ fn answers(found: &Findings) -> Markup {
     let all = &found.answers.0;
     html! {
         @if !all.is_empty() {
-            h2 { "Sentences that the contexts support least" }
+            (section("Sentences that the contexts support least", &html! {
             p class="quiet" { "Answers by their least supported sentence. The redder a sentence, the less probable that the contexts support it; \
                                below one half the probability stands behind it." }
             @for answer in all {
@@ -311,35 +425,43 @@ fn answers(found: &Findings) -> Markup {
                     }
                 }
             }
+            }))
         }
     }
 }
 
 fn sizes(found: &Findings) -> Result<Markup> {
+    if found.tokens.is_empty() && found.parts == 0 {
+        return Ok(html! {});
+    }
     let bars =
         if found.tokens.is_empty() { String::new() } else { figures::bars(&found.tokens, "tokens of a prompt")? };
-    Ok(html! {
-        @if !bars.is_empty() {
-            h2 { "Sizes" }
-            (figure(&bars, "Tokens of the prompts."))
-            details { summary { "Longest" }
-                table { @for item in &found.longest { tr { td { (shown(&item.id, ID)) } td.n { (item.tokens) } } } } }
-        }
-        @if found.parts > 0 {
-            details { summary { "Slowest of " (found.parts) " parts" }
-                table { tr { th { "shard" } th { "seconds" } th { "rows" } th { "device" } }
-                    @for part in &found.slowest_parts { tr { td.n { (part.shard) } td.n { (part.seconds) } td.n { (part.rows) } td { (shown(&part.device, ID)) } } } } }
-        }
-    })
+    Ok(section(
+        "Sizes",
+        &html! {
+            @if !bars.is_empty() {
+                (figure(&bars, "Tokens of the prompts."))
+                details { summary { "Longest" }
+                    table { @for item in &found.longest { tr { td { (shown(&item.id, ID)) } td.n { (item.tokens) } } } } }
+            }
+            @if found.parts > 0 {
+                details { summary { "Slowest of " (found.parts) " parts" }
+                    table { tr { th { "shard" } th { "seconds" } th { "rows" } th { "device" } }
+                        @for part in &found.slowest_parts { tr { td.n { (part.shard) } td.n { (part.seconds) } td.n { (part.rows) } td { (shown(&part.device, ID)) } } } } }
+            }
+        },
+    ))
 }
 
 fn settings(found: &Findings) -> Result<Markup> {
     let settings = serde_json::to_string_pretty(&found.record.settings)?;
-    Ok(html! {
-        h2 { "Settings" }
-        @if found.record.command.is_empty() && found.record.settings.is_empty() { p class="quiet" { "Nothing is recorded of this run." } }
-        @if !found.record.command.is_empty() { pre { (shown(&found.record.command.join(" "), SETTINGS)) } }
-        @if !found.record.settings.is_empty() { details { summary { "All settings" } pre { (shown(&settings, SETTINGS)) } } }
-        p class="quiet" { "Made by report " (found.program.version) " of local-judge." }
-    })
+    Ok(section(
+        "Settings",
+        &html! {
+            @if found.record.command.is_empty() && found.record.settings.is_empty() { p class="quiet" { "Nothing is recorded of this run." } }
+            @if !found.record.command.is_empty() { pre { (shown(&found.record.command.join(" "), SETTINGS)) } }
+            @if !found.record.settings.is_empty() { details { summary { "All settings" } pre { (shown(&settings, SETTINGS)) } } }
+            p class="quiet" { "Made by report " (found.program.version) " of local-judge." }
+        },
+    ))
 }

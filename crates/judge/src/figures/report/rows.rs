@@ -1,6 +1,7 @@
 //! The rows of a run, of either kind, reduced to what a page needs of them.
 
 use std::collections::BTreeMap;
+use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -19,8 +20,11 @@ use super::answers::Answers;
 use super::texts::{ID, TEXT, cut};
 use crate::preferences::Preferences;
 use crate::ratings::rating;
+use crate::terminal::console::usage;
 
-/// Rows of each list.
+/// Rows that are listed with their texts.
+pub const ROWS: usize = 200;
+/// Entries of each other list.
 pub const LISTED: usize = 25;
 /// Examples of each reason.
 const EXAMPLES: usize = 5;
@@ -48,20 +52,24 @@ pub struct Example {
     pub detail: String,
 }
 
-/// A row whose score is far from what people say.
+/// A row with a score.
 #[derive(Serialize)]
-pub struct Disagreement {
+pub struct Listed {
     pub id: String,
     pub predicted: String,
-    pub human: String,
-    /// Of numbers; 1 of labels.
-    pub difference: f64,
+    /// What each rater says; empty where nobody graded the row.
+    pub human: Vec<String>,
+    pub mean_human: Option<f64>,
+    /// Of numbers; of labels 1 where no rater gave that label, else 0. `None` where nobody graded the row.
+    pub difference: Option<f64>,
+    /// By `--group`.
+    pub group: Option<String>,
     /// The row's texts by field.
     pub texts: Vec<(String, String)>,
     /// The probability of each label.
     pub probabilities: Vec<(String, f64)>,
-    /// The expected score of each layer alone.
-    pub layers: Vec<f64>,
+    /// Layers, and the expected score of each alone.
+    pub layers: Vec<(usize, f64)>,
 }
 
 /// A row with many tokens.
@@ -83,6 +91,9 @@ pub struct Part {
 /// Which layers there are, and which scores their labels are.
 type Tables = (Vec<usize>, Vec<String>);
 
+/// The expected scores of a row's layers.
+type OfLayers = (Tables, Vec<f64>);
+
 /// How many scores lie in the intervals that came with them.
 #[derive(Default, Serialize)]
 pub struct Coverage {
@@ -94,6 +105,8 @@ pub struct Coverage {
 
 /// What is kept of all rows: some 8 bytes of each, and about 200 more, and 8 for each layer, of those with a human score.
 pub struct Rows {
+    /// The field of a row's group.
+    group: Option<String>,
     /// Which fields of JSON lines hold what.
     pub fields: ScoredFields,
     pub n: usize,
@@ -111,7 +124,8 @@ pub struct Rows {
     tables: Option<Tables>,
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
-    pub worst: Vec<Disagreement>,
+    /// Those that differ most from people, then the first that nobody graded.
+    pub listed: Vec<Listed>,
     /// Answers from retrieved contexts, with their sentences.
     pub answers: Answers,
     pub longest: Vec<Long>,
@@ -125,8 +139,9 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn new() -> Self {
+    pub fn new(group: Option<String>) -> Self {
         Self {
+            group,
             fields: ScoredFields::default(),
             n: 0,
             scores: Vec::new(),
@@ -137,7 +152,7 @@ impl Rows {
             layers: Ok(Vec::new()),
             tables: None,
             preferences: Preferences::default(),
-            worst: Vec::new(),
+            listed: Vec::new(),
             answers: Answers::default(),
             longest: Vec::new(),
             tokens: Vec::new(),
@@ -228,15 +243,19 @@ impl Rows {
             Rating::Number(number) => self.scores.push(*number),
             Rating::Text(text) => *kind(&mut self.labels, text) += 1,
         }
-        if !human.is_empty() {
-            let item = ComparedItem::new(predicted, human);
-            self.compare(item, &row.row, id)?;
+        let item = ComparedItem::new(predicted, human);
+        if item.ratings().next().is_some() {
+            return self.compare(item, &row.row, &id);
+        }
+        if self.place(None).is_some() {
+            let layers = of_layers(&row.row)?;
+            self.list(&row.row, &id, &item, None, layers.as_ref().ok());
         }
         Ok(())
     }
 
-    fn compare(&mut self, item: ComparedItem, row: &Row, id: String) -> Result<()> {
-        let of_layers = self.of_layers(row)?;
+    fn compare(&mut self, item: ComparedItem, row: &Row, id: &str) -> Result<()> {
+        let of_layers = of_layers(row)?;
         let human = item.mean_human();
         if let (Some(human), Some(interval)) = (human, row.optional::<Calibrated>("calibrated", "an interval")?) {
             self.coverage.n += 1;
@@ -247,65 +266,67 @@ impl Rows {
             (Some(predicted), Some(human)) => (predicted - human).abs(),
             _ => f64::from(u8::from(item.ratings().all(|human| *human != item.predicted))),
         };
-        let place = self.worst.partition_point(|other| other.difference >= difference);
-        if difference > 0.0 && place < LISTED {
-            let human: Vec<String> = item.ratings().map(ToString::to_string).collect();
-            let probabilities: Option<Vec<f64>> =
-                row.optional("probabilities", "a list of numbers").unwrap_or_default();
-            let labels: Option<Vec<String>> = row.optional("labels", "a list of texts").unwrap_or_default();
-            let labels = labels.unwrap_or_default().into_iter().map(|label| cut(&label, ID));
-            self.worst.insert(
-                place,
-                Disagreement {
-                    id: cut(&id, ID),
-                    predicted: cut(&item.predicted.to_string(), ID),
-                    human: cut(&human.join(", "), ID),
-                    difference,
-                    texts: texts(row, [&self.fields.predicted, &self.fields.human]),
-                    probabilities: labels.zip(probabilities.unwrap_or_default()).take(KINDS).collect(),
-                    layers: of_layers.clone(),
-                },
-            );
-            self.worst.truncate(LISTED);
-        }
+        self.list(row, id, &item, Some(difference), of_layers.as_ref().ok());
         if let Some(orders) = row.value("orders") {
             self.preferences.push_row(orders, item.ratings(), None)?;
         }
         if let Ok(all) = &mut self.layers {
-            all.push(of_layers);
+            match of_layers {
+                Ok((tables, scores)) if *self.tables.get_or_insert_with(|| tables.clone()) == tables => {
+                    all.push(scores)
+                }
+                Ok(_) => self.layers = Err("rows differ in their layers or labels".to_owned()),
+                Err(why) => self.layers = Err(why.to_owned()),
+            }
         }
         self.compared.push(item);
         Ok(())
     }
 
-    /// The expected score of each layer alone; empty where it is not known.
-    fn of_layers(&mut self, row: &Row) -> Result<Vec<f64>> {
-        if self.layers.is_err() {
-            return Ok(Vec::new());
-        }
-        let mut without = |why: &str| {
-            self.layers = Err(why.to_owned());
-            Ok(Vec::new())
+    /// Where a row with this difference is listed, if it is.
+    fn place(&self, difference: Option<f64>) -> Option<usize> {
+        let place = self.listed.partition_point(|other| other.difference >= difference);
+        Some(place).filter(|place| *place < ROWS)
+    }
+
+    fn list(&mut self, row: &Row, id: &str, item: &ComparedItem, difference: Option<f64>, layers: Option<&OfLayers>) {
+        let Some(place) = self.place(difference) else { return };
+        let probabilities: Option<Vec<f64>> = row.optional("probabilities", "a list of numbers").unwrap_or_default();
+        let labels: Option<Vec<String>> = row.optional("labels", "a list of texts").unwrap_or_default();
+        let labels = labels.unwrap_or_default().into_iter().map(|label| cut(&label, ID));
+        let listed = Listed {
+            id: cut(id, ID),
+            predicted: cut(&item.predicted.to_string(), ID),
+            human: item.ratings().map(|rating| cut(&rating.to_string(), ID)).take(KINDS).collect(),
+            mean_human: item.mean_human(),
+            difference,
+            group: self.group_of(row),
+            texts: self.texts(row),
+            probabilities: labels.zip(probabilities.unwrap_or_default()).take(KINDS).collect(),
+            layers: layers.map_or_else(Vec::new, |((layers, _), scores)| zip(layers.clone(), scores.clone()).collect()),
         };
-        let Some(logits) = row.optional::<Vec<Vec<f64>>>("logits", "a list of lists of numbers")? else {
-            return without("rows have no label logits");
-        };
-        let layers: Vec<usize> = row.required("layers", "a list of layer numbers from 0")?;
-        ensure!(layers.len() == logits.len(), "logits of {} layers, expected {}", logits.len(), layers.len());
-        if layers.len() > LAYERS {
-            return without("rows have more than 512 layers");
+        self.listed.insert(place, listed);
+        self.listed.truncate(ROWS);
+    }
+
+    fn group_of(&self, row: &Row) -> Option<String> {
+        match value(row, self.group.as_deref()?)? {
+            Value::String(text) => Some(cut(&text, ID)),
+            other => Some(cut(&other.to_string(), ID)),
         }
-        let labels: Vec<String> = row.required("labels", "a list of texts")?;
-        let Ok(values) = labels.iter().map(|label| label.parse()).collect::<Result<Vec<f64>, _>>() else {
-            return without("labels are no numbers");
+    }
+
+    /// The texts of a row by field, without those of the score itself.
+    fn texts(&self, row: &Row) -> Vec<(String, String)> {
+        let named = [&self.fields.predicted, &self.fields.human, &self.group];
+        let is_own = |key: &str| OWN.contains(&key) || named.into_iter().flatten().any(|own| own == key);
+        let text = |key: &str| match value(row, key)? {
+            Value::String(text) => Some(cut(&text, TEXT)),
+            messages if key == "messages" => Some(cut(&messages.to_string(), TEXT)),
+            _ => None,
         };
-        if self.tables.get_or_insert_with(|| (layers.clone(), labels.clone())) != &(layers, labels.clone()) {
-            return without("rows differ in their layers or labels");
-        }
-        let points = values.into_iter().zip(labels).map(|(value, label)| ScalePoint { value, label });
-        let scale = Scale::new(points.collect())?;
-        let expected = |logits: &Vec<f64>| Ok(ScoreDistribution::softmax(&scale, logits)?.expected());
-        logits.iter().map(expected).collect()
+        let named = row.keys().filter(|key| !is_own(key)).filter_map(|key| Some((cut(key, ID), text(key)?)));
+        named.take(TEXTS).collect()
     }
 
     /// The numbers of the layers whose scores are known.
@@ -330,18 +351,30 @@ impl Rows {
         }
     }
 
-    /// Adds the texts of the disagreements from the rows that were scored, which are found by their ids, or else by their numbers.
+    /// Adds texts and groups from the rows that were scored, which are found by their ids, or else by their numbers.
     pub fn add_texts(&mut self, path: &Path) -> Result<()> {
         for (number, row) in judge_data::Rows::open(path)?.enumerate() {
             let row = row?;
             let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());
             let id = cut(&id.unwrap_or_else(|| (number as u64).into()).to_string(), ID);
-            for item in self.worst.iter_mut().filter(|item| item.id == id) {
-                item.texts.extend(texts(&row, [&self.fields.predicted, &self.fields.human]));
-                item.texts.truncate(TEXTS);
-            }
+            let Some(place) = self.listed.iter().position(|item| item.id == id) else { continue };
+            let (texts, group) = (self.texts(&row), self.group_of(&row));
+            let item = &mut self.listed[place];
+            item.texts.extend(texts);
+            item.texts.truncate(TEXTS);
+            item.group = item.group.take().or(group);
         }
         Ok(())
+    }
+
+    /// Refuses a field of groups that no row has.
+    pub fn check_group(&self) -> Result<()> {
+        match &self.group {
+            Some(field) if self.listed.iter().all(|row| row.group.is_none()) => {
+                Err(usage(format!("--group: none of the rows that are listed has the field {field:?}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads Parquet files of result rows, and the records beside those that have one.
@@ -402,6 +435,27 @@ struct Calibrated {
     level: f64,
 }
 
+/// The expected score of each layer alone; or why it is not known.
+fn of_layers(row: &Row) -> Result<Result<OfLayers, &'static str>> {
+    let Some(logits) = row.optional::<Vec<Vec<f64>>>("logits", "a list of lists of numbers")? else {
+        return Ok(Err("rows have no label logits"));
+    };
+    let layers: Vec<usize> = row.required("layers", "a list of layer numbers from 0")?;
+    ensure!(layers.len() == logits.len(), "logits of {} layers, expected {}", logits.len(), layers.len());
+    if layers.len() > LAYERS {
+        return Ok(Err("rows have more than 512 layers"));
+    }
+    let labels: Vec<String> = row.required("labels", "a list of texts")?;
+    let Ok(values) = labels.iter().map(|label| label.parse()).collect::<Result<Vec<f64>, _>>() else {
+        return Ok(Err("labels are no numbers"));
+    };
+    let points = values.into_iter().zip(labels.clone()).map(|(value, label)| ScalePoint { value, label });
+    let scale = Scale::new(points.collect())?;
+    let expected = |logits: &Vec<f64>| Ok(ScoreDistribution::softmax(&scale, logits)?.expected());
+    let scores = logits.iter().map(expected).collect::<Result<Vec<f64>>>()?;
+    Ok(Ok(((layers, labels), scores)))
+}
+
 /// The count of a kind; beyond some number of kinds they are counted together.
 fn kind<'m, T: Default>(counts: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
     let name = cut(name, ID);
@@ -424,16 +478,4 @@ fn plausible(grade: Grade) -> Result<Rating, String> {
         }
         grade => Ok(rating(grade)),
     }
-}
-
-/// The texts of a row by field, without those of the score itself.
-fn texts(row: &Row, but: [&Option<String>; 2]) -> Vec<(String, String)> {
-    let is_own = |key: &str| OWN.contains(&key) || but.into_iter().flatten().any(|own| own == key);
-    let text = |key: &str| match value(row, key)? {
-        Value::String(text) => Some(cut(&text, TEXT)),
-        messages if key == "messages" => Some(cut(&messages.to_string(), TEXT)),
-        _ => None,
-    };
-    let named = row.keys().filter(|key| !is_own(key)).filter_map(|key| Some((cut(key, ID), text(key)?)));
-    named.take(TEXTS).collect()
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use plotters::prelude::*;
 
 use super::log::Log;
-use crate::terminal::svg::{FONT, svg};
+use crate::terminal::svg::{BLUE, FONT, svg};
 
 /// Steps in grey and held-out rows in blue, with a ring around the state that is kept.
 pub(super) fn of(log: &Log, objective: &str, kept: u64) -> Result<String> {

@@ -7,7 +7,7 @@ use judge_probe::training::{Selection, View};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::terminal::svg::{self, Area, FONT};
+use crate::terminal::svg::{self, Area, BLUE, FONT, MORE, VERMILLION};
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
@@ -67,8 +67,9 @@ fn draw(
         .draw()?;
     // Beside each other, so that no bar covers another's.
     let shift = |index: usize| 0.12 * (index as f64 - (lines.len() as f64 - 1.0) / 2.0);
+    let colours: Vec<RGBColor> = [BLUE, VERMILLION].into_iter().chain(MORE.map(|(colour, _)| colour)).collect();
     for (index, (view, points)) in lines.iter().enumerate() {
-        let colour = Palette99::pick(index).to_rgba();
+        let colour = colours[index % colours.len()];
         let place = |x: f64| x + shift(index);
         chart.draw_series(LineSeries::new(
             points.iter().map(|&(x, mean, _)| (place(x), mean)),

@@ -325,6 +325,7 @@ mod tests {
         // `k` needs --run, which is refused.
         let of_pairs =
             ids(&["benchmark", "data", "columns", "unparsed", "json", "convention", "quiet", "overwrite", "k"]);
+        let of_verdicts = [of_pairs.clone(), ids(&["plot"])].concat();
         let of_rankings = ids(&["benchmark", "data", "json", "against", "quiet", "overwrite", "k"]);
         let of_rows = ids(&["input", "columns", "output", "overwrite", "no_lock", "carry", "json"]);
         // `fit_…` need --fit, which is refused.
@@ -333,7 +334,7 @@ mod tests {
         // `points` and `place` are refused with a word of their own.
         let of_reward = ids(&["part", "old", "graded", "task", "orders", "points", "place", "cuts"]);
         [
-            ("bench", "verdicts", [of_pairs.clone(), ids_of::<BarArgs>(&[]), ids(&["against"])].concat()),
+            ("bench", "verdicts", [of_verdicts, ids_of::<BarArgs>(&[]), ids(&["against"])].concat()),
             ("bench", "votes", of_pairs),
             ("bench", "run", [of_rankings, ids_of::<BarArgs>(&[])].concat()),
             (

@@ -6,4 +6,5 @@ pub(crate) mod bias;
 pub(crate) mod calibrate;
 pub(crate) mod drift;
 pub(crate) mod fit;
+mod layers;
 pub(crate) mod report;

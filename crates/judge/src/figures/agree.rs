@@ -43,7 +43,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 fn measured(cli: &Cli) -> Result<Measured> {
-    let reports = [&cli.json, &cli.plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();
+    let reports = [&cli.json, &cli.plot, &cli.scores_plot, &cli.risk_plot, &cli.comparison_plot].into_iter().flatten();
     let outputs = Outputs::new([&cli.input]).reports("agreement", reports).reports(COMMAND, cli.bars.reports());
     outputs.overwrite(cli.write.overwrite).check()?;
     cli.check()?;
@@ -81,10 +81,13 @@ fn measured(cli: &Cli) -> Result<Measured> {
         Labels::named(names, numeric).map_err(|error| usage(format!("--labels: {error}")))?;
     }
     ensure!(
-        sampling_probability.is_none() || (cli.plot.is_none() && cli.risk_plot.is_none()),
-        "--plot and --risk-plot take rows as drawn alike, and these have a sampling probability: leave them out"
+        sampling_probability.is_none()
+            || [&cli.plot, &cli.scores_plot, &cli.risk_plot].iter().all(|plot| plot.is_none()),
+        "--plot, --scores-plot and --risk-plot take rows as drawn alike, and these have a sampling probability: leave them out"
     );
-    ensure!(cli.plot.is_none() || numeric, "--plot needs scores that are numbers; {} has texts", cli.input.display());
+    for (plot, option) in [(&cli.plot, "--plot"), (&cli.scores_plot, "--scores-plot")] {
+        ensure!(plot.is_none() || numeric, "{option} needs scores that are numbers; {} has texts", cli.input.display());
+    }
     let bootstrap =
         Bootstrap { resamples: cli.resamples, level: cli.level, seed: cli.seed, method: BootstrapMethod::Percentile };
     // A bar needs its statistic, whatever else is asked for.
@@ -174,6 +177,9 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if let Some(path) = &cli.plot {
         let bins = reliability::bins(comparison.items(), cli.level);
         pictures.push((path, reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?));
+    }
+    if let Some(path) = &cli.scores_plot {
+        pictures.push((path, figures::scores(comparison.items(), &predicted, &human)?));
     }
     if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {
         pictures.push((path, figures::risk(risk, &predicted)?));

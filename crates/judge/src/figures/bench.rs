@@ -18,12 +18,12 @@ use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::json;
 
 use self::cli::COMMAND;
-use self::figures::{Found, by_name, means_of_groups, of_verdicts, published};
+use self::figures::{Found, by_name, means_of_groups, of_verdicts, plot, published};
 use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
 use crate::args::files::program;
 use crate::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
 use crate::preferences::Worth;
-use crate::report::{BOOTSTRAP, write_json};
+use crate::report::{BOOTSTRAP, write_json, write_marked};
 use crate::terminal::console::{say, usage};
 
 pub(crate) use self::cli::Cli;
@@ -50,7 +50,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 fn outputs(cli: &Cli) -> Result<()> {
     let inputs = cli.pairs.benchmark()?.files(&cli.pairs.data)?.into_iter().chain(cli.judge.files());
     let inputs = inputs.chain([&cli.verdicts, &cli.against].into_iter().flatten().chain(&cli.votes).cloned());
-    let outputs = Outputs::new(inputs).rows(&cli.output).reports("pairwise_benchmark", &cli.json);
+    let outputs = Outputs::new(inputs)
+        .rows(&cli.output)
+        .reports("pairwise_benchmark", [&cli.json, &cli.plot].into_iter().flatten());
     Ok(outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.write.overwrite).check()?)
 }
 
@@ -102,6 +104,10 @@ fn measured(cli: &Cli) -> Result<Measured> {
             "published": published(cli.pairs.benchmark()?.published()), "difference": difference.as_ref().map(of_verdicts),
         });
         write_json(path, "pairwise_benchmark", &report)?;
+    }
+    if let Some(path) = &cli.plot {
+        let title = format!("{}, {} pairs", cli.pairs.benchmark()?, overall.0.n);
+        write_marked(path, "pairwise_benchmark", &plot(&title, &overall.0, &groups)?)?;
     }
     print::report((cli.pairs.benchmark()?, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
     if with_verdict < overall.0.n {

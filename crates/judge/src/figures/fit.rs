@@ -3,6 +3,7 @@
 //! `judge fit --valid valid.jsonl --data test.jsonl`
 
 mod cli;
+mod curve;
 mod pairs;
 
 use std::collections::{BTreeMap, HashSet};
@@ -10,8 +11,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_core::{
-    fit::{LayerWeightFit, TargetRule},
+    fit::{Graded, LayerWeightFit, TargetRule},
     lager::{LayerWeights, States, Variant},
+    scale::ScoreDistribution,
 };
 use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
 use judge_metrics::comparison::RankAgreement;
@@ -22,7 +24,8 @@ use serde_json::json;
 use self::cli::LayerChoice;
 use self::pairs::Worth;
 use crate::args::files::program;
-use crate::report::{self, agreement, write_json};
+use crate::figures::layers;
+use crate::report::{self, agreement, write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
 use crate::terminal::tables::table;
 
@@ -56,7 +59,8 @@ struct Evaluated {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [cli.input.as_ref(), cli.valid.as_ref(), cli.weights.as_ref()];
     let outputs = Outputs::new(inputs.into_iter().flatten()).documents::<LayerWeights>(&cli.weights_out);
-    outputs.reports("lager_evaluate", &cli.json).overwrite(cli.write.overwrite).check()?;
+    let reports = [&cli.json, &cli.plot, &cli.learning_plot].into_iter().flatten();
+    outputs.reports("lager_evaluate", reports).overwrite(cli.write.overwrite).check()?;
     let variants = cli.variants()?;
     let Some(input) = &cli.input else {
         let (Some(valid), Some(out)) = (&cli.valid, &cli.weights_out) else {
@@ -106,7 +110,28 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         write_json(path, "lager_evaluate", &results)?;
     }
+    if let Some(path) = &cli.plot {
+        write_marked(path, "lager_evaluate", &of_layers(&data, results.weights.as_ref())?)?;
+    }
+    if let (Some(path), Some(valid)) = (&cli.learning_plot, &cli.valid) {
+        let valid = ScoreTable::read(valid)?;
+        write_marked(path, "lager_evaluate", &curve::of(&data, &valid, &settings(cli, &valid)?)?)?;
+    }
     print(input, &variants, &results)
+}
+
+/// Each layer's agreement with people, as a picture.
+fn of_layers(data: &ScoreTable, weights: Option<&LayerWeights>) -> Result<String> {
+    let expected = |logits: &[f64]| Ok::<_, anyhow::Error>(ScoreDistribution::softmax(&data.scale, logits)?.expected());
+    let of_row = |item: &Graded| item.table.rows().map(expected).collect::<Result<Vec<f64>>>();
+    let scores = data.graded.iter().map(of_row).collect::<Result<Vec<_>>>()?;
+    let numbers: Vec<usize> = (0..=data.n_layers).collect();
+    let found = layers::agreement(&numbers, &scores, &data.human(), weights.map(LayerWeights::weights))?;
+    layers::svg(&found, &format!("{}, n = {}, 95 % intervals", name_of(&data.path), data.graded.len()))
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.

@@ -305,13 +305,15 @@ fn risk_and_comparison_are_drawn() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), raters()).unwrap();
     let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "20", "--second", "other", "--group", "question"];
-    let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg"];
+    let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg", "--scores-plot", "scores.svg"];
     let output = run("agreement", folder.path(), &[&args[..], &plots].concat());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (risk, comparison) = (read("risk.svg"), read("comparison.svg"));
     assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
     assert!(comparison.contains("predicted (blue) and other (vermillion) against people"), "{comparison}");
+    let scores = read("scores.svg");
+    assert!(scores.contains("human against predicted, n = 90") && scores.matches("<circle").count() == 90, "{scores}");
     assert!(comparison.contains("kendall_tau_b") && comparison.contains("spearman, 17"), "{comparison}");
 
     let grades = |args: &[&str]| refused(GRADES, args);

@@ -15,7 +15,10 @@ const MINE: &[u8] = b"a file of mine\n";
 /// whoever looks for it fails otherwise.
 const CASES: [(&str, &[&str]); 39] = [
     ("drift --input in.jsonl --against in.jsonl --json a.json", &["a.json"]),
-    ("agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg", &["a.json", "a.svg", "r.svg"]),
+    (
+        "agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg --scores-plot s.svg",
+        &["a.json", "a.svg", "r.svg", "s.svg"],
+    ),
     ("agreement --input in.jsonl --group g --comparison-plot c.svg", &["c.svg"]),
     ("bias_report --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json", &["a.json"]),
     ("bias_report --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --plots plots", &["plots/position.svg"]),
@@ -103,6 +106,7 @@ const CASES: [(&str, &[&str]); 39] = [
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.run.json", "a.json"],
     ),
     ("lager_evaluate --valid in.jsonl --input in.jsonl --weights-out w.json --json a.json", &["w.json", "a.json"]),
+    ("lager_evaluate --valid in.jsonl --input in.jsonl --plot a.svg --learning-plot l.svg", &["a.svg", "l.svg"]),
     (
         "lager_pointwise --input in.jsonl --output o.jsonl --lager-json l.json --model nowhere",
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "l.json"],
@@ -119,7 +123,10 @@ const CASES: [(&str, &[&str]); 39] = [
         "pairwise_benchmark --benchmark pairs --data pairs.jsonl --output o.jsonl --json a.json --model nowhere",
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json", "a.json"],
     ),
-    ("pairwise_benchmark --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json", &["a.json"]),
+    (
+        "pairwise_benchmark --benchmark pairs --data pairs.jsonl --verdicts given.jsonl --json a.json --plot a.svg",
+        &["a.json", "a.svg"],
+    ),
     (
         "probe_apply --probe nowhere --input nowhere.safetensors --output o.jsonl",
         &["o.jsonl", "o.jsonl.partial", "o.jsonl.partial.sorted", "o.jsonl.run.json"],

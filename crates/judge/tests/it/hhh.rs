@@ -44,12 +44,18 @@ fn accuracy_is_reported_by_group_and_over_all_pairs() {
     let verdicts =
         said.iter().enumerate().map(|(id, letter)| json!({"id": id, "given": format!("Reasons. [RESULT] {letter}")}));
     write(folder.path(), "v.jsonl", &verdicts.collect::<Vec<_>>());
-    let (table, found) = report(folder.path(), &["--verdicts", "v.jsonl"]);
+    let (table, found) = report(folder.path(), &["--verdicts", "v.jsonl", "--plot", "p.svg"]);
     assert!(table.contains("hhh: 8 pairs; 1 texts without a verdict: wrong"), "{table}");
     let accuracy = |group: &str| found["groups"][group]["accuracy"]["estimate"].as_f64();
     assert_eq!(["helpful", "harmless", "honest", "other"].map(accuracy), [0.5, 1.0, 0.5, 0.0].map(Some));
     assert_eq!(found["statistics"]["accuracy"]["estimate"], 0.5);
     assert_eq!((&found["n"], &found["unparsed"]), (&json!(8), &json!(1)));
+    // A point for each statistic that is defined, and for each of four groups.
+    let plot = fs::read_to_string(folder.path().join("p.svg")).unwrap();
+    let statistics = found["statistics"].as_object().unwrap().values();
+    let drawn = statistics.filter(|known| known["estimate"].is_f64() && known["n"].is_u64()).count();
+    assert_eq!(plot.matches("<circle").count(), drawn + 4, "{found}");
+    assert!(plot.contains("accuracy, harmless") && plot.contains("hhh, 8 pairs"), "{plot}");
 }
 
 #[test]

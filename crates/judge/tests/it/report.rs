@@ -69,6 +69,13 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     let layers = found["layers"].as_array().expect("layers");
     assert_eq!(layers.last().expect("a layer")["spearman"], agreement["statistics"]["spearman"]["estimate"]);
     assert!(layers.len() > 2 && layers.iter().all(|layer| layer["low"].as_f64() <= layer["spearman"].as_f64()));
+    // `judge fit` draws them too, and what weights are worth by how many rows they are fitted on: 10, 20, 40, 80 and 119.
+    let plots = ["--plot", "layers.svg", "--learning-plot", "curve.svg"];
+    let fit = ["--valid", "scores.jsonl", "--input", "scores.jsonl", "--variants", "lager_w"];
+    succeed("fit", folder, &[&fit[..], &plots].concat());
+    let circles = |name: &str| fs::read_to_string(folder.join(name)).expect("a plot").matches("<circle").count();
+    let drawn = layers.iter().filter(|layer| layer["spearman"].is_f64()).count();
+    assert_eq!((circles("layers.svg"), circles("curve.svg")), (drawn, 5));
     let rows_of = |bars: &str, of: &str| -> u64 {
         found[bars].as_array().expect("bars").iter().map(|bar| bar[of].as_u64().expect("rows")).sum()
     };

@@ -42,6 +42,9 @@ pub(crate) struct Cli {
     /// Where a reliability plot goes: what people say by what the judge says
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+    /// Where a plot of all rows goes: people's scores against the judge's
+    #[arg(long, value_name = "FILE.svg")]
+    pub scores_plot: Option<PathBuf>,
     /// Where a risk-coverage plot goes: the loss of the rows that the judge is surest of, at each share of them
     #[arg(long, value_name = "FILE.svg")]
     pub risk_plot: Option<PathBuf>,
@@ -151,9 +154,11 @@ impl Cli {
         if self.width.is_some_and(|width| !(width > 0.0 && width.is_finite())) {
             return Err(usage("--width must be a number above 0"));
         }
-        if self.sampling_probability.is_some() && (self.plot.is_some() || self.risk_plot.is_some()) {
+        if self.sampling_probability.is_some()
+            && [&self.plot, &self.scores_plot, &self.risk_plot].into_iter().any(Option::is_some)
+        {
             return Err(usage(
-                "--plot and --risk-plot take rows as drawn alike: leave them out with --sampling-probability",
+                "--plot, --scores-plot and --risk-plot take rows as drawn alike: leave them out with --sampling-probability",
             ));
         }
         if self.adjust.is_some() && self.second.len() < 2 {

@@ -1,11 +1,14 @@
 //! Two pictures beside the one of reliability: what is risked by keeping the surest rows, and how judges compare.
 
 use anyhow::{Result, ensure};
-use judge_metrics::comparison::{Comparisons, Loss, SelectiveRisk};
+use judge_metrics::comparison::{ComparedItem, Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
 
 use crate::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, intervals, svg};
+
+/// Points that are drawn of all rows.
+const MOST_POINTS: usize = 5_000;
 
 /// Points that are drawn of a long curve.
 const POINTS: usize = 500;
@@ -22,6 +25,35 @@ pub const COMPARED: [&str; 9] = [
     "accuracy",
     "auroc",
 ];
+
+/// People's mean score of each row against the judge's; points above one another are darker. Of many rows every so many are drawn.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn scores(items: &[ComparedItem], predicted: &str, human: &str) -> Result<String> {
+    let all: Vec<(f64, f64)> =
+        items.iter().filter_map(|item| Some((item.predicted.number()?, item.mean_human()?))).collect();
+    let points: Vec<(f64, f64)> = all.iter().step_by(all.len().div_ceil(MOST_POINTS).max(1)).copied().collect();
+    let around = |of: fn(&(f64, f64)) -> f64| {
+        let (low, high) =
+            points.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
+        low - margin..high + margin
+    };
+    let of = if points.len() == all.len() { String::new() } else { format!(", {} of them drawn", points.len()) };
+    svg((640, 520), |area| {
+        let mut chart = ChartBuilder::on(area)
+            .caption(format!("{human} against {predicted}, n = {}{of}", all.len()), ("sans-serif", 20))
+            .margin(12)
+            .x_label_area_size(46)
+            .y_label_area_size(60)
+            .build_cartesian_2d(around(|point| point.0), around(|point| point.1))?;
+        let mut mesh = chart.configure_mesh();
+        mesh.light_line_style(WHITE).x_desc(predicted).y_desc(human).label_style(FONT).draw()?;
+        chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, BLUE.mix(0.4).filled())))?;
+        Ok(())
+    })
+}
 
 /// The mean loss of the surest rows at each share of them, beside that of all.
 ///

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use judge_data::Published;
-use judge_metrics::comparison::PairComparisons;
+use judge_metrics::comparison::{PairComparisons, Statistic};
 use serde_json::{Value, json};
 
 use crate::preferences::{Worth, of_pairs};
+use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
 
 /// What verdicts come to, and what preferences are worth where probabilities were read.
 pub(super) type Found = (PairComparisons, Option<Worth>);
@@ -41,4 +43,21 @@ pub(super) fn published(rows: &[Published]) -> Vec<Value> {
         json!({"judge": row.judge, "group": row.group, "statistics": statistics, "source": row.source})
     };
     rows.iter().map(row).collect()
+}
+
+/// Verdicts' statistics that are shares or kappas, and below them the accuracy of each group.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub(super) fn plot(title: &str, overall: &PairComparisons, groups: &BTreeMap<&str, Found>) -> Result<String> {
+    let line = |name: String, statistic: &Statistic, colour| {
+        let (estimate, interval) = (statistic.estimate()?, statistic.interval());
+        Some(Line { name: name.chars().take(30).collect(), points: vec![Point { estimate, interval, colour }] })
+    };
+    let of_all = overall.statistics.iter().filter_map(|known| line(known.name.to_owned(), &known.statistic, BLUE));
+    let of_groups = groups.iter().filter_map(|(group, (found, _))| {
+        line(format!("accuracy, {group}"), &found.get("accuracy")?.statistic, VERMILLION)
+    });
+    let lines: Vec<Line> = of_all.chain(of_groups).collect();
+    intervals(title, "95 % intervals over questions", [0.0, 1.0], &lines)
 }

@@ -71,6 +71,12 @@ pub(crate) struct Cli {
     /// Write the results here
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Where a plot goes of each layer's agreement on the items of --input, with intervals, and of the weights
+    #[arg(long, value_name = "FILE.svg", requires = "input")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Where a learning curve goes: the agreement on the items of --input, by how many items of --valid the weights are fitted on
+    #[arg(long, value_name = "FILE.svg", requires_all = ["input", "valid"])]
+    pub(crate) learning_plot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) write: OverwriteArgs,
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use plotters::prelude::*;
 
-use super::findings::{Bar, LayerAgreement};
+use super::findings::Bar;
 use crate::terminal::svg::{Area, BLUE, FONT, VERMILLION, svg};
 
 const SIZE: (u32, u32) = (640, 300);
@@ -44,55 +44,6 @@ pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
                 .filter(|b| b.human > 0)
                 .map(|b| Rectangle::new(bar(b, b.human, (0.5, 0.95)), VERMILLION.mix(0.6).filled())),
         )?;
-        Ok(())
-    })
-}
-
-/// The agreement of each layer with its band, and under it the weight of each.
-pub fn layers(layers: &[LayerAgreement]) -> Result<String> {
-    let is_weighed = layers.iter().any(|layer| layer.weight.is_some());
-    drawn((SIZE.0, if is_weighed { 420 } else { 290 }), |area| {
-        let last = layers.iter().map(|layer| layer.layer).max().unwrap_or_default() as f64;
-        let ends = layers.iter().flat_map(|layer| [layer.low, layer.high, layer.spearman]).flatten();
-        let (low, high) = ends.fold((0.0_f64, 0.1_f64), |(low, high), x| (low.min(x), high.max(x)));
-        let (upper, lower) = area.split_vertically(290);
-        let mut chart = ChartBuilder::on(&upper)
-            .margin(8)
-            .x_label_area_size(46)
-            .y_label_area_size(60)
-            .build_cartesian_2d(-0.5..last + 0.5, low - 0.02..high + 0.02)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.light_line_style(WHITE).x_desc("layer").y_desc("Spearman").label_style(FONT);
-        mesh.x_label_formatter(&|layer| format!("{layer:.0}")).draw()?;
-        let band = |of: fn(&LayerAgreement) -> Option<f64>| {
-            layers.iter().filter_map(move |layer| Some((layer.layer as f64, of(layer)?)))
-        };
-        let mut around: Vec<(f64, f64)> = band(|layer| layer.low).collect();
-        let mut above: Vec<(f64, f64)> = band(|layer| layer.high).collect();
-        above.reverse();
-        around.extend(above);
-        if around.len() > 2 {
-            chart.draw_series([Polygon::new(around, BLUE.mix(0.15).filled())])?;
-        }
-        chart.draw_series(LineSeries::new(band(|layer| layer.spearman), BLUE.stroke_width(2)))?;
-        chart.draw_series(band(|layer| layer.spearman).map(|point| Circle::new(point, 3, BLUE.filled())))?;
-
-        let weights: Vec<(f64, f64)> = band(|layer| layer.weight).collect();
-        if weights.is_empty() {
-            return Ok(());
-        }
-        let (low, high) =
-            weights.iter().fold((0.0_f64, 1e-9_f64), |(low, high), point| (low.min(point.1), high.max(point.1)));
-        let mut chart = ChartBuilder::on(&lower)
-            .margin(8)
-            .x_label_area_size(8)
-            .y_label_area_size(60)
-            .build_cartesian_2d(-0.5..last + 0.5, low..1.05 * high)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.disable_mesh().disable_x_axis().y_labels(3).y_desc("LAGER's weight").label_style(FONT).draw()?;
-        chart.draw_series(weights.iter().map(|&(layer, weight)| {
-            Rectangle::new([(layer - 0.4, 0.0), (layer + 0.4, weight)], BLUE.mix(0.6).filled())
-        }))?;
         Ok(())
     })
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::Result;
 use judge_data::{InputFile, Program};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
-use judge_metrics::correlation::{RankVariance, spearman, spearman_interval};
 use serde::{Serialize, Serializer};
 
 use super::answers::Answers;
 use super::record::Record;
 use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
 use crate::args::files::program;
+use crate::figures::layers::{self, LayerAgreement};
 use crate::preferences::Worth;
 use crate::reliability::{self, Bin, histogram};
 use crate::report::BOOTSTRAP;
@@ -87,18 +87,6 @@ pub struct Input {
     pub blake3: Option<String>,
 }
 
-/// Agreement of one layer's expected score with people.
-#[derive(Serialize)]
-pub struct LayerAgreement {
-    pub layer: usize,
-    /// Spearman's correlation; `None` where the scores do not vary.
-    pub spearman: Option<f64>,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-    /// LAGER's weight of it.
-    pub weight: Option<f64>,
-}
-
 /// A bar of a histogram.
 #[derive(Serialize)]
 pub struct Bar {
@@ -117,7 +105,11 @@ impl Findings {
         let human: Vec<f64> = if is_numeric { numbers.iter().map(|pair| pair.1).collect() } else { Vec::new() };
         let (layers, no_layers) = match &rows.layers {
             Ok(_) if human.is_empty() => (Vec::new(), Some("no row has a human score".to_owned())),
-            Ok(scores) => (layers(&rows, scores, &human, record.layer_weights())?, None),
+            Ok(scores) => {
+                let numbers = rows.layer_numbers();
+                let weights = record.layer_weights().filter(|weights| weights.len() <= numbers.len());
+                (layers::agreement(numbers, scores, &human, weights.as_deref())?, None)
+            }
             Err(why) => (Vec::new(), Some(why.clone())),
         };
         let scored = rows.scored();
@@ -261,27 +253,6 @@ fn guess(items: &[ComparedItem], human: &[f64]) -> BTreeMap<&'static str, f64> {
         found.insert("rmse", (human.iter().map(|human| (human - mean).powi(2)).sum::<f64>() / n as f64).sqrt());
     }
     found
-}
-
-/// The agreement of each layer, with Bonett and Wright's interval: a bootstrap of each would take a page's worth of time.
-fn layers(rows: &Rows, scores: &[Vec<f64>], human: &[f64], weights: Option<Vec<f64>>) -> Result<Vec<LayerAgreement>> {
-    let numbers = rows.layer_numbers();
-    let weights = weights.filter(|weights| weights.len() <= numbers.len());
-    let mut found = Vec::new();
-    for (index, &layer) in numbers.iter().enumerate() {
-        let of_layer: Vec<f64> = scores.iter().map(|scores| scores[index]).collect();
-        let rho = match spearman(&of_layer, human) {
-            Ok(found) => Some(found.estimate),
-            Err(error) if error.is_undefined() => None,
-            Err(error) => return Err(error.into()),
-        };
-        let interval = rho.map(|rho| spearman_interval(rho, human.len(), BOOTSTRAP.level, RankVariance::BonettWright));
-        let interval = interval.and_then(Result::ok);
-        let weight = weights.as_ref().and_then(|weights| weights.get(index).copied());
-        let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-        found.push(LayerAgreement { layer, spearman: rho, low, high, weight });
-    }
-    Ok(found)
 }
 
 /// Bars over all values, those of people in the same bars.

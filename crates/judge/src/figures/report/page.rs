@@ -13,6 +13,7 @@ use super::figures;
 use super::findings::Findings;
 use super::rows::Listed;
 use super::texts::{ID, SETTINGS, TEXT, cut, visible};
+use crate::figures::layers;
 use crate::pages::page;
 
 const STYLE: &str = concat!(include_str!("../../pages/base.css"), include_str!("page.css"));
@@ -55,7 +56,7 @@ pub fn html(found: &Findings) -> Result<String> {
                 (verdict(found))
                 (agreement(found))
                 (preferences(found))
-                (layers(found)?)
+                (of_layers(found)?)
                 (scores(found)?)
                 (reliability(found))
                 (unscored(found))
@@ -229,7 +230,7 @@ fn figure(svg: &str, caption: &str) -> Markup {
     html! { figure { (PreEscaped(svg)) figcaption class="quiet" { (caption) } } }
 }
 
-fn layers(found: &Findings) -> Result<Markup> {
+fn of_layers(found: &Findings) -> Result<Markup> {
     if found.graded == 0 {
         return Ok(html! {});
     }
@@ -246,7 +247,7 @@ fn layers(found: &Findings) -> Result<Markup> {
     Ok(section(
         "Layers",
         &html! {
-            (figure(&figures::layers(&found.layers)?, &caption))
+            (figure(&figures::inline(&layers::svg(&found.layers, "")?), &caption))
             @if let Some((layer, rho)) = best {
                 p { "The best layer by itself is " (layer) ", with " (format!("{rho:.3}")) ". Chosen on these rows, it flatters itself." }
             }

@@ -8,6 +8,8 @@
 mod answers;
 mod figures;
 mod findings;
+mod layers;
+mod list;
 mod page;
 mod record;
 mod rows;

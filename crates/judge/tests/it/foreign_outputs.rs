@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 39] = [
+const CASES: [(&str, &[&str]); 40] = [
     ("drift --input in.jsonl --against in.jsonl --json a.json", &["a.json"]),
     (
         "agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg --scores-plot s.svg",

@@ -177,6 +177,21 @@ fn labels_and_rows_that_nobody_graded() {
     }
 }
 
+/// Of any number of rows the page lists what it has room for, and says so.
+#[test]
+fn many_rows_make_no_large_page() {
+    let folder = TempDir::new().expect("folder");
+    let row = |id: usize| json!({"id": id, "score": id % 7, "human": id % 5, "instruction": "word ".repeat(200)});
+    write_rows(folder.path().join("rows.jsonl"), &(0..3_000).map(row).collect::<Vec<_>>());
+    let (page, found) = page(folder.path(), &["--input", "rows.jsonl"]);
+    assert_eq!(found["listed"].as_array().map(Vec::len), Some(1_000));
+    let count = |of: &str| page.select(&Selector::parse(of).expect("a selector")).count();
+    let (rows, with_texts) = (count(".row"), count(".row .text"));
+    assert!(rows == 1_000 && with_texts > 100 && with_texts < 1_000, "{with_texts} of {rows}");
+    let said = text(&page);
+    assert!(said.contains("The 1000 rows with the largest difference") && said.contains("no room for its texts"));
+}
+
 /// One reader finds the fields, so that two programs show the same figures of one file; an odd value costs its row in both.
 #[test]
 fn report_and_agree_read_a_file_alike() {

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::iter::zip;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-use judge_core::{
-    ItemId, Scale,
-    scale::{ScalePoint, ScoreDistribution},
-};
+use anyhow::{Context, Result, bail};
+use judge_core::ItemId;
 use judge_data::{
     Grade, ParquetTable, PartRecord, ResultRow, ResultTally, Row, ScoredFields, ScoredFile, ScoredRow, load,
 };
@@ -17,19 +14,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::answers::Answers;
+use super::layers::{OfLayers, Tables, of_layers};
 use super::texts::{ID, TEXT, cut};
 use crate::preferences::Preferences;
 use crate::ratings::rating;
 use crate::terminal::console::usage;
 
-/// Rows that are listed with their texts.
-pub const ROWS: usize = 200;
+/// Rows that are listed.
+pub const ROWS: usize = 1_000;
 /// Entries of each other list.
 pub const LISTED: usize = 25;
 /// Examples of each reason.
 const EXAMPLES: usize = 5;
-/// Layers of a model, beyond which a curve over them is none that anybody could read.
-const LAYERS: usize = 512;
 /// Scores beyond this are on no scale, and their differences on no axis.
 const LARGEST: f64 = 1e100;
 /// Kinds of anything that a file may have any number of.
@@ -87,12 +83,6 @@ pub struct Part {
     pub seconds: u64,
     pub device: String,
 }
-
-/// Which layers there are, and which scores their labels are.
-type Tables = (Vec<usize>, Vec<String>);
-
-/// The expected scores of a row's layers.
-type OfLayers = (Tables, Vec<f64>);
 
 /// How many scores lie in the intervals that came with them.
 #[derive(Default, Serialize)]
@@ -433,27 +423,6 @@ struct Calibrated {
     low: f64,
     high: f64,
     level: f64,
-}
-
-/// The expected score of each layer alone; or why it is not known.
-fn of_layers(row: &Row) -> Result<Result<OfLayers, &'static str>> {
-    let Some(logits) = row.optional::<Vec<Vec<f64>>>("logits", "a list of lists of numbers")? else {
-        return Ok(Err("rows have no label logits"));
-    };
-    let layers: Vec<usize> = row.required("layers", "a list of layer numbers from 0")?;
-    ensure!(layers.len() == logits.len(), "logits of {} layers, expected {}", logits.len(), layers.len());
-    if layers.len() > LAYERS {
-        return Ok(Err("rows have more than 512 layers"));
-    }
-    let labels: Vec<String> = row.required("labels", "a list of texts")?;
-    let Ok(values) = labels.iter().map(|label| label.parse()).collect::<Result<Vec<f64>, _>>() else {
-        return Ok(Err("labels are no numbers"));
-    };
-    let points = values.into_iter().zip(labels.clone()).map(|(value, label)| ScalePoint { value, label });
-    let scale = Scale::new(points.collect())?;
-    let expected = |logits: &Vec<f64>| Ok(ScoreDistribution::softmax(&scale, logits)?.expected());
-    let scores = logits.iter().map(expected).collect::<Result<Vec<f64>>>()?;
-    Ok(Ok(((layers, labels), scores)))
 }
 
 /// The count of a kind; beyond some number of kinds they are counted together.

@@ -35,6 +35,12 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// The beginning of a text, in which nothing is unseen.
+#[must_use]
+pub fn shown(text: &str, most: usize) -> String {
+    visible(&cut(text, most))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

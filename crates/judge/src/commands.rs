@@ -358,7 +358,9 @@ mod tests {
                 found.into_iter().flatten().map(|argument| argument.get_id().to_string()).collect()
             };
             let refused = conflicts(way);
-            for id in command.get_arguments().map(|argument| argument.get_id().as_str()) {
+            // Options of the program have an effect on every command.
+            let own = command.get_arguments().filter(|argument| !argument.is_global_set());
+            for id in own.map(|argument| argument.get_id().as_str()) {
                 if [way, "help", "version"].contains(&id) {
                     continue;
                 }

@@ -27,6 +27,7 @@ use crate::args::files::program;
 use crate::figures::layers;
 use crate::report::{self, agreement, write_json, write_marked};
 use crate::terminal::console::{say, tell, usage};
+use crate::terminal::svg::name_of;
 use crate::terminal::tables::table;
 
 pub(crate) use self::cli::Cli;
@@ -128,10 +129,6 @@ fn of_layers(data: &ScoreTable, weights: Option<&LayerWeights>) -> Result<String
     let numbers: Vec<usize> = (0..=data.n_layers).collect();
     let found = layers::agreement(&numbers, &scores, &data.human(), weights.map(LayerWeights::weights))?;
     layers::svg(&found, &format!("{}, n = {}, 95 % intervals", name_of(&data.path), data.graded.len()))
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.

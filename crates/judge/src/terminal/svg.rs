@@ -23,6 +23,11 @@ pub const MORE: [(RGBColor, &str); 4] = [
     (RGBColor(86, 180, 233), "sky blue"),
 ];
 
+/// A file's name, for a caption.
+pub fn name_of(path: &std::path::Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// The text of labels.
 pub const FONT: (&str, i32) = ("sans-serif", 14);
 

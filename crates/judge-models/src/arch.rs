@@ -72,14 +72,12 @@ pub(crate) use head::of_adapter as labels_of_adapter;
 pub use problem::ConfigProblem;
 pub(crate) use rope::{RopeConfig, RopeScaling};
 pub(crate) use shape::{TOKEN_IDS, TokenIds};
-#[cfg(feature = "train")]
-pub(crate) use spec::LabelsSpec;
 #[cfg(any(test, feature = "tensor"))]
 pub(crate) use spec::NamedRows;
 pub(crate) use spec::{
     BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaShape, DeltaSpec, ExpertsSpec, GatedNorm, GatedSpec, HEAD,
-    HeadShape, HeadSpec, KeysSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NoHead, NormSpec, Routing,
-    SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
+    HeadShape, HeadSpec, KeysSpec, LabelsSpec, LinearSpec, MambaShape, MambaSpec, MlpSpec, ModelSpec, NoHead, NormSpec,
+    Routing, SCORE, Scores, StackPart, StackSpec, TokenGateSpec, TokenInputsSpec,
 };
 pub(crate) use tower::described as described_towers;
 

@@ -12,8 +12,8 @@ use crate::{
 ///
 /// Of a decoder it is linear in the last position's state behind all blocks and the final norm ([`Pooling::Last`] at the
 /// model's last layer), mostly without a bias (`XForSequenceClassification` of transformers has none). Encoders have
-/// [steps](HeadStep) before the labels and another pooling; a head of an inner [layer](Self::layer) norms its state as a step. All arithmetic is `f64`, with sums in the order of the
-/// coordinates.
+/// [steps](HeadStep) before the labels and another pooling; a head of an inner [layer](Self::layer) norms its state as a
+/// step. All arithmetic is `f64`, with sums in the order of the coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RewardHead {
     labels: Vec<String>,
@@ -193,6 +193,12 @@ impl RewardHead {
         self.layer
     }
 
+    /// The layer of this model whose state is read.
+    #[must_use]
+    pub fn layer_in(&self, model: &ModelInfo) -> Layer {
+        self.layer.unwrap_or(Layer(model.n_layers))
+    }
+
     /// What its numbers are called, in their order; a reward model has one.
     #[must_use]
     pub fn labels(&self) -> &[String] {
@@ -254,7 +260,7 @@ impl RewardHead {
     /// What has to be read of a model for it.
     #[must_use]
     pub fn want(&self, model: &ModelInfo) -> Want {
-        Want { pooled: vec![(self.layer.unwrap_or(Layer(model.n_layers)), self.pooling)], ..Want::default() }
+        Want { pooled: vec![(self.layer_in(model), self.pooling)], ..Want::default() }
     }
 
     /// The rewards of what was read as [`want`](Self::want) says.
@@ -262,7 +268,7 @@ impl RewardHead {
     /// # Errors
     /// [`Error::NotRead`] for another reading, and those of [`rewards`](Self::rewards).
     pub fn of_reading(&self, reading: &Reading, model: &ModelInfo) -> Result<Vec<f64>, Error> {
-        let state = reading.pooled(self.layer.unwrap_or(Layer(model.n_layers)), self.pooling);
+        let state = reading.pooled(self.layer_in(model), self.pooling);
         self.rewards(state.ok_or(Error::NotRead { what: "the state that a reward head reads" })?)
     }
 }

@@ -168,8 +168,7 @@ pub struct Model {
     pub(crate) context: Context,
     /// The weights, where they are computed with.
     pub(crate) engine: Box<dyn Engine>,
-    /// The head of a sequence classifier, kept on the host in f32.
-    /// From the lowest layer to the last one.
+    /// Heads of labels, from the lowest layer to the last one, kept on the host in f32.
     reward_heads: Vec<RewardHead>,
     /// [`LoadOptions::max_batch_tokens`], or what was chosen for `None`; at least 1.
     max_batch_tokens: usize,

@@ -6,7 +6,7 @@ use judge_core::rerank::{
     Activation, Label, PairPrompt, Relevance, RerankPrompt, RerankReadout, RerankSettings, Scoring,
 };
 use judge_core::reward::RewardHead;
-use judge_core::{Backbone, Layer, Prompt, Unscored};
+use judge_core::{Backbone, Prompt, Unscored};
 use serde_json::{Value, json};
 
 use super::folder::Kind;
@@ -168,7 +168,7 @@ impl RerankForm {
             (Some(relevance), readout) => (relevance.clone(), readout.clone()),
             (None, readout) => {
                 let of_layer = |head: &&RewardHead| match readout {
-                    RerankReadout::Layer(layer) => head.layer().unwrap_or(Layer(model.info().n_layers)) == *layer,
+                    RerankReadout::Layer(layer) => head.layer_in(model.info()) == *layer,
                     RerankReadout::LastLayer | RerankReadout::Weights(_) => head.layer().is_none(),
                 };
                 let head = model.reward_heads().iter().find(of_layer);

@@ -480,7 +480,9 @@ mod tests {
                 {
                     let are_whole = matches!(coding.groups, Groups::Even(size) if size.is_multiple_of(32 / coding.bits));
                     let is_of_pairs = matches!(kernel.kernel(), Kernel::Amx | Kernel::Avx512Bf16) && word == Word::Pair;
-                    let may_be = is_of_pairs && width.is_multiple_of(32) && are_whole && !coding.has_zeros;
+                    // Of formats without zeros, those of numbers without sign have minima, and no others do.
+                    let is_of_a_format = coding.has_minima == (coding.numbers == CodeNumbers::Unsigned);
+                    let may_be = is_of_pairs && width.is_multiple_of(32) && are_whole && !coding.has_zeros && is_of_a_format;
                     let is_moderate = (-23..=40).contains(&unit_of_groups);
                     prop_assert_eq!(small.sections().of(0).is_multiplied_in_order(), may_be && is_moderate);
                 }

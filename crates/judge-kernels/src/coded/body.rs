@@ -21,10 +21,17 @@ use crate::tile::{LANES, Words, prefetch};
 /// Lanes of a cache line.
 const LINE: usize = 16;
 
-/// Whether there is a loop for the coding: groups do not end within a word of codes, and there is no factor.
+/// Whether there is a loop for the coding: groups do not end within a word of codes, there is no factor, and groups have what those of
+/// some format have. A loop for every codes and groups would be three times as much to compile, for matrices that nobody writes.
 pub(crate) fn suits(coding: &Coding) -> bool {
     let are_whole = |size: usize| size > 0 && size.is_multiple_of(per_word(coding));
-    coding.factor == 1.0 && matches!(coding.groups, Groups::Even(size) if are_whole(size))
+    let Coding { bits, numbers, has_zeros, has_minima, factor, groups, .. } = coding;
+    let has_loop = match numbers {
+        CodeNumbers::Signed => !has_minima && (*bits == 8 || !has_zeros),
+        CodeNumbers::Unsigned => has_zeros != has_minima,
+        CodeNumbers::E4m3 | CodeNumbers::Table(_) => !has_zeros && !has_minima,
+    };
+    has_loop && *factor == 1.0 && matches!(groups, Groups::Even(size) if are_whole(*size))
 }
 
 /// Checks what entries that write rely on.
@@ -331,23 +338,31 @@ pub(crate) unsafe fn expand<R: Register, const ACROSS: usize>(piece: &Piece<'_>,
     // SAFETY: the caller's promise.
     unsafe {
         match (&piece.coding.numbers, piece.coding.bits) {
-            (CodeNumbers::Signed, 8) => with_groups::<R, ACROSS, 4>(piece, words, to, Signed::<8>),
+            (CodeNumbers::Signed, 8) if piece.coding.has_zeros => {
+                run::<R, ACROSS, 4, true, false>(piece, words, to, Signed::<8>);
+            }
+            (CodeNumbers::Signed, 8) => run::<R, ACROSS, 4, false, false>(piece, words, to, Signed::<8>),
             (CodeNumbers::Unsigned, 8) => with_groups::<R, ACROSS, 4>(piece, words, to, Unsigned::<8>),
-            (CodeNumbers::E4m3, _) => with_groups::<R, ACROSS, 4>(piece, words, to, E4m3),
-            (CodeNumbers::Table(table), _) => {
-                with_groups::<R, ACROSS, 8>(piece, words, to, Table::<R>(R::table(table)));
+            (CodeNumbers::E4m3, _) => run::<R, ACROSS, 4, false, false>(piece, words, to, E4m3),
+            (CodeNumbers::Unsigned, _) if R::LOOKS_UP_INTEGERS => {
+                with_groups::<R, ACROSS, 8>(piece, words, to, Table::<R>(R::table(&UNSIGNED)));
             }
-            (numbers, _) if R::LOOKS_UP_INTEGERS => {
-                let integers = if *numbers == CodeNumbers::Signed { &SIGNED } else { &UNSIGNED };
-                with_groups::<R, ACROSS, 8>(piece, words, to, Table::<R>(R::table(integers)));
-            }
-            (CodeNumbers::Signed, _) => with_groups::<R, ACROSS, 8>(piece, words, to, Signed::<4>),
             (CodeNumbers::Unsigned, _) => with_groups::<R, ACROSS, 8>(piece, words, to, Unsigned::<4>),
+            (CodeNumbers::Signed, _) if !R::LOOKS_UP_INTEGERS => {
+                run::<R, ACROSS, 8, false, false>(piece, words, to, Signed::<4>);
+            }
+            (CodeNumbers::Signed | CodeNumbers::Table(_), _) => {
+                let table = match &piece.coding.numbers {
+                    CodeNumbers::Table(table) => table,
+                    _ => &SIGNED,
+                };
+                run::<R, ACROSS, 8, false, false>(piece, words, to, Table::<R>(R::table(table)));
+            }
         }
     }
 }
 
-/// Picks the loop for what groups have.
+/// Picks the loop for what groups of numbers without sign have: zeros, or minima.
 ///
 /// # Safety
 /// As for [`expand`].
@@ -360,11 +375,9 @@ unsafe fn with_groups<R: Register, const ACROSS: usize, const PLACES: usize>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        match (piece.zeros.is_empty(), piece.minima.is_empty()) {
-            (true, true) => run::<R, ACROSS, PLACES, false, false>(piece, words, to, number),
-            (false, true) => run::<R, ACROSS, PLACES, true, false>(piece, words, to, number),
-            (true, false) => run::<R, ACROSS, PLACES, false, true>(piece, words, to, number),
-            (false, false) => run::<R, ACROSS, PLACES, true, true>(piece, words, to, number),
+        match piece.coding.has_zeros {
+            true => run::<R, ACROSS, PLACES, true, false>(piece, words, to, number),
+            false => run::<R, ACROSS, PLACES, false, true>(piece, words, to, number),
         }
     }
 }

@@ -75,6 +75,9 @@ pub struct BootstrapInterval {
     pub undefined: usize,
 }
 
+/// A statistic of rows, by their indices. What is behind it is compiled once for all statistics, which a report has a hundred of.
+type OfRows<'s> = dyn Fn(&[usize]) -> Result<f64, Error> + Sync + 's;
+
 impl Bootstrap {
     /// The interval of any statistic of n rows, given by their indices.
     ///
@@ -108,7 +111,7 @@ impl Bootstrap {
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
         let all: Vec<usize> = (0..n).collect();
-        self.of_units(n, "there is only one row to draw from", || statistic(&all), &statistic)
+        self.of_units(n, "there is only one row to draw from", &|| statistic(&all), &statistic)
     }
 
     /// The same where rows come in clusters, such as all answers to one question: whole clusters are drawn, as many as there are, and
@@ -137,11 +140,18 @@ impl Bootstrap {
         G: Ord,
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
-        let clusters = clusters(groups);
-        let n = groups.len();
+        self.of_clusters(&clusters(groups), groups.len(), &statistic)
+    }
+
+    fn of_clusters(
+        &self,
+        clusters: &[Vec<usize>],
+        n: usize,
+        statistic: &OfRows<'_>,
+    ) -> Result<BootstrapInterval, Error> {
         let all: Vec<usize> = (0..n).collect();
         let only_one = "all rows belong to one cluster, so resamples cannot differ";
-        self.of_units(clusters.len(), only_one, || statistic(&all), &|drawn: &[usize]| {
+        self.of_units(clusters.len(), only_one, &|| statistic(&all), &|drawn: &[usize]| {
             let mut rows = Vec::with_capacity(n);
             drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
             statistic(&rows)
@@ -180,16 +190,13 @@ impl Bootstrap {
 
     /// A unit is what is drawn: a row or a cluster. `only_one` is the reason given where there is one of them. `estimate` is the statistic
     /// of the data in the order given, which need not be that of the clusters.
-    fn of_units<S>(
+    fn of_units(
         &self,
         n: usize,
         only_one: &'static str,
-        estimate: impl FnOnce() -> Result<f64, Error>,
-        statistic: &S,
-    ) -> Result<BootstrapInterval, Error>
-    where
-        S: Fn(&[usize]) -> Result<f64, Error> + Sync,
-    {
+        estimate: &dyn Fn() -> Result<f64, Error>,
+        statistic: &OfRows<'_>,
+    ) -> Result<BootstrapInterval, Error> {
         self.check(n, only_one)?;
         let estimate = finite(estimate()?, None)?;
 
@@ -206,7 +213,7 @@ impl Bootstrap {
             }
             Ok(replicates)
         });
-        self.interval_of(estimate, replicates?, || acceleration(n, statistic))
+        self.interval_of(estimate, replicates?, &|| acceleration(n, statistic))
     }
 
     /// Settings, and that there are units enough to draw from.
@@ -232,7 +239,7 @@ impl Bootstrap {
         &self,
         estimate: f64,
         mut replicates: Vec<f64>,
-        acceleration: impl FnOnce() -> Result<f64, Error>,
+        acceleration: &dyn Fn() -> Result<f64, Error>,
     ) -> Result<BootstrapInterval, Error> {
         let tail = (1.0 - self.level) / 2.0;
         let undefined = self.resamples - replicates.len();
@@ -282,10 +289,7 @@ fn bias_correction(replicates: &[f64], estimate: f64) -> Result<f64, Error> {
 }
 
 /// Of a statistic of rows or clusters.
-fn acceleration<S>(n: usize, statistic: &S) -> Result<f64, Error>
-where
-    S: Fn(&[usize]) -> Result<f64, Error> + Sync,
-{
+fn acceleration(n: usize, statistic: &OfRows<'_>) -> Result<f64, Error> {
     acceleration_of(&without_each(n, |rest| finite(statistic(rest)?, None))?)
 }
 

@@ -138,7 +138,7 @@ impl PermutationTest {
         check_lengths("groups", groups.len(), "x", x.len())?;
         let clusters = clusters(groups);
         let all = 1_usize.checked_shl(clusters.len() as u32).filter(|_| clusters.len() < usize::BITS as usize);
-        self.test(all, |arrangement| {
+        self.test(all, &|arrangement| {
             let (mut a, mut b) = (x.to_vec(), y.to_vec());
             let mut swap =
                 |cluster: usize| clusters[cluster].iter().for_each(|&row| (a[row], b[row]) = (b[row], a[row]));
@@ -181,7 +181,7 @@ impl PermutationTest {
         }
         let all = [x, y].concat();
         let arrangements = binomial(all.len(), x.len());
-        self.test(arrangements, |arrangement| match arrangement {
+        self.test(arrangements, &|arrangement| match arrangement {
             Arrangement::Number(number) => {
                 let (first, second) = division(&all, x.len(), number);
                 statistic(&first, &second)
@@ -208,7 +208,7 @@ impl PermutationTest {
     {
         check_paired(x, y, 1)?;
         let arrangements = (1..=x.len()).try_fold(1_usize, usize::checked_mul);
-        self.test(arrangements, |arrangement| {
+        self.test(arrangements, &|arrangement| {
             let mut y = y.to_vec();
             match arrangement {
                 Arrangement::Number(number) => {
@@ -228,7 +228,7 @@ impl PermutationTest {
     {
         let factorial = |all: usize, &n: &usize| (1..=n).try_fold(all, usize::checked_mul);
         let arrangements = lengths.iter().skip(1).try_fold(1, factorial);
-        self.test(arrangements, |arrangement| {
+        self.test(arrangements, &|arrangement| {
             let mut columns: Vec<Vec<usize>> = lengths.iter().map(|&n| (0..n).collect()).collect();
             match arrangement {
                 Arrangement::Number(mut number) => {
@@ -246,7 +246,7 @@ impl PermutationTest {
     fn test(
         &self,
         all: Option<usize>,
-        statistic: impl Fn(Arrangement) -> Result<f64, Error> + Sync,
+        statistic: &(dyn Fn(Arrangement) -> Result<f64, Error> + Sync),
     ) -> Result<PermutationResult, Error> {
         if self.permutations == 0 {
             return Err(Error::NoResamples);

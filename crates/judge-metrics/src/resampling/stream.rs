@@ -42,13 +42,14 @@ pub(super) fn parallel<T: Send>(
 ) -> Result<Vec<T>, Error> {
     // A thread that is held up elsewhere leaves ranges to the others.
     const RANGES_PER_THREAD: usize = 4;
-    in_ranges((rayon::current_num_threads() * RANGES_PER_THREAD).min(count), count, work)
+    in_ranges((rayon::current_num_threads() * RANGES_PER_THREAD).min(count), count, &work)
 }
 
+/// The work is called through a pointer, once for each range: rayon's machinery is compiled for each result and not for each closure.
 fn in_ranges<T: Send>(
     ranges: usize,
     count: usize,
-    work: impl Fn(Range<usize>) -> Result<Vec<T>, Error> + Sync,
+    work: &(dyn Fn(Range<usize>) -> Result<Vec<T>, Error> + Sync),
 ) -> Result<Vec<T>, Error> {
     let bound = |part: usize| (part as u128 * count as u128 / ranges as u128) as usize;
     let parts: Vec<Result<Vec<T>, Error>> =
@@ -69,12 +70,12 @@ mod tests {
         let squares = |range: Range<usize>| Ok(range.map(|i| i * i).collect());
         let expected: Vec<usize> = (0..100).map(|i| i * i).collect();
         for ranges in [1, 2, 3, 7, 100] {
-            assert_eq!(in_ranges(ranges, 100, squares).as_ref(), Ok(&expected));
+            assert_eq!(in_ranges(ranges, 100, &squares).as_ref(), Ok(&expected));
             let failing = |range: Range<usize>| match range.clone().find(|i| i % 40 == 39) {
                 Some(found) => Err(Error::TooFewItems { required: 0, found }),
                 None => Ok(vec![0; range.len()]),
             };
-            assert_eq!(in_ranges(ranges, 100, failing), Err(Error::TooFewItems { required: 0, found: 39 }));
+            assert_eq!(in_ranges(ranges, 100, &failing), Err(Error::TooFewItems { required: 0, found: 39 }));
         }
         assert_eq!(parallel(0, squares), Ok(Vec::new()));
     }

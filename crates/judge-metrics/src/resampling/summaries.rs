@@ -90,7 +90,7 @@ impl<T> Summaries<T> {
                 Err(error) => return Err(error),
             }
         }
-        self.bootstrap.interval_of(estimate, replicates, || {
+        self.bootstrap.interval_of(estimate, replicates, &|| {
             let left_out = self.left_out.iter().map(|summary| finite(statistic(summary)?, None));
             acceleration_of(&left_out.collect::<Result<Vec<_>, Error>>()?)
         })

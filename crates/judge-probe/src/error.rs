@@ -446,6 +446,10 @@ pub enum Error {
     #[error(transparent)]
     Training(#[from] crate::training::TrainingError),
 
+    /// Readings that cannot be compared.
+    #[error(transparent)]
+    Trial(#[from] crate::trial::TrialError),
+
     /// A saved probe that is damaged, or another's.
     #[error("saved probe: {0}")]
     SavedProbe(#[from] crate::saved_probe::SavedProbeError),

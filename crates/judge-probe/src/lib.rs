@@ -25,6 +25,7 @@
 //! | choosing layers, poolings and feature families | [`LayerSelection`] |
 //! | what explains the labels without meaning | [`artefacts`], [`surface_features`], [`TfidfVectorizer`] |
 //! | all of it, from graded prompts to a saved probe with evidence | [`training`] |
+//! | which reading of a model to use: a layer's score, all layers', a probe's | [`trial`] |
 //!
 //! Probes that stay: [`FittedProbe`] is transformers with a [`LinearClassifier`], or a [`DenseClassifier`], from a pipeline fitted here
 //! ([`IntoProbe`]) or, as a [`SklearnProbe`], from a pickle of scikit-learn's that is read and never run (see [`pickle`]). A [`SavedProbe`]
@@ -117,6 +118,7 @@ mod surface;
 pub mod testing;
 mod tfidf;
 pub mod training;
+pub mod trial;
 
 pub use balanced_sample::BalancedSample;
 pub use blocks::{Block, Blocks, FittedBlocks};

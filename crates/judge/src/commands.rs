@@ -14,7 +14,7 @@ use crate::args::files::InputArgs;
 use crate::figures::{agree, bench, bias, calibrate, drift, fit, report};
 use crate::grade;
 use crate::inspector::{self, ProbeArgs};
-use crate::models::{doctor, merge, probe, sft_evaluate, speed, tune};
+use crate::models::{doctor, merge, probe, sft_evaluate, speed, trial, tune};
 use crate::rows::shards::command::{Commands, Reading};
 use crate::rows::{
     checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, rerank, reward, score, select,
@@ -42,7 +42,7 @@ struct Judge {
 /// The commands by what they are for, as `judge help` has them.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Judge texts", &["score", "compare", "decide", "checklist", "rag", "rank", "rerank", "reward", "label"]),
-    ("See what a judge is worth", &["grade", "agree", "report", "calibrate", "drift", "bench", "bias"]),
+    ("See what a judge is worth", &["grade", "try", "agree", "report", "calibrate", "drift", "bench", "bias"]),
     ("Use a judge", &["select", "serve", "emotion", "knowledge"]),
     ("Make a judge better", &["fit", "probe", "tune", "sft-evaluate", "merge"]),
     ("Read a model", &["logits", "states", "speed"]),
@@ -85,6 +85,7 @@ enum Command {
     SftEvaluate(Box<sft_evaluate::Cli>),
     Fit(Box<fit::Cli>),
     Grade(Box<grade::Cli>),
+    Try(Box<trial::Cli>),
     Agree(Box<agree::Cli>),
     Drift(Box<drift::Cli>),
     Calibrate(Box<calibrate::Cli>),
@@ -131,6 +132,7 @@ impl Command {
             Self::SftEvaluate(cli) => sft_evaluate::run(cli),
             Self::Fit(cli) => fit::run(cli),
             Self::Grade(cli) => grade::run(cli),
+            Self::Try(cli) => trial::run(cli),
             Self::Agree(cli) => agree::run(cli),
             Self::Drift(cli) => drift::run(cli),
             Self::Calibrate(cli) => calibrate::run(cli),

@@ -60,7 +60,7 @@ impl LagerFile<'_> {
         let input = self.input.open()?;
         let format = self.input.records(&input, self.format, Some(1))?.format();
         let mut settings = self.lager.lager_settings(format, self.model)?;
-        if let (Some(template), None) = (&self.template, &self.lager.template) {
+        if let (Some(template), None) = (&self.template, &self.lager.asked.template) {
             settings.template = self.model.dress_template(template.clone());
         }
         let source = self.input.source(&input, Some(format), self.model.limit);

@@ -47,6 +47,8 @@ mod documentation {
     struct Architecture;
     #[doc = include_str!("../../../docs/benchmarks.md")]
     struct Benchmarks;
+    #[doc = include_str!("../../../docs/choosing.md")]
+    struct Choosing;
     #[doc = include_str!("../../../docs/clusters.md")]
     struct Clusters;
     #[doc = include_str!("../../../docs/commands.md")]

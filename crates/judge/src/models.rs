@@ -5,4 +5,5 @@ pub(crate) mod merge;
 pub(crate) mod probe;
 pub(crate) mod sft_evaluate;
 pub(crate) mod speed;
+pub(crate) mod trial;
 pub(crate) mod tune;

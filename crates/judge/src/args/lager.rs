@@ -29,14 +29,6 @@ pub struct LagerArgs {
     /// Layers that the score combines; drop-last leaves out the last
     #[arg(long, value_name = "all|drop-last", help_heading = "Judge")]
     pub states: Option<States>,
-    /// Whether inner states get the final norm before the head
-    #[arg(long, value_enum, default_value_t = LensArg::Raw, help_heading = "Judge")]
-    pub lens: LensArg,
-    #[arg(long, hide = true, conflicts_with = "lens")]
-    normed: bool,
-    /// The scale is the numbers 1 to N [default: 9 for emotions, as people graded them, else 5]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(2..), help_heading = "Judge")]
-    pub points: Option<u16>,
     /// How the score is obtained: read at the end of the prompt, or after a short or a reasoned reply
     #[arg(long, value_enum, default_value_t = ConditionArg::PromptEnd, help_heading = "Judge")]
     pub condition: ConditionArg,
@@ -50,6 +42,22 @@ pub struct LagerArgs {
     /// Upper bound on generated tokens [default: 10 for direct, 256 for reasoning]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Judge")]
     pub max_new_tokens: Option<u32>,
+    #[command(flatten)]
+    /// What is asked.
+    pub asked: AskedArgs,
+}
+
+/// What the model is asked, and how its layers are read.
+#[derive(Args, Clone, Debug)]
+pub struct AskedArgs {
+    /// Whether inner states get the final norm before the head
+    #[arg(long, value_enum, default_value_t = LensArg::Raw, help_heading = "Judge")]
+    pub lens: LensArg,
+    #[arg(long, hide = true, conflicts_with = "lens")]
+    normed: bool,
+    /// The scale is the numbers 1 to N [default: 9 for emotions, as people graded them, else 5]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(2..), help_heading = "Judge")]
+    pub points: Option<u16>,
     /// A prompt template (JSON) [default: for prompt-end judge_template.json of the model folder, else a built-in one]
     #[arg(long, value_name = "FILE", help_heading = "Judge")]
     pub template: Option<PathBuf>,
@@ -126,7 +134,7 @@ impl LagerArgs {
 
     /// The files that the options name.
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
-        [self.weights.as_ref(), self.template.as_ref()].into_iter().flatten()
+        [self.weights.as_ref(), self.asked.template.as_ref()].into_iter().flatten()
     }
 
     fn rule(&self) -> Rule {
@@ -157,33 +165,58 @@ impl LagerArgs {
     /// # Errors
     /// If a file cannot be read, or the format holds no single responses.
     pub fn lager_settings(&self, format: DatasetFormat, model: &ModelArgs) -> Result<LagerSettings> {
+        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        Ok(LagerSettings {
+            states: self.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default(),
+            weights,
+            variant: self.variant,
+            ..self.asked.settings(format, model, self.condition())?
+        })
+    }
+
+    /// As [`AskedArgs::template_hint`].
+    #[must_use]
+    pub fn template_hint(&self, format: DatasetFormat) -> String {
+        self.asked.template_hint(format, self.condition == ConditionArg::PromptEnd)
+    }
+}
+
+impl AskedArgs {
+    /// The judge for rows of this format, by the last layer.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the format holds no single responses.
+    pub fn settings(&self, format: DatasetFormat, model: &ModelArgs, condition: Condition) -> Result<LagerSettings> {
         let points = self.points.unwrap_or(if format == DatasetFormat::Emotion { 9 } else { 5 });
         let scale = Scale::integers(1, points.into())?;
-        let (template, own) = self.template(format, &scale, model)?;
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let (template, own) = self.template(format, &scale, model, &condition)?;
         // The model's own template leads right to the score, and so does one that opens the reply itself or is raw text.
         let opens = match template.source() {
             Prompt::Chat { prefill, .. } => own || !prefill.is_empty(),
             Prompt::Raw(_) | Prompt::Whole(_) => true,
         };
-        let opening = if self.condition == ConditionArg::PromptEnd && !opens { "score: " } else { "" };
+        let opening = if matches!(condition, Condition::PromptEnd) && !opens { "score: " } else { "" };
         Ok(LagerSettings {
             template: model.dress_template(template),
             opening: self.prefill.clone().unwrap_or_else(|| opening.to_owned()),
-            condition: self.condition(),
+            condition,
             lens: if self.normed { Lens::Normed } else { self.lens.into() },
-            states: self.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default(),
-            weights,
-            variant: self.variant,
             ..LagerSettings::prompt_end(scale)
         })
     }
 
     /// The template, and whether it is the model's own.
-    fn template(&self, format: DatasetFormat, scale: &Scale, model: &ModelArgs) -> Result<(PromptTemplate, bool)> {
+    fn template(
+        &self,
+        format: DatasetFormat,
+        scale: &Scale,
+        model: &ModelArgs,
+        condition: &Condition,
+    ) -> Result<(PromptTemplate, bool)> {
+        let is_reasoning = matches!(condition, Condition::Reasoning { .. });
         let folders = match (&self.template, format) {
             (Some(_), _) => None,
-            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
+            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if matches!(condition, Condition::PromptEnd) => {
                 model.own_template(u16::try_from(scale.points().len())?, self.rubric.as_deref())?
             }
             (None, _) => None,
@@ -193,7 +226,7 @@ impl LagerArgs {
             (Some(path), _) => read_template(path)?,
             (None, Some(template)) => template,
             (None, None) => match format {
-                DatasetFormat::Graded | DatasetFormat::Prometheus if self.is_reasoning() => {
+                DatasetFormat::Graded | DatasetFormat::Prometheus if is_reasoning => {
                     PromptTemplate::pointwise_reasoning(scale)
                 }
                 DatasetFormat::Graded | DatasetFormat::Prometheus => PromptTemplate::pointwise_direct(scale),
@@ -206,9 +239,7 @@ impl LagerArgs {
                     let why = "`judge score` grades single responses; `judge rank --apart` grades all of a list. To grade lists by a template of your own, give --template";
                     return Err(usage(why));
                 }
-                DatasetFormat::Lager if self.is_reasoning() => {
-                    PromptTemplate::new(Prompt::user("{user_prompt_feedback}"))?
-                }
+                DatasetFormat::Lager if is_reasoning => PromptTemplate::new(Prompt::user("{user_prompt_feedback}"))?,
                 DatasetFormat::Lager => PromptTemplate::new(Prompt::user("{user_prompt}"))?,
                 DatasetFormat::Emotion => emotion(scale)?,
             },
@@ -224,10 +255,10 @@ impl LagerArgs {
 
     /// Which template it is, and what to do about a field that no row has.
     #[must_use]
-    pub fn template_hint(&self, format: DatasetFormat) -> String {
+    pub fn template_hint(&self, format: DatasetFormat, at_prompt_end: bool) -> String {
         let whose = match (&self.template, format) {
             (Some(path), _) => format!("the template {}", path.display()),
-            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if self.condition == ConditionArg::PromptEnd => {
+            (None, DatasetFormat::Graded | DatasetFormat::Prometheus) if at_prompt_end => {
                 "judge_template.json of the model folder, or else the built-in template,".to_owned()
             }
             _ => "the built-in template".to_owned(),

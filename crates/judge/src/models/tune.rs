@@ -159,7 +159,7 @@ fn inputs(cli: &Cli, objective: Objective) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = std::iter::once(&cli.input.input).chain(&cli.eval).cloned().collect();
     inputs.extend(cli.questions.iter().chain(cli.decisions.inputs()).cloned());
     if objective == Objective::Verdict {
-        let template = cli.lager.template.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let template = cli.lager.asked.template.as_ref().map(|path| path.to_string_lossy().into_owned());
         inputs.extend(PromptedArgs::of_labels(template, None).files());
     } else {
         inputs.extend(cli.lager.inputs().cloned());

@@ -76,7 +76,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
     let columns = cli.columns()?;
     let input = InputArgs { columns: Some(columns), ..cli.input.clone() };
-    let (low, high) = (1, cli.lager.points.unwrap_or(5));
+    let (low, high) = (1, cli.lager.asked.points.unwrap_or(5));
     let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());
     let probe = match &cli.probe {
         Some(path) => {

@@ -100,7 +100,7 @@ impl Judges {
         model: &Model,
     ) -> Result<Named> {
         let mut lager = ScoreOptions::try_parse_from(options)?.lager;
-        for path in [&mut lager.weights, &mut lager.template].into_iter().flatten() {
+        for path in [&mut lager.weights, &mut lager.asked.template].into_iter().flatten() {
             *path = self.folder.join(&*path);
         }
         lager.check()?;

@@ -18,7 +18,7 @@ const OTHERS: [&str; 4] = [
 ];
 
 /// Command lines on rows that no `judge rows` has written.
-const FOREIGN: [&str; 18] = [
+const FOREIGN: [&str; 19] = [
     "rerank --input queries.jsonl --output o.jsonl",
     "score --input strange.jsonl --output o.jsonl",
     "score --input strange.jsonl --output o.jsonl --condition direct",
@@ -37,6 +37,7 @@ const FOREIGN: [&str; 18] = [
     "knowledge --input asked.jsonl --output o.jsonl",
     "probe train --input strange.jsonl --output more-probes",
     "speed --input prompts.jsonl --read probe",
+    "try --input strange.jsonl --output o",
 ];
 
 const WITH_PROBES: [&str; 2] = [

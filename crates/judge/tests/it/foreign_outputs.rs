@@ -13,7 +13,7 @@ const MINE: &[u8] = b"a file of mine\n";
 
 /// Command lines, and the names in the place of which a foreign file is refused. `nowhere` is no model:
 /// whoever looks for it fails otherwise.
-const CASES: [(&str, &[&str]); 40] = [
+const CASES: [(&str, &[&str]); 41] = [
     ("drift --input in.jsonl --against in.jsonl --json a.json", &["a.json"]),
     (
         "agreement --input in.jsonl --json a.json --plot a.svg --risk-plot r.svg --scores-plot s.svg",
@@ -170,6 +170,20 @@ const CASES: [(&str, &[&str]); 40] = [
     ("tune --input in.jsonl --output o --learn-weights --model nowhere", &["o.weights.json"]),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
     ("doctor --json a.json", &["a.json"]),
+    (
+        "try --input in.jsonl --output o --json a.json --model nowhere",
+        &[
+            "a.json",
+            "o/layer.json",
+            "o/weights.json",
+            "o/checklist.json",
+            "o/score.safetensors",
+            "o/score.states.safetensors",
+            "o/yes.safetensors",
+            "o/probe/quality.safetensors",
+            "o/probe/quality.template.json",
+        ],
+    ),
 ];
 
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {

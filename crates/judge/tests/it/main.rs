@@ -62,5 +62,6 @@ mod server;
 mod service;
 mod sft_evaluate;
 mod shards;
+mod try_readings;
 mod tune;
 mod twice;

@@ -23,6 +23,7 @@ fn of_commands() -> Vec<PathBuf> {
 fn sources_of(command: &str) -> Vec<PathBuf> {
     let path = match command {
         "rows" => "exercises".to_owned(),
+        "try" => "trial".to_owned(),
         _ => command.replace(' ', "/").replace('-', "_"),
     };
     let files = of_commands().into_iter().chain([source()]).map(|folder| folder.join(&path));

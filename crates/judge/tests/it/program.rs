@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// The commands, each with the name that it had as a program of its own.
-pub const COMMANDS: [(&str, &str); 35] = [
+pub const COMMANDS: [(&str, &str); 36] = [
     ("score", "lager_pointwise"),
     ("compare", "prompt_judge"),
     ("rank", "rank_answers"),
@@ -43,6 +43,7 @@ pub const COMMANDS: [(&str, &str); 35] = [
     ("serve", "serve"),
     ("grade", "grade"),
     ("doctor", "doctor"),
+    ("try", "try"),
 ];
 
 /// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.

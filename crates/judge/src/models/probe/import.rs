@@ -129,7 +129,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 /// Whether a file is a saved probe.
-pub(super) fn is_probe(path: &Path) -> bool {
+pub(crate) fn is_probe(path: &Path) -> bool {
     matches!(ProbeFile::read(path, Precision::F32), Ok(ProbeFile::Saved(_)))
 }
 

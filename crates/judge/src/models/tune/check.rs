@@ -78,15 +78,15 @@ fn asked(cli: &Cli, objective: Objective) -> Result<()> {
     match objective {
         Objective::Mark | Objective::Preference => {}
         Objective::Verdict => {
-            let given = [(lager.points.is_some(), "--points"), (lager.prefill.is_some(), "--prefill")];
+            let given = [(lager.asked.points.is_some(), "--points"), (lager.asked.prefill.is_some(), "--prefill")];
             first(&given, "with --objective verdict, whose labels and opening are the family's")?;
         }
         Objective::Decision => {
             let given = [
-                (lager.template.is_some(), "--template"),
-                (lager.rubric.is_some(), "--rubric"),
-                (lager.prefill.is_some(), "--prefill"),
-                (lager.points.is_some(), "--points"),
+                (lager.asked.template.is_some(), "--template"),
+                (lager.asked.rubric.is_some(), "--rubric"),
+                (lager.asked.prefill.is_some(), "--prefill"),
+                (lager.asked.points.is_some(), "--points"),
             ];
             first(&given, "with --objective decision; --decision-prompt or --decision-template has the prompt")?;
             refuse_dressing(model)?;
@@ -94,11 +94,11 @@ fn asked(cli: &Cli, objective: Objective) -> Result<()> {
         Objective::Reward | Objective::Class | Objective::Ordinal | Objective::Completion => {
             let has_classes = matches!(objective, Objective::Class | Objective::Ordinal);
             let given = [
-                (lager.template.is_some(), "--template"),
-                (lager.rubric.is_some(), "--rubric"),
-                (lager.prefill.is_some(), "--prefill"),
+                (lager.asked.template.is_some(), "--template"),
+                (lager.asked.rubric.is_some(), "--rubric"),
+                (lager.asked.prefill.is_some(), "--prefill"),
                 (model.raw_prompt, "--raw-prompt"),
-                (lager.points.is_some() && !has_classes, "--points"),
+                (lager.asked.points.is_some() && !has_classes, "--points"),
             ];
             first(&given, "with this --objective, which reads whole conversations")?;
         }
@@ -122,7 +122,7 @@ fn asked(cli: &Cli, objective: Objective) -> Result<()> {
     if !cli.learn_weights {
         let given = [
             (lager.states.is_some(), "--states"),
-            (lager.lens != LensArg::Raw, "--lens"),
+            (lager.asked.lens != LensArg::Raw, "--lens"),
             (lager.weights.is_some(), "--weights"),
         ];
         first(&given, "without --learn-weights: the last layer is trained, as it is read")?;

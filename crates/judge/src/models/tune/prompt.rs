@@ -34,15 +34,15 @@ impl AtEnd {
     /// Whole conversations, as `judge reward` asks; grades are those of the scale.
     pub(super) fn of_conversations(cli: &Cli) -> Result<Self> {
         let template = cli.model.dress_template(RewardJudge::template());
-        let scale = Scale::integers(1, cli.lager.points.unwrap_or(5).into())?;
+        let scale = Scale::integers(1, cli.lager.asked.points.unwrap_or(5).into())?;
         Ok(Self { template, scale, reader: "judge reward".to_owned(), layers: None })
     }
 
     /// Pairs by the labels of a family, as `judge compare --verdict logits` asks: the family that is named, else the one that it takes for
     /// these rows.
     pub(super) fn of_pairs(cli: &Cli, input: &Input) -> Result<Self> {
-        let template = cli.lager.template.as_ref().map(|path| path.to_string_lossy().into_owned());
-        let args = PromptedArgs::of_labels(template.clone(), cli.lager.rubric.clone());
+        let template = cli.lager.asked.template.as_ref().map(|path| path.to_string_lossy().into_owned());
+        let args = PromptedArgs::of_labels(template.clone(), cli.lager.asked.rubric.clone());
         let suits = match template {
             Some(_) => "pair",
             None => suited(true, all_have_references(cli, input)?, false),

@@ -36,26 +36,29 @@ impl Aspects {
     /// If a template has no place for a rubric, or an option does not fit.
     pub fn new(rubrics: &Rubrics, lager: &LagerArgs, model: &ModelArgs) -> Result<Self> {
         lager.check()?;
-        if lager.rubric.is_some() {
+        if lager.asked.rubric.is_some() {
             return Err(usage("--rubric is for one aspect; a file of rubrics asks about each aspect in its own words"));
         }
         let levels = u16::try_from(rubrics.levels()).context("levels of a rubric")?;
         let own = lager.condition == ConditionArg::PromptEnd && model.own_template(OWN_POINTS, None)?.is_some();
-        let guided = lager.template.is_none() && !own;
-        if lager.points.is_some_and(|points| lager.template.is_none() && points != levels) {
+        let guided = lager.asked.template.is_none() && !own;
+        if lager.asked.points.is_some_and(|points| lager.asked.template.is_none() && points != levels) {
             return Err(usage(format!("--points must be {levels}, the levels of the rubrics")));
         }
-        if guided && lager.prefill.is_some() {
+        if guided && lager.asked.prefill.is_some() {
             return Err(usage("the reply opens with the name of the aspect; --prefill needs --template"));
         }
         if guided && lager.is_reasoning() {
             return Err(usage("the prompts ask for grades alone; --condition reasoning needs --template"));
         }
         let mut with_points = lager.clone();
-        with_points.points.get_or_insert(levels);
+        with_points.asked.points.get_or_insert(levels);
         // Each aspect's own question names the grades.
-        with_points.rubric =
-            rubrics.asked().next().filter(|_| own && lager.template.is_none()).map(|first| rubrics.sentence(first));
+        with_points.asked.rubric = rubrics
+            .asked()
+            .next()
+            .filter(|_| own && lager.asked.template.is_none())
+            .map(|first| rubrics.sentence(first));
         let base = with_points.lager_settings(DatasetFormat::Graded, model)?;
         let of = |rubric: &Rubric| -> Result<(String, LagerSettings)> {
             if guided {

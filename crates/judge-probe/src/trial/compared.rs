@@ -1,0 +1,68 @@
+//! What is found of readings beside each other.
+
+use judge_metrics::comparison::{Statistic, brief};
+use serde::Serialize;
+
+/// What readings are worth.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// How agreement is measured.
+    pub measure: Measure,
+    /// The level of each interval, by which that of all is the bootstrap's.
+    pub level: f64,
+    /// In the order in which they were given: from the simplest on.
+    pub readings: Vec<Tried>,
+    /// The position of the best.
+    pub best: Option<usize>,
+    /// That of the first reading that is not shown to be worse than the best, baselines aside.
+    pub recommended: Option<usize>,
+}
+
+/// How the agreement with people is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Spearman's correlation with the grades.
+    Spearman,
+    /// The area under the ROC curve: how well the higher of two grades is told from the lower.
+    Auroc,
+}
+
+/// What one reading is worth.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tried {
+    /// What it is called.
+    pub name: String,
+    /// Whether it learns or chooses by grades.
+    pub learns: bool,
+    /// Agreement with people on rows that it has learnt nothing from.
+    #[serde(serialize_with = "brief")]
+    pub agreement: Statistic,
+    /// By how much the best reading agrees better, on the same rows; 0 for the best.
+    #[serde(serialize_with = "brief")]
+    pub behind_best: Statistic,
+    /// The agreement by the number of labels that it learns from in each fold.
+    pub by_labels: Vec<ByLabels>,
+    /// By how much all labels are better than half of them; of those that learn.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "brief_of_some")]
+    pub more_labels: Option<Statistic>,
+    /// The number of each row, by what was learnt from other folds.
+    #[serde(skip)]
+    pub values: Vec<f64>,
+}
+
+/// The agreement with so many labels.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ByLabels {
+    /// Rows that were learnt from in each fold, or the fewest of them.
+    pub labels: usize,
+    /// `None` where it is undefined.
+    pub agreement: Option<f64>,
+}
+
+fn brief_of_some<S: serde::Serializer>(known: &Option<Statistic>, serializer: S) -> Result<S::Ok, S::Error> {
+    match known {
+        Some(known) => brief(known, serializer),
+        None => serializer.serialize_none(),
+    }
+}

@@ -1,0 +1,223 @@
+//! The number that each reading gives to a row of which it has learnt nothing.
+
+use judge_core::fit::{Graded, LayerWeightFit};
+use judge_core::lager::{LayerTable, LayerWeights, States, TableOrigin, Variant};
+use judge_core::{Layer, request::Signal};
+use judge_metrics::correlation::spearman;
+
+use super::error::TrialError;
+use super::reading::{ReadAs, Reading, SIGNAL};
+use super::rows::Trial;
+use crate::training::RowSignals;
+use crate::{
+    Error, FeatureFamily, FittedProbe, IntoProbe, LayerSelection, LayerView, Matrix, OnScale, Pipeline,
+    RegressionScoring, Ridge, SelectedLayers, Split, StandardScaler,
+};
+
+/// Penalties that a probe chooses from, in powers of ten: standardised features of some hundred rows are between no penalty and all of it.
+const ALPHAS: [f64; 5] = [1e1, 1e2, 1e3, 1e4, 1e5];
+
+/// What is kept of a reading to judge with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// It has learnt nothing.
+    Nothing,
+    /// The layer that agrees best with people.
+    Layer(Layer),
+    /// Layer weights.
+    Weights(Box<LayerWeights>),
+    /// A probe of the [signal](SIGNAL) of this layer, whose number is the grade that it predicts.
+    Probe(Layer, Box<FittedProbe>),
+}
+
+/// Why a reading has no numbers: it is the rows', or whoever has the signals cannot give them.
+pub(super) enum Failed<E> {
+    /// The rows do not define it, in words.
+    Undefined(String),
+    /// The comparison ends.
+    Ends(E),
+}
+
+/// What goes wrong while a probe learns.
+enum Learning<E> {
+    Probe(Error),
+    Signals(E),
+}
+
+impl<E> From<Error> for Learning<E> {
+    fn from(error: Error) -> Self {
+        Self::Probe(error)
+    }
+}
+
+impl<E: From<Error>> From<Learning<E>> for Failed<E> {
+    fn from(error: Learning<E>) -> Self {
+        match error {
+            Learning::Probe(error @ (Error::NoScore { .. } | Error::ManySplits { .. } | Error::FewSplits { .. })) => {
+                Self::Undefined(error.to_string())
+            }
+            Learning::Probe(error) => Self::Ends(error.into()),
+            Learning::Signals(error) => Self::Ends(error),
+        }
+    }
+}
+
+fn pick(values: &[f64], rows: &[usize]) -> Vec<f64> {
+    rows.iter().map(|&row| values[row]).collect()
+}
+
+/// The number of each row, by what the splits' other rows have taught.
+pub(super) fn values<S: RowSignals>(
+    trial: &Trial,
+    read_as: &ReadAs<'_, S>,
+    splits: &[Split],
+) -> Result<Vec<f64>, Failed<S::Error>> {
+    let mut values = vec![0.0; trial.grades.len()];
+    match read_as {
+        ReadAs::Plain(known) | ReadAs::Baseline(known) => values.clone_from(known),
+        ReadAs::ChosenLayer(layers) => {
+            for split in splits {
+                let grades = trial.of(&split.train);
+                let layer = best_layer(layers, &split.train, &grades).map_err(Failed::Undefined)?;
+                let line = Line::through(&pick(&layers[layer], &split.train), &grades);
+                split.test.iter().for_each(|&row| values[row] = line.at(layers[layer][row]));
+            }
+        }
+        ReadAs::Weights { tables, origin, targets } => {
+            for split in splits {
+                let weights = fitted(tables, targets, origin, &split.train).map_err(Failed::Undefined)?;
+                for &row in &split.test {
+                    let score = weights.score(Variant::WeightedExpected, &tables[row], &origin.scale);
+                    values[row] = score.map_err(|error| ends(error.to_string()))?.score;
+                }
+            }
+        }
+        ReadAs::Probe { layers, signals } => {
+            let all: Vec<usize> = (0..trial.grades.len()).collect();
+            let source = |layer: Layer, signal: &Signal| matrix(*signals, &all, layer, *signal);
+            let nested = selection(layers).nested(source, &trial.grades, splits, |rows| trial.inner(rows))?;
+            for (split, outer) in splits.iter().zip(nested) {
+                split.test.iter().zip(outer.predicted.labels).for_each(|(&row, value)| values[row] = value);
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn ends<E: From<Error>>(reason: String) -> Failed<E> {
+    Failed::Ends(Error::from(TrialError::Weights(reason)).into())
+}
+
+impl Trial {
+    /// What a reading comes to when it learns from all rows: what is kept of it to judge with.
+    ///
+    /// # Errors
+    ///
+    /// As [`compare`](Self::compare).
+    pub fn keep<S: RowSignals>(&self, reading: &Reading<'_, S>) -> Result<Kept, S::Error> {
+        self.check(std::slice::from_ref(reading))?;
+        let all: Vec<usize> = (0..self.grades.len()).collect();
+        let wrong = |reason| S::Error::from(Error::from(TrialError::Weights(reason)));
+        Ok(match &reading.read_as {
+            ReadAs::Plain(_) | ReadAs::Baseline(_) => Kept::Nothing,
+            ReadAs::ChosenLayer(layers) => Kept::Layer(Layer(best_layer(layers, &all, &self.grades).map_err(wrong)?)),
+            ReadAs::Weights { tables, targets, origin } => {
+                Kept::Weights(Box::new(fitted(tables, targets, origin, &all).map_err(wrong)?))
+            }
+            ReadAs::Probe { layers, signals } => probe(self, layers, *signals, &all).map_err(|error| match error {
+                Learning::Probe(error) => error.into(),
+                Learning::Signals(error) => error,
+            })?,
+        })
+    }
+}
+
+fn probe<S: RowSignals>(
+    trial: &Trial,
+    layers: &[Layer],
+    signals: &S,
+    all: &[usize],
+) -> Result<Kept, Learning<S::Error>> {
+    let source = |layer: Layer, signal: &Signal| matrix(signals, all, layer, *signal);
+    let selected: SelectedLayers<_, _, _> = selection(layers).select(source, &trial.grades, &trial.inner(all)?)?;
+    let fitted = selected.fit(source, &trial.grades)?;
+    let (low, high) = trial
+        .grades
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &grade| (low.min(grade), high.max(grade)));
+    let classes: Vec<i64> = (low.floor() as i64..=high.ceil() as i64).collect();
+    let probe = fitted.on_scale(&classes)?.into_probe()?;
+    let layer = selected.chosen.first().map_or(Layer(0), |view| view.layer);
+    Ok(Kept::Probe(layer, Box::new(probe)))
+}
+
+fn matrix<S: RowSignals>(
+    signals: &S,
+    rows: &[usize],
+    layer: Layer,
+    signal: Signal,
+) -> Result<Matrix, Learning<S::Error>> {
+    signals.matrix(rows, layer, &[signal]).map_err(Learning::Signals)
+}
+
+/// One layer and one penalty, by how well their numbers rank held-out rows.
+fn selection(
+    layers: &[Layer],
+) -> LayerSelection<Signal, FeatureFamily, Pipeline<StandardScaler, Ridge>, RegressionScoring> {
+    let view = |&layer: &Layer| LayerView { layer, reading: SIGNAL, family: FeatureFamily::State };
+    let ridge =
+        |alpha| Pipeline { transformer: StandardScaler::default(), estimator: Ridge { alpha, ..Ridge::default() } };
+    LayerSelection {
+        views: layers.iter().map(view).collect(),
+        estimators: ALPHAS.map(ridge).to_vec(),
+        scoring: RegressionScoring::Spearman,
+        top_k: 1,
+    }
+}
+
+/// The layer whose numbers agree best on these rows, or why there is none.
+fn best_layer(layers: &[Vec<f64>], rows: &[usize], grades: &[f64]) -> Result<usize, String> {
+    let mut best: Option<(usize, f64)> = None;
+    let mut undefined = "no layer was read".to_owned();
+    for (layer, numbers) in layers.iter().enumerate() {
+        match spearman(&pick(numbers, rows), grades) {
+            Ok(found) if best.is_none_or(|(_, most)| found.estimate > most) => best = Some((layer, found.estimate)),
+            Ok(_) => {}
+            Err(error) => undefined = error.to_string(),
+        }
+    }
+    best.map(|(layer, _)| layer).ok_or(undefined)
+}
+
+fn fitted(
+    tables: &[LayerTable],
+    targets: &[f64],
+    origin: &TableOrigin,
+    rows: &[usize],
+) -> Result<LayerWeights, String> {
+    let graded = |&row: &usize| Graded { table: tables[row].clone(), human: targets[row] };
+    let items: Vec<Graded> = rows.iter().map(graded).collect();
+    let fit = LayerWeightFit { states: States::All, ..LayerWeightFit::paper() };
+    fit.fit(&items, origin).map_err(|error| error.to_string())
+}
+
+/// The straight line of least squares.
+struct Line {
+    slope: f64,
+    means: (f64, f64),
+}
+
+impl Line {
+    /// `x` varies: a layer without different numbers has no correlation and is not chosen.
+    fn through(x: &[f64], y: &[f64]) -> Self {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let means = (mean(x), mean(y));
+        let product = x.iter().zip(y).map(|(x, y)| (x - means.0) * (y - means.1)).sum::<f64>();
+        let square = x.iter().map(|x| (x - means.0).powi(2)).sum::<f64>();
+        Self { slope: product / square, means }
+    }
+
+    fn at(&self, x: f64) -> f64 {
+        self.means.1 + self.slope * (x - self.means.0)
+    }
+}

@@ -1,0 +1,181 @@
+use judge_core::Layer;
+use judge_core::request::Signal;
+use judge_metrics::resampling::Bootstrap;
+
+use super::*;
+use crate::{Error, Matrix};
+
+/// Numbers that follow nothing, in [-½, ½): splitmix64.
+fn noise(row: usize, of: usize) -> f64 {
+    let mut mixed = ((row << 20) + of) as u64;
+    for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
+        mixed = mixed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(factor);
+        mixed ^= mixed >> 27;
+    }
+    (mixed >> 40) as f64 / f64::from(1 << 24) - 0.5
+}
+
+const ROWS: usize = 160;
+
+fn grades() -> Vec<f64> {
+    (0..ROWS).map(|row| 1.0 + ((noise(row, 0) + 0.5) * 5.0).floor()).collect()
+}
+
+fn trial(grades: Vec<f64>) -> Trial {
+    Trial { bootstrap: Bootstrap { resamples: 300, ..Bootstrap::default() }, ..Trial::new(grades) }
+}
+
+/// States of which layer 2 has the grade among noise; `told` is how much of it.
+fn states(told: f64) -> impl Fn(&[usize], Layer, &[Signal]) -> Result<Matrix, Error> + Sync {
+    let grades = grades();
+    move |rows, layer, signals| {
+        assert_eq!(signals, [SIGNAL]);
+        let state = |&row: &usize| {
+            let grade = if layer == Layer(2) { told * grades[row] } else { 0.0 };
+            (0..20).map(move |of| noise(row, 100 * layer.0 + of + 1) + if of == 3 { grade } else { 0.0 })
+        };
+        Matrix::from_rows(rows.iter().map(|row| state(row).collect::<Vec<_>>()))
+    }
+}
+
+/// Where no states are asked for.
+fn none() -> impl Fn(&[usize], Layer, &[Signal]) -> Result<Matrix, Error> + Sync {
+    |_, layer, _| panic!("nobody asks for states of {layer:?}")
+}
+
+fn blurred(grades: &[f64], by: f64, of: usize) -> Vec<f64> {
+    grades.iter().enumerate().map(|(row, grade)| grade + by * noise(row, of)).collect()
+}
+
+#[test]
+fn a_probe_that_knows_more_is_recommended_and_kept() {
+    let (grades, states) = (grades(), states(1.0));
+    let layers: Vec<Layer> = (0..4).map(Layer).collect();
+    let readings = [
+        Reading::new("last layer", ReadAs::Plain(blurred(&grades, 9.0, 50))),
+        Reading::new("probe", ReadAs::Probe { layers, signals: &states }),
+        Reading::new("length", ReadAs::Baseline(blurred(&grades, 0.0, 0))),
+    ];
+    let trial = trial(grades.clone());
+    let found = trial.compare(&readings).unwrap();
+    // The baseline is perfect, and no judge.
+    assert_eq!((found.measure, found.best, found.recommended), (Measure::Spearman, Some(1), Some(1)));
+    assert!(found.readings[2].behind_best.estimate() < Some(0.0), "{:?}", found.readings[2]);
+    let behind = found.readings[0].behind_best.interval().unwrap();
+    assert!(behind.low > 0.0, "{behind:?}");
+    let labels: Vec<usize> = found.readings[1].by_labels.iter().map(|point| point.labels).collect();
+    assert_eq!(labels, [32, 64, 128]);
+    assert!(found.readings[0].by_labels.is_empty() && found.readings[0].more_labels.is_none());
+
+    let Kept::Probe(layer, probe) = trial.keep(&readings[1]).unwrap() else { panic!("a probe") };
+    assert_eq!(layer, Layer(2));
+    let all: Vec<usize> = (0..ROWS).collect();
+    let predicted = probe.scores(&states(&all, layer, &[SIGNAL]).unwrap()).unwrap().unwrap();
+    let off = predicted.iter().zip(&grades).map(|(one, other)| (one - other).abs()).sum::<f64>() / ROWS as f64;
+    assert!(off < 0.5, "{off}");
+}
+
+#[test]
+fn nothing_is_learnt_from_the_rows_that_it_is_judged_by() {
+    // States and layers without a word of the grades: whatever were learnt from a row itself would show.
+    let (grades, states) = (grades(), states(0.0));
+    let layers: Vec<Layer> = (0..4).map(Layer).collect();
+    let of_layers = (0..30).map(|layer| (0..ROWS).map(|row| noise(row, 1000 + layer)).collect()).collect();
+    let found = trial(grades)
+        .compare(&[
+            Reading::new("best layer", ReadAs::ChosenLayer(of_layers)),
+            Reading::new("probe", ReadAs::Probe { layers, signals: &states }),
+        ])
+        .unwrap();
+    for tried in &found.readings {
+        let interval = tried.agreement.interval().unwrap();
+        assert!(interval.low < 0.0, "{}: {}", tried.name, tried.agreement);
+    }
+}
+
+#[test]
+fn a_layer_is_chosen_by_other_rows_and_carried_to_peoples_scale() {
+    let grades = grades();
+    // The layers' ranges differ by a factor: numbers of different folds are comparable all the same.
+    let layers = vec![
+        blurred(&grades, 6.0, 60),
+        blurred(&grades, 0.5, 61).iter().map(|value| 1000.0 * value).collect(),
+        blurred(&grades, 6.0, 62),
+    ];
+    let none = none();
+    let reading = Reading { name: "best".to_owned(), read_as: ReadAs::ChosenLayer(layers) };
+    let reading = [reading, Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none })];
+    let found = trial(grades.clone()).compare(&reading[..1]).unwrap();
+    let off = found.readings[0].values.iter().zip(&grades).map(|(value, grade)| (value - grade).abs());
+    assert!(off.sum::<f64>() / (ROWS as f64) < 0.3);
+    assert_eq!(trial(grades).keep(&reading[0]).unwrap(), Kept::Layer(Layer(1)));
+}
+
+#[test]
+fn of_readings_that_are_alike_the_simplest_is_recommended() {
+    let grades = grades();
+    let none = none();
+    let alike = blurred(&grades, 2.0, 70);
+    let mut slightly_better = alike.clone();
+    slightly_better[0] = grades[0];
+    let readings = [
+        Reading::new("constant", ReadAs::Plain(vec![1.0; ROWS])),
+        Reading::new("first", ReadAs::Plain(alike.clone())),
+        Reading::new("second", ReadAs::Plain(slightly_better)),
+        Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none }),
+    ];
+    let found = trial(grades).compare(&readings[..3]).unwrap();
+    assert!(found.readings[0].agreement.estimate().is_none());
+    assert_eq!(found.recommended, Some(1));
+    assert!((found.level - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
+}
+
+#[test]
+fn of_two_grades_it_is_how_well_they_are_told_apart() {
+    let grades: Vec<f64> = (0..ROWS).map(|row| f64::from(u8::from(noise(row, 0) > 0.2))).collect();
+    let values = blurred(&grades, 3.0, 80);
+    let none = none();
+    let readings = [
+        Reading::new("values", ReadAs::Plain(values.clone())),
+        Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none }),
+    ];
+    let found = trial(grades.clone()).compare(&readings[..1]).unwrap();
+    let outcomes: Vec<bool> = grades.iter().map(|grade| *grade == 1.0).collect();
+    let expected = judge_metrics::prediction::auroc(&outcomes, &values).unwrap().estimate;
+    assert_eq!((found.measure, found.readings[0].agreement.estimate()), (Measure::Auroc, Some(expected)));
+}
+
+#[test]
+fn rows_of_a_group_stay_together() {
+    let grades = grades();
+    let groups: Vec<usize> = (0..ROWS).map(|row| row / 4).collect();
+    let trial = Trial { groups: groups.clone(), ..trial(grades) };
+    for labels in [None, Some(30)] {
+        for split in trial.splits(labels).unwrap() {
+            assert!(labels.is_none_or(|labels| split.train.len() == labels));
+            let tested: Vec<usize> = split.test.iter().map(|&row| groups[row]).collect();
+            assert!(split.train.iter().all(|&row| !tested.contains(&groups[row])));
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let none = none();
+    let compare = |trial: Trial, values: Vec<f64>| {
+        let probe = Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none });
+        let readings = [Reading::new("values", ReadAs::Plain(values)), probe];
+        match trial.compare(&readings[..1]) {
+            Err(Error::Trial(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    };
+    let rows = compare(trial(grades()), vec![1.0; 3]);
+    assert_eq!(rows.to_string(), "values: expected one for each of 160 rows, found 3");
+    let odd = compare(trial(grades()), vec![f64::NAN; ROWS]);
+    assert!(odd.to_string().starts_with("values of row 0 is NaN"), "{odd}");
+    assert!(matches!(compare(trial(vec![2.0; ROWS]), vec![1.0; ROWS]), TrialError::OneGrade { .. }));
+    let together = Trial { groups: vec![7; ROWS], ..trial(grades()) };
+    assert!(matches!(compare(together, vec![1.0; ROWS]), TrialError::FewGroups { groups: 1, expected: 10 }));
+}

@@ -1,0 +1,144 @@
+//! What readings are worth beside each other.
+
+use judge_metrics::comparison::Statistic;
+use judge_metrics::prediction::auroc;
+use judge_metrics::resampling::{Bootstrap, RankedPair};
+
+use super::out_of_fold::{Failed, values};
+use super::{ByLabels, Compared, Measure, ReadAs, Reading, Trial, Tried};
+use crate::Error;
+use crate::training::RowSignals;
+
+impl Trial {
+    /// The agreement of each reading, from the simplest on, as the order decides between equals.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Trial`], what the signals return, and what an estimator reports. What the rows leave undefined is
+    /// [`Statistic::Undefined`].
+    pub fn compare<S: RowSignals>(&self, readings: &[Reading<'_, S>]) -> Result<Compared, S::Error> {
+        self.check(readings)?;
+        compare(self, readings)
+    }
+}
+
+fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<Compared, S::Error> {
+    let mut different = trial.grades.clone();
+    different.sort_by(f64::total_cmp);
+    different.dedup();
+    let measure = if different.len() == 2 { Measure::Auroc } else { Measure::Spearman };
+    let level = 1.0 - (1.0 - trial.bootstrap.level) / readings.len().max(1) as f64;
+    let judged = Judged {
+        measure,
+        trial,
+        higher: trial.grades.iter().map(|grade| Some(grade) == different.last()).collect(),
+        bootstrap: Bootstrap { level, ..trial.bootstrap },
+    };
+    let splits = trial.splits(None)?;
+    let fewest = splits.iter().map(|split| split.train.len()).min().unwrap_or(0);
+    let half = fewest / 2;
+    let mut tried = Vec::new();
+    for Reading { name, read_as } in readings {
+        let all = defined(values(trial, read_as, &splits))?;
+        let (mut by_labels, mut of_half) = (Vec::new(), None);
+        let sizes = trial.labels.iter().copied().filter(|&labels| labels < half).chain([half]);
+        for labels in sizes.filter(|&labels| read_as.learns() && labels > 1) {
+            let some = defined(values(trial, read_as, &trial.splits(Some(labels))?))?.ok();
+            let agreement = some.as_ref().and_then(|values| judged.alone(values));
+            by_labels.push(ByLabels { labels, agreement });
+            of_half = some;
+        }
+        let (agreement, values) = match all {
+            Ok(values) => (judged.agreement(&values)?, values),
+            Err(reason) => (Statistic::Undefined { reason }, Vec::new()),
+        };
+        if read_as.learns() {
+            by_labels.push(ByLabels { labels: fewest, agreement: agreement.estimate() });
+        }
+        let more_labels = of_half.filter(|_| !values.is_empty());
+        let more_labels = more_labels.map(|of_half| judged.difference(&values, &of_half)).transpose()?;
+        tried.push(Tried {
+            name: name.clone(),
+            learns: read_as.learns(),
+            agreement,
+            behind_best: Statistic::Undefined { reason: "no reading has a number".to_owned() },
+            by_labels,
+            more_labels,
+            values,
+        });
+    }
+    let is_baseline = |place: usize| matches!(readings[place].read_as, ReadAs::Baseline(_));
+    let known = |place: &usize| tried[*place].agreement.estimate();
+    let ranked =
+        (0..tried.len()).filter(|&place| !is_baseline(place)).filter_map(|place| Some((place, known(&place)?)));
+    // Of equals the first.
+    let best = ranked.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(place, _)| place);
+    if let Some(best) = best {
+        let of_best = tried[best].values.clone();
+        for other in tried.iter_mut().filter(|other| !other.values.is_empty()) {
+            other.behind_best = judged.difference(&of_best, &other.values)?;
+        }
+    }
+    // One whose interval reaches 0, or that is as good on whatever rows are drawn, is not shown to be worse.
+    let is_as_good = |place: &usize| match tried[*place].behind_best.defined() {
+        Some(behind) => behind.low().is_none_or(|low| low <= 0.0),
+        None => false,
+    };
+    let recommended = (0..tried.len()).filter(|&place| !is_baseline(place)).find(is_as_good);
+    Ok(Compared { measure, level, readings: tried, best, recommended })
+}
+
+fn defined<E>(found: Result<Vec<f64>, Failed<E>>) -> Result<Result<Vec<f64>, String>, E> {
+    match found {
+        Ok(values) => Ok(Ok(values)),
+        Err(Failed::Undefined(reason)) => Ok(Err(reason)),
+        Err(Failed::Ends(error)) => Err(error),
+    }
+}
+
+/// How numbers of the rows are held against people's grades.
+struct Judged<'t> {
+    measure: Measure,
+    trial: &'t Trial,
+    /// Whether a row has the higher of two grades.
+    higher: Vec<bool>,
+    bootstrap: Bootstrap,
+}
+
+impl Judged<'_> {
+    fn agreement(&self, values: &[f64]) -> Result<Statistic, Error> {
+        let of = self.of(values);
+        self.statistic(|rows| of(rows))
+    }
+
+    fn alone(&self, values: &[f64]) -> Option<f64> {
+        self.of(values)(&self.all()).ok()
+    }
+
+    fn difference(&self, one: &[f64], other: &[f64]) -> Result<Statistic, Error> {
+        let (one, other) = (self.of(one), self.of(other));
+        self.statistic(|rows| Ok(one(rows)? - other(rows)?))
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.trial.grades.len()).collect()
+    }
+
+    /// The measure of these numbers on any rows; they are ranked once.
+    fn of<'v>(&'v self, values: &'v [f64]) -> impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync + 'v {
+        let ranks = RankedPair::new(values, &self.trial.grades);
+        move |rows| match self.measure {
+            Measure::Spearman => ranks.as_ref().map_err(Clone::clone)?.spearman(rows),
+            Measure::Auroc => {
+                let outcomes: Vec<bool> = rows.iter().map(|&row| self.higher[row]).collect();
+                let scores: Vec<f64> = rows.iter().map(|&row| values[row]).collect();
+                Ok(auroc(&outcomes, &scores)?.estimate)
+            }
+        }
+    }
+
+    fn statistic(&self, of: impl Fn(&[usize]) -> Result<f64, judge_metrics::Error> + Sync) -> Result<Statistic, Error> {
+        let drawn = self.bootstrap.clustered(&self.trial.groups, &of);
+        Ok(Statistic::of(drawn, || of(&self.all()))?)
+    }
+}

@@ -1,0 +1,151 @@
+//! Which reading of a model to judge with: every one is tried on rows that people have graded.
+//!
+//! `judge try --input graded.jsonl --model FOLDER`
+
+mod advice;
+mod cli;
+mod print;
+mod rows;
+mod tables;
+
+use anyhow::Result;
+use judge_core::decision::{Checklist, ChecklistJudge, Criterion, DecisionJudge, DecisionSettings};
+use judge_core::lager::{Condition, LagerJudge, LayerTable, States, Variant};
+use judge_core::scale::ScalePoint;
+use judge_core::{Backbone, Judge, JudgeError, Layer, Scale};
+use judge_data::{InputFile, Outputs};
+use judge_metrics::resampling::Bootstrap;
+use judge_models::Model;
+use judge_probe::trial::{ReadAs, Reading, Trial};
+use serde_json::json;
+
+use self::advice::{Advice, By};
+use self::rows::Rows;
+use self::tables::Tables;
+use crate::args::decisions::refuse_dressing;
+use crate::args::files::program;
+use crate::report::{BOOTSTRAP, write_json};
+use crate::terminal::console::say;
+
+use self::cli::PROGRAM;
+
+pub(crate) use self::cli::Cli;
+
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let folder = cli.folder()?;
+    let inputs = [&cli.input.input].into_iter().chain(&cli.asked.template).chain(cli.decisions.inputs());
+    advice::outputs(&folder, Outputs::new(inputs))
+        .reports(PROGRAM, &cli.json)
+        .overwrite(cli.write.overwrite)
+        .check()?;
+    let input = cli.input.open()?;
+    cli.model.admit(&input)?;
+    let rows = Rows::read(cli, &input)?;
+    let settings = cli.asked.settings(rows.format, &cli.model, Condition::PromptEnd)?;
+    let criterion = Criterion { name: "1".to_owned(), criterion: cli.criterion.clone(), weight: 1.0, fatal: false };
+    let checklist = Checklist::new(vec![criterion])?;
+    let model = cli.model.load()?;
+    let lager = LagerJudge::new(settings, &model)?;
+    let (questions, yes_column) = questions(cli, &model, &rows, &checklist)?;
+    let asked = questions.as_ref().map(|judge| (judge, yes_column));
+    let tables = Tables::read(cli, &folder, &model, &rows, &lager, asked)?;
+    let (rows, places) = rows.read_by(|place| tables.lacks(place))?;
+
+    let states = tables.states(places.clone());
+    let readings = readings(&tables, &places, &rows, &lager, model.info().layers(), &states)?;
+    let trial = Trial {
+        groups: rows.groups.clone(),
+        folds: cli.folds(),
+        bootstrap: Bootstrap { seed: cli.seed.seed, resamples: cli.resamples(), ..BOOTSTRAP },
+        seed: cli.seed.seed,
+        ..Trial::new(rows.grades())
+    };
+    cli.tell("comparing the readings, each by what it learns from other rows");
+    let (by, readings): (Vec<By>, Vec<_>) = readings.into_iter().unzip();
+    let found = trial.compare(&readings)?;
+    let advice =
+        Advice { cli, folder: &folder, lager: &lager, checklist: &checklist, model: model.info(), rows: &rows };
+    let uses = advice.keep(&trial, &by, &readings, &found)?;
+    if let Some(path) = &cli.json {
+        let figures = json!({
+            "program": program(PROGRAM), "inputs": [InputFile::of(&cli.input.input)?], "model": model.info(),
+            "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "groups": rows.n_groups(),
+            "folds": cli.folds(), "measure": found.measure, "level": found.level, "readings": advice.json(&found, &uses)?,
+            "best": found.best.map(|best| &found.readings[best].name),
+            "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
+        });
+        write_json(path, PROGRAM, &figures)?;
+    }
+    print::print(cli, &rows, &found, &uses)?;
+    say(format_args!("-> {}", folder.display()))
+}
+
+/// The judge that asks whether the statement is true, and which of its labels says yes; none where the model cannot be asked so.
+fn questions(cli: &Cli, model: &Model, rows: &Rows, checklist: &Checklist) -> Result<(Option<ChecklistJudge>, usize)> {
+    let (settings, of_folder) = cli.decisions.settings(&cli.model)?;
+    let yes_column = usize::from(settings.form.false_first);
+    let settings = DecisionSettings { every_layer: true, ..settings };
+    // A head reads the last layer alone, and an adapter belongs to the folder's own questions.
+    let refused = match (of_folder.head().is_some() || of_folder.adapter().is_some(), refuse_dressing(&cli.model)) {
+        (true, _) => "the model has a head or an adapter of its own for questions".to_owned(),
+        (_, Err(error)) => error.to_string(),
+        (false, Ok(())) => match DecisionJudge::new(settings, model) {
+            Err(error) => error.to_string(),
+            Ok(judge) => {
+                let judge = ChecklistJudge::new(judge, Some(checklist.clone()));
+                match rows.rows.first().map(|row| judge.ask(&row.record)) {
+                    Some(Err(JudgeError::Unscored(why))) => why.to_string(),
+                    Some(Ok(asked)) if asked.is_empty() => "its tokenizer has no labels for yes and no".to_owned(),
+                    _ => return Ok((Some(judge), yes_column)),
+                }
+            }
+        },
+    };
+    cli.tell(&format!("note: P(yes) is not tried: {refused}"));
+    Ok((None, yes_column))
+}
+
+/// All readings, from the simplest on.
+fn readings<'s, S>(
+    tables: &Tables,
+    places: &[usize],
+    rows: &Rows,
+    lager: &LagerJudge,
+    layers: Vec<Layer>,
+    states: &'s S,
+) -> Result<Vec<(By, Reading<'s, S>)>> {
+    let scale = &lager.settings().scale;
+    let (score, yes) = (tables.score(places)?, tables.yes(places)?);
+    let point = |value: f64, label: &str| ScalePoint { value, label: label.to_owned() };
+    let of_yes = Scale::new(vec![point(0.0, "no"), point(1.0, "yes")])?;
+    let by_layer = |tables: &[LayerTable], scale: &Scale| -> Result<Vec<Vec<f64>>> {
+        let expected = |layer: &Layer| {
+            let of_row = |table: &LayerTable| Ok(table.distribution(*layer, scale)?.expected());
+            tables.iter().map(of_row).collect()
+        };
+        layers.iter().map(expected).collect()
+    };
+    let (scores, p_yes) = (by_layer(&score, scale)?, yes.map(|yes| by_layer(&yes, &of_yes)).transpose()?);
+    let mean = |table: &LayerTable| Ok(Variant::MeanExpected.score(table, scale, States::All)?.score);
+    let mean: Vec<f64> = score.iter().map(mean).collect::<Result<_>>()?;
+    let last = |layers: &[Vec<f64>]| ReadAs::Plain(layers.last().cloned().unwrap_or_default());
+    let mut found = vec![(By::Score, Reading::new("score, last layer", last(&scores)))];
+    if let Some(p_yes) = &p_yes {
+        found.push((By::Yes, Reading::new("P(yes), last layer", last(p_yes))));
+    }
+    found.push((By::MeanOfLayers, Reading::new("score, mean of layers", ReadAs::Plain(mean))));
+    let best = Reading::new("score, best layer", ReadAs::ChosenLayer(scores));
+    found.push((By::ScoreLayer, best));
+    if let Some(p_yes) = p_yes {
+        found.push((By::Yes, Reading::new("P(yes), best layer", ReadAs::ChosenLayer(p_yes))));
+    }
+    let (origin, targets) = (Box::new(lager.origin().clone()), rows.on_scale(scale.range()));
+    let weights = ReadAs::Weights { tables: score, origin, targets };
+    found.push((By::Weights, Reading::new("score, weights of layers", weights)));
+    let probe = ReadAs::Probe { layers, signals: states };
+    found.push((By::Probe, Reading::new("probe where the score is read", probe)));
+    if let Some(lengths) = rows.lengths() {
+        found.push((By::Nothing, Reading::new("length of the response", ReadAs::Baseline(lengths))));
+    }
+    Ok(found)
+}

@@ -1,0 +1,94 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::args::decisions::DecisionPromptArgs;
+use crate::args::files::{InputArgs, OverwriteArgs, beside};
+use crate::args::lager::AskedArgs;
+use crate::args::model_args::{ModelArgs, SeedArgs};
+use crate::terminal::console::{tell, usage};
+
+/// What figures and tables call this program.
+pub(super) const PROGRAM: &str = "try";
+
+/// How the help of the command ends.
+const EXAMPLES: &str = "\
+Examples:
+  judge try --input graded.jsonl --model path/to/model
+  judge try --input graded.jsonl --model path/to/model --rubric 'How polite is the reply?' --json tried.json
+
+More: docs/choosing.md";
+
+/// Try every reading of a model on rows that people have graded, and say which to use.
+///
+/// Input: {"id", "instruction", "response", "rubric"?, "human"}, and the other formats of `judge score`; some hundred rows. The model reads
+/// each row once as it is asked for a score, and a response once more as it is asked whether a statement is true of it. Compared are the
+/// score and P(yes) at the last layer and at the best one, the score of all layers with and without learnt weights, and a linear probe;
+/// beside them the length of the response, which a judge should beat. What a reading learns it learns from other rows than those that it is
+/// judged by. Whatever is learnt from all rows is kept, with the command that judges by it.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// Folder for what is read, from which an interrupted run resumes, and for what is learnt [default: INPUT.try]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write the figures here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// The statement that is true of a good response
+    #[arg(long, value_name = "TEXT", default_value = "The response is a good answer to the request.")]
+    pub(crate) criterion: String,
+    /// Field whose rows stay on one side of every split [default: the instruction, nearly equal texts, and a field whose values repeat as
+    /// those of a question's number do, which a note names]
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) group: Option<String>,
+    /// Parts that the rows are cut into; each is judged by what was learnt from the others
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=50))]
+    folds: u64,
+    /// Resamples of each interval
+    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
+    resamples: u64,
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    #[command(flatten)]
+    pub(crate) decisions: DecisionPromptArgs,
+    #[command(flatten)]
+    pub(crate) write: OverwriteArgs,
+    #[command(flatten)]
+    pub(crate) seed: SeedArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+impl Cli {
+    /// Where readings are kept.
+    pub(super) fn folder(&self) -> Result<PathBuf> {
+        match &self.output {
+            Some(folder) => Ok(folder.clone()),
+            None if self.input.input.as_os_str() == "-" => {
+                Err(usage("--output DIR is needed where the rows come from standard input"))
+            }
+            None => Ok(beside(&self.input.input, "try")),
+        }
+    }
+
+    pub(super) fn folds(&self) -> usize {
+        self.folds as usize
+    }
+
+    pub(super) fn resamples(&self) -> usize {
+        self.resamples as usize
+    }
+
+    /// Says something to people, unless they want to hear nothing.
+    pub(super) fn tell(&self, line: &str) {
+        if !self.model.quiet {
+            tell(line);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The graded rows.
+
+use anyhow::{Result, ensure};
+use judge_core::Fields;
+use judge_data::{DatasetFormat, Input, Record, Unread};
+use judge_probe::RowGroups;
+
+use super::cli::Cli;
+use crate::groups::OtherFields;
+use crate::missing_fields::tell_unread_that;
+use crate::terminal::console::{tell, usage};
+
+/// A row that people have graded.
+pub(super) struct Row {
+    pub(super) record: Record,
+    pub(super) grade: f64,
+}
+
+/// All of them.
+pub(super) struct Rows {
+    pub(super) format: DatasetFormat,
+    pub(super) rows: Vec<Row>,
+    /// What belongs together, a number for each row.
+    pub(super) groups: Vec<usize>,
+    /// Rows that nobody graded.
+    pub(super) ungraded: usize,
+    /// Rows that could not be read, by people or by the model.
+    pub(super) unread: Unread,
+}
+
+impl Rows {
+    /// The rows of the input that have a grade.
+    pub(super) fn read(cli: &Cli, input: &Input) -> Result<Self> {
+        let path = input.path().display();
+        let source = cli.input.source(input, None, cli.model.limit);
+        let dataset = source.dataset()?;
+        let format = dataset.format();
+        if format == DatasetFormat::Pairs {
+            return Err(usage(format!(
+                "{path}: expected single responses that people have graded, found pairs; `judge compare --verdict layers` and \
+                 `judge fit --valid` say which layer to use for those"
+            )));
+        }
+        let (mut rows, mut ungraded, mut unread) = (Vec::new(), 0, Unread::default());
+        let (mut others, mut of_field) = (OtherFields::default(), Vec::new());
+        for record in dataset {
+            let record = record?;
+            let why = match &record {
+                Record::Unread(unread) => Some(unread.why.to_string()),
+                _ => None,
+            };
+            unread.note(record.id().clone(), why);
+            let Some(grade) = record.human() else {
+                ungraded += usize::from(!matches!(record, Record::Unread(_)));
+                continue;
+            };
+            if let Some(field) = &cli.group {
+                let value = record.extra().iter().find(|(name, _)| name == field).map(|(_, json)| json.to_owned());
+                of_field.push(value.or_else(|| record.field(field).map(|text| text.into_owned())));
+            }
+            others.see(record.extra().iter());
+            rows.push(Row { record, grade });
+        }
+        tell_unread_that(&unread, "cannot be read and are left out");
+        ensure!(
+            !rows.is_empty(),
+            "{path}: no row has a grade: expected \"human\", a number or a list of numbers; `judge grade` collects them"
+        );
+        let groups = match &cli.group {
+            Some(field) if of_field.iter().all(Option::is_none) => {
+                return Err(usage(format!("--group: no row of {path} has the field {field:?}")));
+            }
+            Some(_) => {
+                let mut groups = RowGroups::alone(rows.len());
+                groups.join(of_field);
+                groups
+            }
+            None => found_together(&rows, others),
+        };
+        Ok(Self { format, groups: groups.group_of_row(), rows, ungraded, unread })
+    }
+
+    /// Those of them that the model could read, and their places among all; `lacks` says why it could not read the one at a place.
+    pub(super) fn read_by(self, lacks: impl Fn(usize) -> Result<Option<String>>) -> Result<(Self, Vec<usize>)> {
+        let Self { format, rows, groups, ungraded, mut unread } = self;
+        let (mut kept, mut of_kept, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, (row, group)) in rows.into_iter().zip(groups).enumerate() {
+            let why = lacks(place)?;
+            unread.note(row.record.id().clone(), why.clone());
+            if why.is_none() {
+                kept.push(row);
+                of_kept.push(group);
+                places.push(place);
+            }
+        }
+        Ok((Self { format, rows: kept, groups: of_kept, ungraded, unread }, places))
+    }
+
+    pub(super) fn grades(&self) -> Vec<f64> {
+        self.rows.iter().map(|row| row.grade).collect()
+    }
+
+    /// The grades carried to a scale: as they are where they lie on it, else stretched from the lowest and the highest that occur.
+    pub(super) fn on_scale(&self, (low, high): (f64, f64)) -> Vec<f64> {
+        let grades = self.grades();
+        let ends = grades
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |ends, &grade| (ends.0.min(grade), ends.1.max(grade)));
+        if (low..=high).contains(&ends.0) && (low..=high).contains(&ends.1) || ends.0 == ends.1 {
+            return grades;
+        }
+        let share = (high - low) / (ends.1 - ends.0);
+        grades.iter().map(|grade| (low + (grade - ends.0) * share).clamp(low, high)).collect()
+    }
+
+    /// How many characters each response has; `None` where it has no field of its own.
+    pub(super) fn lengths(&self) -> Option<Vec<f64>> {
+        let length = |row: &Row| Some(row.record.field("response")?.chars().count() as f64);
+        self.rows.iter().map(length).collect()
+    }
+
+    pub(super) fn n_groups(&self) -> usize {
+        let mut groups = self.groups.clone();
+        groups.sort_unstable();
+        groups.dedup();
+        groups.len()
+    }
+}
+
+/// What belongs together by its texts, and by a field whose values repeat.
+fn found_together(rows: &[Row], others: OtherFields) -> RowGroups {
+    let text = |of: &[&str], row: &Row| of.iter().find_map(|name| row.record.field(name).map(|text| text.into_owned()));
+    let questions: Vec<Option<String>> = rows.iter().map(|row| text(&["instruction", "dialogue"], row)).collect();
+    let others_of: Vec<Option<String>> =
+        rows.iter().map(|row| text(&["response", "prompt", "user_prompt"], row)).collect();
+    let all_known = questions.iter().all(Option::is_some);
+    let [questions, prompts] =
+        [&questions, &others_of].map(|texts| texts.iter().map(Option::as_deref).collect::<Vec<_>>());
+    let texts = RowGroups::of_questions_and_prompts(&questions, &prompts);
+    match others.together(texts.clone(), all_known) {
+        Ok(together) => {
+            if let Some(field) = together.by.first() {
+                tell(format_args!(
+                    "note: rows with the same {field:?} stay on one side of every split; --group names another field"
+                ));
+            }
+            together.groups
+        }
+        Err(undecided) => {
+            tell(format_args!(
+                "note: {undecided}; rows with nearly equal texts are kept together, and --group names a field"
+            ));
+            texts
+        }
+    }
+}

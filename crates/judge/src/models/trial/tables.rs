@@ -1,0 +1,228 @@
+//! What the model says of each row: read once, and kept in the folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use judge_core::decision::ChecklistJudge;
+use judge_core::lager::{LagerJudge, LayerTable};
+use judge_core::{Backbone, Judge, JudgeError, Layer, Outcome, Prompt, Request, Unscored, Want, request::Signal};
+use judge_data::{Error, Record, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
+use judge_models::Model;
+use judge_probe::training::RowSignals;
+use judge_probe::{DataHash, Matrix, trial::SIGNAL};
+
+use super::cli::{Cli, PROGRAM};
+use super::rows::Rows;
+use crate::prompts;
+
+/// Most bytes of one file of states.
+const SHARD_BYTES: u64 = 1 << 30;
+
+/// The files of what is read: label logits by both prompts, and states where the score is read.
+const FILES: [&str; 3] = [SCORE, YES, STATES];
+const SCORE: &str = "score.safetensors";
+const YES: &str = "yes.safetensors";
+const STATES: &str = "score.states.safetensors";
+
+/// Where they are.
+pub(super) fn paths(folder: &Path) -> [PathBuf; 3] {
+    FILES.map(|name| folder.join(name))
+}
+
+/// Label logits of every layer by two prompts, and states where the score is read.
+pub(super) struct Tables {
+    score: StatesFile,
+    yes: Option<StatesFile>,
+    states: StatesFile,
+    /// Which column of `yes` is that.
+    yes_column: usize,
+}
+
+impl Tables {
+    /// Reads what is not in the folder yet.
+    pub(super) fn read(
+        cli: &Cli,
+        folder: &Path,
+        model: &Model,
+        rows: &Rows,
+        lager: &LagerJudge,
+        questions: Option<(&ChecklistJudge, usize)>,
+    ) -> Result<Self> {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let score = Pass::new(rows, lager)?;
+        score.read(cli, &folder.join(SCORE), Some(&folder.join(STATES)), model)?;
+        let of_yes = questions.map(|(judge, _)| Pass::new(rows, judge)).transpose()?;
+        if let Some(pass) = &of_yes {
+            pass.read(cli, &folder.join(YES), None, model)?;
+        }
+        let open = |name: &str| StatesFile::open(folder.join(name));
+        Ok(Self {
+            score: open(SCORE)?,
+            yes: of_yes.is_some().then(|| open(YES)).transpose()?,
+            states: open(STATES)?,
+            yes_column: questions.map_or(0, |(_, column)| column),
+        })
+    }
+
+    /// Why a row was not read, by what the model said first.
+    pub(super) fn lacks(&self, row: usize) -> Result<Option<String>> {
+        let files = [Some(&self.score), self.yes.as_ref()].into_iter().flatten();
+        for file in files.filter(|file| !file.is_scored(row)) {
+            let found = file.ids().nth(row).transpose()?.and_then(|found| found.unscored);
+            return Ok(Some(found.map_or_else(|| "it was not read".to_owned(), |why| why.to_string())));
+        }
+        Ok(None)
+    }
+
+    /// The logits of the scores, of the rows at these places.
+    pub(super) fn score(&self, places: &[usize]) -> Result<Vec<LayerTable>> {
+        places.iter().map(|&place| table(&self.score, place)).collect()
+    }
+
+    /// Those of no and yes, in this order.
+    pub(super) fn yes(&self, places: &[usize]) -> Result<Option<Vec<LayerTable>>> {
+        let order = [1 - self.yes_column, self.yes_column];
+        let of = |file| places.iter().map(|&place| Ok(table(file, place)?.with_columns(&order)?)).collect();
+        self.yes.as_ref().map(of).transpose()
+    }
+
+    /// The states of the rows at these places.
+    pub(super) fn states(&self, places: Vec<usize>) -> States<'_> {
+        States { file: &self.states, places }
+    }
+}
+
+fn table(file: &StatesFile, place: usize) -> Result<LayerTable> {
+    let row = file.row(place)?.with_context(|| format!("{}: row {place} is not there", file.path().display()))?;
+    Ok(LayerTable::new(file.layers().to_vec(), file.d_model(), row.into_iter().map(f64::from).collect())?)
+}
+
+/// States of some rows.
+#[derive(Clone)]
+pub(super) struct States<'t> {
+    file: &'t StatesFile,
+    places: Vec<usize>,
+}
+
+impl RowSignals for States<'_> {
+    type Error = anyhow::Error;
+
+    fn is_read(&self, _: usize) -> bool {
+        true
+    }
+
+    fn matrix(&self, rows: &[usize], layer: Layer, _: &[Signal]) -> Result<Matrix> {
+        let mut values = Vec::with_capacity(rows.len() * self.file.d_model());
+        for &row in rows {
+            let state = self.file.state(self.places[row], layer)?;
+            let state = state.with_context(|| format!("row {row} has no state of {layer}"))?;
+            values.extend(state.into_iter().map(f64::from));
+        }
+        Ok(Matrix::new(values, self.file.d_model())?)
+    }
+}
+
+/// One prompt of each row, and what is read of it.
+struct Pass<'r> {
+    rows: &'r Rows,
+    prompts: Vec<Result<Prompt, Unscored>>,
+    want: Want,
+}
+
+impl<'r> Pass<'r> {
+    /// What a judge asks that reads the labels of one prompt.
+    fn new(rows: &'r Rows, judge: &dyn Judge<Record>) -> Result<Self> {
+        let (mut prompts, mut want) = (Vec::new(), None);
+        for row in &rows.rows {
+            prompts.push(match judge.ask(&row.record).map(|requests| requests.into_iter().next()) {
+                Ok(Some(Request { prompt, want: asked })) => {
+                    want.get_or_insert(asked);
+                    Ok(prompt)
+                }
+                Err(JudgeError::Unscored(why)) => Err(why),
+                Ok(None) => Err(Unscored::new(judge_core::Reason::Missing, "the judge asks nothing of it")),
+                Err(error) => return Err(error.into()),
+            });
+        }
+        let want = want.with_context(|| match prompts.iter().find_map(|prompt| prompt.as_ref().err()) {
+            Some(why) => format!("no row can be asked about: {why}"),
+            None => "there are no rows".to_owned(),
+        })?;
+        Ok(Self { rows, prompts, want })
+    }
+
+    /// Reads the logits that are missing in a file, and the states in another, where there is one.
+    fn read(&self, cli: &Cli, logits: &Path, states: Option<&Path>, model: &Model) -> Result<()> {
+        let info = model.info();
+        let labels = self.want.labels.first().context("the judge reads no labels")?;
+        let mut hash = DataHash::new();
+        for (row, prompt) in self.rows.rows.iter().zip(&self.prompts) {
+            let prompt = prompt.as_ref().map_err(ToString::to_string);
+            hash.add(&serde_json::to_vec(&(row.record.id(), prompt.ok()))?);
+        }
+        let settings = [
+            ("program", PROGRAM.to_owned()),
+            ("prompts_blake3", hash.finish()),
+            ("labels", serde_json::to_string(labels)?),
+            ("model", info.name.clone()),
+            ("model_fingerprint", info.fingerprint.clone()),
+            ("dtype", info.dtype.clone()),
+            ("device", info.device.clone()),
+            ("date", cli.model.date.to_string()),
+        ];
+        let metadata: BTreeMap<String, String> =
+            settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let open = |path: &Path, layers: Vec<Layer>, d_model: usize| {
+            let (rows, sharding) = (self.rows.rows.len(), Sharding::Bytes(SHARD_BYTES));
+            let spec = StatesSpec { rows, layers, d_model, metadata: metadata.clone(), sharding };
+            let options = WriteOptions { overwrite: cli.write.overwrite, ..WriteOptions::default() };
+            StatesWriter::open(path, &spec, options)
+                .context("cannot resume what was read: name another --output folder")
+        };
+        let mut logits = open(logits, labels.layers.clone(), labels.tokens.len())?;
+        let layers = info.layers();
+        let mut states = states.map(|path| open(path, layers.clone(), info.d_model)).transpose()?;
+        let is_done = |row: usize, logits: &StatesWriter, states: &Option<StatesWriter>| {
+            logits.is_done(row) && states.as_ref().is_none_or(|states| states.is_done(row))
+        };
+        let pending: Vec<usize> = (0..self.prompts.len()).filter(|&row| !is_done(row, &logits, &states)).collect();
+        if !pending.is_empty() {
+            let of_states = Want::of_signals(&layers.iter().map(|&layer| (layer, SIGNAL)).collect::<Vec<_>>());
+            let want = match states {
+                Some(_) => Want { labels: self.want.labels.clone(), ..of_states },
+                None => self.want.clone(),
+            };
+            let open = [self.prompts.len(), pending.len()];
+            let prompts = pending
+                .iter()
+                .map(|&row| Ok((self.rows.rows[row].record.id().clone(), row, self.prompts[row].clone())));
+            prompts::read(model, want, open, cli.model.quiet, prompts, |id, row, outcome| {
+                let reading = match outcome {
+                    Outcome::Read(reading) => reading,
+                    Outcome::Unscored(why) => {
+                        logits.write_unscored(row, id, why)?;
+                        return states.as_mut().map_or(Ok(()), |states| states.write_unscored(row, id, why));
+                    }
+                };
+                let found = reading.labels(labels)?;
+                let step = found.prompt_end()?;
+                if !logits.is_done(row) {
+                    logits.write(row, id, &step.logits)?;
+                }
+                if let Some(states) = states.as_mut().filter(|states| !states.is_done(row)) {
+                    let what = "state of a layer that was asked for";
+                    let of_layer =
+                        |&layer: &Layer| reading.signal(layer, SIGNAL).ok_or(judge_core::Error::NotRead { what });
+                    let values = layers.iter().map(of_layer).collect::<Result<Vec<_>, _>>()?.concat();
+                    states.write(row, id, &values)?;
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        logits.finish()?;
+        states.map(StatesWriter::finish).transpose()?;
+        Ok(())
+    }
+}

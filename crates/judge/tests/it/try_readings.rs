@@ -1,0 +1,147 @@
+//! `judge try`: every reading of a model on graded rows, and what is kept of it.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::{ran, rows, succeed, write_rows};
+use crate::serve::model_with_yes_and_no;
+
+fn figures(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn reading<'f>(figures: &'f Value, name: &str) -> &'f Value {
+    let all = figures["readings"].as_array().unwrap();
+    all.iter().find(|reading| reading["name"] == name).unwrap_or_else(|| panic!("{name}: {figures}"))
+}
+
+/// Runs the command that a reading is used by.
+fn used(folder: &Path, figures: &Value, name: &str, output: &str) {
+    let command = reading(figures, name)["use"]["command"].as_array().unwrap();
+    let words: Vec<&str> = command.iter().map(|word| word.as_str().unwrap()).collect();
+    let words: Vec<&str> = words
+        .into_iter()
+        .map(|word| match word {
+            "ROWS" => "graded.jsonl",
+            "JUDGED" => output,
+            word => word,
+        })
+        .collect();
+    let [program, command @ ..] = words.as_slice() else { panic!("{words:?}") };
+    assert_eq!(*program, "judge");
+    let (verb, rest) =
+        if command[0] == "probe" { ("probe evaluate", &command[2..]) } else { (command[0], &command[1..]) };
+    succeed(verb, folder, rest);
+}
+
+const FAST: [&str; 6] = ["--resamples", "200", "--folds", "3", "--json", "tried.json"];
+
+#[test]
+fn every_reading_is_tried_and_can_be_judged_by() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    succeed("rows", path, &["--output", "graded.jsonl", "--rows", "90"]);
+    let args = [&["--input", "graded.jsonl"], FAST.as_slice()].concat();
+    let said = succeed("try", path, &args);
+    let found = figures(&path.join("tried.json"));
+    assert_eq!((&found["n"], &found["measure"]), (&json!(90), &json!("spearman")));
+    assert!(said.contains("Use: ") && said.contains("judge ") && said.contains("graded.jsonl.try"), "{said}");
+    let recommended = found["recommended"].as_str().unwrap();
+    assert!(said.contains(&format!("Use: {recommended}.")), "{said}");
+
+    // The score is that of `judge score`, and its agreement that of `judge fit`.
+    succeed("score", path, &["--input", "graded.jsonl", "--output", "scores.jsonl"]);
+    succeed("fit", path, &["--input", "scores.jsonl", "--variants", "e_score,lager_wo", "--json", "fit.json"]);
+    let fit = figures(&path.join("fit.json"));
+    for (name, variant) in [("score, last layer", "e_score"), ("score, mean of layers", "lager_wo")] {
+        let [ours, theirs] = [&reading(&found, name)["agreement"], &fit["variants"][variant]["spearman"]]
+            .map(|statistic| statistic["estimate"].as_f64().unwrap());
+        assert!((ours - theirs).abs() < 1e-6, "{name}: {ours}, {theirs}");
+    }
+    // What is learnt is kept, and judges.
+    for (name, output) in [
+        ("score, mean of layers", "mean.jsonl"),
+        ("score, best layer", "layer.jsonl"),
+        ("score, weights of layers", "weights.jsonl"),
+        ("probe where the score is read", "probe.jsonl"),
+    ] {
+        used(path, &found, name, output);
+        assert_eq!(rows(path.join(output)).len(), 90, "{name}");
+    }
+    assert!(reading(&found, "length of the response")["use"].is_null());
+    let layer = reading(&found, "score, best layer")["use"]["layer"].as_u64().unwrap();
+    let weights: Value = figures(&path.join("graded.jsonl.try/layer.json"));
+    assert_eq!(weights["content"]["weights"][layer as usize], json!(1.0), "{weights}");
+
+    // Read once: the same again is made of what is kept, and other rows are not taken for these.
+    succeed("try", path, &args);
+    assert_eq!(figures(&path.join("tried.json"))["readings"], found["readings"]);
+    let mut changed = rows(path.join("graded.jsonl"));
+    changed[3]["response"] = json!("Another one.");
+    write_rows(path.join("graded.jsonl"), &changed);
+    let (code, _, told) = ran("try", path, &args);
+    assert!(code != Some(0) && told.contains("made with other settings") && told.contains("--output"), "{told}");
+}
+
+#[test]
+fn a_model_that_can_say_yes_is_asked_so() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let model = model_with_yes_and_no(&folder).to_str().unwrap().to_owned();
+    let graded = |id: usize| {
+        let grade = if id % 7 == 3 { Value::Null } else { json!(id % 5 % 2) };
+        json!({"id": id, "instruction": format!("{id} + 4?"), "response": format!("It is {id}."), "human": grade})
+    };
+    write_rows(path.join("graded.jsonl"), &(0..70).map(graded).collect::<Vec<_>>());
+    let args = [&["--input", "graded.jsonl", "--model", &model], FAST.as_slice()].concat();
+    let said = succeed("try", path, &args);
+    let found = figures(&path.join("tried.json"));
+    // Of two grades it is how well they are told apart.
+    assert_eq!((&found["n"], &found["ungraded"], &found["measure"]), (&json!(60), &json!(10), &json!("auroc")));
+    assert!(said.contains("AUROC"), "{said}");
+    used(path, &found, "P(yes), last layer", "yes.jsonl");
+    used(path, &found, "P(yes), best layer", "yes.layer.jsonl");
+    // What was read of a row is its probability of yes: the same order of rows.
+    let judged = rows(path.join("yes.jsonl"));
+    let pairs: Vec<(f64, bool)> =
+        judged.iter().filter_map(|row| Some((row["score"].as_f64()?, row["human"].as_f64()? == 1.0))).collect();
+    let (mut above, mut all) = (0.0, 0.0);
+    for (yes, _) in pairs.iter().filter(|(_, good)| *good) {
+        for (no, _) in pairs.iter().filter(|(_, good)| !good) {
+            all += 1.0;
+            above += if yes > no {
+                1.0
+            } else if yes == no {
+                0.5
+            } else {
+                0.0
+            };
+        }
+    }
+    let ours = reading(&found, "P(yes), last layer")["agreement"]["estimate"].as_f64().unwrap();
+    assert!((ours - above / all).abs() < 1e-6, "{ours}, {}", above / all);
+}
+
+#[test]
+fn what_cannot_be_tried_is_refused_with_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let refused = |rows: &[Value], more: &[&str], said: &str| {
+        write_rows(path.join("in.jsonl"), rows);
+        let (code, _, told) = ran("try", path, &[&["--input", "in.jsonl"], more].concat());
+        assert!(code != Some(0) && told.contains(said), "{told}");
+    };
+    let row = |id: usize, human: Value| json!({"id": id, "instruction": "What?", "response": format!("{id}"), "human": human});
+    let pair = json!({"id": 1, "instruction": "What?", "response_a": "a", "response_b": "b", "human": "A"});
+    refused(&[pair], &[], "judge fit --valid");
+    refused(&[row(1, Value::Null)], &[], "no row has a grade");
+    let alike: Vec<Value> = (0..20).map(|id| row(id, json!(3))).collect();
+    refused(&alike, &["--output", "alike"], "the grade 3");
+    let few: Vec<Value> = (0..20).map(|id| row(id, json!(id % 5))).collect();
+    // All rows have one question.
+    refused(&few, &["--output", "few"], "two for each fold");
+    refused(&few, &["--group", "nothing"], "--group");
+}

@@ -24,7 +24,7 @@ use self::rows::Rows;
 use self::tables::Tables;
 use crate::args::decisions::refuse_dressing;
 use crate::args::files::program;
-use crate::report::{BOOTSTRAP, write_json};
+use crate::report::{BOOTSTRAP, write_json, write_marked};
 use crate::terminal::console::say;
 
 use self::cli::PROGRAM;
@@ -34,10 +34,8 @@ pub(crate) use self::cli::Cli;
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let folder = cli.folder()?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.asked.template).chain(cli.decisions.inputs());
-    advice::outputs(&folder, Outputs::new(inputs))
-        .reports(PROGRAM, &cli.json)
-        .overwrite(cli.write.overwrite)
-        .check()?;
+    let reports = cli.json.iter().chain(&cli.plot);
+    advice::outputs(&folder, Outputs::new(inputs)).reports(PROGRAM, reports).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
     cli.model.admit(&input)?;
     let rows = Rows::read(cli, &input)?;
@@ -75,6 +73,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
         });
         write_json(path, PROGRAM, &figures)?;
+    }
+    if let Some(path) = &cli.plot {
+        write_marked(path, PROGRAM, &print::plot(cli, &rows, &found)?)?;
     }
     print::print(cli, &rows, &found, &uses)?;
     say(format_args!("-> {}", folder.display()))

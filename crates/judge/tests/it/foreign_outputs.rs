@@ -171,9 +171,10 @@ const CASES: [(&str, &[&str]); 41] = [
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
     ("doctor --json a.json", &["a.json"]),
     (
-        "try --input in.jsonl --output o --json a.json --model nowhere",
+        "try --input in.jsonl --output o --json a.json --plot a.svg --model nowhere",
         &[
             "a.json",
+            "a.svg",
             "o/layer.json",
             "o/weights.json",
             "o/checklist.json",

@@ -44,13 +44,16 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     succeed("rows", path, &["--output", "graded.jsonl", "--rows", "90"]);
-    let args = [&["--input", "graded.jsonl"], FAST.as_slice()].concat();
+    let args = [&["--input", "graded.jsonl", "--plot", "tried.svg"], FAST.as_slice()].concat();
     let said = succeed("try", path, &args);
     let found = figures(&path.join("tried.json"));
     assert_eq!((&found["n"], &found["measure"]), (&json!(90), &json!("spearman")));
     assert!(said.contains("Use: ") && said.contains("judge ") && said.contains("graded.jsonl.try"), "{said}");
     let recommended = found["recommended"].as_str().unwrap();
     assert!(said.contains(&format!("Use: {recommended}.")), "{said}");
+
+    let picture = fs::read_to_string(path.join("tried.svg")).unwrap();
+    assert!(picture.contains("probe where the score is read") && picture.contains("graded.jsonl, n = 90"), "{picture}");
 
     // The score is that of `judge score`, and its agreement that of `judge fit`.
     succeed("score", path, &["--input", "graded.jsonl", "--output", "scores.jsonl"]);

@@ -147,7 +147,7 @@ impl Advice<'_> {
                 let weights = LayerWeights::of_layer(layer, self.rows.rows.len(), self.lager.origin().clone())?;
                 words.path("--weights", &self.save(LAYER, &weights)?)
             }
-            (By::Weights, Kept::Weights(weights)) => words.path("--weights", &self.save(WEIGHTS, &*weights)?),
+            (By::Weights, Kept::Weights(weights)) => words.path("--weights", &self.save(WEIGHTS, &weights)?),
             (By::Yes, kept) => {
                 let path = self.folder.join(CHECKLIST);
                 write_new(&path, &serde_json::to_vec_pretty(self.checklist)?, overwrite)?;

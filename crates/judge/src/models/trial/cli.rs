@@ -40,6 +40,9 @@ pub(crate) struct Cli {
     /// Write the figures here
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Where a plot of the readings goes, each with its interval
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
     /// The statement that is true of a good response
     #[arg(long, value_name = "TEXT", default_value = "The response is a good answer to the request.")]
     pub(crate) criterion: String,

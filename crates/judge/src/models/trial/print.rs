@@ -9,16 +9,14 @@ use super::advice::{Use, in_a_shell};
 use super::cli::Cli;
 use super::rows::Rows;
 use crate::terminal::console::say;
+use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals, name_of};
 use crate::terminal::tables::table;
 
 /// How narrow an interval decides most questions.
 const NARROW: f64 = 0.1;
 
 pub(super) fn print(cli: &Cli, rows: &Rows, found: &Compared, uses: &[Option<Use>]) -> Result<()> {
-    let measure = match found.measure {
-        Measure::Spearman => "Spearman",
-        Measure::Auroc => "AUROC",
-    };
+    let measure = name(found.measure);
     let n = rows.rows.len();
     say(format_args!(
         "{n} graded rows of {}, {} groups of rows, {} folds",
@@ -45,6 +43,29 @@ pub(super) fn print(cli: &Cli, rows: &Rows, found: &Compared, uses: &[Option<Use
     }
     by_labels(measure, found)?;
     advise(measure, n, found, uses)
+}
+
+fn name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Spearman => "Spearman",
+        Measure::Auroc => "AUROC",
+    }
+}
+
+/// The readings as a picture: those that learn in another colour than those that do not.
+pub(super) fn plot(cli: &Cli, rows: &Rows, found: &Compared) -> Result<String> {
+    let line = |tried: &Tried| {
+        let known = tried.agreement.defined()?;
+        let colour = if tried.learns { VERMILLION } else { BLUE };
+        let point = Point { estimate: known.estimate, interval: known.interval, colour };
+        Some(Line { name: tried.name.clone(), points: vec![point] })
+    };
+    let lines: Vec<Line> = found.readings.iter().filter_map(line).collect();
+    let title = format!("{}, n = {}", name_of(&cli.input.input), rows.rows.len());
+    let note =
+        format!("{}, intervals of 95 % together; vermillion learns from grades of other rows", name(found.measure));
+    let nothing = if found.measure == Measure::Auroc { [0.5, 0.6] } else { [0.0, 0.1] };
+    intervals(&title, &note, nothing, &lines)
 }
 
 /// What readings that learn are worth by how many labels they learn from.

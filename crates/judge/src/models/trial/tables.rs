@@ -68,12 +68,10 @@ impl Tables {
 
     /// Why a row was not read, by what the model said first.
     pub(super) fn lacks(&self, row: usize) -> Result<Option<String>> {
-        let files = [Some(&self.score), self.yes.as_ref()].into_iter().flatten();
-        for file in files.filter(|file| !file.is_scored(row)) {
-            let found = file.ids().nth(row).transpose()?.and_then(|found| found.unscored);
-            return Ok(Some(found.map_or_else(|| "it was not read".to_owned(), |why| why.to_string())));
-        }
-        Ok(None)
+        let mut files = [Some(&self.score), self.yes.as_ref()].into_iter().flatten();
+        let Some(file) = files.find(|file| !file.is_scored(row)) else { return Ok(None) };
+        let found = file.ids().nth(row).transpose()?.and_then(|found| found.unscored);
+        Ok(Some(found.map_or_else(|| "it was not read".to_owned(), |why| why.to_string())))
     }
 
     /// The logits of the scores, of the rows at these places.

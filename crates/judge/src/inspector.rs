@@ -55,7 +55,8 @@ impl Fields for Pair {
         match name {
             "question" | "instruction" => self.record.field("instruction"),
             "response" | "prediction" => self.record.field("response"),
-            _ => self.fields.rendered(name),
+            // A column that was chosen for a field goes by the field's name.
+            _ => self.fields.rendered(name).or_else(|| self.record.field(name)),
         }
     }
 
@@ -151,7 +152,7 @@ fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(Extra, Fate)>
     for (aspect, verdict) in aspects.iter().zip(&verdicts) {
         match verdict {
             Verdict::Scored(score) => {
-                value.set(aspect.clone(), &(score.value as i64))?; // classes are whole numbers
+                value.set(aspect.clone(), &number(score.value))?;
                 let known = score.distribution.as_ref();
                 expected = expected.zip(known).map(|(sum, known)| sum + known.expected());
                 if let Some(known) = known {
@@ -168,13 +169,18 @@ fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(Extra, Fate)>
             }
         }
     }
-    value.set("total_score", &total_score(&verdicts).map(|total| total as i64))?;
+    value.set("total_score", &total_score(&verdicts).map(number))?;
     value.set("expected_total", &expected)?;
     value.set("probabilities", &probabilities)?;
     if !unscored.is_empty() {
         value.set("unscored", &unscored)?;
     }
     Ok((value, first.map_or(Fate::SCORED, Fate::unscored)))
+}
+
+/// A class, which is a whole number and written as one, or what a regression predicts.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 { json!(value as i64) } else { json!(value) }
 }
 
 /// The pairs of a file, each with all its fields.

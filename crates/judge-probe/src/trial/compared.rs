@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Compared {
     /// How agreement is measured.
     pub measure: Measure,
-    /// The level of each interval, by which that of all is the bootstrap's.
+    /// The level of each interval, by which those of all readings' agreement together have the bootstrap's.
     pub level: f64,
     /// In the order in which they were given: from the simplest on.
     pub readings: Vec<Tried>,
@@ -33,6 +33,8 @@ pub enum Measure {
 pub struct Tried {
     /// What it is called.
     pub name: String,
+    /// Whether it is no judge, and only to be beaten.
+    pub is_baseline: bool,
     /// Whether it learns or chooses by grades.
     pub learns: bool,
     /// Agreement with people on rows that it has learnt nothing from.

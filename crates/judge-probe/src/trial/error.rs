@@ -36,7 +36,7 @@ pub enum TrialError {
     },
 
     /// Too few rows that do not belong together.
-    #[error("{groups} groups of rows, expected at least {expected}: two for each fold")]
+    #[error("{groups} groups of rows, expected at least {expected}, two for each fold: take fewer folds, or more rows")]
     FewGroups {
         /// How many there are.
         groups: usize,

@@ -17,6 +17,9 @@ use crate::{
 /// Penalties that a probe chooses from, in powers of ten: standardised features of some hundred rows are between no penalty and all of it.
 const ALPHAS: [f64; 5] = [1e1, 1e2, 1e3, 1e4, 1e5];
 
+/// Whole grades above the lowest that a probe has classes for.
+const LONG_SCALE: i64 = 100;
+
 /// What is kept of a reading to judge with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kept {
@@ -79,8 +82,8 @@ pub(super) fn values<S: RowSignals>(
             for split in splits {
                 let grades = trial.of(&split.train);
                 let layer = best_layer(layers, &split.train, &grades).map_err(Failed::Undefined)?;
-                let line = Line::through(&pick(&layers[layer], &split.train), &grades);
-                split.test.iter().for_each(|&row| values[row] = line.at(layers[layer][row]));
+                let standard = Standard::of(&pick(&layers[layer], &split.train));
+                split.test.iter().for_each(|&row| values[row] = standard.score(layers[layer][row]));
             }
         }
         ReadAs::Weights { tables, origin, targets } => {
@@ -97,7 +100,9 @@ pub(super) fn values<S: RowSignals>(
             let source = |layer: Layer, signal: &Signal| matrix(*signals, &all, layer, *signal);
             let nested = selection(layers).nested(source, &trial.grades, splits, |rows| trial.inner(rows))?;
             for (split, outer) in splits.iter().zip(nested) {
-                split.test.iter().zip(outer.predicted.labels).for_each(|(&row, value)| values[row] = value);
+                // For the same reason less the mean grade, which the intercept is of standardised features.
+                let mean = mean(&trial.of(&split.train));
+                split.test.iter().zip(outer.predicted.labels).for_each(|(&row, value)| values[row] = value - mean);
             }
         }
     }
@@ -145,7 +150,9 @@ fn probe<S: RowSignals>(
         .grades
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &grade| (low.min(grade), high.max(grade)));
-    let classes: Vec<i64> = (low.floor() as i64..=high.ceil() as i64).collect();
+    let (low, high) = (low.floor() as i64, high.ceil() as i64);
+    // Classes only bound what is predicted; of a long scale its ends are enough.
+    let classes: Vec<i64> = if high - low <= LONG_SCALE { (low..=high).collect() } else { vec![low, high] };
     let probe = fitted.on_scale(&classes)?.into_probe()?;
     let layer = selected.chosen.first().map_or(Layer(0), |view| view.layer);
     Ok(Kept::Probe(layer, Box::new(probe)))
@@ -201,23 +208,27 @@ fn fitted(
     fit.fit(&items, origin).map_err(|error| error.to_string())
 }
 
-/// The straight line of least squares.
-struct Line {
-    slope: f64,
-    means: (f64, f64),
+/// Standard scores: how many standard deviations a number is above the mean. Numbers of different folds are comparable by them, and no grade
+/// has a part in them: the mean grade of the rows learnt from is the lower the higher that of the others is, and would hide what a reading
+/// knows.
+struct Standard {
+    mean: f64,
+    deviation: f64,
 }
 
-impl Line {
-    /// `x` varies: a layer without different numbers has no correlation and is not chosen.
-    fn through(x: &[f64], y: &[f64]) -> Self {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let means = (mean(x), mean(y));
-        let product = x.iter().zip(y).map(|(x, y)| (x - means.0) * (y - means.1)).sum::<f64>();
-        let square = x.iter().map(|x| (x - means.0).powi(2)).sum::<f64>();
-        Self { slope: product / square, means }
+impl Standard {
+    /// Of numbers that vary, as those of a chosen layer do: without, it has no correlation.
+    fn of(numbers: &[f64]) -> Self {
+        let mean = mean(numbers);
+        let square = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
+        Self { mean, deviation: square.sqrt() }
     }
 
-    fn at(&self, x: f64) -> f64 {
-        self.means.1 + self.slope * (x - self.means.0)
+    fn score(&self, x: f64) -> f64 {
+        (x - self.mean) / self.deviation
     }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }

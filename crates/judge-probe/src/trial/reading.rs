@@ -32,8 +32,8 @@ pub enum ReadAs<'a, S> {
     /// The numbers of every layer, of which the rows that are learnt from choose one: that which agrees best with people, of equals the
     /// lowest. Shape `[layers][rows]`, `Layer(0)` first.
     ///
-    /// Layers differ in their ranges, and folds may choose different ones, so numbers are carried to people's scale by the straight line
-    /// that fits the rows learnt from best.
+    /// Layers differ in their ranges, and folds may choose different ones, so numbers become standard scores by the mean and the standard
+    /// deviation of the rows learnt from.
     ChosenLayer(Vec<Vec<f64>>),
     /// The expected score of label logits under learnt layer weights (LAGER). One table for each row.
     Weights {
@@ -45,7 +45,7 @@ pub enum ReadAs<'a, S> {
         targets: Vec<f64>,
     },
     /// Ridge regression on the state of the prompt's last token, at the layer and with the penalty that predict people best in folds of the
-    /// rows learnt from.
+    /// rows learnt from; the number is the predicted grade less the mean grade of those.
     Probe {
         /// Layers to choose from.
         layers: Vec<Layer>,

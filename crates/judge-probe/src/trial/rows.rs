@@ -22,7 +22,8 @@ pub struct Trial {
     pub folds: usize,
     /// With how many labels readings that learn are tried besides all, and half of all. Those of more than half are left out.
     pub labels: Vec<usize>,
-    /// How intervals are made. Its level is that of all intervals together, each having a higher one (Bonferroni).
+    /// How intervals are made. Its level is that of all readings' agreement together; each interval has a higher one (Bonferroni), also those
+    /// of distances and gains.
     pub bootstrap: Bootstrap,
     /// Chooses the rows of a smaller number of labels.
     pub seed: u64,

@@ -26,14 +26,14 @@ fn trial(grades: Vec<f64>) -> Trial {
     Trial { bootstrap: Bootstrap { resamples: 300, ..Bootstrap::default() }, ..Trial::new(grades) }
 }
 
-/// States of which layer 2 has the grade among noise; `told` is how much of it.
-fn states(told: f64) -> impl Fn(&[usize], Layer, &[Signal]) -> Result<Matrix, Error> + Sync {
+/// States of which layer 2 has the grade among noise; `told` is how much of it, and `draw` names the noise.
+fn states(told: f64, draw: usize) -> impl Fn(&[usize], Layer, &[Signal]) -> Result<Matrix, Error> + Sync {
     let grades = grades();
     move |rows, layer, signals| {
         assert_eq!(signals, [SIGNAL]);
         let state = |&row: &usize| {
             let grade = if layer == Layer(2) { told * grades[row] } else { 0.0 };
-            (0..20).map(move |of| noise(row, 100 * layer.0 + of + 1) + if of == 3 { grade } else { 0.0 })
+            (0..20).map(move |of| noise(row, 1000 * draw + 100 * layer.0 + of + 1) + if of == 3 { grade } else { 0.0 })
         };
         Matrix::from_rows(rows.iter().map(|row| state(row).collect::<Vec<_>>()))
     }
@@ -50,7 +50,7 @@ fn blurred(grades: &[f64], by: f64, of: usize) -> Vec<f64> {
 
 #[test]
 fn a_probe_that_knows_more_is_recommended_and_kept() {
-    let (grades, states) = (grades(), states(1.0));
+    let (grades, states) = (grades(), states(1.0, 0));
     let layers: Vec<Layer> = (0..4).map(Layer).collect();
     let readings = [
         Reading::new("last layer", ReadAs::Plain(blurred(&grades, 9.0, 50))),
@@ -78,38 +78,70 @@ fn a_probe_that_knows_more_is_recommended_and_kept() {
 
 #[test]
 fn nothing_is_learnt_from_the_rows_that_it_is_judged_by() {
-    // States and layers without a word of the grades: whatever were learnt from a row itself would show.
-    let (grades, states) = (grades(), states(0.0));
-    let layers: Vec<Layer> = (0..4).map(Layer).collect();
-    let of_layers = (0..30).map(|layer| (0..ROWS).map(|row| noise(row, 1000 + layer)).collect()).collect();
-    let found = trial(grades)
-        .compare(&[
-            Reading::new("best layer", ReadAs::ChosenLayer(of_layers)),
-            Reading::new("probe", ReadAs::Probe { layers, signals: &states }),
-        ])
-        .unwrap();
-    for tried in &found.readings {
-        let interval = tried.agreement.interval().unwrap();
-        assert!(interval.low < 0.0, "{}: {}", tried.name, tried.agreement);
+    // States and layers without a word of the grades: on average nothing is found. What were learnt from a row itself would show, and so
+    // would the mean grade of the other folds, the other way round.
+    let (draws, mut sums) = (10, [0.0; 2]);
+    for draw in 0..draws {
+        let states = states(0.0, 1 + draw);
+        let layers: Vec<Layer> = (0..4).map(Layer).collect();
+        let of_layer = |layer| (0..ROWS).map(|row| noise(row, 50_000 + 100 * draw + layer)).collect();
+        let found = trial(grades())
+            .compare(&[
+                Reading::new("best layer", ReadAs::ChosenLayer((0..30).map(of_layer).collect())),
+                Reading::new("probe", ReadAs::Probe { layers, signals: &states }),
+            ])
+            .unwrap();
+        for (sum, tried) in sums.iter_mut().zip(&found.readings) {
+            *sum += tried.agreement.estimate().unwrap() / draws as f64;
+        }
     }
+    // Three standard errors.
+    let most = 3.0 / ((ROWS * draws) as f64).sqrt();
+    assert!(sums.iter().all(|mean| mean.abs() < most), "{sums:?}, {most}");
+}
+
+/// Numbers of layers alone.
+fn of_layers(trial: &Trial, layers: Vec<Vec<f64>>) -> (Compared, Kept) {
+    let none = none();
+    let readings = [
+        Reading::new("best", ReadAs::ChosenLayer(layers)),
+        Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none }),
+    ];
+    (trial.compare(&readings[..1]).unwrap(), trial.keep(&readings[0]).unwrap())
 }
 
 #[test]
-fn a_layer_is_chosen_by_other_rows_and_carried_to_peoples_scale() {
+fn a_layer_is_chosen_by_other_rows_and_comparable_between_them() {
     let grades = grades();
-    // The layers' ranges differ by a factor: numbers of different folds are comparable all the same.
+    // The layers' ranges differ by a factor.
     let layers = vec![
         blurred(&grades, 6.0, 60),
         blurred(&grades, 0.5, 61).iter().map(|value| 1000.0 * value).collect(),
         blurred(&grades, 6.0, 62),
     ];
-    let none = none();
-    let reading = Reading { name: "best".to_owned(), read_as: ReadAs::ChosenLayer(layers) };
-    let reading = [reading, Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none })];
-    let found = trial(grades.clone()).compare(&reading[..1]).unwrap();
-    let off = found.readings[0].values.iter().zip(&grades).map(|(value, grade)| (value - grade).abs());
-    assert!(off.sum::<f64>() / (ROWS as f64) < 0.3);
-    assert_eq!(trial(grades).keep(&reading[0]).unwrap(), Kept::Layer(Layer(1)));
+    let (found, kept) = of_layers(&trial(grades.clone()), layers.clone());
+    assert_eq!(kept, Kept::Layer(Layer(1)));
+    let alone = judge_metrics::correlation::spearman(&layers[1], &grades).unwrap().estimate;
+    assert!((found.readings[0].agreement.estimate().unwrap() - alone).abs() < 0.02, "{alone}: {found:?}");
+}
+
+#[test]
+fn a_single_layer_is_as_good_as_the_same_numbers_that_nothing_chose() {
+    // Were folds compared by the mean grade of the others, weak readings would seem to know the opposite.
+    let grades = grades();
+    let weak = blurred(&grades, 40.0, 63);
+    let alone = judge_metrics::correlation::spearman(&weak, &grades).unwrap().estimate;
+    let (found, _) = of_layers(&trial(grades), vec![weak]);
+    assert!((found.readings[0].agreement.estimate().unwrap() - alone).abs() < 0.03, "{alone}: {found:?}");
+}
+
+#[test]
+fn a_layer_that_knows_the_opposite_is_not_turned_round() {
+    let grades = grades();
+    let opposite = blurred(&grades, 1.0, 64).iter().map(|value| -value).collect();
+    let (found, kept) = of_layers(&trial(grades), vec![opposite]);
+    assert!(found.readings[0].agreement.estimate() < Some(-0.5), "{found:?}");
+    assert_eq!(kept, Kept::Layer(Layer(0)));
 }
 
 #[test]

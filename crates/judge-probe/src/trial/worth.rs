@@ -52,6 +52,10 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
             Ok(values) => (judged.agreement(&values)?, values),
             Err(reason) => (Statistic::Undefined { reason }, Vec::new()),
         };
+        let behind_best = match &agreement {
+            Statistic::Undefined { reason } => Statistic::Undefined { reason: reason.clone() },
+            Statistic::Defined(_) => Statistic::Undefined { reason: "no reading is defined".to_owned() },
+        };
         if read_as.learns() {
             by_labels.push(ByLabels { labels: fewest, agreement: agreement.estimate() });
         }
@@ -59,15 +63,16 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
         let more_labels = more_labels.map(|of_half| judged.difference(&values, &of_half)).transpose()?;
         tried.push(Tried {
             name: name.clone(),
+            is_baseline: matches!(read_as, ReadAs::Baseline(_)),
             learns: read_as.learns(),
             agreement,
-            behind_best: Statistic::Undefined { reason: "no reading has a number".to_owned() },
+            behind_best,
             by_labels,
             more_labels,
             values,
         });
     }
-    let is_baseline = |place: usize| matches!(readings[place].read_as, ReadAs::Baseline(_));
+    let is_baseline = |place: usize| tried[place].is_baseline;
     let known = |place: &usize| tried[*place].agreement.estimate();
     let ranked =
         (0..tried.len()).filter(|&place| !is_baseline(place)).filter_map(|place| Some((place, known(&place)?)));
@@ -75,7 +80,7 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
     let best = ranked.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(place, _)| place);
     if let Some(best) = best {
         let of_best = tried[best].values.clone();
-        for other in tried.iter_mut().filter(|other| !other.values.is_empty()) {
+        for other in tried.iter_mut().filter(|other| other.agreement.defined().is_some()) {
             other.behind_best = judged.difference(&of_best, &other.values)?;
         }
     }
@@ -84,7 +89,7 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
         Some(behind) => behind.low().is_none_or(|low| low <= 0.0),
         None => false,
     };
-    let recommended = (0..tried.len()).filter(|&place| !is_baseline(place)).find(is_as_good);
+    let recommended = (0..tried.len()).filter(|&place| !tried[place].is_baseline).find(is_as_good);
     Ok(Compared { measure, level, readings: tried, best, recommended })
 }
 

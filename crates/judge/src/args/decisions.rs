@@ -162,15 +162,21 @@ impl DecisionPromptArgs {
         [&self.decision_prompt, &self.decision_template].into_iter().flatten()
     }
 
-    /// Whether any of these options is given.
+    /// The options that are given, with their files.
+    #[must_use]
+    pub fn words(&self) -> Vec<(&'static str, &Path)> {
+        let all = [
+            ("--decision-prompt", &self.decision_prompt),
+            ("--decision-template", &self.decision_template),
+            ("--decision-config", &self.decision_config),
+        ];
+        all.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?))).collect()
+    }
+
+    /// The first of these options that is given.
     #[must_use]
     pub fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--decision-prompt", self.decision_prompt.is_some()),
-            ("--decision-template", self.decision_template.is_some()),
-            ("--decision-config", self.decision_config.is_some()),
-        ];
-        given.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+        self.words().first().map(|(name, _)| *name)
     }
 
     /// How the model is asked and read by what its folder and these options say, and what the folder has for decisions.

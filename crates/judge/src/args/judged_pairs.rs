@@ -23,10 +23,13 @@ pub enum BenchmarkName {
 }
 
 impl FromStr for BenchmarkName {
-    type Err = judge_data::Error;
+    type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, judge_data::Error> {
-        if name == "trec" { Ok(Self::Trec) } else { name.parse().map(Self::Of) }
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "trec" => Ok(Self::Trec),
+            name => name.parse().map(Self::Of).map_err(|error: judge_data::Error| format!("{error}, trec")),
+        }
     }
 }
 

@@ -12,15 +12,15 @@ use anyhow::Result;
 use judge_core::decision::{Checklist, ChecklistJudge, Criterion, DecisionJudge, DecisionSettings};
 use judge_core::lager::{Condition, LagerJudge, LayerTable, States, Variant};
 use judge_core::scale::ScalePoint;
-use judge_core::{Backbone, Judge, JudgeError, Layer, Scale};
-use judge_data::{InputFile, Outputs};
+use judge_core::{Backbone, Fields, Judge, JudgeError, Layer, Scale};
+use judge_data::Outputs;
 use judge_metrics::resampling::Bootstrap;
 use judge_models::Model;
 use judge_probe::trial::{ReadAs, Reading, Trial};
 use serde_json::json;
 
 use self::advice::{Advice, By};
-use self::rows::Rows;
+use self::rows::{Row, Rows};
 use self::tables::Tables;
 use crate::args::decisions::refuse_dressing;
 use crate::args::files::program;
@@ -61,23 +61,25 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.tell("comparing the readings, each by what it learns from other rows");
     let (by, readings): (Vec<By>, Vec<_>) = readings.into_iter().unzip();
     let found = trial.compare(&readings)?;
+    let kept = advice::keep(&trial, &readings, &found)?;
+    if let Some(path) = &cli.plot {
+        write_marked(path, PROGRAM, &print::plot(cli, &rows, &found)?)?;
+    }
+    print::tables(cli, &rows, &found, &kept)?;
     let advice =
         Advice { cli, folder: &folder, lager: &lager, checklist: &checklist, model: model.info(), rows: &rows };
-    let uses = advice.keep(&trial, &by, &readings, &found)?;
+    let uses = advice.save(&by, kept)?;
     if let Some(path) = &cli.json {
         let figures = json!({
-            "program": program(PROGRAM), "inputs": [InputFile::of(&cli.input.input)?], "model": model.info(),
-            "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "groups": rows.n_groups(),
-            "folds": cli.folds(), "measure": found.measure, "level": found.level, "readings": advice.json(&found, &uses)?,
-            "best": found.best.map(|best| &found.readings[best].name),
+            "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
+            "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
+            "groups": rows.n_groups(), "folds": cli.folds(), "measure": found.measure, "level": found.level,
+            "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
             "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
         });
         write_json(path, PROGRAM, &figures)?;
     }
-    if let Some(path) = &cli.plot {
-        write_marked(path, PROGRAM, &print::plot(cli, &rows, &found)?)?;
-    }
-    print::print(cli, &rows, &found, &uses)?;
+    print::advise(&rows, &found, &uses)?;
     say(format_args!("-> {}", folder.display()))
 }
 
@@ -87,9 +89,12 @@ fn questions(cli: &Cli, model: &Model, rows: &Rows, checklist: &Checklist) -> Re
     let yes_column = usize::from(settings.form.false_first);
     let settings = DecisionSettings { every_layer: true, ..settings };
     // A head reads the last layer alone, and an adapter belongs to the folder's own questions.
-    let refused = match (of_folder.head().is_some() || of_folder.adapter().is_some(), refuse_dressing(&cli.model)) {
+    let is_own = of_folder.head().is_some() || of_folder.adapter().is_some();
+    let has_list = |row: &Row| row.record.json("checklist").is_some() || row.record.field("checklist").is_some();
+    let refused = match (is_own, refuse_dressing(&cli.model)) {
         (true, _) => "the model has a head or an adapter of its own for questions".to_owned(),
         (_, Err(error)) => error.to_string(),
+        _ if rows.rows.iter().any(has_list) => "rows have checklists of their own".to_owned(),
         (false, Ok(())) => match DecisionJudge::new(settings, model) {
             Err(error) => error.to_string(),
             Ok(judge) => {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{rows, succeed, write_rows};
+use crate::program::{ran, rows, succeed, write_rows};
 use crate::published::data;
 
 #[test]
@@ -59,4 +59,11 @@ fn votes_that_are_ties_are_counted_and_left_out() {
     let said = succeed("bias", folder.path(), &[&bench[..], &["--verdicts", "judged.jsonl"]].concat());
     assert!(said.contains("ppe: 3 pairs, and 1 that people have not decided"), "{said}");
     assert_eq!((&report()["n"], &report()["unparsed"]), (&json!(3), &json!(0)));
+}
+
+#[test]
+fn an_unknown_benchmark_is_answered_with_all_that_there_are() {
+    let folder = TempDir::new().unwrap();
+    let (code, _, told) = ran("bench", folder.path(), &["--benchmark", "pandas", "--data", "in.jsonl"]);
+    assert!(code == Some(2) && told.contains("pandalm") && told.contains("trec"), "{told}");
 }

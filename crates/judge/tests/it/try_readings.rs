@@ -37,7 +37,7 @@ fn used(folder: &Path, figures: &Value, name: &str, output: &str) {
     succeed(verb, folder, rest);
 }
 
-const FAST: [&str; 6] = ["--resamples", "200", "--folds", "3", "--json", "tried.json"];
+const FAST: [&str; 6] = ["--resamples", "1000", "--folds", "3", "--json", "tried.json"];
 
 #[test]
 fn every_reading_is_tried_and_can_be_judged_by() {
@@ -74,6 +74,11 @@ fn every_reading_is_tried_and_can_be_judged_by() {
         used(path, &found, name, output);
         assert_eq!(rows(path.join(output)).len(), 90, "{name}");
     }
+    // The number that was measured, and not the class beside it.
+    let predicted = rows(path.join("probe.jsonl"));
+    let between = predicted.iter().filter(|row| row["quality"].as_f64().unwrap().fract() != 0.0).count();
+    assert!(between > 80, "{between}");
+    assert_eq!(predicted[0]["quality"], predicted[0]["total_score"]);
     assert!(reading(&found, "length of the response")["use"].is_null());
     let layer = reading(&found, "score, best layer")["use"]["layer"].as_u64().unwrap();
     let weights: Value = figures(&path.join("graded.jsonl.try/layer.json"));
@@ -86,7 +91,10 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     changed[3]["response"] = json!("Another one.");
     write_rows(path.join("graded.jsonl"), &changed);
     let (code, _, told) = ran("try", path, &args);
-    assert!(code != Some(0) && told.contains("made with other settings") && told.contains("--output"), "{told}");
+    assert!(
+        code != Some(0) && told.contains("made with other settings") && told.contains("choose another output"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The rows of a run, of either kind, reduced to what a page needs of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::iter::zip;
 use std::path::{Path, PathBuf};
 
@@ -343,11 +343,15 @@ impl Rows {
 
     /// Adds texts and groups from the rows that were scored, which are found by their ids, or else by their numbers.
     pub fn add_texts(&mut self, path: &Path) -> Result<()> {
+        let mut places = HashMap::new();
+        for (place, item) in self.listed.iter().enumerate() {
+            places.entry(item.id.clone()).or_insert(place);
+        }
         for (number, row) in judge_data::Rows::open(path)?.enumerate() {
             let row = row?;
             let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());
             let id = cut(&id.unwrap_or_else(|| (number as u64).into()).to_string(), ID);
-            let Some(place) = self.listed.iter().position(|item| item.id == id) else { continue };
+            let Some(&place) = places.get(&id) else { continue };
             let (texts, group) = (self.texts(&row), self.group_of(&row));
             let item = &mut self.listed[place];
             item.texts.extend(texts);

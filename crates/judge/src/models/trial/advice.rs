@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use judge_core::ModelInfo;
 use judge_core::decision::Checklist;
 use judge_core::lager::{LagerJudge, LayerWeights};
-use judge_data::{Outputs, save_new, write_new};
+use judge_core::{Lens, ModelInfo};
+use judge_data::{DatasetFormat, Outputs, save_new, write_new};
+use judge_models::{Date, WeightForm};
 use judge_probe::training::RowSignals;
-use judge_probe::trial::{Compared, Kept, Measure, Reading, SIGNAL, Trial, Tried};
-use judge_probe::{DataHash, ProbeOrigin, ProbedModel, SavedProbe, Validation};
+use judge_probe::trial::{Compared, Kept, Reading, SIGNAL, Trial, Tried};
+use judge_probe::{DataHash, ProbeOrigin, ProbedModel, SavedProbe};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -71,8 +72,8 @@ pub(super) enum By {
 pub(super) struct Use {
     /// The layer that it reads, if it is one.
     pub(super) layer: Option<usize>,
-    /// The command, word by word.
-    pub(super) command: Vec<String>,
+    /// The command, word by word; `None` where no command reads rows of this format so.
+    pub(super) command: Option<Vec<String>>,
 }
 
 /// What is known of the run besides its readings.
@@ -85,51 +86,53 @@ pub(super) struct Advice<'a> {
     pub(super) rows: &'a Rows,
 }
 
+/// What each reading comes to on all rows; `None` for one without a number, or that is no judge.
+pub(super) fn keep<S: RowSignals<Error = anyhow::Error>>(
+    trial: &Trial,
+    readings: &[Reading<'_, S>],
+    found: &Compared,
+) -> Result<Vec<Option<Kept>>> {
+    let keep = |(reading, tried): (&Reading<'_, S>, &Tried)| match tried.agreement.defined() {
+        Some(_) if !tried.is_baseline => trial.keep(reading).map(Some),
+        _ => Ok(None),
+    };
+    readings.iter().zip(&found.readings).map(keep).collect()
+}
+
+/// The layer that is read, if it is one.
+pub(super) fn layer_of(kept: &Kept) -> Option<usize> {
+    match kept {
+        Kept::Layer(layer) | Kept::Probe(layer, _) => Some(layer.0),
+        Kept::Nothing | Kept::Weights(_) => None,
+    }
+}
+
+/// Each reading with how to judge by it.
+pub(super) fn json(found: &Compared, uses: &[Option<Use>]) -> Result<Vec<Value>> {
+    let entry = |(tried, of): (&Tried, &Option<Use>)| {
+        let mut entry = serde_json::to_value(tried)?;
+        entry["use"] = serde_json::to_value(of)?;
+        Ok(entry)
+    };
+    found.readings.iter().zip(uses).map(entry).collect()
+}
+
 impl Advice<'_> {
-    /// Keeps what each reading has learnt from all rows; `None` for what is no judge, or has no number.
-    pub(super) fn keep<S: RowSignals<Error = anyhow::Error>>(
-        &self,
-        trial: &Trial,
-        by: &[By],
-        readings: &[Reading<'_, S>],
-        found: &Compared,
-    ) -> Result<Vec<Option<Use>>> {
-        let scoring = match found.measure {
-            Measure::Spearman => "spearman",
-            Measure::Auroc => "roc_auc",
-        };
-        let mut kept = Vec::new();
-        for ((by, reading), tried) in by.iter().zip(readings).zip(&found.readings) {
-            kept.push(match tried.agreement.estimate().filter(|_| *by != By::Nothing) {
-                Some(agreement) => Some(self.judge(*by, trial.keep(reading)?, (scoring, agreement))?),
-                None => None,
-            });
-        }
-        Ok(kept)
+    /// Saves what each reading has learnt, and says how to judge by it.
+    pub(super) fn save(&self, by: &[By], kept: Vec<Option<Kept>>) -> Result<Vec<Option<Use>>> {
+        let save = |(by, kept): (&By, Option<Kept>)| kept.map(|kept| self.judge(*by, kept)).transpose();
+        by.iter().zip(kept).map(save).collect()
     }
 
-    /// Each reading with how to judge by it.
-    pub(super) fn json(&self, found: &Compared, uses: &[Option<Use>]) -> Result<Vec<Value>> {
-        let entry = |(tried, of): (&Tried, &Option<Use>)| {
-            let mut entry = serde_json::to_value(tried)?;
-            entry["use"] = serde_json::to_value(of)?;
-            Ok(entry)
-        };
-        found.readings.iter().zip(uses).map(entry).collect()
-    }
-
-    fn save(&self, name: &str, weights: &LayerWeights) -> Result<PathBuf> {
+    fn weights(&self, name: &str, weights: &LayerWeights) -> Result<PathBuf> {
         let path = self.folder.join(name);
         save_new(&path, weights, self.cli.write.overwrite)?;
         Ok(path)
     }
 
-    fn judge(&self, by: By, kept: Kept, (scoring, agreement): (&str, f64)) -> Result<Use> {
+    fn judge(&self, by: By, kept: Kept) -> Result<Use> {
         let overwrite = self.cli.write.overwrite;
-        let layer = match &kept {
-            Kept::Layer(layer) | Kept::Probe(layer, _) => Some(layer.0),
-            Kept::Nothing | Kept::Weights(_) => None,
-        };
+        let layer = layer_of(&kept);
         let mut words = Words::default();
         match by {
             By::Score | By::MeanOfLayers | By::ScoreLayer | By::Weights => {
@@ -138,16 +141,16 @@ impl Advice<'_> {
                     words = words.option("--variant", "lager_wo");
                 }
             }
-            By::Yes => words = words.of("checklist"),
+            By::Yes => words = words.of("checklist").decided(self.cli),
             By::Probe => words = words.of("probe evaluate"),
             By::Nothing => {}
         }
         words = match (by, kept) {
             (By::ScoreLayer, Kept::Layer(layer)) => {
                 let weights = LayerWeights::of_layer(layer, self.rows.rows.len(), self.lager.origin().clone())?;
-                words.path("--weights", &self.save(LAYER, &weights)?)
+                words.path("--weights", &self.weights(LAYER, &weights)?)
             }
-            (By::Weights, Kept::Weights(weights)) => words.path("--weights", &self.save(WEIGHTS, &weights)?),
+            (By::Weights, Kept::Weights(weights)) => words.path("--weights", &self.weights(WEIGHTS, &weights)?),
             (By::Yes, kept) => {
                 let path = self.folder.join(CHECKLIST);
                 write_new(&path, &serde_json::to_vec_pretty(self.checklist)?, overwrite)?;
@@ -174,11 +177,8 @@ impl Advice<'_> {
                 let origin = ProbeOrigin {
                     model: ProbedModel::from(self.model),
                     signals: vec![(layer, SIGNAL)],
-                    validation: Some(Validation {
-                        scoring: scoring.to_owned(),
-                        mean: agreement,
-                        folds: vec![agreement],
-                    }),
+                    // Its agreement is of folds, in the figures; a file of the same rows is the same.
+                    validation: None,
                     data_hash: Some(hash.finish()),
                     notes: notes.map(|(name, note)| (name.to_owned(), note.to_owned())).into(),
                 };
@@ -190,7 +190,9 @@ impl Advice<'_> {
             }
             (_, _) => words,
         };
-        Ok(Use { layer, command: words.of_model(self.cli).list })
+        // They read an instruction and a response, and nothing else.
+        let is_read = self.rows.format == DatasetFormat::Graded || !matches!(by, By::Yes | By::Probe);
+        Ok(Use { layer, command: is_read.then(|| words.of_model(self.cli).list) })
     }
 }
 
@@ -224,31 +226,51 @@ impl Words {
         }
     }
 
-    /// What the model was asked.
+    fn flag(mut self, name: &str, given: bool) -> Self {
+        self.list.extend(given.then(|| name.to_owned()));
+        self
+    }
+
+    /// What the model was asked, and how its prompts were made.
     fn asked(self, cli: &Cli) -> Self {
-        let asked = &cli.asked;
-        let lens = (judge_core::Lens::from(asked.lens) == judge_core::Lens::Normed).then(|| "normed".to_owned());
-        self.option_if("--template", asked.template.as_ref().map(|path| path.to_string_lossy().into_owned()))
+        let (asked, model) = (&cli.asked, &cli.model);
+        let lens = (Lens::from(asked.lens) == Lens::Normed).then(|| "normed".to_owned());
+        let words = self
+            .option_if("--template", asked.template.as_ref().map(|path| path.to_string_lossy().into_owned()))
             .option_if("--rubric", asked.rubric.clone())
             .option_if("--prefill", asked.prefill.clone())
             .option_if("--points", asked.points.map(|points| points.to_string()))
             .option_if("--lens", lens)
+            .flag("--raw-prompt", model.raw_prompt)
+            .option_if("--prefill-trusted", model.prefill_trusted.clone());
+        let argument =
+            |words: Self, (key, value): &(String, Value)| words.option("--template-arg", &format!("{key}={value}"));
+        model.template_args.iter().fold(words, argument)
+    }
+
+    /// How questions were put.
+    fn decided(self, cli: &Cli) -> Self {
+        cli.decisions.words().into_iter().fold(self, |words, (name, path)| words.path(name, path))
     }
 
     /// Which rows are read, by which model. The files are the reader's to name.
     fn of_model(self, cli: &Cli) -> Self {
         let model = &cli.model;
-        let mut words = self
+        let words = self
             .option("--input", "ROWS")
             .option("--output", "JUDGED")
             .option_if("--columns", cli.input.columns.as_ref().map(ToString::to_string))
-            .option_if("--model", model.model.clone());
-        for adapter in &model.adapters {
-            words = words.path("--adapter", adapter);
-        }
+            .option_if("--model", model.model.clone())
+            .flag("--embedded", model.embedded);
+        let words = model.adapters.iter().fold(words, |words, adapter| words.path("--adapter", adapter));
         let devices: Vec<String> = model.devices.iter().map(ToString::to_string).collect();
-        words = words.option_if("--device", Some(devices.join(",")).filter(|device| device != "cpu"));
-        words.option_if("--dtype", model.dtype.map(|dtype| dtype.to_string()))
+        let is_plain = model.weight_form == WeightForm::default();
+        words
+            .option_if("--device", Some(devices.join(",")).filter(|device| device != "cpu"))
+            .option_if("--dtype", model.dtype.map(|dtype| dtype.to_string()))
+            .option_if("--weight-form", (!is_plain).then(|| model.weight_form.to_string()))
+            .option_if("--kernel", model.kernel.map(|kernel| kernel.to_string()))
+            .option_if("--date", (model.date != Date::default()).then(|| model.date.to_string()))
     }
 }
 

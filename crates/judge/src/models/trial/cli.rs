@@ -27,8 +27,8 @@ More: docs/choosing.md";
 /// Input: {"id", "instruction", "response", "rubric"?, "human"}, and the other formats of `judge score`; some hundred rows. The model reads
 /// each row once as it is asked for a score, and a response once more as it is asked whether a statement is true of it. Compared are the
 /// score and P(yes) at the last layer and at the best one, the score of all layers with and without learnt weights, and a linear probe;
-/// beside them the length of the response, which a judge should beat. What a reading learns it learns from other rows than those that it is
-/// judged by. Whatever is learnt from all rows is kept, with the command that judges by it.
+/// beside them the length of the response, which a judge should beat. What a reading learns comes from rows other than those that it is
+/// judged by. What is learnt from all rows is saved, with the command that uses it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -54,7 +54,7 @@ pub(crate) struct Cli {
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=50))]
     folds: u64,
     /// Resamples of each interval
-    #[arg(long, default_value_t = 2_000, value_name = "N", value_parser = clap::value_parser!(u64).range(100..))]
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..))]
     resamples: u64,
     #[command(flatten)]
     pub(crate) asked: AskedArgs,

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::planning::items_for_width;
-use judge_probe::trial::{Compared, Measure, Tried};
+use judge_probe::trial::{Compared, Kept, Measure, Tried};
 
-use super::advice::{Use, in_a_shell};
+use super::advice::{Use, in_a_shell, layer_of};
 use super::cli::Cli;
 use super::rows::Rows;
 use crate::terminal::console::say;
@@ -15,7 +15,8 @@ use crate::terminal::tables::table;
 /// How narrow an interval decides most questions.
 const NARROW: f64 = 0.1;
 
-pub(super) fn print(cli: &Cli, rows: &Rows, found: &Compared, uses: &[Option<Use>]) -> Result<()> {
+/// The readings, and what those that learn are worth by how many labels they learn from.
+pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Kept>]) -> Result<()> {
     let measure = name(found.measure);
     let n = rows.rows.len();
     say(format_args!(
@@ -26,14 +27,14 @@ pub(super) fn print(cli: &Cli, rows: &Rows, found: &Compared, uses: &[Option<Use
     ))?;
     let head = ["reading", &format!("{measure} [95 % together]"), "behind the best", "layer", "learns"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for (place, (tried, of)) in found.readings.iter().zip(uses).enumerate() {
+    for (place, (tried, kept)) in found.readings.iter().zip(kept).enumerate() {
         let behind = match found.best {
             Some(best) if best == place => "best".to_owned(),
-            _ => format!("{:.3}", tried.behind_best),
+            _ => format!("{:#.3}", tried.behind_best),
         };
-        let layer = of.as_ref().and_then(|of| of.layer).map_or_else(String::new, |layer| layer.to_string());
+        let layer = kept.as_ref().and_then(layer_of).map_or_else(String::new, |layer| layer.to_string());
         let learns = if tried.learns { "yes" } else { "" };
-        lines.push(vec![tried.name.clone(), format!("{:.3}", tried.agreement), behind, layer, learns.to_owned()]);
+        lines.push(vec![tried.name.clone(), format!("{:#.3}", tried.agreement), behind, layer, learns.to_owned()]);
     }
     say(format_args!("\n{}", table(&lines)))?;
     for tried in &found.readings {
@@ -41,8 +42,7 @@ pub(super) fn print(cli: &Cli, rows: &Rows, found: &Compared, uses: &[Option<Use
             say(format_args!("undefined ({}): {reason}", tried.name))?;
         }
     }
-    by_labels(measure, found)?;
-    advise(measure, n, found, uses)
+    by_labels(measure, found)
 }
 
 fn name(measure: Measure) -> &'static str {
@@ -62,8 +62,10 @@ pub(super) fn plot(cli: &Cli, rows: &Rows, found: &Compared) -> Result<String> {
     };
     let lines: Vec<Line> = found.readings.iter().filter_map(line).collect();
     let title = format!("{}, n = {}", name_of(&cli.input.input), rows.rows.len());
-    let note =
-        format!("{}, intervals of 95 % together; vermillion learns from grades of other rows", name(found.measure));
+    let note = format!(
+        "{}, intervals of 95 % together; readings in vermillion learn from grades of other rows",
+        name(found.measure)
+    );
     let nothing = if found.measure == Measure::Auroc { [0.5, 0.6] } else { [0.0, 0.1] };
     intervals(&title, &note, nothing, &lines)
 }
@@ -74,58 +76,66 @@ fn by_labels(measure: &str, found: &Compared) -> Result<()> {
     let Some(first) = learning.first() else { return Ok(()) };
     let mut head = vec![format!("{measure} by labels learnt from")];
     head.extend(first.by_labels.iter().map(|point| point.labels.to_string()));
-    head.push("all less half".to_owned());
+    head.push("all - half".to_owned());
     let mut lines = vec![head];
     for tried in learning {
         let mut line = vec![tried.name.clone()];
         let cell = |agreement: Option<f64>| agreement.map_or_else(|| "-".to_owned(), |known| format!("{known:.3}"));
         line.extend(tried.by_labels.iter().map(|point| cell(point.agreement)));
-        line.push(tried.more_labels.as_ref().map_or_else(|| "-".to_owned(), |more| format!("{more:.3}")));
+        line.push(tried.more_labels.as_ref().map_or_else(|| "-".to_owned(), |more| format!("{more:#.3}")));
         lines.push(line);
     }
     say(table(&lines))
 }
 
-fn advise(measure: &str, n: usize, found: &Compared, uses: &[Option<Use>]) -> Result<()> {
+/// Whether an interval lies above a number; `None` where there is no interval.
+fn is_above(statistic: &Statistic, nothing: f64) -> Option<bool> {
+    statistic.interval().map(|interval| interval.low > nothing)
+}
+
+/// Which reading to use, and what else the figures come to.
+pub(super) fn advise(rows: &Rows, found: &Compared, uses: &[Option<Use>]) -> Result<()> {
+    let n = rows.rows.len();
     let Some(place) = found.recommended else {
         return say("No reading has a number that varies: look at the rows, and at what the model is asked.");
     };
     let chosen = &found.readings[place];
-    let best = found.best.map(|best| &found.readings[best]);
-    let low = chosen.agreement.interval().map(|interval| interval.low);
-    let nothing = if measure == "AUROC" { 0.5 } else { 0.0 };
-    if low.is_some_and(|low| low <= nothing) {
-        say(format_args!(
-            "No reading is shown to agree with people: the interval of {} holds {nothing}.",
-            chosen.name
-        ))?;
+    let nothing = if found.measure == Measure::Auroc { 0.5 } else { 0.0 };
+    let judges = || found.readings.iter().filter(|tried| !tried.is_baseline);
+    if judges().all(|tried| is_above(&tried.agreement, nothing) != Some(true)) {
+        say(format_args!("No reading is shown to agree with people: no interval lies above {nothing}."))?;
     }
-    match best {
-        Some(best) if best.name != chosen.name => say(format_args!(
-            "Use: {}. It is not shown to be worse than {}, which needs more ({:.3} behind).",
-            chosen.name, best.name, chosen.behind_best
-        ))?,
+    match found.best.map(|best| &found.readings[best]) {
+        Some(best) if best.name != chosen.name => {
+            let behind = match chosen.behind_best.interval() {
+                Some(_) => format!("It is not shown to be worse than {} ({:.3} behind)", best.name, chosen.behind_best),
+                None => format!("These rows are too few to make an interval of how far it is behind {}", best.name),
+            };
+            say(format_args!("Use: {}. {behind}, and is simpler.", chosen.name))?;
+        }
         _ => say(format_args!("Use: {}.", chosen.name))?,
     }
-    if let Some(of) = &uses[place] {
-        say(format_args!("  {}", in_a_shell(&of.command)))?;
+    match uses[place].as_ref().and_then(|of| of.command.as_ref()) {
+        Some(command) => say(format_args!("  {}", in_a_shell(command)))?,
+        None => say(format_args!(
+            "  No command reads rows of the format `{}` so; give them an instruction and a response, or read them in Rust.",
+            rows.format
+        ))?,
     }
-    let baseline = found.readings.iter().zip(uses).find(|(_, of)| of.is_none()).map(|(tried, _)| tried);
-    if let Some((baseline, most)) = baseline.and_then(|tried| Some((tried, tried.behind_best.defined()?)))
-        && most.low().is_none_or(|low| low <= 0.0)
-    {
+    let baseline = found.readings.iter().find(|tried| tried.is_baseline && tried.behind_best.defined().is_some());
+    if let Some(baseline) = baseline.filter(|tried| is_above(&tried.behind_best, 0.0) != Some(true)) {
         say(format_args!("No reading is shown to be better than the {}.", baseline.name))?;
     }
-    let more = found.readings.iter().filter_map(|tried| Some((tried, tried.more_labels.as_ref()?.interval()?)));
-    let helped: Vec<&str> = more.filter(|(_, more)| more.low > 0.0).map(|(tried, _)| tried.name.as_str()).collect();
+    let helps = |tried: &&Tried| tried.more_labels.as_ref().is_some_and(|more| is_above(more, 0.0) == Some(true));
+    let helped: Vec<&str> = found.readings.iter().filter(helps).map(|tried| tried.name.as_str()).collect();
     let labels = match helped[..] {
         [] => "Nothing that learns is shown to be better with all labels than with half of them.".to_owned(),
-        _ => format!("More labels may help: all are better than half of them for {}.", helped.join(", ")),
+        _ => format!("More labels may help; better with all of them than with half: {}.", helped.join(", ")),
     };
     let width = chosen.agreement.interval().map(|interval| (interval, interval.high - interval.low));
-    let rows = width.filter(|(_, width)| *width > NARROW).and_then(|(interval, width)| {
+    let more = width.filter(|(_, width)| *width > NARROW).and_then(|(interval, width)| {
         let rows = items_for_width(interval, n, NARROW).ok()?;
         Some(format!(" The interval is {width:.2} wide; one {NARROW} wide takes about {rows} rows like these."))
     });
-    say(format_args!("{labels}{}", rows.unwrap_or_default()))
+    say(format_args!("{labels}{}", more.unwrap_or_default()))
 }

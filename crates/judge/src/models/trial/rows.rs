@@ -24,8 +24,10 @@ pub(super) struct Rows {
     pub(super) groups: Vec<usize>,
     /// Rows that nobody graded.
     pub(super) ungraded: usize,
-    /// Rows that could not be read, by people or by the model.
+    /// Rows that could not be read.
     pub(super) unread: Unread,
+    /// Graded rows that the model did not read.
+    pub(super) lost: usize,
 }
 
 impl Rows {
@@ -45,13 +47,13 @@ impl Rows {
         let (mut others, mut of_field) = (OtherFields::default(), Vec::new());
         for record in dataset {
             let record = record?;
-            let why = match &record {
-                Record::Unread(unread) => Some(unread.why.to_string()),
-                _ => None,
-            };
-            unread.note(record.id().clone(), why);
+            if let Record::Unread(found) = &record {
+                unread.note(found.id.clone(), Some(found.why.to_string()));
+                continue;
+            }
+            unread.note(record.id().clone(), None);
             let Some(grade) = record.human() else {
-                ungraded += usize::from(!matches!(record, Record::Unread(_)));
+                ungraded += 1;
                 continue;
             };
             if let Some(field) = &cli.group {
@@ -77,23 +79,26 @@ impl Rows {
             }
             None => found_together(&rows, others),
         };
-        Ok(Self { format, groups: groups.group_of_row(), rows, ungraded, unread })
+        Ok(Self { format, groups: groups.group_of_row(), rows, ungraded, unread, lost: 0 })
     }
 
     /// Those of them that the model could read, and their places among all; `lacks` says why it could not read the one at a place.
     pub(super) fn read_by(self, lacks: impl Fn(usize) -> Result<Option<String>>) -> Result<(Self, Vec<usize>)> {
-        let Self { format, rows, groups, ungraded, mut unread } = self;
+        let Self { format, rows, groups, ungraded, unread, .. } = self;
+        let mut lost = Unread::default();
         let (mut kept, mut of_kept, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (place, (row, group)) in rows.into_iter().zip(groups).enumerate() {
             let why = lacks(place)?;
-            unread.note(row.record.id().clone(), why.clone());
+            lost.note(row.record.id().clone(), why.clone());
             if why.is_none() {
                 kept.push(row);
                 of_kept.push(group);
                 places.push(place);
             }
         }
-        Ok((Self { format, rows: kept, groups: of_kept, ungraded, unread }, places))
+        tell_unread_that(&lost, "were not read by the model and are left out");
+        let lost = lost.count();
+        Ok((Self { format, rows: kept, groups: of_kept, ungraded, unread, lost }, places))
     }
 
     pub(super) fn grades(&self) -> Vec<f64> {

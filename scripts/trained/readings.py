@@ -1,0 +1,73 @@
+"""Which reading of a trained model agrees with people: its score, P(yes), layers, weights of layers, and a probe, on four sets of rows.
+
+    cargo build --locked --release -p judge
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/readings.py OUTPUT [--model MODEL] [--only QAGS] [--results results/trained-NAME.json]
+
+MT-bench    320 responses, graded by GPT-4 (prometheus-eval)
+emotions    430 emotions of characters in dialogues, graded by people (LAGER); asked for scores alone
+QAGS        714 sentences of summaries; whether most of three people find them supported by the article
+
+Each set is one `judge try`, whose files stay in OUTPUT. --results keeps the figures of all three, so that a model can be put beside others:
+please add the file of a model that is missing.
+"""
+
+import json
+import pathlib
+
+from common import arguments, data, figure, model, of_another_model, report, table, write
+
+SUPPORTED = "How well does the article support what the response says? 5: all of it, 3: a part, 1: none of it, or the article says otherwise."
+
+
+def qags(out):
+    """Each sentence as a response to the request for a summary."""
+    rows = []
+    for article, line in enumerate(data("qags", "mturk_cnndm.jsonl").read_text().splitlines()):
+        row = json.loads(line)
+        for place, sentence in enumerate(row["summary_sentences"]):
+            votes = [vote["response"] == "yes" for vote in sentence["responses"]]
+            rows.append({"id": f"{article}/{place}", "instruction": f"Summarise this article in a sentence.\n\n{row['article']}",
+                         "response": sentence["sentence"], "human": int(2 * sum(votes) > len(votes)), "article": article})
+    return write(out / "qags.jsonl", rows)
+
+
+SETS = {
+    "MT-bench": lambda out: (data("prometheus_eval", "mt_bench_eval.json"), []),
+    "emotions": lambda out: (data("lager", "emotional_data.json"), []),
+    "QAGS": lambda out: (qags(out), ["--rubric", SUPPORTED, "--group", "article",
+                                     "--criterion", "The article in the request supports everything that the response says."]),
+}
+
+
+def main():
+    parser = of_another_model(arguments(__doc__))
+    parser.add_argument("--only", default="", help="the sets whose names have this in them")
+    parser.add_argument("--results", type=pathlib.Path, help="a file of results/, of this model")
+    args = parser.parse_args()
+    found = {}
+    for name, of in SETS.items():
+        if args.only not in name:
+            continue
+        args.output.mkdir(parents=True, exist_ok=True)
+        path, more = of(args.output)
+        folder = args.output / name.lower()
+        found[name] = report(folder.with_suffix(".json"), "try", "--input", path, "--output", folder, "--quiet", *more, *model(name=args.model))
+        lines = [[reading["name"], figure(reading["agreement"]), figure(reading["behind_best"]), (reading["use"] or {}).get("layer") or "",
+                  *(f"{point['agreement']:.3f}" if point["agreement"] is not None else "" for point in reading["by_labels"])]
+                 for reading in found[name]["readings"]]
+        sizes = max((reading["by_labels"] for reading in found[name]["readings"]), key=len)
+        print(f"{name}, {found[name]['n']} rows, {found[name]['measure']}; recommended: {found[name]['recommended']}\n")
+        table(["reading", "agreement", "behind the best", "layer", *(f"{point['labels']} labels" for point in sizes)], lines)
+    if args.results and len(found) == len(SETS):
+        kept = {name: {key: of[key] for key in ("n", "groups", "measure", "level", "readings", "recommended")} for name, of in found.items()}
+        for of in kept.values():
+            for reading in of["readings"]:
+                reading["layer"] = (reading.pop("use") or {}).get("layer")
+        first = next(iter(found.values()))
+        known = {key: first["model"][key] for key in ("name", "fingerprint", "family", "n_layers", "d_model", "dtype", "device")}
+        whole = {"what": "trained", "model": known, "program": first["program"], "sets": kept}
+        args.results.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

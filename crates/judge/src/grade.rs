@@ -35,7 +35,7 @@ use self::session::{Session, Settings};
 use crate::args::files::{open, program};
 use crate::missing_fields::tell_unread_that;
 use crate::row_job::refuse_unusable;
-use crate::terminal::console::{say, tell};
+use crate::terminal::console::{quoted, say, tell};
 use crate::terminal::interrupt::Stopped;
 
 pub(crate) use self::cli::Cli;
@@ -189,15 +189,5 @@ fn next(task: &GradingTask, cli: &Cli) -> Vec<String> {
         // They compare with what people said by themselves.
         GradingTask::Questions(_) | GradingTask::Sentences => vec![judging],
         _ => vec![judging, "judge agree --input judged.jsonl".to_owned()],
-    }
-}
-
-/// A word as shells read it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:=@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

@@ -82,8 +82,13 @@ pub(super) fn values<S: RowSignals>(
             for split in splits {
                 let grades = trial.of(&split.train);
                 let layer = best_layer(layers, &split.train, &grades).map_err(Failed::Undefined)?;
-                let standard = Standard::of(&pick(&layers[layer], &split.train));
-                split.test.iter().for_each(|&row| values[row] = standard.score(layers[layer][row]));
+                let column = |rows: &[usize]| Matrix::new(pick(&layers[layer], rows), 1);
+                // No grade has a part in standard scores: the mean of the grades learnt from is the lower the higher the fold's own is, and
+                // would hide what a reading knows.
+                let scaler = column(&split.train).and_then(|numbers| StandardScaler::default().fit(&numbers));
+                let scores = scaler.and_then(|scaler| scaler.transform(&column(&split.test)?));
+                let scores = scores.map_err(|error| Failed::Ends(error.into()))?;
+                split.test.iter().zip(scores.values()).for_each(|(&row, &score)| values[row] = score);
             }
         }
         ReadAs::Weights { tables, origin, targets } => {
@@ -206,27 +211,6 @@ fn fitted(
     let items: Vec<Graded> = rows.iter().map(graded).collect();
     let fit = LayerWeightFit { states: States::All, ..LayerWeightFit::paper() };
     fit.fit(&items, origin).map_err(|error| error.to_string())
-}
-
-/// Standard scores: how many standard deviations a number is above the mean. Numbers of different folds are comparable by them, and no grade
-/// has a part in them: the mean grade of the rows learnt from is the lower the higher that of the others is, and would hide what a reading
-/// knows.
-struct Standard {
-    mean: f64,
-    deviation: f64,
-}
-
-impl Standard {
-    /// Of numbers that vary, as those of a chosen layer do: without, it has no correlation.
-    fn of(numbers: &[f64]) -> Self {
-        let mean = mean(numbers);
-        let square = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / numbers.len() as f64;
-        Self { mean, deviation: square.sqrt() }
-    }
-
-    fn score(&self, x: f64) -> f64 {
-        (x - self.mean) / self.deviation
-    }
 }
 
 fn mean(values: &[f64]) -> f64 {

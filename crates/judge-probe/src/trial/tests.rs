@@ -39,10 +39,8 @@ fn states(told: f64, draw: usize) -> impl Fn(&[usize], Layer, &[Signal]) -> Resu
     }
 }
 
-/// Where no states are asked for.
-fn none() -> impl Fn(&[usize], Layer, &[Signal]) -> Result<Matrix, Error> + Sync {
-    |_, layer, _| panic!("nobody asks for states of {layer:?}")
-}
+/// Signals of readings that ask for none.
+type NoStates = fn(&[usize], Layer, &[Signal]) -> Result<Matrix, Error>;
 
 fn blurred(grades: &[f64], by: f64, of: usize) -> Vec<f64> {
     grades.iter().enumerate().map(|(row, grade)| grade + by * noise(row, of)).collect()
@@ -102,12 +100,9 @@ fn nothing_is_learnt_from_the_rows_that_it_is_judged_by() {
 
 /// Numbers of layers alone.
 fn of_layers(trial: &Trial, layers: Vec<Vec<f64>>) -> (Compared, Kept) {
-    let none = none();
-    let readings = [
-        Reading::new("best", ReadAs::ChosenLayer(layers)),
-        Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none }),
-    ];
-    (trial.compare(&readings[..1]).unwrap(), trial.keep(&readings[0]).unwrap())
+    let reading = Reading::<NoStates>::new("best", ReadAs::ChosenLayer(layers));
+    let kept = trial.keep(&reading).unwrap();
+    (trial.compare(&[reading]).unwrap(), kept)
 }
 
 #[test]
@@ -147,17 +142,15 @@ fn a_layer_that_knows_the_opposite_is_not_turned_round() {
 #[test]
 fn of_readings_that_are_alike_the_simplest_is_recommended() {
     let grades = grades();
-    let none = none();
     let alike = blurred(&grades, 2.0, 70);
     let mut slightly_better = alike.clone();
     slightly_better[0] = grades[0];
     let readings = [
-        Reading::new("constant", ReadAs::Plain(vec![1.0; ROWS])),
+        Reading::<NoStates>::new("constant", ReadAs::Plain(vec![1.0; ROWS])),
         Reading::new("first", ReadAs::Plain(alike.clone())),
         Reading::new("second", ReadAs::Plain(slightly_better)),
-        Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none }),
     ];
-    let found = trial(grades).compare(&readings[..3]).unwrap();
+    let found = trial(grades).compare(&readings).unwrap();
     assert!(found.readings[0].agreement.estimate().is_none());
     assert_eq!(found.recommended, Some(1));
     assert!((found.level - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
@@ -167,12 +160,8 @@ fn of_readings_that_are_alike_the_simplest_is_recommended() {
 fn of_two_grades_it_is_how_well_they_are_told_apart() {
     let grades: Vec<f64> = (0..ROWS).map(|row| f64::from(u8::from(noise(row, 0) > 0.2))).collect();
     let values = blurred(&grades, 3.0, 80);
-    let none = none();
-    let readings = [
-        Reading::new("values", ReadAs::Plain(values.clone())),
-        Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none }),
-    ];
-    let found = trial(grades.clone()).compare(&readings[..1]).unwrap();
+    let reading = Reading::<NoStates>::new("values", ReadAs::Plain(values.clone()));
+    let found = trial(grades.clone()).compare(&[reading]).unwrap();
     let outcomes: Vec<bool> = grades.iter().map(|grade| *grade == 1.0).collect();
     let expected = judge_metrics::prediction::auroc(&outcomes, &values).unwrap().estimate;
     assert_eq!((found.measure, found.readings[0].agreement.estimate()), (Measure::Auroc, Some(expected)));
@@ -194,14 +183,11 @@ fn rows_of_a_group_stay_together() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let none = none();
-    let compare = |trial: Trial, values: Vec<f64>| {
-        let probe = Reading::new("probe", ReadAs::Probe { layers: Vec::new(), signals: &none });
-        let readings = [Reading::new("values", ReadAs::Plain(values)), probe];
-        match trial.compare(&readings[..1]) {
-            Err(Error::Trial(error)) => error,
-            other => panic!("{other:?}"),
-        }
+    let compare = |trial: Trial, values: Vec<f64>| match trial
+        .compare(&[Reading::<NoStates>::new("values", ReadAs::Plain(values))])
+    {
+        Err(Error::Trial(error)) => error,
+        other => panic!("{other:?}"),
     };
     let rows = compare(trial(grades()), vec![1.0; 3]);
     assert_eq!(rows.to_string(), "values: expected one for each of 160 rows, found 3");

@@ -72,10 +72,8 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
             values,
         });
     }
-    let is_baseline = |place: usize| tried[place].is_baseline;
-    let known = |place: &usize| tried[*place].agreement.estimate();
-    let ranked =
-        (0..tried.len()).filter(|&place| !is_baseline(place)).filter_map(|place| Some((place, known(&place)?)));
+    let judges: Vec<usize> = (0..tried.len()).filter(|&place| !tried[place].is_baseline).collect();
+    let ranked = judges.iter().filter_map(|&place| Some((place, tried[place].agreement.estimate()?)));
     // Of equals the first.
     let best = ranked.reduce(|best, other| if other.1 > best.1 { other } else { best }).map(|(place, _)| place);
     if let Some(best) = best {
@@ -89,7 +87,7 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
         Some(behind) => behind.low().is_none_or(|low| low <= 0.0),
         None => false,
     };
-    let recommended = (0..tried.len()).filter(|&place| !tried[place].is_baseline).find(is_as_good);
+    let recommended = judges.into_iter().find(is_as_good);
     Ok(Compared { measure, level, readings: tried, best, recommended })
 }
 
@@ -112,8 +110,7 @@ struct Judged<'t> {
 
 impl Judged<'_> {
     fn agreement(&self, values: &[f64]) -> Result<Statistic, Error> {
-        let of = self.of(values);
-        self.statistic(|rows| of(rows))
+        self.statistic(self.of(values))
     }
 
     fn alone(&self, values: &[f64]) -> Option<f64> {

@@ -20,6 +20,7 @@ use super::tables;
 use crate::args::model_args::is_template;
 use crate::models::probe::import::is_probe;
 use crate::rows::checklist::read_checklist;
+use crate::terminal::console::quoted;
 
 /// What a probe of `judge try` judges, and the name of its file.
 const ASPECT: &str = "quality";
@@ -276,11 +277,5 @@ impl Words {
 
 /// A command as a shell takes it.
 pub(super) fn in_a_shell(command: &[String]) -> String {
-    let plain =
-        |word: &String| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=,:@+".contains(c));
-    let quoted = |word: &String| match plain(word) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,5 @@
 //! What the model says of each row: read once, and kept in the folder.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,9 +15,6 @@ use judge_probe::{DataHash, Matrix, trial::SIGNAL};
 use super::cli::{Cli, PROGRAM};
 use super::rows::Rows;
 use crate::prompts;
-
-/// Most bytes of one file of states.
-const SHARD_BYTES: u64 = 1 << 30;
 
 /// The files of what is read: label logits by both prompts, and states where the score is read.
 const FILES: [&str; 3] = [SCORE, YES, STATES];
@@ -160,24 +156,13 @@ impl<'r> Pass<'r> {
             let prompt = prompt.as_ref().map_err(ToString::to_string);
             hash.add(&serde_json::to_vec(&(row.record.id(), prompt.ok()))?);
         }
-        let settings = [
-            ("program", PROGRAM.to_owned()),
-            ("prompts_blake3", hash.finish()),
-            ("labels", serde_json::to_string(labels)?),
-            ("model", info.name.clone()),
-            ("model_fingerprint", info.fingerprint.clone()),
-            ("dtype", info.dtype.clone()),
-            ("device", info.device.clone()),
-            ("date", cli.model.date.to_string()),
-        ];
-        let metadata: BTreeMap<String, String> =
-            settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut metadata = prompts::read_by(PROGRAM, hash.finish(), info, &cli.model);
+        metadata.insert("labels".to_owned(), serde_json::to_string(labels)?);
         let open = |path: &Path, layers: Vec<Layer>, d_model: usize| {
-            let (rows, sharding) = (self.rows.rows.len(), Sharding::Bytes(SHARD_BYTES));
+            let (rows, sharding) = (self.rows.rows.len(), Sharding::Bytes(prompts::SHARD_BYTES));
             let spec = StatesSpec { rows, layers, d_model, metadata: metadata.clone(), sharding };
             let options = WriteOptions { overwrite: cli.write.overwrite, ..WriteOptions::default() };
             StatesWriter::open(path, &spec, options)
-                .context("cannot resume what was read: name another --output folder")
         };
         let mut logits = open(logits, labels.layers.clone(), labels.tokens.len())?;
         let layers = info.layers();

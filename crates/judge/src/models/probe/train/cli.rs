@@ -17,6 +17,7 @@ use crate::args::decisions::DecisionPromptArgs;
 use crate::args::layers::LayerList;
 use crate::args::model_args::{ModelArgs, SeedArgs};
 use crate::args::service::positive;
+use crate::prompts::read_by;
 use crate::terminal::console::usage;
 
 /// The program and its version, which results name.
@@ -324,15 +325,6 @@ impl Cli {
             hash.add(&serde_json::to_vec(&written.generation)?);
             written.texts.iter().for_each(|text| hash.add(text.as_bytes()));
         }
-        let settings = [
-            ("program", PROGRAM.to_owned()),
-            ("prompts_blake3", hash.finish()),
-            ("model", model.name.clone()),
-            ("model_fingerprint", model.fingerprint.clone()),
-            ("dtype", model.dtype.clone()),
-            ("device", model.device.clone()),
-            ("date", self.model.date.to_string()),
-        ];
-        Ok(settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        Ok(read_by(PROGRAM, hash.finish(), model, &self.model))
     }
 }

@@ -16,9 +16,6 @@ use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 use super::rows::Written;
 use crate::prompts;
 
-/// Most bytes of one file of states.
-const SHARD_BYTES: u64 = 1 << 30;
-
 /// The name of the logits of the labels.
 const LABELS: &str = "labels";
 
@@ -107,7 +104,7 @@ impl States {
                 metadata.insert("tokens".to_owned(), serde_json::to_string(tokens)?);
             }
             metadata.insert("read".into(), name);
-            let sharding = Sharding::Bytes(SHARD_BYTES);
+            let sharding = Sharding::Bytes(prompts::SHARD_BYTES);
             let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
             let writer = StatesWriter::open(&path, &spec, WriteOptions::default())
                 .context("cannot resume these states: remove them, or name another --states folder")?;

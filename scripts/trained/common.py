@@ -66,6 +66,20 @@ def write(path, rows):
     return path
 
 
+def ranks(values):
+    """The place of each value in their order; equal ones share the middle of theirs."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    found, start = [0.0] * len(values), 0
+    while start < len(order):
+        end = start
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
+            end += 1
+        for i in order[start:end + 1]:
+            found[i] = (start + end) / 2
+        start = end + 1
+    return found
+
+
 def number(value):
     """With three decimals and without the zero before them, as the other pages have it."""
     return f"{value:.3f}".replace("-", "−").replace("0.", ".", 1) if abs(value) < 1 else f"{value:.3f}".replace("-", "−")
@@ -77,6 +91,17 @@ def figure(found):
         return "undefined"
     interval = f" [{number(found['low'])}, {number(found['high'])}]" if found.get("low") is not None else ""
     return number(found["estimate"]) + interval
+
+
+def keep(path, model, program, part, found):
+    """Puts a part of the figures of one model into its file of results/, beside the parts that are there."""
+    path = pathlib.Path(path)
+    known = {key: model[key] for key in ("name", "fingerprint", "family", "n_layers", "d_model", "dtype", "device")}
+    whole = json.loads(path.read_text()) if path.exists() else {"what": "trained", "model": known}
+    if whole["model"]["fingerprint"] != known["fingerprint"]:
+        sys.exit(f"{path} has the figures of another model, {whole['model']['name']}: name another file")
+    whole[part] = {"program": {key: program[key] for key in ("version", "git_commit")}, **found}
+    path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
 
 def checked(args, name, head, rows):

@@ -16,7 +16,7 @@ import math
 import random
 import statistics
 
-from common import arguments, data, figure, judge, model, of_another_model, read, report, table, write
+from common import arguments, data, figure, judge, model, of_another_model, ranks, read, report, table, write
 
 CONDITIONS = ["prompt-end", "direct"]
 EPOCHS = [5, 50]
@@ -66,19 +66,6 @@ def variants(logits, weights):
         "prob_mean_e_score": expected(of_shares),
     }
     return found | {f"layer_{layer}": expected(share) for layer, share in enumerate(shares)}
-
-
-def ranks(values):
-    order = sorted(range(len(values)), key=values.__getitem__)
-    found, start = [0.0] * len(values), 0
-    while start < len(order):
-        end = start
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
-            end += 1
-        for i in order[start:end + 1]:
-            found[i] = (start + end) / 2
-        start = end + 1
-    return found
 
 
 def spearman(a, b):

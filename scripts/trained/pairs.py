@@ -1,131 +1,213 @@
-"""A trained model as a judge of pairs: PandaLM's 999 and LLMBar's 326, in both orders.
+"""A model as a judge of pairs on PandaLM, LLMBar, JudgeBench and RM-Bench's chat, in both orders and at every layer.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--every N] [--texts N]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--model MODEL] [--only LLMBar] [--judges forced] [--every N]
 
-Each judge of JUDGES is a run of `judge bench`. `forced, last layer` is read from the logits that `forced, layers` has kept, and the
-choice of the longer response needs no model. --every takes every N-th pair of PandaLM's file, --texts the first N pairs of each
-benchmark for the judge that writes, which takes longest.
+longer       the response with more characters
+released     verdicts that others have published of the same pairs
+likelihood   the response with fewer nats per token, given what was asked: the model as its own reward
+grades       each response graded apart, 1 to 5, read at the last layer
+forced       both responses in one prompt, in both orders: the log-odds of their labels at each layer, averaged over the orders
+
+`forced` is read once for every layer. The first table has the verdicts of the last layer and the averaged log-odds of the last layer, of
+all layers together, of the layer that is best on other questions of the same benchmark, and of the best one, which is too high. The
+second has, on every benchmark, the layers that are best on one of them: less the last layer, and *beyond length*, the mean of their
+accuracy where the better response is the longer one and where it is the shorter one.
+Figures are those of `judge bench`. --every takes every N-th pair of a benchmark for `forced`, which takes longest. What is in OUTPUT is
+not read again; --results adds the figures to a file of results/.
 """
 
 import json
 
-from common import arguments, data, figure, judge, model, read, report, table, write
+from common import arguments, data, figure, judge, keep, model, of_another_model, read, report, table, write
 
-JUDGES = {
-    "forced, layers": ["--template", "pair-forced", "--verdict", "layers"],
-    "grades apart, last layer": ["--apart", "--verdict", "logits"],
-    "ties allowed, text": ["--verdict", "text", "--max-new-tokens", "256"],
+BENCHMARKS = {
+    "PandaLM": ("pandalm", "pandalm", "testset-v1.json"),
+    "LLMBar": ("llmbar", "llmbar", "LLMBar"),
+    "JudgeBench, GPT-4o": ("judgebench", "judgebench", "gpt-4o-2024-05-13.jsonl"),
+    "JudgeBench, Claude 3.5 Sonnet": ("judgebench", "judgebench", "claude-3-5-sonnet-20240620.jsonl"),
+    "RM-Bench, chat": ("rmbench", "rmbench", "chat_filtered.json"),
 }
-WRITE = {"ties allowed, text"}
-COLUMNS = {
-    "accuracy_mean": "accuracy, mean of both orders",
-    "consistency": "consistency",
-    "first_share": "shown first wins",
-    "accuracy_mean_log_odds": "accuracy of the averaged log-odds",
-    "auroc_mean_log_odds": "AUROC of the averaged log-odds",
+JUDGES = ["longer", "released", "likelihood", "grades", "forced"]
+# PandaLM's verdicts are numbers in a field; JudgeBench's files are read as they are.
+RELEASED = {
+    "PandaLM": {"PandaLM-7B": ("pandalm-7b-testset-v1.json", "pandalm_result"), "GPT-3.5": ("gpt-3.5-turbo-testset-v1.json", "gpt_result")},
+    "JudgeBench, GPT-4o": {name: (f"verdicts-{name}.jsonl", None) for name in
+                           ("Ray2333_GRM-Gemma-2B-rewardmodel-ft", "Skywork_Skywork-Reward-Gemma-2-27B", "o1-mini-2024-09-12")},
 }
+WORDS = {"0": "tie", "Tie": "tie", "1": "A", "2": "B"}
+SWAPPED = {"A": "B", "B": "A"}
 
 
-def thinned(out, every):
-    """Every so many of PandaLM's pairs."""
-    source = data("pandalm", "testset-v1.json")
-    if every == 1:
-        return source
-    path = out / f"pandalm.every{every}.json"
-    path.write_text(json.dumps(json.loads(source.read_text())[::every]))
-    return path
+class Benchmark:
+    """Pairs, and what `judge bench` says of verdicts on them; files go to a folder of their own."""
+
+    def __init__(self, output, name):
+        self.name, (self.kind, *where) = name, BENCHMARKS[name]
+        self.path, self.out = data(*where), output / self.kind if self.kind != "judgebench" else output / data(*where).stem
+        self.out.mkdir(parents=True, exist_ok=True)
+
+    def command(self, path=None):
+        return ["bench", "--quiet", "--benchmark", self.kind, "--data", path or self.path]
+
+    def measured(self, name, verdicts, *flags):
+        """The report on verdicts, {pair: (in the given order, swapped)}; "" is none."""
+        rows = [{"id": pair, "given": given, "swapped": swapped} for pair, (given, swapped) in verdicts.items()]
+        return report(self.out / f"{name}.json", *self.command(), "--verdicts", self.written(name, rows), "--convention", "bare", *flags)
+
+    def written(self, name, rows):
+        return write(self.out / f"{name}.verdicts.jsonl", rows)
+
+    def pairs(self):
+        """What was asked and the two responses of every pair, as the program shows them, with its id."""
+        if self.kind == "pandalm":
+            return {row["idx"]: (row["instruction"] + ("\n\n" + row["input"] if row["input"] else ""), str(row["response1"]), str(row["response2"]))
+                    for row in json.loads(self.path.read_text())}
+        if self.kind == "llmbar":
+            files = sorted(self.path.rglob("dataset.json"))
+            return {f"{file.parent.name}/{n}": (row["input"], row["output_1"], row["output_2"])
+                    for file in files for n, row in enumerate(json.loads(file.read_text()))}
+        if self.kind == "judgebench":
+            return {row["pair_id"]: (row["question"], row["response_A"], row["response_B"]) for row in read(self.path)}
+        # The program draws the order of RM-Bench's pairs, and says which response is the better one in pairs that it changes.
+        changed = self.out / "changed.jsonl"
+        judge("bias", "--benchmark", self.kind, "--data", self.path, "--write-perturbed", changed, "--perturbations", "restated", "--overwrite")
+        better = {row["id"].rsplit("#", 1)[0]: row["human"] for row in read(changed)}
+        found = {}
+        for row in json.loads(self.path.read_text()):
+            for i, chosen in enumerate(row["chosen"]):
+                for j, rejected in enumerate(row["rejected"]):
+                    pair = f"{row['id']}/{i}-{j}"
+                    found[pair] = (row["prompt"], *((chosen, rejected) if better[pair] == "A" else (rejected, chosen)))
+        return found
+
+    def by_greater(self, name, value):
+        """The report on verdicts for the response whose number is greater; None is no number."""
+        verdicts = {}
+        for pair, (question, *responses) in self.pairs().items():
+            a, b = (value(question, response) for response in responses)
+            verdict = "" if None in (a, b) else "tie" if a == b else "A" if a > b else "B"
+            verdicts[pair] = (verdict, SWAPPED.get(verdict, verdict))
+        return self.measured(name, verdicts)
+
+    def longer(self, _):
+        yield "the longer response", self.by_greater("longer", lambda _, response: len(response))["statistics"]
+
+    def released(self, _):
+        for name, (file, field) in RELEASED.get(self.name, {}).items():
+            path = data(self.kind, file)
+            if field:
+                rows = [{"id": row["idx"], "given": WORDS.get(str(row[field]), "")} for row in json.loads(path.read_text())]
+                path = self.written(name, rows)
+            flags = ["--convention", "bare"] if field else []
+            yield name, report(self.out / f"{name}.json", *self.command(), "--verdicts", path, *flags)["statistics"]
+
+    def likelihood(self, of):
+        yield "likelihood", self.alone("likelihood", of, "sft-evaluate", lambda row: None if row.get("nats_per_token") is None else -row["nats_per_token"])
+
+    def grades(self, of):
+        yield "grades", self.alone("grades", of, "score", lambda row: row.get("score"), "--points", "5")
+
+    def alone(self, name, of, command, number, *flags):
+        """Every response is read once, whatever number of pairs it is in."""
+        texts = list(dict.fromkeys((question, text) for question, *both in self.pairs().values() for text in both))
+        rows = [{"id": str(n), "instruction": question, "response": text} for n, (question, text) in enumerate(texts)]
+        judge(command, "--input", write(self.out / "responses.jsonl", rows), "--output", self.out / f"{name}.jsonl", "--quiet", *flags, *of)
+        found = {texts[int(row["id"])]: number(row) for row in read(self.out / f"{name}.jsonl")}
+        return self.by_greater(name, lambda *text: found.get(text))["statistics"]
+
+    def forced(self, of, every):
+        """The report on log-odds of every layer."""
+        path, name = self.path, "forced-layers"
+        if every > 1:
+            rows = json.loads(path.read_text()) if path.suffix == ".json" else read(path)
+            path, name = self.out / f"every{every}{path.suffix}", f"{name}.every{every}"
+            write(path, rows[::every]) if path.suffix == ".jsonl" else path.write_text(json.dumps(rows[::every]))
+        self.path, self.read = path, self.out / f"{name}.jsonl"
+        found = self.read.with_suffix(".json")
+        if not found.exists():
+            judge(*self.command(), "--output", self.read, "--json", found, "--template", "pair-forced", "--verdict", "layers", *of)
+        return json.loads(found.read_text())
+
+    def of_layer(self, layer):
+        """What the averaged log-odds of one layer choose in each pair; the logits of both orders are by the letters of the given one."""
+        found = {}
+        for row in read(self.read):
+            ahead = sum(order["logits"]["A"][layer] - order["logits"]["B"][layer] for order in row["orders"])
+            choice = "A" if ahead > 0 else "B" if ahead < 0 else "tie"
+            found[row["id"]] = (choice, SWAPPED.get(choice, choice))
+        return found
+
+    def layer(self, layer):
+        """The report on a layer, less the last one."""
+        last = self.written("last-layer", [{"id": pair, "given": given, "swapped": swapped} for pair, (given, swapped) in self.of_layer(-1).items()])
+        return self.measured(f"layer{layer}", self.of_layer(layer), "--against", last)
+
+    def beyond_length(self, layer):
+        """How often a layer is right, the mean of pairs whose better response is the longer one and of those where it is the shorter one: a
+        half for whoever goes by length alone. Without people's ties."""
+        texts, chosen, rows = self.pairs(), self.of_layer(layer), []
+        for row in read(self.read):
+            question, a, b = texts[row["id"]]
+            sides = {"A": len(a) > len(b), "B": len(b) > len(a)}
+            marked = row["human"], chosen[row["id"]][0]
+            if len(a) != len(b) and all(one in sides for one in marked):
+                human, predicted = ("longer" if sides[one] else "shorter" for one in marked)
+                rows.append({"id": row["id"], "human": human, "predicted": predicted, "question": question})
+        found = report(self.out / f"layer{layer}.length.json", "agree", "--quiet", "--input", write(self.out / f"layer{layer}.length.jsonl", rows),
+                       "--predicted", "predicted", "--labels", "longer,shorter", "--cluster", "question", "--statistics", "balanced_accuracy")
+        return found["statistics"]["balanced_accuracy"]
+
+    def last_verdicts(self):
+        """The report on what the last layer says in each order."""
+        said = {}
+        for row in read(self.read):
+            given, swapped = ("A" if order["logits"]["A"][-1] > order["logits"]["B"][-1] else "B" for order in row["orders"])
+            said[row["id"]] = (given, SWAPPED[swapped])
+        return self.measured("last-layer-verdicts", said)
 
 
-def texts(name, path):
-    """The two responses of every pair, with the id that the program gives it."""
-    if name == "pandalm":
-        return [(row["idx"], str(row["response1"]), str(row["response2"])) for row in json.loads(path.read_text())]
-    files = sorted(path.rglob("dataset.json"))
-    rows = [(f"{path.parent.name}/{i}", row) for path in files for i, row in enumerate(json.loads(path.read_text()))]
-    return [(pair, row["output_1"], row["output_2"]) for pair, row in rows]
-
-
-def longer(out, name, path):
-    """The verdicts of a judge that counts characters."""
-    rows = []
-    for pair, a, b in texts(name, path):
-        given = "tie" if len(a) == len(b) else "A" if len(a) > len(b) else "B"
-        rows.append({"id": pair, "given": given, "swapped": {"A": "B", "B": "A"}.get(given, "tie")})
-    return write(out / f"{name}.longer.jsonl", rows)
-
-
-def last_layer(out, name, bench):
-    """The verdicts of the last layer in each order; the logits of both orders are by the letters of the given one."""
-    rows = []
-    for row in read(out / f"{name}.forced-layers.jsonl"):
-        given, swapped = ("A" if order["logits"]["A"][-1] > order["logits"]["B"][-1] else "B" for order in row["orders"])
-        rows.append({"id": row["id"], "given": given, "swapped": "B" if swapped == "A" else "A"})
-    file = write(out / f"{name}.forced-last-layer.verdicts.jsonl", rows)
-    return report(out / f"{name}.forced-last-layer.verdicts.json", *bench, "--verdicts", file, "--convention", "bare")
-
-
-def of_layer(out, name, layer, bench, path):
-    """What one layer's averaged log-odds choose: the report against people, and how often the choice is the longer response."""
-    lengths = {pair: (len(a), len(b)) for pair, a, b in texts(name, path)}
-    verdicts, beside = [], []
-    for row in read(out / f"{name}.forced-layers.jsonl"):
-        ahead = sum(order["logits"]["A"][layer] - order["logits"]["B"][layer] for order in row["orders"])
-        choice = "A" if ahead > 0 else "B"
-        verdicts.append({"id": row["id"], "given": choice, "swapped": "B" if choice == "A" else "A"})
-        a, b = lengths[row["id"]]
-        if a != b:
-            beside.append({"id": row["id"], "predicted": choice, "human": "A" if a > b else "B"})
-    file = write(out / f"{name}.layer{layer}.jsonl", verdicts)
-    found = report(out / f"{name}.layer{layer}.json", *bench, "--verdicts", file, "--convention", "bare")
-    file = write(out / f"{name}.layer{layer}.length.jsonl", beside)
-    longer = report(out / "pairs.agree.json", "agree", "--quiet", "--input", file, "--labels", "A,B", "--statistics", "accuracy")
-    return found, longer["statistics"]["accuracy"]
+def best(found):
+    """The layer with the greatest accuracy, the first of equals."""
+    return max(found["layers"], key=lambda one: one["accuracy_mean_log_odds"]["estimate"])
 
 
 def main():
-    parser = arguments(__doc__)
-    parser.add_argument("--every", type=int, default=1, help="take every N-th pair of PandaLM's")
-    parser.add_argument("--texts", type=int, default=50, help="pairs for the judge that writes")
+    parser = of_another_model(arguments(__doc__))
+    parser.add_argument("--only", default="", help="the benchmarks whose names have this in them")
+    parser.add_argument("--judges", default=",".join(JUDGES), help="some of them, with commas between")
+    parser.add_argument("--every", type=int, default=1, help="take every N-th pair for `forced`")
+    parser.add_argument("--results", help="a file of results/, of this model")
     args = parser.parse_args()
-    args.output.mkdir(parents=True, exist_ok=True)
-    benchmarks = {"llmbar": data("llmbar", "LLMBar"), "pandalm": thinned(args.output, args.every)}
-    by_layer = {}
-    for name, path in benchmarks.items():
-        bench = ["bench", "--benchmark", name, "--data", path]
-        reports = {"the longer response": report(args.output / f"{name}.longer.json", *bench, "--verdicts", longer(args.output, name, path),
-                                                 "--convention", "bare")}
-        for title, flags in JUDGES.items():
-            limited = ["--limit", args.texts] if title in WRITE else []
-            verdicts = args.output / f"{name}.{title.replace(', ', '-').replace(' ', '-')}.jsonl"
-            # Where no text at all holds a verdict the program says so and makes no report.
-            written = ["--output", verdicts, "--json", verdicts.with_suffix(".json")]
-            if not judge(*bench, *written, *flags, *limited, *model(), may_fail=title in WRITE):
-                print(f"{name}, {title}: no verdict in any of {args.texts} pairs", flush=True)
-                continue
-            reports[title] = json.loads(verdicts.with_suffix(".json").read_text())
-        reports["forced, last layer"] = last_layer(args.output, name, bench)
-        print(f"\n{name}")
-        head = ["judge", "pairs", "without a verdict", *COLUMNS.values()]
-        table(head, [[title, found["n"], found["unparsed"], *(figure(found["statistics"].get(key)) for key in COLUMNS)]
-                     for title, found in reports.items()])
-        for title, found in reports.items():
-            if found.get("groups"):
-                table([title, *COLUMNS.values()], [[group, *(figure(own.get(key)) for key in COLUMNS)] for group, own in found["groups"].items()])
-            if found.get("layers"):
-                by_layer[name] = {one["layer"]: one["accuracy_mean_log_odds"] for one in found["layers"]}
-    print("\naccuracy of each layer's averaged log-odds, `forced, layers`")
-    table(["layer", *by_layer], [[layer, *(figure(own[layer]) for own in by_layer.values())] for layer in by_layer["llmbar"]])
-    rows = []
-    best = {name: max(own, key=lambda layer: own[layer]["estimate"]) for name, own in by_layer.items()}
-    for chosen_on, layer in best.items():
-        for name, path in benchmarks.items():
-            found, by_length = of_layer(args.output, name, layer, ["bench", "--benchmark", name, "--data", path], path)
-            groups = {name: found["statistics"], **found.get("groups", {})}
-            rows += [[f"{layer}, best on {chosen_on}", group, figure(own["accuracy"]), figure(by_length) if group == name else ""]
-                     for group, own in groups.items()]
-    print("the layers that are best on one of the benchmarks")
-    table(["layer", "pairs", "accuracy", "names the longer response"], rows)
+    judges, of = args.judges.split(","), model(name=args.model)
+    benchmarks = [Benchmark(args.output, name) for name in BENCHMARKS if args.only in name]
+    lines, forced, kept = [], {}, {}
+    for benchmark in benchmarks:
+        accuracy = {name: own["accuracy"] for name in JUDGES[:-1] if name in judges for name, own in getattr(benchmark, name)(of)}
+        if "forced" in judges:
+            found = forced[benchmark.name] = benchmark.forced(of, args.every)
+            verdicts = benchmark.last_verdicts()["statistics"]
+            accuracy |= {"commonest answer": found["statistics"]["majority_share"], "forced, verdicts of the last layer": verdicts["accuracy_mean"],
+                         "forced, first response named": verdicts["first_share"], "forced, last layer": found["layers"][-1]["accuracy_mean_log_odds"],
+                         "forced, mean of all layers": found["statistics"]["accuracy_mean_log_odds"],
+                         "forced, layer chosen on other questions": found["statistics"]["accuracy_chosen_layer"],
+                         f"forced, best layer ({best(found)['layer']})": best(found)["accuracy_mean_log_odds"]}
+        kept[benchmark.name] = {"accuracy": accuracy, "layers": forced[benchmark.name]["layers"] if forced else []}
+        lines += [[benchmark.name, name, own["n"], figure(own)] for name, own in accuracy.items()]
+    table(["pairs", "judge", "n", "accuracy"], lines)
+    carried, last = [], max((found["layers"][-1]["layer"] for found in forced.values()), default=0)
+    chosen = {layer: [name for name, found in forced.items() if best(found)["layer"] == layer] for layer in
+              sorted({best(found)["layer"] for found in forced.values()} | {last})}
+    for layer, names in chosen.items():
+        for benchmark in benchmarks if forced else []:
+            own = benchmark.layer(layer)
+            title = f"{layer}, best on this" if benchmark.name in names else str(layer)
+            carried.append([title, benchmark.name, figure(own["statistics"]["accuracy"]), figure(own["difference"]["difference_accuracy"]) if layer != last else "",
+                            figure(benchmark.beyond_length(layer))])
+    table(["layer", "pairs", "accuracy", "less the last layer's", "beyond length"], carried)
+    if args.results:
+        record = json.loads((benchmarks[0].read.parent / f"{benchmarks[0].read.name}.run.json").read_text())["content"]
+        keep(args.results, record["model"], record["program"], "pairs", {"benchmarks": kept, "carried": carried})
 
 
 if __name__ == "__main__":

@@ -12,9 +12,8 @@ please add the file of a model that is missing.
 """
 
 import json
-import pathlib
 
-from common import arguments, data, figure, model, of_another_model, report, table, write
+from common import arguments, data, figure, keep, model, of_another_model, report, table, write
 
 SUPPORTED = "How well does the article support what the response says? 5: all of it, 3: a part, 1: none of it, or the article says otherwise."
 
@@ -42,7 +41,7 @@ SETS = {
 def main():
     parser = of_another_model(arguments(__doc__))
     parser.add_argument("--only", default="", help="the sets whose names have this in them")
-    parser.add_argument("--results", type=pathlib.Path, help="a file of results/, of this model")
+    parser.add_argument("--results", help="a file of results/, of this model")
     args = parser.parse_args()
     found = {}
     for name, of in SETS.items():
@@ -58,15 +57,13 @@ def main():
         sizes = max((reading["by_labels"] for reading in found[name]["readings"]), key=len)
         print(f"{name}, {found[name]['n']} rows, {found[name]['measure']}; recommended: {found[name]['recommended']}\n")
         table(["reading", "agreement", "behind the best", "layer", *(f"{point['labels']} labels" for point in sizes)], lines)
-    if args.results and len(found) == len(SETS):
+    if args.results:
         kept = {name: {key: of[key] for key in ("n", "groups", "measure", "level", "readings", "recommended")} for name, of in found.items()}
         for of in kept.values():
             for reading in of["readings"]:
                 reading["layer"] = (reading.pop("use") or {}).get("layer")
         first = next(iter(found.values()))
-        known = {key: first["model"][key] for key in ("name", "fingerprint", "family", "n_layers", "d_model", "dtype", "device")}
-        whole = {"what": "trained", "model": known, "program": first["program"], "sets": kept}
-        args.results.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+        keep(args.results, first["model"], first["program"], "readings", {"sets": kept})
 
 
 if __name__ == "__main__":

@@ -215,6 +215,15 @@ fn another_text_is_not_learnt_from() {
     let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &learn, &["again"]].concat());
     assert!(code != Some(0) && stderr.contains("cannot resume these states"), "{stderr}");
 
+    // A file that has no states is not resumed: what it says of itself is all there is to say.
+    fs::create_dir(folder.join("foreign")).expect("folder");
+    for file in fs::read_dir(folder.join("states")).expect("states") {
+        fs::write(folder.join("foreign").join(file.expect("file").file_name()), "a letter").expect("file");
+    }
+    let foreign = ["--layers", "2", "--states", "foreign", "--output", "again"];
+    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &foreign].concat());
+    assert!(code != Some(0) && stderr.contains("foreign/right.") && !stderr.contains("cannot resume"), "{stderr}");
+
     // A row that cannot be read costs itself.
     let mut input = rows(folder.join("rows.jsonl"));
     input[7]["response"] = Value::Null;

@@ -67,6 +67,18 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// What to do with states of other rows or settings; other faults of a file say themselves what they are.
+fn of_others(error: judge_data::Error) -> anyhow::Error {
+    let is_of_others =
+        matches!(error, judge_data::Error::SettingsDiffer { .. } | judge_data::Error::OutputExists { .. });
+    let error = anyhow::Error::from(error);
+    if is_of_others {
+        error.context("cannot resume these states: remove them, or name another --states folder")
+    } else {
+        error
+    }
+}
+
 /// Signals in files, a set for each kind, and the logits of the labels at the prompt's end.
 pub struct States {
     files: Vec<(Signal, StatesFile)>,
@@ -106,8 +118,7 @@ impl States {
             metadata.insert("read".into(), name);
             let sharding = Sharding::Bytes(prompts::SHARD_BYTES);
             let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
-            let writer = StatesWriter::open(&path, &spec, WriteOptions::default())
-                .context("cannot resume these states: remove them, or name another --states folder")?;
+            let writer = StatesWriter::open(&path, &spec, WriteOptions::default()).map_err(of_others)?;
             writers.push((part, writer));
             paths.push((part, path));
         }

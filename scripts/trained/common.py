@@ -93,15 +93,36 @@ def figure(found):
     return number(found["estimate"]) + interval
 
 
-def keep(path, model, program, part, found):
-    """Puts a part of the figures of one model into its file of results/, beside the parts that are there."""
+def run_record(path):
+    """The record of the run that made an output."""
+    return json.loads(path.with_name(path.name + ".run.json").read_text())["content"]
+
+
+def some_of(parser, names, text):
+    """The names that have the text in them."""
+    return [name for name in names if text in name] or parser.error(f"no set has {text!r} in its name; there are {', '.join(names)}")
+
+
+def keep(path, model, part, sets):
+    """Puts figures of one model into its file of results/: what is there of other parts, sets and judges stays."""
     path = pathlib.Path(path)
     known = {key: model[key] for key in ("name", "fingerprint", "family", "n_layers", "d_model", "dtype", "device")}
     whole = json.loads(path.read_text()) if path.exists() else {"what": "trained", "model": known}
     if whole["model"]["fingerprint"] != known["fingerprint"]:
         sys.exit(f"{path} has the figures of another model, {whole['model']['name']}: name another file")
-    whole[part] = {"program": {key: program[key] for key in ("version", "git_commit")}, **found}
-    path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+    path.write_text(json.dumps(merged(whole, {part: short(sets)}), indent=1, ensure_ascii=False) + "\n")
+
+
+def short(found):
+    """Without what is undefined, and with five decimals."""
+    if isinstance(found, dict):
+        return {key: short(value) for key, value in found.items() if value is not None}
+    return [short(one) for one in found] if isinstance(found, list) else round(found, 5) if isinstance(found, float) else found
+
+
+def merged(known, found):
+    both = {key: merged(known[key], value) for key, value in found.items() if isinstance(value, dict) and isinstance(known.get(key), dict)}
+    return {**known, **found, **both}
 
 
 def checked(args, name, head, rows):

@@ -27,7 +27,8 @@ import math
 import statistics
 
 import rag
-from common import arguments, data, figure, judge, keep, model, of_another_model, ranks, read, report, table, write
+from common import (arguments, data, figure, judge, keep, model, of_another_model, ranks, read, report, run_record, some_of, table,
+                    write)
 
 FORMATS = ["score", "yes", "letters", "two"]
 LEVELS = ["not at all", "a little", "in part", "mostly", "fully"]
@@ -147,12 +148,13 @@ def measured(out, name, of):
     for one in (*FORMATS, "together"):
         items = [{"id": row["id"], "human": row["grade"], "cluster": str(row["cluster"]), "score": ranked[one][chosen][n], "last": ranked[one][-1][n]}
                  for n, row in enumerate(rows)]
-        agree = lambda *more: report(out / f"{one}.agree.json", "agree", "--quiet", "--input", write(out / f"{one}.items.jsonl", items),
-                                     "--cluster", "cluster", "--statistics", "spearman,difference_spearman", *more)["statistics"]
-        at = agree("--second", "last")
-        people[one] = {"chosen": at.get("spearman"), "last": agree("--predicted", "last").get("spearman"), "above_last": at.get("difference_spearman")}
-    run = json.loads((out / "answers.jsonl.run.json").read_text())["content"]
-    return run, {"n": len(rows), "layers": found, "chosen": chosen, "people": people}
+        write(out / f"{one}.items.jsonl", items)
+        agree = lambda to, *more: report(out / f"{one}.{to}.json", "agree", "--quiet", "--input", out / f"{one}.items.jsonl", "--cluster", "cluster",
+                                         "--statistics", *more)["statistics"]
+        at, last = agree("chosen", "spearman,difference_spearman", "--second", "last"), agree("last", "spearman", "--predicted", "last")
+        people[one] = {"chosen": at.get("spearman"), "last": last.get("spearman"), "above_last": at.get("difference_spearman")}
+    run = run_record(out / "answers.jsonl")
+    return run, {"n": len(rows), "layers": found, "chosen": chosen, "people": people, "program": run["program"]}
 
 
 def main():
@@ -161,9 +163,10 @@ def main():
     parser.add_argument("--results", help="a file of results/, of this model")
     args = parser.parse_args()
     found = {}
-    for name in SETS:
-        if args.only in name:
-            run, found[name] = measured(args.output, name, model(name=args.model))
+    for name in some_of(parser, SETS, args.only):
+        run, found[name] = measured(args.output, name, model(name=args.model))
+        if args.results:
+            keep(args.results, run["model"], "formats", {name: found[name]})
     between, people = [], []
     for name, own in found.items():
         last, best = own["layers"][-1], own["layers"][own["chosen"]]
@@ -171,8 +174,6 @@ def main():
         people += [[name, one, figure(at["last"]), figure(at["chosen"]), figure(at["above_last"])] for one, at in own["people"].items()]
     table(["set", "rows", "between formats, last layer", "layer where it is greatest", "there", "above the last"], between)
     table(["set", "format", "with people, last layer", "at that layer", "above the last"], people)
-    if args.results:
-        keep(args.results, run["model"], run["program"], "formats", {"sets": found})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A model as a judge of pairs on PandaLM, LLMBar, JudgeBench and RM-Bench's chat, in both orders and at every layer.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--model MODEL] [--only LLMBar] [--judges forced] [--every N]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/pairs.py OUTPUT [--model MODEL] [--only LLMBar] [--judges forced] [--results FILE]
 
 longer       the response with more characters
 released     verdicts that others have published of the same pairs
@@ -13,13 +13,14 @@ forced       both responses in one prompt, in both orders: the log-odds of their
 all layers together, of the layer that is best on other questions of the same benchmark, and of the best one, which is too high. The
 second has, on every benchmark, the layers that are best on one of them: less the last layer, and *beyond length*, the mean of their
 accuracy where the better response is the longer one and where it is the shorter one.
-Figures are those of `judge bench`. --every takes every N-th pair of a benchmark for `forced`, which takes longest. What is in OUTPUT is
-not read again; --results adds the figures to a file of results/.
+Figures are those of `judge bench`. What is in OUTPUT is not read again; --results adds the figures to a file of results/.
 """
 
 import json
+import sys
 
-from common import arguments, data, figure, judge, keep, model, of_another_model, read, report, table, write
+from common import (arguments, data, figure, judge, keep, model, of_another_model, read, report, run_record, some_of, table,
+                    write)
 
 BENCHMARKS = {
     "PandaLM": ("pandalm", "pandalm", "testset-v1.json"),
@@ -46,9 +47,10 @@ class Benchmark:
         self.name, (self.kind, *where) = name, BENCHMARKS[name]
         self.path, self.out = data(*where), output / self.kind if self.kind != "judgebench" else output / data(*where).stem
         self.out.mkdir(parents=True, exist_ok=True)
+        self.read, self.record = self.out / "forced-layers.jsonl", None
 
-    def command(self, path=None):
-        return ["bench", "--quiet", "--benchmark", self.kind, "--data", path or self.path]
+    def command(self):
+        return ["bench", "--quiet", "--benchmark", self.kind, "--data", self.path]
 
     def measured(self, name, verdicts, *flags):
         """The report on verdicts, {pair: (in the given order, swapped)}; "" is none."""
@@ -113,29 +115,38 @@ class Benchmark:
         texts = list(dict.fromkeys((question, text) for question, *both in self.pairs().values() for text in both))
         rows = [{"id": str(n), "instruction": question, "response": text} for n, (question, text) in enumerate(texts)]
         judge(command, "--input", write(self.out / "responses.jsonl", rows), "--output", self.out / f"{name}.jsonl", "--quiet", *flags, *of)
+        self.record = run_record(self.out / f"{name}.jsonl")
         found = {texts[int(row["id"])]: number(row) for row in read(self.out / f"{name}.jsonl")}
         return self.by_greater(name, lambda *text: found.get(text))["statistics"]
 
-    def forced(self, of, every):
+    def forced(self, of):
         """The report on log-odds of every layer."""
-        path, name = self.path, "forced-layers"
-        if every > 1:
-            rows = json.loads(path.read_text()) if path.suffix == ".json" else read(path)
-            path, name = self.out / f"every{every}{path.suffix}", f"{name}.every{every}"
-            write(path, rows[::every]) if path.suffix == ".jsonl" else path.write_text(json.dumps(rows[::every]))
-        self.path, self.read = path, self.out / f"{name}.jsonl"
         found = self.read.with_suffix(".json")
         if not found.exists():
             judge(*self.command(), "--output", self.read, "--json", found, "--template", "pair-forced", "--verdict", "layers", *of)
+        self.record = run_record(self.read)
+        made, asked = self.record["command"], [str(part) for part in (*self.command(), *of)]
+        for option in ("--model", "--dtype", "--data"):
+            was, now = (command[command.index(option) + 1] for command in (made, asked))
+            if was != now:
+                sys.exit(f"{self.read} was made with {option} {was}, not {now}: name another folder for files")
         return json.loads(found.read_text())
 
-    def of_layer(self, layer):
-        """What the averaged log-odds of one layer choose in each pair; the logits of both orders are by the letters of the given one."""
-        found = {}
+    def orders(self):
+        """Of each pair, by how much A is ahead of B at each layer in either order; nothing of a pair that could not be read. The logits of
+        both orders are by the letters of the given one."""
         for row in read(self.read):
-            ahead = sum(order["logits"]["A"][layer] - order["logits"]["B"][layer] for order in row["orders"])
-            choice = "A" if ahead > 0 else "B" if ahead < 0 else "tie"
-            found[row["id"]] = (choice, SWAPPED.get(choice, choice))
+            tables = [order.get("logits") for order in row["orders"]]
+            ahead = [[a - b for a, b in zip(of["A"], of["B"])] for of in tables] if len(tables) == 2 and all(tables) else None
+            yield row["id"], row["human"], ahead
+
+    def of_layer(self, layer):
+        """What the averaged log-odds of one layer choose in each pair."""
+        found = {}
+        for pair, _, ahead in self.orders():
+            both = ahead and sum(order[layer] for order in ahead)
+            choice = "" if ahead is None else "A" if both > 0 else "B" if both < 0 else "tie"
+            found[pair] = (choice, SWAPPED.get(choice, choice))
         return found
 
     def layer(self, layer):
@@ -147,23 +158,22 @@ class Benchmark:
         """How often a layer is right, the mean of pairs whose better response is the longer one and of those where it is the shorter one: a
         half for whoever goes by length alone. Without people's ties."""
         texts, chosen, rows = self.pairs(), self.of_layer(layer), []
-        for row in read(self.read):
-            question, a, b = texts[row["id"]]
-            sides = {"A": len(a) > len(b), "B": len(b) > len(a)}
-            marked = row["human"], chosen[row["id"]][0]
+        for pair, human, _ in self.orders():
+            question, a, b = texts[pair]
+            sides, marked = {"A": len(a) > len(b), "B": len(b) > len(a)}, (human, chosen[pair][0])
             if len(a) != len(b) and all(one in sides for one in marked):
                 human, predicted = ("longer" if sides[one] else "shorter" for one in marked)
-                rows.append({"id": row["id"], "human": human, "predicted": predicted, "question": question})
+                rows.append({"id": pair, "human": human, "predicted": predicted, "question": question})
         found = report(self.out / f"layer{layer}.length.json", "agree", "--quiet", "--input", write(self.out / f"layer{layer}.length.jsonl", rows),
                        "--predicted", "predicted", "--labels", "longer,shorter", "--cluster", "question", "--statistics", "balanced_accuracy")
-        return found["statistics"]["balanced_accuracy"]
+        return found["statistics"]["balanced_accuracy"] | {"n": len(rows)}
 
     def last_verdicts(self):
         """The report on what the last layer says in each order."""
         said = {}
-        for row in read(self.read):
-            given, swapped = ("A" if order["logits"]["A"][-1] > order["logits"]["B"][-1] else "B" for order in row["orders"])
-            said[row["id"]] = (given, SWAPPED[swapped])
+        for pair, _, ahead in self.orders():
+            given, swapped = ("A" if order[-1] > 0 else "B" for order in ahead) if ahead else ("", "")
+            said[pair] = (given, SWAPPED.get(swapped, swapped))
         return self.measured("last-layer-verdicts", said)
 
 
@@ -176,39 +186,45 @@ def main():
     parser = of_another_model(arguments(__doc__))
     parser.add_argument("--only", default="", help="the benchmarks whose names have this in them")
     parser.add_argument("--judges", default=",".join(JUDGES), help="some of them, with commas between")
-    parser.add_argument("--every", type=int, default=1, help="take every N-th pair for `forced`")
     parser.add_argument("--results", help="a file of results/, of this model")
     args = parser.parse_args()
     judges, of = args.judges.split(","), model(name=args.model)
-    benchmarks = [Benchmark(args.output, name) for name in BENCHMARKS if args.only in name]
+    if unknown := set(judges) - set(JUDGES):
+        parser.error(f"no judge is called {', '.join(sorted(unknown))}; there are {', '.join(JUDGES)}")
+    benchmarks = [Benchmark(args.output, name) for name in some_of(parser, BENCHMARKS, args.only)]
     lines, forced, kept = [], {}, {}
     for benchmark in benchmarks:
         accuracy = {name: own["accuracy"] for name in JUDGES[:-1] if name in judges for name, own in getattr(benchmark, name)(of)}
         if "forced" in judges:
-            found = forced[benchmark.name] = benchmark.forced(of, args.every)
+            found = forced[benchmark.name] = benchmark.forced(of)
             verdicts = benchmark.last_verdicts()["statistics"]
             accuracy |= {"commonest answer": found["statistics"]["majority_share"], "forced, verdicts of the last layer": verdicts["accuracy_mean"],
                          "forced, first response named": verdicts["first_share"], "forced, last layer": found["layers"][-1]["accuracy_mean_log_odds"],
                          "forced, mean of all layers": found["statistics"]["accuracy_mean_log_odds"],
                          "forced, layer chosen on other questions": found["statistics"]["accuracy_chosen_layer"],
                          f"forced, best layer ({best(found)['layer']})": best(found)["accuracy_mean_log_odds"]}
-        kept[benchmark.name] = {"accuracy": accuracy, "layers": forced[benchmark.name]["layers"] if forced else []}
+        kept[benchmark.name] = {"accuracy": accuracy}
         lines += [[benchmark.name, name, own["n"], figure(own)] for name, own in accuracy.items()]
     table(["pairs", "judge", "n", "accuracy"], lines)
-    carried, last = [], max((found["layers"][-1]["layer"] for found in forced.values()), default=0)
-    chosen = {layer: [name for name, found in forced.items() if best(found)["layer"] == layer] for layer in
-              sorted({best(found)["layer"] for found in forced.values()} | {last})}
-    for layer, names in chosen.items():
-        for benchmark in benchmarks if forced else []:
-            own = benchmark.layer(layer)
-            title = f"{layer}, best on this" if benchmark.name in names else str(layer)
-            carried.append([title, benchmark.name, figure(own["statistics"]["accuracy"]), figure(own["difference"]["difference_accuracy"]) if layer != last else "",
-                            figure(benchmark.beyond_length(layer))])
-    table(["layer", "pairs", "accuracy", "less the last layer's", "beyond length"], carried)
+    lines, last = [], max((found["layers"][-1]["layer"] for found in forced.values()), default=0)
+    for layer in sorted({best(found)["layer"] for found in forced.values()} | {last}) if forced else []:
+        for benchmark in benchmarks:
+            own, beyond = benchmark.layer(layer), benchmark.beyond_length(layer)
+            accuracy, above = own["statistics"]["accuracy"], own["difference"]["difference_accuracy"] if layer != last else None
+            carried = kept[benchmark.name].setdefault("carried", {})
+            carried[str(layer)] = {"accuracy": accuracy, "above_last": above, "beyond_length": beyond}
+            is_best = best(forced[benchmark.name])["layer"] == layer
+            lines.append([f"{layer}, best on this" if is_best else layer, benchmark.name, figure(accuracy), figure(above) if above else "",
+                          figure(beyond), beyond["n"]])
+    table(["layer", "pairs", "accuracy", "less the last layer's", "beyond length", "of pairs"], lines)
     if args.results:
-        record = json.loads((benchmarks[0].read.parent / f"{benchmarks[0].read.name}.run.json").read_text())["content"]
-        keep(args.results, record["model"], record["program"], "pairs", {"benchmarks": kept, "carried": carried})
-
+        for benchmark in benchmarks:
+            if benchmark.record is None:
+                parser.error("--results keeps what a model has said: name one of likelihood, grades and forced in --judges")
+            own = kept[benchmark.name] | {"program": benchmark.record["program"]}
+            if benchmark.name in forced:
+                own["layers"] = forced[benchmark.name]["layers"]
+            keep(args.results, benchmark.record["model"], "pairs", {benchmark.name: own})
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,7 @@ please add the file of a model that is missing.
 
 import json
 
-from common import arguments, data, figure, keep, model, of_another_model, report, table, write
+from common import arguments, data, figure, keep, model, of_another_model, report, some_of, table, write
 
 SUPPORTED = "How well does the article support what the response says? 5: all of it, 3: a part, 1: none of it, or the article says otherwise."
 
@@ -44,9 +44,8 @@ def main():
     parser.add_argument("--results", help="a file of results/, of this model")
     args = parser.parse_args()
     found = {}
-    for name, of in SETS.items():
-        if args.only not in name:
-            continue
+    for name in some_of(parser, SETS, args.only):
+        of = SETS[name]
         args.output.mkdir(parents=True, exist_ok=True)
         path, more = of(args.output)
         folder = args.output / name.lower()
@@ -62,8 +61,8 @@ def main():
         for of in kept.values():
             for reading in of["readings"]:
                 reading["layer"] = (reading.pop("use") or {}).get("layer")
-        first = next(iter(found.values()))
-        keep(args.results, first["model"], first["program"], "readings", {"sets": kept})
+        for name, of in found.items():
+            keep(args.results, of["model"], "readings", {name: kept[name] | {"program": of["program"]}})
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     }
     if let Some(path) = &cli.plot {
         let title = format!("{}, {} pairs", cli.pairs.benchmark()?, overall.0.n);
-        write_marked(path, "pairwise_benchmark", &plot(&title, &overall.0, &groups)?)?;
+        write_marked(path, "pairwise_benchmark", &plot(&title, &overall, &groups)?)?;
     }
     print::report((cli.pairs.benchmark()?, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
     if with_verdict < overall.0.n {

@@ -128,7 +128,11 @@ fn of_layers(data: &ScoreTable, weights: Option<&LayerWeights>) -> Result<String
     let scores = data.graded.iter().map(of_row).collect::<Result<Vec<_>>>()?;
     let numbers: Vec<usize> = (0..=data.n_layers).collect();
     let found = layers::agreement(&numbers, &scores, &data.human(), weights.map(LayerWeights::weights))?;
-    layers::svg(&found, &format!("{}, n = {}, 95 % intervals", name_of(&data.path), data.graded.len()))
+    layers::svg(
+        &found,
+        layers::SPEARMAN,
+        &format!("{}, n = {}, 95 % intervals", name_of(&data.path), data.graded.len()),
+    )
 }
 
 /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.

@@ -1,4 +1,4 @@
-//! How well the score of each layer alone agrees with people, and a picture of it.
+//! How well each layer alone agrees with people, and a picture of it.
 
 use anyhow::Result;
 use judge_metrics::correlation::{RankVariance, spearman, spearman_interval};
@@ -8,12 +8,13 @@ use serde::Serialize;
 use crate::report::BOOTSTRAP;
 use crate::terminal::svg::{self as terminal, BLUE, FONT};
 
-/// Agreement of one layer's expected score with people.
+/// Agreement of one layer with people.
 #[derive(Serialize)]
 pub(crate) struct LayerAgreement {
     pub(crate) layer: usize,
-    /// Spearman's correlation; `None` where the scores do not vary.
-    pub(crate) spearman: Option<f64>,
+    /// Of expected scores Spearman's correlation, as reports call it; `None` where the scores do not vary.
+    #[serde(rename = "spearman")]
+    pub(crate) estimate: Option<f64>,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
     /// LAGER's weight of it.
@@ -42,22 +43,30 @@ pub(crate) fn agreement(
         let interval = interval.and_then(Result::ok);
         let weight = weights.and_then(|weights| weights.get(index).copied());
         let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-        Ok(LayerAgreement { layer, spearman: rho, low, high, weight })
+        Ok(LayerAgreement { layer, estimate: rho, low, high, weight })
     };
     numbers.iter().enumerate().map(of).collect()
 }
 
-/// The agreement of each layer with its band, and under it the weight of each.
+/// What [`svg`] draws the agreement of layers by: a name, and the numbers that its axis holds at least, of which the first is no agreement.
+pub(crate) type Measure = (&'static str, [f64; 2]);
+
+/// Of expected scores.
+pub(crate) const SPEARMAN: Measure = ("Spearman", [0.0, 0.1]);
+/// Of choices between two.
+pub(crate) const ACCURACY: Measure = ("accuracy", [0.5, 0.6]);
+
+/// The agreement of each layer with its band, a line where there is none, and under it the weight of each.
 ///
 /// # Errors
 /// If it cannot be drawn.
-pub(crate) fn svg(layers: &[LayerAgreement], title: &str) -> Result<String> {
+pub(crate) fn svg(layers: &[LayerAgreement], (measure, axis): Measure, title: &str) -> Result<String> {
     let is_weighed = layers.iter().any(|layer| layer.weight.is_some());
     let head = if title.is_empty() { 0 } else { 30 };
     terminal::svg((640, head + if is_weighed { 420 } else { 290 }), |area| {
         let last = layers.iter().map(|layer| layer.layer).max().unwrap_or_default() as f64;
-        let ends = layers.iter().flat_map(|layer| [layer.low, layer.high, layer.spearman]).flatten();
-        let (low, high) = ends.fold((0.0_f64, 0.1_f64), |(low, high), x| (low.min(x), high.max(x)));
+        let ends = layers.iter().flat_map(|layer| [layer.low, layer.high, layer.estimate]).flatten();
+        let (low, high) = ends.fold((axis[0], axis[1]), |(low, high), x| (low.min(x), high.max(x)));
         let (upper, lower) = area.split_vertically(head + 290);
         let mut builder = ChartBuilder::on(&upper);
         if !title.is_empty() {
@@ -69,7 +78,7 @@ pub(crate) fn svg(layers: &[LayerAgreement], title: &str) -> Result<String> {
             .y_label_area_size(60)
             .build_cartesian_2d(-0.5..last + 0.5, low - 0.02..high + 0.02)?;
         let mut mesh = chart.configure_mesh();
-        mesh.light_line_style(WHITE).x_desc("layer").y_desc("Spearman").label_style(FONT);
+        mesh.light_line_style(WHITE).x_desc("layer").y_desc(measure).label_style(FONT);
         mesh.x_label_formatter(&|layer| format!("{layer:.0}")).draw()?;
         let band = |of: fn(&LayerAgreement) -> Option<f64>| {
             layers.iter().filter_map(move |layer| Some((layer.layer as f64, of(layer)?)))
@@ -81,8 +90,9 @@ pub(crate) fn svg(layers: &[LayerAgreement], title: &str) -> Result<String> {
         if around.len() > 2 {
             chart.draw_series([Polygon::new(around, BLUE.mix(0.15).filled())])?;
         }
-        chart.draw_series(LineSeries::new(band(|layer| layer.spearman), BLUE.stroke_width(2)))?;
-        chart.draw_series(band(|layer| layer.spearman).map(|point| Circle::new(point, 3, BLUE.filled())))?;
+        chart.draw_series([PathElement::new([(-0.5, axis[0]), (last + 0.5, axis[0])], BLACK.mix(0.5))])?;
+        chart.draw_series(LineSeries::new(band(|layer| layer.estimate), BLUE.stroke_width(2)))?;
+        chart.draw_series(band(|layer| layer.estimate).map(|point| Circle::new(point, 3, BLUE.filled())))?;
 
         let weights: Vec<(f64, f64)> = band(|layer| layer.weight).collect();
         if weights.is_empty() {

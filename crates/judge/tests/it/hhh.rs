@@ -67,3 +67,17 @@ fn a_model_judges_them_in_both_orders() {
     assert!(found["statistics"]["accuracy_mean"]["estimate"].is_f64(), "{found}");
     assert_eq!(found["groups"].as_object().unwrap().len(), 4);
 }
+
+#[test]
+fn layers_are_drawn_where_they_were_read() {
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), "hhh.jsonl", &pairs());
+    let read =
+        ["--output", "v.jsonl", "--verdict", "layers", "--template", "pair-forced", "--plot", "layers.svg", "--quiet"];
+    let (_, found) = report(folder.path(), &read);
+    let layers = found["layers"].as_array().unwrap();
+    let defined = layers.iter().filter(|layer| layer["accuracy_mean_log_odds"]["estimate"].is_f64()).count();
+    let plot = fs::read_to_string(folder.path().join("layers.svg")).unwrap();
+    assert_eq!((layers.len(), plot.matches("<circle").count()), (7, defined), "{plot}");
+    assert!(plot.contains("hhh, 8 pairs") && plot.contains("accuracy") && plot.contains("layer"), "{plot}");
+}

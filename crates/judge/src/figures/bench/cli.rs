@@ -50,7 +50,7 @@ pub(crate) struct Cli {
     /// Where the report goes
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Where a plot goes of the statistics of verdicts with their intervals, and of the accuracy in each group
+    /// Where a plot goes of the statistics of verdicts with their intervals, and of the accuracy in each group; where layers were read, of the accuracy of each layer's averaged log-odds
     #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["votes", "run"])]
     pub(super) plot: Option<PathBuf>,
     #[command(flatten)]

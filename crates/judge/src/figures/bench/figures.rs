@@ -7,6 +7,7 @@ use judge_data::Published;
 use judge_metrics::comparison::{PairComparisons, Statistic};
 use serde_json::{Value, json};
 
+use crate::figures::layers::{self, LayerAgreement};
 use crate::preferences::{Worth, of_pairs};
 use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
 
@@ -45,11 +46,20 @@ pub(super) fn published(rows: &[Published]) -> Vec<Value> {
     rows.iter().map(row).collect()
 }
 
-/// Verdicts' statistics that are shares or kappas, and below them the accuracy of each group.
+/// The accuracy of each layer where layers were read. Otherwise verdicts' statistics that are shares or kappas, and below them the accuracy
+/// of each group.
 ///
 /// # Errors
 /// If it cannot be drawn.
-pub(super) fn plot(title: &str, overall: &PairComparisons, groups: &BTreeMap<&str, Found>) -> Result<String> {
+pub(super) fn plot(title: &str, (overall, worth): &Found, groups: &BTreeMap<&str, Found>) -> Result<String> {
+    if let Some(worth) = worth.as_ref().filter(|worth| !worth.layers.is_empty()) {
+        let of = worth.layers.iter().map(|(layer, known)| {
+            let interval = known.statistic.interval();
+            let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+            LayerAgreement { layer: layer.0, estimate: known.statistic.estimate(), low, high, weight: None }
+        });
+        return layers::svg(&of.collect::<Vec<_>>(), layers::ACCURACY, &format!("{title}, 95 % intervals"));
+    }
     let line = |name: String, statistic: &Statistic, colour| {
         let (estimate, interval) = (statistic.estimate()?, statistic.interval());
         Some(Line { name: name.chars().take(30).collect(), points: vec![Point { estimate, interval, colour }] })

@@ -227,7 +227,7 @@ fn of_layers(found: &Findings) -> Result<Markup> {
     if let Some(why) = &found.no_layers {
         return Ok(section("Layers", &html! { p class="quiet" { "There is no curve over layers: " (why) "." } }));
     }
-    let best = found.layers.iter().filter_map(|layer| Some((layer.layer, layer.spearman?)));
+    let best = found.layers.iter().filter_map(|layer| Some((layer.layer, layer.estimate?)));
     let best = best.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
     let is_weighed = found.layers.iter().any(|layer| layer.weight.is_some());
     let under = if is_weighed { " Under it LAGER's weights." } else { "" };
@@ -237,7 +237,7 @@ fn of_layers(found: &Findings) -> Result<Markup> {
     Ok(section(
         "Layers",
         &html! {
-            (figure(&figures::inline(&layers::svg(&found.layers, "")?), &caption))
+            (figure(&figures::inline(&layers::svg(&found.layers, layers::SPEARMAN, "")?), &caption))
             @if let Some((layer, rho)) = best {
                 p { "The best layer by itself is " (layer) ", with " (format!("{rho:.3}")) ". Chosen on these rows, it flatters itself." }
             }

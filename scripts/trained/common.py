@@ -110,7 +110,9 @@ def keep(path, model, part, sets):
     whole = json.loads(path.read_text()) if path.exists() else {"what": "trained", "model": known}
     if whole["model"]["fingerprint"] != known["fingerprint"]:
         sys.exit(f"{path} has the figures of another model, {whole['model']['name']}: name another file")
-    path.write_text(json.dumps(merged(whole, {part: short(sets)}), indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(merged(whole, {part: short(sets)}), indent=1, ensure_ascii=False)
+    # A statistic to a line.
+    path.write_text(re.sub(r"\{\s+([^{}]*?)\s+\}", lambda found: "{" + re.sub(r"\n\s+", " ", found[1]) + "}", text) + "\n")
 
 
 def short(found):

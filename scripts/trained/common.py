@@ -25,6 +25,13 @@ def of_another_model(parser):
     return parser
 
 
+def of_sets(parser):
+    """The options of the scripts that measure any model on several sets, and keep the figures."""
+    parser.add_argument("--only", default="", help="the sets whose names have this in them")
+    parser.add_argument("--results", help="a file of results/, of this model")
+    return of_another_model(parser)
+
+
 def data(*parts):
     """A file of the folder of public data."""
     folder = os.environ.get("JUDGE_TEST_DATA")
@@ -40,15 +47,14 @@ def model(dtype="bf16", name=None):
     return ["--model", name or data(MODEL), "--dtype", dtype]
 
 
-def judge(*arguments, may_fail=False):
-    """Runs the program; its report goes to stderr, so that stdout has the tables alone. Whether it succeeded, where it may fail."""
+def judge(*arguments):
+    """Runs the program; its report goes to stderr, so that stdout has the tables alone."""
     binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
     command = [str(part) for part in (binary, *arguments)]
     print("$", " ".join(["judge", *command[1:]]), file=sys.stderr, flush=True)
     found = subprocess.run(command, stdout=sys.stderr)
-    if found.returncode not in ((0, 1) if may_fail else (0,)):
+    if found.returncode:
         sys.exit(found.returncode)
-    return found.returncode == 0
 
 
 def report(path, *arguments):

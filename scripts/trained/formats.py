@@ -27,7 +27,7 @@ import math
 import statistics
 
 import rag
-from common import (arguments, data, figure, judge, keep, model, of_another_model, ranks, read, report, run_record, some_of, table,
+from common import (arguments, data, figure, judge, keep, model, of_sets, ranks, read, report, run_record, some_of, table,
                     write)
 
 FORMATS = ["score", "yes", "letters", "two"]
@@ -158,9 +158,7 @@ def measured(out, name, of):
 
 
 def main():
-    parser = of_another_model(arguments(__doc__))
-    parser.add_argument("--only", default="", help="the sets whose names have this in them")
-    parser.add_argument("--results", help="a file of results/, of this model")
+    parser = of_sets(arguments(__doc__))
     args = parser.parse_args()
     found = {}
     for name in some_of(parser, SETS, args.only):

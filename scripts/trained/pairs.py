@@ -16,11 +16,11 @@ accuracy where the better response is the longer one and where it is the shorter
 Figures are those of `judge bench`. What is in OUTPUT is not read again; --results adds the figures to a file of results/.
 """
 
+import functools
 import json
 import sys
 
-from common import (arguments, data, figure, judge, keep, model, of_another_model, read, report, run_record, some_of, table,
-                    write)
+from common import arguments, data, figure, judge, keep, model, of_sets, read, report, run_record, some_of, table, write
 
 BENCHMARKS = {
     "PandaLM": ("pandalm", "pandalm", "testset-v1.json"),
@@ -40,6 +40,12 @@ WORDS = {"0": "tie", "Tie": "tie", "1": "A", "2": "B"}
 SWAPPED = {"A": "B", "B": "A"}
 
 
+def by_lead(ahead):
+    """The verdicts in both orders of who has A ahead of B by this much; None is no number."""
+    verdict = "" if ahead is None else "A" if ahead > 0 else "B" if ahead < 0 else "tie"
+    return verdict, SWAPPED.get(verdict, verdict)
+
+
 class Benchmark:
     """Pairs, and what `judge bench` says of verdicts on them; files go to a folder of their own."""
 
@@ -54,12 +60,13 @@ class Benchmark:
 
     def measured(self, name, verdicts, *flags):
         """The report on verdicts, {pair: (in the given order, swapped)}; "" is none."""
-        rows = [{"id": pair, "given": given, "swapped": swapped} for pair, (given, swapped) in verdicts.items()]
-        return report(self.out / f"{name}.json", *self.command(), "--verdicts", self.written(name, rows), "--convention", "bare", *flags)
+        return report(self.out / f"{name}.json", *self.command(), "--verdicts", self.written(name, verdicts), "--convention", "bare", *flags)
 
-    def written(self, name, rows):
+    def written(self, name, verdicts):
+        rows = [{"id": pair, "given": given, "swapped": swapped} for pair, (given, swapped) in verdicts.items()]
         return write(self.out / f"{name}.verdicts.jsonl", rows)
 
+    @functools.cached_property
     def pairs(self):
         """What was asked and the two responses of every pair, as the program shows them, with its id."""
         if self.kind == "pandalm":
@@ -86,10 +93,9 @@ class Benchmark:
     def by_greater(self, name, value):
         """The report on verdicts for the response whose number is greater; None is no number."""
         verdicts = {}
-        for pair, (question, *responses) in self.pairs().items():
+        for pair, (question, *responses) in self.pairs.items():
             a, b = (value(question, response) for response in responses)
-            verdict = "" if None in (a, b) else "tie" if a == b else "A" if a > b else "B"
-            verdicts[pair] = (verdict, SWAPPED.get(verdict, verdict))
+            verdicts[pair] = by_lead(None if None in (a, b) else a - b)
         return self.measured(name, verdicts)
 
     def longer(self, _):
@@ -100,7 +106,7 @@ class Benchmark:
             path = data(self.kind, file)
             if field:
                 rows = [{"id": row["idx"], "given": WORDS.get(str(row[field]), "")} for row in json.loads(path.read_text())]
-                path = self.written(name, rows)
+                path = write(self.out / f"{name}.verdicts.jsonl", rows)
             flags = ["--convention", "bare"] if field else []
             yield name, report(self.out / f"{name}.json", *self.command(), "--verdicts", path, *flags)["statistics"]
 
@@ -112,7 +118,7 @@ class Benchmark:
 
     def alone(self, name, of, command, number, *flags):
         """Every response is read once, whatever number of pairs it is in."""
-        texts = list(dict.fromkeys((question, text) for question, *both in self.pairs().values() for text in both))
+        texts = list(dict.fromkeys((question, text) for question, *both in self.pairs.values() for text in both))
         rows = [{"id": str(n), "instruction": question, "response": text} for n, (question, text) in enumerate(texts)]
         judge(command, "--input", write(self.out / "responses.jsonl", rows), "--output", self.out / f"{name}.jsonl", "--quiet", *flags, *of)
         self.record = run_record(self.out / f"{name}.jsonl")
@@ -132,34 +138,31 @@ class Benchmark:
                 sys.exit(f"{self.read} was made with {option} {was}, not {now}: name another folder for files")
         return json.loads(found.read_text())
 
+    @functools.cached_property
     def orders(self):
-        """Of each pair, by how much A is ahead of B at each layer in either order; nothing of a pair that could not be read. The logits of
-        both orders are by the letters of the given one."""
+        """Of each pair people's choice, and by how much A is ahead of B at each layer in either order; None of a pair that could not be
+        read. The logits of both orders are by the letters of the given one."""
+        found = {}
         for row in read(self.read):
             tables = [order.get("logits") for order in row["orders"]]
             ahead = [[a - b for a, b in zip(of["A"], of["B"])] for of in tables] if len(tables) == 2 and all(tables) else None
-            yield row["id"], row["human"], ahead
+            found[row["id"]] = row["human"], ahead
+        return found
 
     def of_layer(self, layer):
         """What the averaged log-odds of one layer choose in each pair."""
-        found = {}
-        for pair, _, ahead in self.orders():
-            both = ahead and sum(order[layer] for order in ahead)
-            choice = "" if ahead is None else "A" if both > 0 else "B" if both < 0 else "tie"
-            found[pair] = (choice, SWAPPED.get(choice, choice))
-        return found
+        return {pair: by_lead(ahead and sum(order[layer] for order in ahead)) for pair, (_, ahead) in self.orders.items()}
 
     def layer(self, layer):
         """The report on a layer, less the last one."""
-        last = self.written("last-layer", [{"id": pair, "given": given, "swapped": swapped} for pair, (given, swapped) in self.of_layer(-1).items()])
-        return self.measured(f"layer{layer}", self.of_layer(layer), "--against", last)
+        return self.measured(f"layer{layer}", self.of_layer(layer), "--against", self.written("last-layer", self.of_layer(-1)))
 
     def beyond_length(self, layer):
         """How often a layer is right, the mean of pairs whose better response is the longer one and of those where it is the shorter one: a
         half for whoever goes by length alone. Without people's ties."""
-        texts, chosen, rows = self.pairs(), self.of_layer(layer), []
-        for pair, human, _ in self.orders():
-            question, a, b = texts[pair]
+        chosen, rows = self.of_layer(layer), []
+        for pair, (human, _) in self.orders.items():
+            question, a, b = self.pairs[pair]
             sides, marked = {"A": len(a) > len(b), "B": len(b) > len(a)}, (human, chosen[pair][0])
             if len(a) != len(b) and all(one in sides for one in marked):
                 human, predicted = ("longer" if sides[one] else "shorter" for one in marked)
@@ -171,7 +174,7 @@ class Benchmark:
     def last_verdicts(self):
         """The report on what the last layer says in each order."""
         said = {}
-        for pair, _, ahead in self.orders():
+        for pair, (_, ahead) in self.orders.items():
             given, swapped = ("A" if order[-1] > 0 else "B" for order in ahead) if ahead else ("", "")
             said[pair] = (given, SWAPPED.get(swapped, swapped))
         return self.measured("last-layer-verdicts", said)
@@ -183,10 +186,8 @@ def best(found):
 
 
 def main():
-    parser = of_another_model(arguments(__doc__))
-    parser.add_argument("--only", default="", help="the benchmarks whose names have this in them")
+    parser = of_sets(arguments(__doc__))
     parser.add_argument("--judges", default=",".join(JUDGES), help="some of them, with commas between")
-    parser.add_argument("--results", help="a file of results/, of this model")
     args = parser.parse_args()
     judges, of = args.judges.split(","), model(name=args.model)
     if unknown := set(judges) - set(JUDGES):
@@ -225,6 +226,7 @@ def main():
             if benchmark.name in forced:
                 own["layers"] = forced[benchmark.name]["layers"]
             keep(args.results, benchmark.record["model"], "pairs", {benchmark.name: own})
+
 
 if __name__ == "__main__":
     main()

@@ -13,7 +13,7 @@ please add the file of a model that is missing.
 
 import json
 
-from common import arguments, data, figure, keep, model, of_another_model, report, some_of, table, write
+from common import arguments, data, figure, keep, model, of_sets, report, some_of, table, write
 
 SUPPORTED = "How well does the article support what the response says? 5: all of it, 3: a part, 1: none of it, or the article says otherwise."
 
@@ -39,9 +39,7 @@ SETS = {
 
 
 def main():
-    parser = of_another_model(arguments(__doc__))
-    parser.add_argument("--only", default="", help="the sets whose names have this in them")
-    parser.add_argument("--results", help="a file of results/, of this model")
+    parser = of_sets(arguments(__doc__))
     args = parser.parse_args()
     found = {}
     for name in some_of(parser, SETS, args.only):
@@ -57,12 +55,11 @@ def main():
         print(f"{name}, {found[name]['n']} rows, {found[name]['measure']}; recommended: {found[name]['recommended']}\n")
         table(["reading", "agreement", "behind the best", "layer", *(f"{point['labels']} labels" for point in sizes)], lines)
     if args.results:
-        kept = {name: {key: of[key] for key in ("n", "groups", "measure", "level", "readings", "recommended")} for name, of in found.items()}
-        for of in kept.values():
+        for name, of in found.items():
             for reading in of["readings"]:
                 reading["layer"] = (reading.pop("use") or {}).get("layer")
-        for name, of in found.items():
-            keep(args.results, of["model"], "readings", {name: kept[name] | {"program": of["program"]}})
+            kept = ("n", "groups", "measure", "level", "readings", "recommended", "program")
+            keep(args.results, of["model"], "readings", {name: {key: of[key] for key in kept}})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! How well each layer alone agrees with people, and a picture of it.
 
 use anyhow::Result;
+use judge_metrics::Interval;
 use judge_metrics::correlation::{RankVariance, spearman, spearman_interval};
 use plotters::prelude::*;
 use serde::Serialize;
@@ -19,6 +20,13 @@ pub(crate) struct LayerAgreement {
     pub(crate) high: Option<f64>,
     /// LAGER's weight of it.
     pub(crate) weight: Option<f64>,
+}
+
+impl LayerAgreement {
+    pub(crate) fn new(layer: usize, estimate: Option<f64>, interval: Option<Interval>, weight: Option<f64>) -> Self {
+        let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
+        Self { layer, estimate, low, high, weight }
+    }
 }
 
 /// The agreement of each layer, with Bonett and Wright's interval: a bootstrap of each would take a page's worth of time. `scores` has the
@@ -42,8 +50,7 @@ pub(crate) fn agreement(
         let interval = rho.map(|rho| spearman_interval(rho, human.len(), BOOTSTRAP.level, RankVariance::BonettWright));
         let interval = interval.and_then(Result::ok);
         let weight = weights.and_then(|weights| weights.get(index).copied());
-        let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-        Ok(LayerAgreement { layer, estimate: rho, low, high, weight })
+        Ok(LayerAgreement::new(layer, rho, interval, weight))
     };
     numbers.iter().enumerate().map(of).collect()
 }

@@ -54,9 +54,7 @@ pub(super) fn published(rows: &[Published]) -> Vec<Value> {
 pub(super) fn plot(title: &str, (overall, worth): &Found, groups: &BTreeMap<&str, Found>) -> Result<String> {
     if let Some(worth) = worth.as_ref().filter(|worth| !worth.layers.is_empty()) {
         let of = worth.layers.iter().map(|(layer, known)| {
-            let interval = known.statistic.interval();
-            let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-            LayerAgreement { layer: layer.0, estimate: known.statistic.estimate(), low, high, weight: None }
+            LayerAgreement::new(layer.0, known.statistic.estimate(), known.statistic.interval(), None)
         });
         return layers::svg(&of.collect::<Vec<_>>(), layers::ACCURACY, &format!("{title}, 95 % intervals"));
     }

@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "judge",
+    "judge-arch",
     "judge-core",
     "judge-hub",
     "judge-jinja",

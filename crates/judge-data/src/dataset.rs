@@ -9,7 +9,7 @@ use crate::prometheus::Graded;
 use crate::reading::Rest;
 use crate::row::rendered;
 use crate::{
-    AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, IntoInput, LagerRecord, PairRecord,
+    AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
     PromptRecord, Record, Row, Rows, UnreadRecord, preference,
 };
 
@@ -92,11 +92,11 @@ impl DatasetFormat {
             Self::Graded => columns.has(row, Field::Instruction) && columns.has(row, Field::Response),
             Self::Pairs => {
                 let named = [Field::Instruction, Field::ResponseA, Field::ResponseB];
-                named.iter().all(|&field| columns.has(row, field)) || preference::is_pair(row)
+                named.iter().all(|&field| columns.has(row, field)) || preference::is_pair(row, columns)
             }
             Self::Answers => {
                 let is_listed = columns.has(row, Field::Instruction) && columns.has(row, Field::Responses);
-                is_listed || preference::is_one(row) && !preference::is_pair(row)
+                is_listed || preference::is_one(row, columns) && !preference::is_pair(row, columns)
             }
             Self::Lager => row.has("user_prompt"),
             Self::Emotion => row.has("dialogue") && row.has("emotion_score"),
@@ -165,10 +165,11 @@ impl Dataset {
             }
         };
         let columns = options.columns.settled(&head);
+        let ids = if preference::are_without_ids(&head, &columns) { Ids::RowNumber } else { options.ids };
         let mut reader = Reader {
             format,
             is_given: options.format.is_some(),
-            options: DatasetOptions { columns, ..options.clone() },
+            options: DatasetOptions { columns, ids, ..options.clone() },
             index: 0,
             ids: UniqueIds::default(),
             fault: None,
@@ -256,9 +257,7 @@ impl Reader {
         fn of<R>(of: fn(R) -> Record) -> impl FnOnce((R, Rest)) -> (Record, Rest) {
             move |(record, rest)| (of(record), rest)
         }
-        // Replies that were chosen and rejected, unless columns are named for them.
-        let is_preference = preference::is_one(row)
-            && ![Field::ResponseA, Field::Responses].iter().any(|&f| options.columns.has(row, f));
+        let is_preference = preference::is_one(row, &options.columns);
         match self.format {
             DatasetFormat::Pairs if is_preference => preference::pair(row, index, options).map(of(Record::Pair)),
             DatasetFormat::Answers if is_preference => {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::messages;
 use crate::reading::{Reading, Rest};
 use crate::records::conversation;
-use crate::{AnswersRecord, DatasetOptions, Error, Extra, Field, PairRecord, Row};
+use crate::{AnswersRecord, Columns, DatasetOptions, Error, Extra, Field, PairRecord, Row};
 
 const CHOSEN: &str = "chosen";
 const REJECTED: &str = "rejected";
@@ -20,15 +20,27 @@ const EXPECTED: &str = "a text or a conversation that ends with a reply of the a
 const HUMAN: &str = "\n\nHuman:";
 const ASSISTANT: &str = "\n\nAssistant:";
 
-/// Whether a row has both.
-pub(crate) fn is_one(row: &Row) -> bool {
-    row.has(CHOSEN) && row.has(REJECTED)
+/// Whether a row has both, and no column for responses by themselves.
+pub(crate) fn is_one(row: &Row, columns: &Columns) -> bool {
+    let has_responses = || [Field::ResponseA, Field::Responses].iter().any(|&field| columns.has(row, field));
+    row.has(CHOSEN) && row.has(REJECTED) && !has_responses()
+}
+
+/// Whether a file that begins with these rows has such ones, and no ids, as most are published.
+pub(crate) fn are_without_ids(head: &[Row], columns: &Columns) -> bool {
+    let has_id = |row: &Row| columns.is_chosen(Field::Id) || columns.has(row, Field::Id);
+    head.iter().any(|row| is_one(row, columns)) && !head.iter().any(has_id)
 }
 
 /// Whether each of them is one reply. What is neither counts as one, so that it is read, and its error is said.
-pub(crate) fn is_pair(row: &Row) -> bool {
+pub(crate) fn is_pair(row: &Row, columns: &Columns) -> bool {
     let several = |name| row.value(name).is_some_and(|json| list(json).is_some());
-    is_one(row) && !several(CHOSEN) && !several(REJECTED)
+    is_one(row, columns) && !several(CHOSEN) && !several(REJECTED)
+}
+
+/// The pair that a row is, where it [is one](is_pair).
+pub(crate) fn pair_of(row: &Row, index: usize, options: &DatasetOptions) -> Option<Result<PairRecord, Error>> {
+    is_pair(row, &options.columns).then(|| pair(row, index, options).map(|(pair, _)| pair))
 }
 
 /// The elements of a list of several replies; `None` for a single one.

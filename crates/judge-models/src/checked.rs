@@ -15,7 +15,7 @@
 //!  9  dtype                     as asked for, or that of the base
 //! ```
 //!
-//! This module does not read numbers (`weights/`) and does not look at `config.json` (`arch/`).
+//! This module does not read numbers (`weights/`) and does not look at `config.json` (`judge-arch`).
 //!
 //! Numbers are checked as they are taken, so a NaN in the last tensor is found when loading is
 //! nearly done. Changes of adapters are checked after the base, so an error about the base is never
@@ -46,14 +46,14 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use crate::arch::{
-    Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
-};
 use crate::fingerprint::Hashed;
 use crate::folder::{Folder, file};
 use crate::value_head::ValueHead;
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
 use crate::{AdapterProblem, Dtype, Error};
+use judge_arch::{
+    Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
+};
 
 /// A folder's weights that agree with its description: every tensor that it names is there in its
 /// shape, and no other but redundant ones. Adapters change tensors of the description only; the

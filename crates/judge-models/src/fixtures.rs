@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 
-use crate::arch::family_names;
+use judge_arch::described_decoders;
 
 /// Vision-language models, of which a test reads the text model inside.
 const TOWERS: [&str; 8] =
@@ -31,7 +31,7 @@ const FURTHER: [&str; 7] = [
 /// Names of all models: for each family one with every switch off (`-off`) and one with them on
 /// (`-on`), [`FURTHER`], and [`TOWERS`].
 pub(crate) fn families() -> Vec<String> {
-    let both = family_names().flat_map(|family| ["off", "on"].map(|variant| format!("{family}-{variant}")));
+    let both = described_decoders().flat_map(|[family, ..]| ["off", "on"].map(|variant| format!("{family}-{variant}")));
     both.chain(FURTHER.into_iter().chain(TOWERS).map(str::to_owned)).collect()
 }
 

@@ -6,14 +6,14 @@
 //! files through [`file`](mod@file), the one table of names: who reads a file, whether the hub's client fetches it,
 //! and whether a merge copies it.
 //!
-//! Not here: what `config.json` means (`arch/`), what a file of weights holds (`weights/`), and
+//! Not here: what `config.json` means (`judge-arch`), what a file of weights holds (`weights/`), and
 //! where a folder comes from (`hub.rs`).
 //!
 //! What a folder has:
 //!
 //! | file | needed | read by |
 //! |---|---|---|
-//! | `config.json` | yes, but for GGUF | here, then `arch/` |
+//! | `config.json` | yes, but for GGUF | here, then `judge-arch` |
 //! | `model.safetensors`, or `model.safetensors.index.json` with shards | one of these rows; the first counts | `weights/` |
 //! | exactly one `*.gguf` | | `weights/` |
 //! | `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | | `weights/` |

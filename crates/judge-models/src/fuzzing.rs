@@ -27,13 +27,13 @@ use judge_kernels::numbers::Numbers;
 use judge_weights::names::EMBEDDING;
 use serde_json::Map;
 
-use crate::arch::{Architecture, KeysSpec, angles, query_factors, text_fields};
 use crate::checked::store;
 use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
 use crate::text::{TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store, Tensors};
 use crate::{Dtype, WeightsError};
+use judge_arch::{Architecture, KeysSpec, angles, query_factors, text_fields};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
 /// of any size.

@@ -56,10 +56,10 @@
 //! # The way of a prompt
 //!
 //! ```text
-//! folder ─► arch      config.json becomes a description of every block, with the names of its tensors
-//!        ─► weights   tensors are checked, converted and handed over one by one
-//!        ─► engine    holds them: packed for the CPU, or as Burn's tensors on any device
-//!        ─► text      tokenizer and chat template
+//! folder ─► judge-arch  config.json becomes a description of every block, with the names of its tensors
+//!        ─► weights     tensors are checked, converted and handed over one by one
+//!        ─► engine      holds them: packed for the CPU, or as Burn's tensors on any device
+//!        ─► text        tokenizer and chat template
 //!
 //! Request ─► text      tokens of the prompt, and of continuations behind it
 //!         ─► reading   jobs: the sequences that answer it, grouped by what can share passes
@@ -99,8 +99,8 @@
 //! | scheduler, continuous batching | `SharedPasses` in `engine/packed/run.rs`: each step feeds one new token of many texts |
 //! | preemption, recomputation | a text that has no room to grow is preempted: its keys are dropped and computed again later (`engine/packed/run.rs`) |
 //! | GEMM micro-kernel | `multiply_add` in `tile.rs` of `judge-kernels`, and the bodies in `tile/` |
-//! | RMSNorm, LayerNorm | `NormKind::RmsNorm` and `NormKind::LayerNorm` in `arch/spec.rs` |
-//! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `arch/spec.rs` |
+//! | RMSNorm, LayerNorm | `NormKind::RmsNorm` and `NormKind::LayerNorm` in `functions` of `judge-kernels` |
+//! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `spec.rs` of `judge-arch` |
 //! | dequantise | `dequantise.rs` of `judge-weights`; pieces of packed panels in `piece.rs` of `judge-kernels` |
 //! | logit lens | label logits of inner layers, by `judge_core::Lens` |
 //!
@@ -120,7 +120,6 @@
 // What is left of it is named where it stands; files are mapped by `judge-weights`, instructions are `judge-kernels`'.
 #![deny(unsafe_code)]
 
-mod arch;
 mod base;
 mod checked;
 mod decision;
@@ -151,12 +150,12 @@ pub mod train;
 mod value_head;
 mod weights;
 
-pub use arch::ConfigProblem;
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, WeightForm};
 pub use engine::product_rate;
 pub use error::{Error, PackedCacheProblem};
 pub use hub::ModelSource;
+pub use judge_arch::ConfigProblem;
 #[cfg(feature = "api")]
 pub use judge_hub::api::{
     ApiError, ApiKey, ApiModel, ApiProblem, ApiRoute, ApiSettings, ApiUsage, KeyProblem, MaxTokensField, Prices,

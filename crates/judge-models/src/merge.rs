@@ -37,12 +37,6 @@ use judge_kernels::numbers::Numbers;
 use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
-#[cfg(feature = "train")]
-use crate::arch::HEAD;
-use crate::arch::{
-    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, encoder_classifier_class,
-    is_decision_model, text_fields,
-};
 use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::folder::file::{FILES, FileRole, Reader, Written};
@@ -50,6 +44,12 @@ use crate::folder::{Folder, file};
 use crate::new_folder::NewFolder;
 use crate::weights::{Replaced, Tensors};
 use crate::{Dtype, Error, HubOptions, decision};
+#[cfg(feature = "train")]
+use judge_arch::HEAD;
+use judge_arch::{
+    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, encoder_classifier_class,
+    is_decision_model, text_fields,
+};
 
 /// Bytes of tensors in a file of weights, at most, unless one tensor alone has more: the default of
 /// `save_pretrained` in transformers 4.

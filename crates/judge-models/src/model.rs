@@ -2,7 +2,7 @@
 //! others.
 //!
 //! ```text
-//! load   folder ─► arch (what to build) ─► checked, weights (tensors) ─► engine (holds them)
+//! load   folder ─► judge-arch (what to build) ─► checked, weights (tensors) ─► engine (holds them)
 //!               └► text (tokenizer, template), fingerprint, eos      ─► Context, ModelInfo
 //!
 //! serve  take some requests ─► check each ─► head rows of their labels ─► groups of jobs
@@ -29,7 +29,6 @@ use judge_core::{
 use judge_hub::cache::repo_of_snapshot;
 use judge_kernels::supported::Supported;
 
-use crate::arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
@@ -49,6 +48,7 @@ use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
     reward_head,
 };
+use judge_arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 
 /// Requests that are taken at a time; see [`Model::take`].
 const STEP: usize = 64;

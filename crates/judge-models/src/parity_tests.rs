@@ -15,7 +15,6 @@ use judge_kernels::supported::Supported;
 
 use judge_core::request::TokenId;
 
-use crate::arch::ModelSpec;
 use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span};
 use crate::engine::tensor::decoder::{Decoder, Pass};
 #[cfg(feature = "train")]
@@ -25,6 +24,7 @@ use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
 use crate::weights::{Checkpoint, OwnNames, Store, Tensors, checkpoint};
 use crate::{Dtype, Error};
+use judge_arch::ModelSpec;
 
 /// Largest difference over largest value of a layer, f32 against f32.
 const TOLERANCE: f32 = 1e-4;

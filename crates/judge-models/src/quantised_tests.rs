@@ -19,12 +19,12 @@ use safetensors::tensor::TensorView;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::arch::Architecture;
 use crate::checked::CheckedWeights;
 use crate::fixtures::{self, relative_error};
 use crate::folder::Folder;
 use crate::weights::Store;
 use crate::{Dtype, Error, LoadOptions, Model};
+use judge_arch::Architecture;
 
 const FOLDERS: [&str; 15] = [
     "awq",

@@ -8,9 +8,9 @@ use judge_core::request::Pooling;
 use judge_core::reward::{HeadStep, RewardHead};
 use judge_kernels::functions::NormKind;
 
-use crate::arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec, LabelsSpec, ModelSpec, NormSpec};
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
+use judge_arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec, LabelsSpec, ModelSpec, NormSpec};
 
 /// The heads of labels that `spec` describes: those of inner layers from the lowest, then that of the last one; empty if it describes none.
 ///

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use judge_core::reward::RewardHead;
 
-use crate::arch::Architecture;
 use crate::folder::{Folder, file};
 use crate::weights::{Checkpoint, Store, Tensors};
 use crate::{Dtype, Error};
+use judge_arch::Architecture;
 
 /// Name of the matrix.
 const WEIGHT: &str = "v_head.summary.weight";

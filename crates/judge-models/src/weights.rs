@@ -3,7 +3,7 @@
 //! Files of tensors are read in the crate `judge-weights`; what they hold leaves it by name, through the traits [`Tensors`] and [`Store`].
 //! This module owns what that crate cannot know, since it depends on the model: which reader a folder needs, what the model calls a stored
 //! tensor, and what llama.cpp's converter did to the tensors of its architecture.
-//! It does not own the description of a model (`arch/`), which says which names and shapes there
+//! It does not own the description of a model (`judge-arch`), which says which names and shapes there
 //! must be, nor what engines make of the numbers (`engine/`). `checked.rs` joins description and
 //! files.
 //!

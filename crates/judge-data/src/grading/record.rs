@@ -4,6 +4,7 @@ use judge_core::{ItemId, Message, Unscored};
 use serde_json::Value;
 
 use crate::numbered_rows::numbered_rows;
+use crate::preference;
 use crate::rag::RagRecord;
 use crate::reading::Reading;
 use crate::run::of_fields;
@@ -11,8 +12,9 @@ use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowItem};
 
 /// A row as people see it when they grade it: its texts, and no score, verdict or name of a model.
 ///
-/// The texts are those of the known [`Field`]s, under all names that other commands know for them, or in the columns that are chosen. A row
-/// without an id goes by its number in the file.
+/// The texts are those of the known [`Field`]s, under all names that other commands know for them, or in the columns that are chosen.
+/// Replies that were `chosen` and `rejected` are a pair, in an order that is drawn by the id.
+/// A row without an id goes by its number in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GradingRecord {
     /// Its place in the file, from 0.
@@ -71,17 +73,33 @@ impl GradingRecord {
         if reading.has(Field::Messages) {
             show(Field::Messages, reading.messages().map(|turns| Some(Shown::Turns(turns))));
         }
-        let asked = match reading.has(Field::Instruction) {
-            true => reading.optional_text(Field::Instruction),
-            false => Ok(rag.question.clone()),
+        let pair = preference::pair_of(&row, number, options);
+        let asked = match &pair {
+            Some(Ok(pair)) => Ok(Some(pair.instruction.clone())),
+            _ if reading.has(Field::Instruction) => reading.optional_text(Field::Instruction),
+            _ => Ok(rag.question.clone()),
         };
         show(Field::Instruction, asked.map(|text| text.map(Shown::Text)));
         let state = reading.json_by(Field::State, "JSON with finite numbers", exact_json::from_text);
         show(Field::State, state.map(|state| state.map(of_json)));
         show(Field::Contexts, Ok(Some(Shown::List(rag.contexts.clone()))));
         show(Field::Response, Ok(rag.response.clone().map(Shown::Text)));
-        for field in [Field::ResponseA, Field::ResponseB] {
-            show(field, reading.optional_text(field).map(|text| text.map(Shown::Text)));
+        // The fields of a pair, which its grade is about, beside the replies that it was made of.
+        let mut of_pair = Vec::new();
+        match pair {
+            Some(Ok(pair)) => {
+                for (field, text) in [(Field::ResponseA, pair.response_a), (Field::ResponseB, pair.response_b)] {
+                    of_pair.push((field, text.clone()));
+                    show(field, Ok(Some(Shown::Text(text))));
+                }
+                of_pair.push((Field::Instruction, pair.instruction));
+            }
+            Some(Err(error)) => show(Field::ResponseA, Err(error)),
+            None => {
+                for field in [Field::ResponseA, Field::ResponseB] {
+                    show(field, reading.optional_text(field).map(|text| text.map(Shown::Text)));
+                }
+            }
         }
         show(Field::Reference, Ok(rag.reference.clone().map(Shown::Text)));
         show(Field::Rubric, reading.optional_text(Field::Rubric).map(|text| text.map(Shown::Text)));
@@ -95,7 +113,10 @@ impl GradingRecord {
         let id_column = read.name(Field::Id).unwrap_or("id").to_owned();
         let found = row.keys().map(str::to_owned).collect();
         let unread = unread.into_iter().next().map(|why| Unscored::new(judge_core::Reason::Missing, why));
-        let extra = row.into_extra(&[&id_column]);
+        let mut extra = row.into_extra(&[&id_column]);
+        for (field, text) in of_pair {
+            extra.set(field.as_str(), &text)?;
+        }
         Ok(Self { row: place, id, texts, rag, questions, found, extra, unread })
     }
 

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 
 use judge_core::Fields;
-use judge_data::{AnswersRecord, Dataset, DatasetFormat, DatasetOptions, Ids, PairRecord, Record};
+use judge_data::{
+    AnswersRecord, Carry, Columns, Dataset, DatasetFormat, DatasetOptions, Field, Given, GradingRecord, GradingTask,
+    Ids, Input, PairRecord, RaterGrade, Record, Shown, graded_row,
+};
 use serde_json::{Value, json};
 
 /// Rows without an id go by their number.
@@ -105,6 +108,64 @@ fn which_reply_stands_first_is_drawn() {
     let turned: Vec<Value> = all.iter().rev().cloned().collect();
     assert_eq!(firsts(&turned, 0).into_iter().rev().collect::<Vec<_>>(), found);
     assert_ne!(firsts(&all, 1), found);
+}
+
+/// Such files are published without ids, and one odd row must not cost the run there either.
+#[test]
+fn a_file_without_ids_is_numbered() {
+    let row = |reply: Value| json!({"prompt": "?", "chosen": "x", "rejected": reply});
+    let (_, records) = read(&[row(json!("y")), row(Value::Null), row(json!("z"))], &DatasetOptions::default());
+    assert_eq!(records.iter().map(|record| record.id().to_string()).collect::<Vec<_>>(), ["0", "1", "2"]);
+    assert!(records[1].unread().is_some());
+    // Ids that some rows have, or a column that was chosen, are meant to be there in all.
+    let mixed = [json!({"id": "a", "prompt": "?", "chosen": "x", "rejected": "y"}), row(json!("y"))];
+    let error = |rows: &[Value], options: &DatasetOptions| {
+        let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
+        std::fs::write(file.path(), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
+        let all = Dataset::open(file.path(), options).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+        all.expect_err("a row without an id").to_string()
+    };
+    assert!(error(&mixed, &DatasetOptions::default()).contains("line 2: no field for id"));
+    let columns = "id=uid".parse().expect("columns");
+    let found = error(&[row(json!("y"))], &DatasetOptions { columns, ..DatasetOptions::default() });
+    assert!(found.contains("uid"), "{found}");
+}
+
+#[test]
+fn people_grade_them_as_pairs() {
+    let (user, good, bad) = (turn("user", "2 + 2?"), turn("assistant", "4"), turn("assistant", "5"));
+    let rows = [
+        json!({"prompt": "2 + 2?", "chosen": "4", "rejected": "5", "margin": 2}),
+        json!({"chosen": [user, good], "rejected": [user, bad]}),
+        json!({"prompt": "2 + 2?", "chosen": 4, "rejected": "5"}),
+    ];
+    let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
+    std::fs::write(file.path(), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
+    let records = GradingRecord::all(&Input::open(file.path()).expect("a file"), None, &Columns::default());
+    let records: Vec<_> = records.expect("rows").map(|row| row.expect("a row")).collect();
+    assert!(GradingTask::Pairs.lacks(&records[2]).is_some(), "{:?}", records[2]);
+    let rater = ["ann".to_owned()];
+    let graded: Vec<Value> = records[..2]
+        .iter()
+        .map(|record| {
+            assert_eq!(GradingTask::Pairs.lacks(record), None);
+            let is_first = record.text(Field::ResponseA) == Some(&Shown::Text("4".to_owned()));
+            assert_eq!(record.text(Field::Instruction), Some(&Shown::Text("2 + 2?".to_owned())));
+            // What the page shows first is response A.
+            let given = Given::Values(vec![json!(if is_first { "A" } else { "B" })]);
+            let grade = RaterGrade { given, seconds: None, note: None, swapped: false };
+            let grades = [(rater[0].clone(), grade)].into();
+            let row = graded_row(record, &GradingTask::Pairs, &rater, &grades, None, &Carry::All).expect("a row");
+            serde_json::to_value(&row).expect("JSON")
+        })
+        .collect();
+    assert_eq!((&graded[0]["margin"], &graded[1]["chosen"]), (&json!(2), &rows[1]["chosen"]));
+    let (format, records) = read(&graded, &DatasetOptions::default());
+    assert_eq!(format, DatasetFormat::Pairs);
+    for record in records {
+        let Record::Pair(pair) = record else { panic!("{record:?}") };
+        assert_eq!(told(&pair), ["2 + 2?", "4", "5"]);
+    }
 }
 
 #[test]

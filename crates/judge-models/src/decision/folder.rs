@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use super::TemplatePrompt;
 use super::files::{home, is_same, unread};
-use crate::arch::is_decision_model;
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{Folder, file, read_json};
 use crate::weights::{Checkpoint, Tensors, checkpoint};
 use crate::{Dtype, Error};
+use judge_arch::is_decision_model;
 
 /// What a model folder has for decisions.
 #[derive(Clone)]

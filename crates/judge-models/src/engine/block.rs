@@ -2,7 +2,7 @@
 //! and every engine.
 //!
 //! ```text
-//! arch::BlockSpec ── Block::build ──► Block<L, N> ── Block::forward ──► residual stream after the block
+//! judge_arch::BlockSpec ── Block::build ──► Block<L, N> ── Block::forward ──► residual stream after the block
 //!                        │                                 │
 //!                    trait Build                       trait Ops
 //!         Parameters (engine/tensor)            ComposedOps (engine/tensor): Burn's operations, with gradients
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! This file owns which operations there are and in which order they run: a diagram of them is at
-//! the top of `arch/spec.rs`. It owns no number format, no layout and no cache. An [`Ops`] decides
+//! the top of `spec.rs` in `judge-arch`. It owns no number format, no layout and no cache. An [`Ops`] decides
 //! how rows lie in memory, what has been seen of the past, and how to compute; the names and sizes
-//! of weights are `arch`'s. Encoders have a pass of their own (`engine/packed/encoder.rs`).
+//! of weights are `judge-arch`'s. Encoders have a pass of their own (`engine/packed/encoder.rs`).
 //!
 //! What both implementations of [`Ops`] must keep, because tests compare them:
 //!
@@ -26,17 +26,17 @@
 #[cfg(any(test, feature = "tensor"))]
 use burn::module::Module;
 
-use crate::arch::{
+use crate::weights::Table;
+use crate::{Dtype, Error};
+use judge_arch::{
     BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MambaSpec, MlpSpec,
     NormSpec, Routing, TokenGateSpec,
 };
-use crate::weights::Table;
-use crate::{Dtype, Error};
 
 /// What a block is made of, as operations on rows of activations.
 ///
 /// An implementation lives for one pass, on the tensor path for one device's part of it. It knows
-/// the model's [`ModelSpec`](crate::arch::ModelSpec), so operations take a block's index where they
+/// the model's [`ModelSpec`](judge_arch::ModelSpec), so operations take a block's index where they
 /// need more of the description than their weights. Operations take rows by value where the caller
 /// is done with them, so that buffers can be used again.
 pub(crate) trait Ops {
@@ -49,7 +49,7 @@ pub(crate) trait Ops {
     /// flattened taps of a convolution.
     type Norm;
 
-    /// The norm of each row, of the model's kind ([`NormKind`](crate::arch::NormKind)) and with its
+    /// The norm of each row, of the model's kind ([`NormKind`](judge_arch::NormKind)) and with its
     /// `norm_eps`. Keeps the shape. For rows that are needed more than once; a product norms its own
     /// ([`Input::Normed`]).
     fn norm(&mut self, x: &Self::Rows, weight: &Self::Norm) -> Self::Rows;
@@ -120,7 +120,7 @@ pub(crate) trait Ops {
 
     /// `f(gate) * t`, with `f` the model's activation and `t` the token inputs of block `index` at
     /// the same positions: `[rows, width]` to the same shape; see
-    /// [`TokenInputsSpec`](crate::arch::TokenInputsSpec).
+    /// [`TokenInputsSpec`](judge_arch::TokenInputsSpec).
     fn gate_tokens(&mut self, index: usize, gate: Self::Rows) -> Self::Rows;
 
     /// All rows multiplied by one number, `[1]`.

@@ -1,7 +1,7 @@
 //! The `config.json` that a file's keys and tensors stand for.
 //!
 //! A GGUF file describes its model by keys that begin with the architecture's name. [`config`] makes of
-//! them the fields that the family has in a Hugging Face folder, so that `arch/` reads both alike. What
+//! them the fields that the family has in a Hugging Face folder, so that `judge-arch` reads both alike. What
 //! llama.cpp knows without being told (Gemma 2's factor on scores, windows of every fourth block) is
 //! here too.
 //!

@@ -29,7 +29,7 @@ use judge_core::{
 };
 
 use super::context::Context;
-use crate::arch::{Architecture, HeadSpec, NoHead};
+use judge_arch::{Architecture, HeadSpec, NoHead};
 
 impl Context {
     /// What cannot be brought because the model has no logits over a vocabulary, and why it has

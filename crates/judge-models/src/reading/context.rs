@@ -3,8 +3,8 @@
 
 use judge_core::request::TokenId;
 
-use crate::arch::Architecture;
 use crate::text::TextCodec;
+use judge_arch::Architecture;
 
 /// A model without its weights: enough to check, tokenise and group requests, and to end texts.
 pub(crate) struct Context {

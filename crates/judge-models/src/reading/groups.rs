@@ -19,7 +19,7 @@ use super::context::Context;
 use super::jobs::{Admitted, Job};
 use super::labels::Heads;
 use crate::Error;
-use crate::arch::inverse_frequencies;
+use judge_arch::inverse_frequencies;
 
 /// Jobs that run through the same blocks with the same rotary frequencies: they can share passes.
 pub(crate) struct Group<'a> {

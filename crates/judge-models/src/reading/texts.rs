@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::context::Context;
 use crate::Error;
-use crate::arch::{Architecture, EncoderSpec};
 use crate::text::Typed;
+use judge_arch::{Architecture, EncoderSpec};
 
 impl Context {
     /// The tokens of a prompt with their types (`token_type_ids`), which are empty where all are 0. The inner error is

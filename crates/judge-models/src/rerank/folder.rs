@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::RerankFormProblem;
 use crate::Error;
-use crate::arch::Architecture;
 use crate::decision::home;
 use crate::folder::{Folder, file};
+use judge_arch::Architecture;
 
 /// What a model's folder says of how documents are scored.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,9 +21,6 @@ use super::new_head::NewHead;
 use super::states::States;
 use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::{Selected, Tuning, first_factor};
-use crate::arch::{
-    Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
-};
 use crate::checked::CheckedWeights;
 use crate::engine::tensor::Precision;
 use crate::engine::tensor::decoder::Decoder;
@@ -33,6 +30,9 @@ use crate::engine::tensor::parameters::{Source, Stored};
 use crate::folder::{Folder, file};
 use crate::weights::{Adapted, Tensors};
 use crate::{Dtype, Error, fingerprint, merge};
+use judge_arch::{
+    Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
+};
 
 /// The network of a folder, and which of its parameters are learnt.
 pub(super) struct Base {

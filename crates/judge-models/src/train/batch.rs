@@ -6,8 +6,8 @@
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use judge_core::request::TokenId;
 
-use crate::arch::Architecture;
 use crate::engine::tensor::rotation::Rotation;
+use judge_arch::Architecture;
 
 /// A sequence of an example, and the positions that its loss reads, ascending.
 pub struct Sequence<'e> {

@@ -10,7 +10,7 @@ use super::error::{ExampleProblem, TrainError};
 use super::schedule::Course;
 use super::settings::TrainSettings;
 use super::tuning::Tuning;
-use crate::arch::{Architecture, MlpSpec};
+use judge_arch::{Architecture, MlpSpec};
 
 /// Every number of the settings is in its range; the error names the first that is not. Those of an adapter
 /// are checked where it is made.

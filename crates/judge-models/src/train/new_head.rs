@@ -10,11 +10,11 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
-use crate::arch::{Architecture, EncoderHeadSpec, EncoderSpec, HeadDraws, HeadStepSpec};
 use crate::checked;
 use crate::folder::Folder;
 use crate::weights::Store;
 use crate::{Dtype, Error};
+use judge_arch::{Architecture, EncoderHeadSpec, EncoderSpec, HeadDraws, HeadStepSpec};
 
 /// The first numbers of a new head.
 pub(super) struct NewHead {

@@ -17,8 +17,8 @@ use super::pass::Reads;
 use super::settings::{Mean, TrainSettings};
 use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::Tuning;
-use crate::arch::SCORE;
 use crate::engine::tensor::host::host;
+use judge_arch::SCORE;
 
 /// A model in training, with the loss that it learns by. It owns everything that a step depends on but the
 /// batch.

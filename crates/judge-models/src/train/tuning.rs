@@ -10,8 +10,8 @@ use rand_chacha::rand_core::Rng;
 use serde::Serialize;
 
 use super::error::TrainError;
-use crate::arch::Architecture;
 use crate::weights::lora_scale;
+use judge_arch::Architecture;
 
 /// What is learnt. A score head that the loss reads is learnt with either.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,11 +11,11 @@ use super::loss::Loss;
 use super::trainable::Trainable;
 use super::trainer::Trainer;
 use super::tuning::{Blocks, Lora, Tuning, last_parts, pairs};
-use crate::arch::Architecture;
 use crate::base::BaseName;
 use crate::folder::Folder;
 use crate::weights::{AdapterFolder, Factors, Tensors, Whole};
 use crate::{Dtype, HubOptions, merge};
+use judge_arch::Architecture;
 
 impl<L: Loss> Trainer<L> {
     /// Writes what was trained as a folder, which appears under its name when it has been read back and its

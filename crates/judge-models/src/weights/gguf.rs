@@ -48,8 +48,8 @@ use judge_weights::{Dtype, Error, Store, Tensors};
 use serde_json::{Map, Value};
 
 use self::settings::Expected;
-use crate::arch::{DeltaShape, EncoderSpec, ModelSpec};
 use crate::gguf::{A_LOG, Architecture, DIVISORS, FACTORS, Named};
+use judge_arch::{DeltaShape, EncoderSpec, ModelSpec};
 
 /// What undoing the converter's changes needs to know of the model. It comes from the description
 /// that the file is read for, since a file does not say it in a way that could be trusted.

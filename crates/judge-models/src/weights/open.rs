@@ -19,8 +19,8 @@ use judge_weights::safetensors::Checkpoint;
 use super::OwnNames;
 use super::gguf::{Gguf, HeadCounts};
 use crate::Error;
-use crate::arch::{EncoderSpec, StackSpec};
 use crate::folder::{Folder, file};
+use judge_arch::{EncoderSpec, StackSpec};
 
 /// The weights of a decoder's folder, whichever way they are stored.
 ///

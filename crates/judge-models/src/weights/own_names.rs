@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use judge_weights::names::unwrapped;
 
-use crate::arch::ModelSpec;
+use judge_arch::ModelSpec;
 
 /// What the names of the text model's tensors begin with inside a vision-language model, and what
 /// they begin with in a model of its own. The first that fits counts.

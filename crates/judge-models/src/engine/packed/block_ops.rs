@@ -52,8 +52,8 @@ use super::mamba::Scan;
 use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
-use crate::arch::{HeadShape, KeysSpec, ModelSpec};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
+use judge_arch::{HeadShape, KeysSpec, ModelSpec};
 
 /// The state of one pass through the blocks.
 pub(super) struct PackedOps<'a, 's> {

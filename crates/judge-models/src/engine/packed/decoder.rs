@@ -35,10 +35,10 @@ use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Visit};
 use super::token_inputs::token_inputs;
-use crate::arch::ModelSpec;
 use crate::engine::block::Block;
 use crate::engine::token_inputs::TokenInputs;
 use crate::reading::labels::HeadRows;
+use judge_arch::ModelSpec;
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, the
 /// dtype that it was loaded in; everything else is f32.

@@ -1,4 +1,4 @@
-//! The gated delta rule (Qwen3.5) over packed rows; [`DeltaSpec`](crate::arch::DeltaSpec) has its
+//! The gated delta rule (Qwen3.5) over packed rows; [`DeltaSpec`](judge_arch::DeltaSpec) has its
 //! formulas.
 //!
 //! Owns the rule for successive positions of one sequence. The convolution in front of it and the
@@ -26,8 +26,8 @@ use judge_kernels::widest::widest;
 use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
-use crate::arch::DeltaShape;
 use crate::engine::block::Delta;
+use judge_arch::DeltaShape;
 
 /// Added to the squared length of a head of `q` or `k` before the root, as transformers' `l2norm`
 /// does.

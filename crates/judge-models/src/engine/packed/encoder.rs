@@ -36,10 +36,10 @@ use super::kv_cache::{KeyShape, KvCache};
 use super::load::Packing;
 use super::relative::{self, Heads, rows_needed};
 use super::rotations::Angles;
-use crate::arch::{EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, TypesSpec};
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
+use judge_arch::{EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, TypesSpec};
 
 /// An encoder for the CPU. Matrices, keys and values are packed in bf16 or f32, the dtype that it
 /// was loaded in; everything else is f32.

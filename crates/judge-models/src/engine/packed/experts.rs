@@ -24,7 +24,7 @@ use judge_kernels::vector::{add_scaled, worth_a_task};
 use rayon::prelude::*;
 
 use super::delta::logistic;
-use crate::arch::{Routing, Scores};
+use judge_arch::{Routing, Scores};
 
 /// The experts of some rows, `top_k` for each row.
 pub(super) struct Routes {

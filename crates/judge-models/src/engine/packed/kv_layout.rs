@@ -21,7 +21,7 @@
 use judge_kernels::softmax::TILE;
 use judge_kernels::tile::{LANES, Word};
 
-use crate::arch::{BlockSpec, KeysSpec};
+use judge_arch::{BlockSpec, KeysSpec};
 
 /// Pairs that one instruction of the matrix unit sums; `unit::PAIRS`, which exists on x86-64 alone.
 const STEP: usize = 16;
@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::arch::ModelSpec;
+    use judge_arch::ModelSpec;
 
     #[test]
     fn blocks_share_places_where_their_keys_may_lie_in_turn() {

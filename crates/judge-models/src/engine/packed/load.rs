@@ -28,11 +28,11 @@ use judge_kernels::tile::{LANES, Word};
 use super::cache::PackedCache;
 use super::decoder::PackedDecoder;
 use super::kv_layout::KvLayout;
-use crate::arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
 use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
+use judge_arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 
 impl PackedDecoder {
     /// Packs the decoder that `spec` describes: embedding, positions, token inputs, blocks, final norm and

@@ -25,8 +25,8 @@ use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
 use super::delta::softplus;
-use crate::arch::{GatedNorm, MambaShape, MambaSpec};
 use crate::engine::block::Mamba;
+use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 
 /// A block's state space with its weights prepared, ready for rows.
 pub(crate) struct Scan<'a> {

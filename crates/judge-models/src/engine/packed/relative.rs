@@ -10,7 +10,7 @@ use std::ops::Range;
 use judge_kernels::exp::exp;
 use rayon::prelude::*;
 
-use crate::arch::RelativeSpec;
+use judge_arch::RelativeSpec;
 
 /// Numbers that a product sums side by side.
 const LANES: usize = 16;

@@ -2,7 +2,7 @@
 //!
 //! `run.rs` and `encoder_passes.rs` make [`Angles`] for the longest sequence of their group; all of
 //! its jobs have the same frequencies (`reading/groups.rs`). `vector::norm_rotate` applies them to
-//! heads. What the angles of a kind of RoPE are is in `arch/angles.rs`.
+//! heads. What the angles of a kind of RoPE are is in `angles.rs` of `judge-arch`.
 //!
 //! A model may have several rotations, such as one for sliding windows and one for full attention.
 //! A block names its own by index.
@@ -10,7 +10,7 @@
 use judge_kernels::functions::Pairs;
 use judge_kernels::vector::Turn;
 
-use crate::arch::{RopeConfig, angles, query_factors};
+use judge_arch::{RopeConfig, angles, query_factors};
 
 /// One table for each of a model's rotations, in the order of the description.
 pub(crate) struct Angles(Vec<Table>);

@@ -10,8 +10,8 @@ use judge_kernels::vector::{Turn, norm_rotate, worth_a_task};
 use rayon::prelude::*;
 
 use super::rows::{BufferPool, Rows};
-use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
+use judge_arch::TokenInputsSpec;
 
 /// The token inputs of all blocks, `[rows, n_layers * width]`, one row for each token of `ids`:
 ///

@@ -6,7 +6,7 @@
 
 use super::stages::heaviest;
 use crate::Dtype;
-use crate::arch::ModelSpec;
+use judge_arch::ModelSpec;
 
 /// A batch may take one part of so many of the memory that weights leave. The rest is for what the
 /// estimate leaves out: workspaces of kernels, and

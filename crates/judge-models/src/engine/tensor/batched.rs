@@ -14,10 +14,10 @@ use super::plan::Shapes;
 use super::precision::{Precision, widen};
 use super::room::Room;
 use super::schedule::{Feeds, Planned, Sequence, schedule};
-use crate::arch::ModelSpec;
 use crate::reading::groups::Group;
 use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
+use judge_arch::ModelSpec;
 
 /// The engine of this path: a decoder, and the shapes it is run in.
 pub(crate) struct Batched {

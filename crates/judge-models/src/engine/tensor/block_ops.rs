@@ -30,8 +30,8 @@ use super::past::{KeysValues, Past};
 use super::precision::{Precision, cast, widen};
 use super::projection::{project, project_onto, taken};
 use super::rotation::Rotation;
-use crate::arch::{BlockSpec, KeysSpec, ModelSpec};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
+use judge_arch::{BlockSpec, KeysSpec, ModelSpec};
 
 /// A block's operations for one pass over `[batch, seq]` tokens, as far as the blocks of one device
 /// go. [`Decoder::forward`](super::decoder::Decoder::forward) makes one for each device.

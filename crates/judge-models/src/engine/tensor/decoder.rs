@@ -34,9 +34,9 @@ use super::rotation::Rotation;
 use super::stages::stages;
 use super::token_inputs::{looked_up, token_inputs};
 use crate::Error;
-use crate::arch::{HeadSpec, ModelSpec};
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
+use judge_arch::{HeadSpec, ModelSpec};
 
 /// A decoder-only transformer. Matrices keep the checkpoint's `[out, in]`.
 ///
@@ -96,7 +96,7 @@ impl Decoder {
     ///
     /// `source` gives the values of each tensor of [`ModelSpec::tensors`] once. Projections that
     /// share their input are put below one another, and a norm's stored `w` becomes the weight that
-    /// [`NormSpec`](crate::arch::NormSpec) makes of it.
+    /// [`NormSpec`](judge_arch::NormSpec) makes of it.
     ///
     /// # Errors
     /// Those of `source`.

@@ -1,5 +1,5 @@
 //! Blocks without keys, composed of Burn's operations: the gated delta rule, position by position,
-//! and the gated short convolution. [`DeltaSpec`](crate::arch::DeltaSpec) and [`ConvSpec`] have
+//! and the gated short convolution. [`DeltaSpec`](judge_arch::DeltaSpec) and [`ConvSpec`] have
 //! their formulas; `block_ops.rs` fetches and keeps what they remember.
 //!
 //! Both begin with a convolution over the last `kernel` positions, for which the last `kernel - 1`
@@ -14,8 +14,8 @@ use burn::tensor::{DType, Tensor, activation};
 use super::ops::rms_norm;
 use super::past::Memory;
 use super::precision::widen;
-use crate::arch::{ConvSpec, DeltaShape};
 use crate::engine::block::Delta;
+use judge_arch::{ConvSpec, DeltaShape};
 
 /// Added to the squared length of a head of queries or keys before the root is taken; the same
 /// number as in transformers' `l2norm`.

@@ -31,8 +31,8 @@ use super::precision::Precision;
 use super::projection::project;
 use super::rotation::Rotation;
 use crate::Error;
-use crate::arch::{EncoderBlockSpec, EncoderSpec, NormPlace};
 use crate::engine::block::Build;
+use judge_arch::{EncoderBlockSpec, EncoderSpec, NormPlace};
 
 /// An encoder, with the head of a sequence classifier if its description has one.
 #[derive(Module, Debug)]
@@ -189,7 +189,7 @@ impl Encoder {
                 let shares = TensorData::new(shares.collect::<Vec<_>>(), [batch, 1, seq]);
                 Tensor::<3>::from_data(shares, &x.device()).matmul(x).reshape([batch, d_model])
             }
-            // Heads read the mean or the first (`arch/encoders/heads.rs`).
+            // Heads read the mean or the first (`encoders/heads.rs` of `judge-arch`).
             _ => x.narrow(1, 0, 1).reshape([batch, d_model]),
         }
     }

@@ -11,8 +11,8 @@ use super::parameters::{Linear, Norm, Parameters, Source};
 use super::precision::Precision;
 use super::projection::project;
 use crate::Error;
-use crate::arch::{EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec};
 use crate::engine::block::Build;
+use judge_arch::{EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec};
 
 /// What becomes of a state of the last layer.
 #[derive(Module, Debug)]

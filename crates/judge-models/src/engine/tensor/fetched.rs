@@ -12,11 +12,11 @@ use judge_core::{
 
 use super::host::from_device;
 use crate::Error;
-use crate::arch::ModelSpec;
 use crate::reading::jobs::{Job, Signals};
 use crate::reading::labels::{AtLayer, States, lens_at};
 use crate::reading::next_token::{GreedyNext, NextOfSome};
 use crate::reading::pooling::Pool;
+use judge_arch::ModelSpec;
 
 /// A reduction of a layer's states (or of what the head makes of them), with one row per sequence
 /// unless it says otherwise.

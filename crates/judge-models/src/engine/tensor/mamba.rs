@@ -10,8 +10,8 @@ use super::delta::{Given, convolve};
 use super::ops::rms_norm;
 use super::past::Memory;
 use super::precision::widen;
-use crate::arch::{GatedNorm, MambaShape, MambaSpec};
 use crate::engine::block::Mamba;
+use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 
 /// Lets rows `[z, x, B, C, dt]`, `[batch, seq, width]`, through a state space, on from what it
 /// remembers; `None` is the beginning of a sequence. `eps` is the one of the output norm.

@@ -15,7 +15,7 @@
 use burn::tensor::TensorData;
 use burn::tensor::{Bool, Device, Int, Tensor};
 
-use crate::arch::BlockSpec;
+use judge_arch::BlockSpec;
 
 /// What the mask of a block depends on: blocks that agree in it share a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use super::gpu;
 use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast, widen};
 use super::rotation::Table;
-use crate::arch::{Routing, Scores};
+use judge_arch::{Routing, Scores};
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in
 /// f32, gives `[batch, seq, d_out]` in the dtype of `weight`, or with a bias in f32.

@@ -1,6 +1,6 @@
 //! Cosines and sines of positions, on the device of a pass.
 //!
-//! The numbers are those of `arch::angles`, which the packed path uses too. `run.rs` makes the
+//! The numbers are those of `judge_arch::angles`, which the packed path uses too. `run.rs` makes the
 //! tables of a batch once for each device and takes parts of them for every pass: `positions` for
 //! prompts, `at_each` for new tokens, whose positions differ from row to row. A model may have
 //! several rotations, which blocks name by index.
@@ -9,8 +9,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use judge_kernels::functions::Pairs;
 
 #[cfg(feature = "train")]
-use crate::arch::inverse_frequencies;
-use crate::arch::{RopeConfig, angles, query_factors};
+use judge_arch::inverse_frequencies;
+use judge_arch::{RopeConfig, angles, query_factors};
 
 /// The tables of all of a model's rotations, for consecutive positions that are the same in each
 /// sequence of a batch, or for one position in each.

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use crate::arch::{HeadSpec, ModelSpec};
+use judge_arch::{HeadSpec, ModelSpec};
 
 /// How many weights the parts of a decoder have, in the order of a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]

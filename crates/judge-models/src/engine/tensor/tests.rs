@@ -17,7 +17,6 @@ use judge_core::{
 };
 
 use super::{Batched, Precision, Shapes};
-use crate::arch::ModelSpec;
 use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
@@ -25,6 +24,7 @@ use crate::reading::labels::Heads;
 use crate::test_models::{alone, answers, reading};
 use crate::weights::checkpoint;
 use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
+use judge_arch::ModelSpec;
 
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
 const TOLERANCE: f32 = 1e-5;

@@ -6,8 +6,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::ops;
 use super::precision::{Precision, widen};
-use crate::arch::TokenInputsSpec;
 use crate::weights::Table;
+use judge_arch::TokenInputsSpec;
 
 /// A table's rows for `tokens` `[batch, seq]`, looked up on the host and put on a device:
 /// `[batch, seq, n_layers * width]` in f32.

@@ -21,7 +21,7 @@
 use judge_weights::gguf::header::{Header, listed};
 use judge_weights::gguf::problem::GgufProblem;
 
-use crate::arch::{EncoderSpec, MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
+use judge_arch::{EncoderSpec, MlpSpec, ModelSpec, RopeConfig, RopeScaling, inverse_frequencies};
 
 /// How far divisors of frequencies may be from those that follow from `config.json`: converters
 /// compute them in f32.
@@ -155,7 +155,8 @@ impl Expected<'_> {
             compare(key("original_context_length"), "rope_scaling", found, &[original as f64])?;
         }
         let Some(divisors) = &self.divisors else { return Ok(()) };
-        let plain = RopeConfig { scaling: RopeScaling::Default, ..rope.clone() };
+        let mut plain = rope.clone();
+        plain.scaling = RopeScaling::Default;
         let (plain, scaled) = (inverse_frequencies(&plain, 1).0, inverse_frequencies(rope, 1).0);
         // Where the scaling is stated by keys, the file has no divisors. Pairs that do not turn have the divisor 1e30.
         let expected: Vec<f32> = match rope.scaling {

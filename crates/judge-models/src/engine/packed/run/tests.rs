@@ -8,7 +8,6 @@ use judge_kernels::softmax::TILE;
 use judge_kernels::supported::Supported;
 
 use super::*;
-use crate::arch::{Architecture, ModelSpec};
 use crate::engine::packed::PackedCache;
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
@@ -17,6 +16,7 @@ use crate::reading::jobs::End;
 use crate::reading::labels::Heads;
 use crate::weights::checkpoint;
 use crate::{Dtype, LoadOptions, Model};
+use judge_arch::{Architecture, ModelSpec};
 
 /// Tokens that are written behind every other prompt, at most: over the end of a tile, or of some.
 const NEW: usize = 100;

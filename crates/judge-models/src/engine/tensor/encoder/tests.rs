@@ -9,13 +9,13 @@ use judge_core::reward::closed_conversation;
 use judge_core::{Backbone, Message, Prompt, Request, Want};
 
 use super::*;
-use crate::arch::Architecture;
 use crate::checked::CheckedWeights;
 use crate::fixtures::relative_error;
 use crate::folder::Folder;
 use crate::test_models::{answers, reading};
 use crate::weights::Tensors;
 use crate::{Dtype, LoadOptions, Model};
+use judge_arch::Architecture;
 
 /// Largest difference over largest value, f32 against f32.
 const TOLERANCE: f32 = 1e-5;

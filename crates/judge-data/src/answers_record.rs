@@ -37,7 +37,7 @@ impl AnswersRecord {
     /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list; [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row), ..record })
+        Ok(Self { extra: rest.of(row, &options.columns), ..record })
     }
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {

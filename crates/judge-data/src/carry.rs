@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use crate::columns::OWN;
 use crate::cut::CUT;
 use crate::{Cut, Error, Extra, RowItem, ScoreRow};
 
@@ -10,24 +11,39 @@ pub enum Carry {
     /// All of them.
     #[default]
     All,
-    /// These alone.
+    /// All of them, and these columns, which a field is read of.
+    AllAnd(Vec<String>),
+    /// These alone, also those that a field is read of.
     Only(Vec<String>),
 }
 
 impl std::str::FromStr for Carry {
     type Err = std::convert::Infallible;
 
-    /// `all`, `none`, or names with commas between.
+    /// `all`, `none`, or names with commas between, of which one may be `all`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "all" => Self::All,
-            "none" => Self::Only(Vec::new()),
-            names => Self::Only(names.split(',').map(|name| name.trim().to_owned()).collect()),
+        if text == "none" {
+            return Ok(Self::Only(Vec::new()));
+        }
+        let (all, names): (Vec<&str>, Vec<&str>) = text.split(',').map(str::trim).partition(|&name| name == "all");
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        Ok(match (all.is_empty(), names.is_empty()) {
+            (true, _) => Self::Only(names),
+            (false, true) => Self::All,
+            (false, false) => Self::AllAnd(names),
         })
     }
 }
 
 impl Carry {
+    /// The columns that are named.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::All => &[],
+            Self::AllAnd(names) | Self::Only(names) => names,
+        }
+    }
+
     /// The same, and what a row says of its fields that were cut.
     #[must_use]
     pub fn and_cuts(&self, cuts: &[Cut]) -> Cow<'_, Self> {
@@ -52,7 +68,7 @@ impl Carry {
     pub fn of_row(&self, extra: Extra, known: &[&str]) -> Result<Extra, Error> {
         self.check(&extra, known)?;
         Ok(match self {
-            Self::All => extra,
+            Self::All | Self::AllAnd(_) => extra,
             Self::Only(_) => extra.retain(|name| self.takes(name)),
         })
     }
@@ -67,7 +83,7 @@ impl Carry {
 
     fn takes(&self, name: &str) -> bool {
         match self {
-            Self::All => true,
+            Self::All | Self::AllAnd(_) => true,
             Self::Only(names) => names.iter().any(|wanted| wanted == name),
         }
     }
@@ -89,10 +105,8 @@ pub(crate) struct CarryCheck<'c> {
 impl<'c> CarryCheck<'c> {
     /// For an output whose rows have these fields of their own.
     pub(crate) fn new(carry: &'c Carry, known: &'static [&'static str]) -> Self {
-        let absent = match carry {
-            Carry::All => Vec::new(),
-            Carry::Only(names) => names.iter().map(String::as_str).collect(),
-        };
+        // An output has an id and people's grade of its own.
+        let absent = carry.names().iter().map(String::as_str).filter(|name| !OWN.contains(name)).collect();
         Self { carry, known, absent, rows: 0, found: Vec::new() }
     }
 
@@ -101,8 +115,8 @@ impl<'c> CarryCheck<'c> {
     /// # Errors
     /// [`Error::FieldClash`].
     pub(crate) fn see(&mut self, item: &impl RowItem) -> Result<(), Error> {
-        self.absent.retain(|name| !item.has_field(name));
         if let Some(extra) = item.extra() {
+            self.absent.retain(|name| extra.text(name).is_none());
             if self.rows == 0 {
                 self.found = extra.iter().map(|(name, _)| name.to_owned()).collect();
             }

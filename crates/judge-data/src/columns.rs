@@ -26,7 +26,12 @@ use crate::{Error, Field, Row};
 pub struct Columns {
     /// In the order of [`Field::ALL`].
     fields: Vec<Names>,
+    /// Columns that records keep among their other fields, although a field is read of them.
+    kept: Vec<String>,
 }
+
+/// Fields that every output has of its own.
+pub(crate) const OWN: [&str; 2] = ["id", "human"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
@@ -41,7 +46,7 @@ impl Default for Columns {
     fn default() -> Self {
         let names = |field: Field| field.aliases().iter().map(|&name| Arc::from(name)).collect();
         let names = |field| Names { names: names(field), chosen: false, settled: None };
-        Self { fields: Field::ALL.into_iter().map(names).collect() }
+        Self { fields: Field::ALL.into_iter().map(names).collect(), kept: Vec::new() }
     }
 }
 
@@ -104,6 +109,19 @@ impl Columns {
             names.settled = most.filter(|(_, (rows, _))| *rows > 0).map(|(name, (_, line))| (name.clone(), line));
         }
         settled
+    }
+
+    /// The same, with columns that records keep among their other fields although a field is read of them, for an output that carries
+    /// them. `id` and `human` are not kept: every output has its own.
+    #[must_use]
+    pub fn keeping(mut self, names: &[String]) -> Self {
+        self.kept = names.iter().filter(|name| !OWN.contains(&name.as_str())).cloned().collect();
+        self
+    }
+
+    /// Whether a column is kept whatever is read of it.
+    pub(crate) fn keeps(&self, name: &str) -> bool {
+        self.kept.iter().any(|kept| kept == name)
     }
 
     /// The columns that are looked for, in order of preference.

@@ -239,7 +239,7 @@ impl Reader {
             }
         };
         self.ids.check(record.id(), row.place())?;
-        *record.extra_mut() = rest.of(row);
+        *record.extra_mut() = rest.of(row, &self.options.columns);
         self.index += 1;
         Ok(record)
     }

@@ -71,7 +71,7 @@ impl DecisionRecord {
             unread,
             labels: labels.flatten().unwrap_or_default(),
             no_labels,
-            extra: rest.of(row),
+            extra: rest.of(row, &options.columns),
         })
     }
 }
@@ -94,10 +94,6 @@ impl RowItem for DecisionRecord {
             _ => None,
         };
         text.into_iter().for_each(change);
-    }
-
-    fn has_field(&self, name: &str) -> bool {
-        name == "state" || self.state.get(name).is_some() || self.extra.text(name).is_some()
     }
 }
 

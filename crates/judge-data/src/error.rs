@@ -735,7 +735,8 @@ pub enum Error {
     NoTokenCount,
     /// A field that is to be carried and that no row has.
     #[error(
-        "{}: no row has the field {field:?} that is to be carried; {rows} were read, the first has the fields {found:?}{}",
+        "{}: no row has the field {field:?} that is to be carried; {rows} were read, and besides what is read of it \
+         the first has the fields {found:?}{}",
         path.display(),
         meant(field, found)
     )]

@@ -187,6 +187,7 @@ impl<S: Source> Job<S> {
         let mut carried = CarryCheck::new(&self.carry, known);
         let mut uncut: Vec<&Cut> = self.cuts.iter().collect();
         let each = source.rows_of_each();
+        let source = &source.keeping(&self.carry);
         for item in source.items()?.step_by(each) {
             let mut item = item?;
             let why = see(&item)?;
@@ -246,7 +247,8 @@ impl<S: Source> Job<S> {
         match self.plan(checked)?.open()? {
             Opened::Complete(record) => Ok(Finished { counts: record.counts, summary: None, source, output }),
             Opened::Ready(start) => {
-                let RunResult { counts, summary } = judge(Missing { start: *start, source, cuts: &self.cuts })?;
+                let missing = Missing { start: *start, source: self.source.keeping(&self.carry), cuts: &self.cuts };
+                let RunResult { counts, summary } = judge(missing)?;
                 Ok(Finished { counts, summary: Some(summary), source, output })
             }
         }

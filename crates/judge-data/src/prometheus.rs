@@ -69,7 +69,7 @@ impl GradedRecord {
     /// [noted](crate::RowColumns::no_grade).
     pub fn from_prometheus(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read_prometheus(&row, index, options)?;
-        Ok(Self { extra: rest.of(row), ..record })
+        Ok(Self { extra: rest.of(row, &options.columns), ..record })
     }
 
     pub(crate) fn read_prometheus(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {

@@ -273,9 +273,11 @@ impl Rest {
         self
     }
 
-    /// The fields that are kept of a row.
-    pub(crate) fn of(&self, row: Row) -> Extra {
+    /// The fields that are kept of a row whose fields are in these columns.
+    pub(crate) fn of(&self, row: Row, columns: &Columns) -> Extra {
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        row.into_extra_where(|name, json| !among(&self.read, name) && (json != "null" || !among(&self.null, name)))
+        let is_other =
+            |name: &str, json: &str| !among(&self.read, name) && (json != "null" || !among(&self.null, name));
+        row.into_extra_where(|name, json| columns.keeps(name) || is_other(name, json))
     }
 }

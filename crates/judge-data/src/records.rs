@@ -81,7 +81,7 @@ impl PromptRecord {
     /// [`Error::BothFields`] for a row with both `prompt` and `messages`.
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row), ..record })
+        Ok(Self { extra: rest.of(row, &options.columns), ..record })
     }
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
@@ -182,7 +182,7 @@ impl GradedRecord {
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row), ..record })
+        Ok(Self { extra: rest.of(row, &options.columns), ..record })
     }
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
@@ -255,7 +255,7 @@ impl PairRecord {
     /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row), ..record })
+        Ok(Self { extra: rest.of(row, &options.columns), ..record })
     }
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
@@ -331,7 +331,7 @@ impl LagerRecord {
     /// [`Error::MissingField`], [`Error::WrongType`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row), ..record })
+        Ok(Self { extra: rest.of(row, &options.columns), ..record })
     }
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
@@ -398,7 +398,7 @@ impl EmotionRecord {
     /// [`Error::MissingField`], [`Error::WrongType`].
     pub fn from_row(row: Row, index: usize) -> Result<Self, Error> {
         let record = Self::read(&row, index)?;
-        Ok(Self { extra: Self::rest().of(row), ..record })
+        Ok(Self { extra: Self::rest().of(row, &Columns::default()), ..record })
     }
 
     /// What is kept besides the record.

@@ -111,7 +111,7 @@ impl RerankRecord {
             unread: no_query.or(no_documents).map(|why| Unscored::new(Reason::Missing, why)),
             relevance,
             no_relevance,
-            extra: rest.of(row),
+            extra: rest.of(row, &options.columns),
         })
     }
 }

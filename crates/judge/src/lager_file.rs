@@ -6,13 +6,14 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow, Settings,
-    check_templates, score_row,
+    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreOutcome,
+    ScoreRow, Settings, check_templates, score_row,
 };
 use serde_json::json;
 
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
+use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
 use crate::row_job::{Made, RowJob, Words, resolved};
@@ -33,6 +34,8 @@ pub struct LagerFile<'a> {
     pub output: &'a OutputArgs,
     /// Which other fields are carried along.
     pub carry: &'a CarryArgs,
+    /// Whose logits a row has.
+    pub layers: &'a LayerList,
     /// What is asked.
     pub lager: &'a LagerArgs,
     /// The model.
@@ -71,6 +74,7 @@ impl LagerFile<'_> {
         let job = job.with_settings(self.settings(&settings)?).with_model(self.model, Some(template.id()))?;
         let finished = job.run(&checked, |pending| {
             let model = self.model.load()?;
+            let layers = self.layers.of_model(model.info().n_layers)?;
             let judge = LagerJudge::new(settings, &model)?;
             let probe = self.probe.map(|probe| probe.judge(self.model, model.info())).transpose()?;
             for note in judge.weight_notes() {
@@ -87,6 +91,9 @@ impl LagerFile<'_> {
             let row = |result: ItemResult<Numbered>| {
                 let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
                 let (mut row, fate) = score_row(&judge, result, &self.carry.fields())?;
+                if let ScoreOutcome::Read(read, _) = &mut row.outcome {
+                    read.table = read.table.of_layers(&layers)?;
+                }
                 finish(&record, by_probe.as_ref(), &mut row)?;
                 Ok::<_, Error>((row, fate))
             };
@@ -108,6 +115,9 @@ impl LagerFile<'_> {
             all.insert("probe".to_owned(), PromptedProbe::settings(std::slice::from_ref(probe)));
         }
         all.insert("format".to_owned(), json!(self.format.map(DatasetFormat::as_str)));
+        if *self.layers != LayerList::All {
+            all.insert("layers".to_owned(), json!(self.layers.to_string()));
+        }
         Ok(all)
     }
 

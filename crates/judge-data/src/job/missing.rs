@@ -16,7 +16,7 @@ type AnyError = Box<dyn StdError + Send + Sync>;
 #[derive(Debug)]
 pub struct Missing<'j, S> {
     pub(super) start: RunStart,
-    pub(super) source: &'j S,
+    pub(super) source: S,
     pub(super) cuts: &'j [Cut],
 }
 
@@ -33,7 +33,7 @@ impl<S: Source> Missing<'_, S> {
         row: impl FnMut(ItemResult<S::Item>) -> Result<(T, Fate), E>,
         observer: &mut dyn Observer<S::Item>,
     ) -> Result<RunResult, Error> {
-        let items = cut_all(self.source, self.cuts, model)?;
+        let items = cut_all(&self.source, self.cuts, model)?;
         self.start.judge(resolved, model, judges, items, row, observer)
     }
 
@@ -61,7 +61,7 @@ impl<S: Source> Missing<'_, S> {
             };
             row(item, &outcome).map_err(Into::into)
         };
-        let items = cut_all(self.source, self.cuts, model)?;
+        let items = cut_all(&self.source, self.cuts, model)?;
         self.start.judge::<_, T, _, AnyError>(resolved, model, &[&reader], items, row, observer)
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use judge_core::ItemId;
 
 use crate::{
-    Columns, Dataset, DatasetOptions, DecisionRecord, Error, GradingRecord, Input, InputFile, Numbered, PART, Part,
-    RagRecord, Record, RerankRecord, RowItem, Settings,
+    Carry, Columns, Dataset, DatasetOptions, DecisionRecord, Error, GradingRecord, Input, InputFile, Numbered, PART,
+    Part, RagRecord, Record, RerankRecord, RowItem, Settings,
 };
 
 /// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
@@ -33,6 +33,12 @@ pub trait Source: Clone {
     /// Where its fields have other names.
     fn columns(&self) -> Option<&Columns> {
         None
+    }
+
+    /// The same rows, whose other fields include what is carried by name, also where a field is read of it.
+    #[must_use]
+    fn keeping(&self, _carry: &Carry) -> Self {
+        self.clone()
     }
 
     /// The files whose content decides about the rows; of `records` records.
@@ -130,6 +136,11 @@ impl Source for Records {
         Some(&self.options.columns)
     }
 
+    fn keeping(&self, carry: &Carry) -> Self {
+        let columns = self.options.columns.clone().keeping(carry.names());
+        Self { options: DatasetOptions { columns, ..self.options.clone() }, ..self.clone() }
+    }
+
     fn whole(&self) -> Self {
         Self { input: self.input.whole(), ..self.clone() }
     }
@@ -162,6 +173,10 @@ macro_rules! own_records {
 
             fn columns(&self) -> Option<&Columns> {
                 Some(&self.columns)
+            }
+
+            fn keeping(&self, carry: &Carry) -> Self {
+                Self { columns: self.columns.clone().keeping(carry.names()), ..self.clone() }
             }
 
             fn whole(&self) -> Self {

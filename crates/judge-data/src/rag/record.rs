@@ -112,7 +112,7 @@ impl RagRecord {
             }
         }
         let rag = RagItem { question, contexts, response, reference, sentences, unread };
-        let extra = rest.without(&["sentences"]).of(row);
+        let extra = rest.without(&["sentences"]).of(row, &options.columns);
         Ok(Self { row: place, id, rag, human, labels, no_grade, extra })
     }
 }
@@ -181,17 +181,6 @@ impl RowItem for RagRecord {
             "contexts" => self.rag.contexts.iter_mut().for_each(change),
             "reference" => self.rag.reference.iter_mut().for_each(change),
             _ => {}
-        }
-    }
-
-    fn has_field(&self, name: &str) -> bool {
-        let RagItem { question, contexts, response, reference, .. } = &self.rag;
-        match name {
-            "question" => question.is_some(),
-            "contexts" => !contexts.is_empty(),
-            "response" => response.is_some(),
-            "reference" => reference.is_some(),
-            _ => self.extra.text(name).is_some(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Fields, ItemId, ItemResult, Judge, JudgeError, Request, Rounds, Runner, Score, TextModel, Unscored,
+    ItemId, ItemResult, Judge, JudgeError, Request, Rounds, Runner, Score, TextModel, Unscored,
     runner::{RunEvent, RunSettings, RunSummary},
 };
 use serde::Serialize;
@@ -45,11 +45,6 @@ pub trait RowItem {
     /// happens.
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
         let _ = (field, change);
-    }
-
-    /// Whether a field or a column of this name is read of it.
-    fn has_field(&self, name: &str) -> bool {
-        self.extra().is_some_and(|extra| extra.text(name).is_some())
     }
 }
 
@@ -102,11 +97,6 @@ impl RowItem for Numbered {
 
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
         self.record.edit(field, change);
-    }
-
-    fn has_field(&self, name: &str) -> bool {
-        let is_column = self.record.columns().is_some_and(|columns| columns.field(name).is_some());
-        is_column || self.record.field(name).is_some() || self.record.extra().text(name).is_some()
     }
 }
 

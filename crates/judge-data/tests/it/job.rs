@@ -114,6 +114,30 @@ fn a_field_is_cut_and_its_row_says_so() {
     assert!(text.contains("\"cut\":{\"response\":6}") && !text.contains("sums"), "{text}");
 }
 
+/// A field that is named is carried also where the judge reads it, as the file has it.
+#[test]
+fn fields_that_are_named_are_carried_though_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, model) = (folder.path().join("rows.jsonl"), model());
+    fs::write(&input, ROWS).unwrap();
+    let rows = |carry: &str, output: &str| -> Result<Vec<Value>, Error> {
+        let job = Job::open(&input, folder.path().join(output), Program::new("test", "1")).unwrap();
+        let job = Job { carry: carry.parse().unwrap(), cuts: vec!["response=4:tail".parse().unwrap()], ..job };
+        job.judge(&model, &judge(&model, 5), |_, _| {})?;
+        let text = fs::read_to_string(&job.output).unwrap();
+        Ok(text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    };
+    let named = rows("id,human,response", "named.jsonl").unwrap();
+    assert_eq!((&named[0]["response"], &named[2]["response"]), (&"four".into(), &"a fish".into()));
+    assert_eq!((&named[0]["id"], &named[0]["human"], named[0].get("topic")), (&"a".into(), &5.0.into(), None));
+    assert_eq!((named[1].get("response"), named[1].get("instruction")), (Some(&Value::Null), None));
+    let all = rows("all, instruction", "all.jsonl").unwrap();
+    assert_eq!((&all[0]["topic"], &all[2]["instruction"]), (&"sums".into(), &"2 + 2?".into()));
+    assert_eq!(all[0].get("response"), None);
+    // A name that is known by its field alone is no column.
+    assert!(matches!(rows("prompt", "none.jsonl"), Err(Error::NothingToCarry { field, .. }) if field == "prompt"));
+}
+
 #[test]
 fn what_is_wrong_with_the_file_is_said_before_any_row_is_judged() {
     let folder = tempfile::tempdir().unwrap();

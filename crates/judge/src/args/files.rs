@@ -233,7 +233,8 @@ fn walk(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) -> Result<()>
 /// Which of a row's other fields its output row gets, and which the judge sees a part of.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CarryArgs {
-    /// Which other fields are carried to the output: all, none, or names with commas between
+    /// Which fields are carried to the output: all (that the command does not read), none, or names with commas between, read or not:
+    /// all,response adds a text
     #[arg(long = "carry", id = "carry", default_value = "all", value_name = "FIELDS")]
     pub chosen: Carry,
     /// Show the judge at most so many tokens of a field: its beginning (head), its end (tail), or both ends without the middle (middle). What

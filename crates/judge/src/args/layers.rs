@@ -47,11 +47,13 @@ impl From<PoolingArg> for Pooling {
     }
 }
 
-/// `all`, or a list of layers and ranges such as `0,5,12-16`.
+/// `all`, `last`, or a list of layers and ranges such as `0,5,12-16`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayerList {
     /// Every layer of the model.
     All,
+    /// The last one.
+    Last,
     /// First and last of each range.
     Ranges(Vec<(usize, usize)>),
 }
@@ -60,8 +62,10 @@ impl FromStr for LayerList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self::All);
+        match text {
+            "all" => return Ok(Self::All),
+            "last" => return Ok(Self::Last),
+            _ => {}
         }
         let range = |part: &str| {
             let number = |text: &str| {
@@ -82,6 +86,7 @@ impl std::fmt::Display for LayerList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::All => f.write_str("all"),
+            Self::Last => f.write_str("last"),
             Self::Ranges(ranges) => {
                 let ranges: Vec<String> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
                 f.write_str(&ranges.join(","))
@@ -98,6 +103,7 @@ impl LayerList {
     pub fn of_model(&self, n_layers: usize) -> Result<Vec<Layer>> {
         let ranges = match self {
             Self::All => return Ok((0..=n_layers).map(Layer).collect()),
+            Self::Last => return Ok(vec![Layer(n_layers)]),
             Self::Ranges(ranges) => ranges,
         };
         let mut layers = Vec::new();
@@ -123,6 +129,7 @@ mod tests {
     #[test]
     fn lists_ranges_and_all() {
         assert_eq!(numbers("all"), (0..=16).collect::<Vec<_>>());
+        assert_eq!(numbers("last"), [16]);
         assert_eq!(numbers("12-14,0, 5,13"), [0, 5, 12, 13, 14]);
     }
 

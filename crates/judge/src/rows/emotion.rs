@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs, program};
 use crate::args::lager::LagerArgs;
+use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
 use crate::lager_file::LagerFile;
 use crate::report::{self, agreement, write_json};
@@ -64,6 +65,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         format: Some(DatasetFormat::Emotion),
         output: &cli.output,
         carry: &cli.carry,
+        layers: &LayerList::All,
         lager: &cli.lager,
         model: &cli.model,
         check: &|_| Ok(()),

@@ -14,6 +14,7 @@ use judge_data::{Columns, DatasetFormat, Outputs, Record, ScoreOutcome, ScoreRow
 use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
+use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
 use crate::lager_file::LagerFile;
 use crate::probes::PromptedProbe;
@@ -94,6 +95,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         format: Some(DatasetFormat::Prompts),
         output: &cli.output,
         carry: &cli.carry,
+        layers: &LayerList::All,
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {

@@ -23,6 +23,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         format: cli.format,
         output: &cli.output,
         carry: &cli.carry,
+        layers: &cli.layers,
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {

@@ -34,7 +34,7 @@ pub(crate) struct Cli {
     /// Where the states go. Interrupted, the same command resumes
     #[arg(long, value_name = "FILE.safetensors")]
     output: PathBuf,
-    /// Which layers: all, or a list such as 0,5,12-16
+    /// Which layers: all, last, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
     layers: LayerList,
     /// How the states of a prompt's tokens become one; every token fed counts, BOS and template included

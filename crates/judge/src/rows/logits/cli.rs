@@ -46,7 +46,7 @@ pub(crate) struct Cli {
     /// Whether inner states get the final norm before the head
     #[arg(long, value_enum, default_value_t = LensArg::Raw)]
     pub(crate) lens: LensArg,
-    /// Which layers: all, or a list such as 0,5,12-16
+    /// Which layers: all, last, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
     pub(crate) layers: LayerList,
     #[command(flatten)]

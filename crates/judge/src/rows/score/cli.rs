@@ -8,7 +8,9 @@ use judge_data::{DatasetFormat, Error, Outputs, read_lager_results};
 
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
 use crate::args::lager::LagerArgs;
+use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
+use crate::terminal::console::usage;
 
 /// How the help of the command ends.
 const EXAMPLES: &str = "\
@@ -33,6 +35,10 @@ pub(crate) struct Cli {
     /// The format of the input [default: detected from the first row]
     #[arg(long, value_name = "prompts|graded|pairs|lager|emotion|prometheus", value_parser = format)]
     pub(crate) format: Option<DatasetFormat>,
+    /// Which layers' logits are written: all, last, or a list such as 0,5,12-16. Fitting layer weights takes all; the last alone makes a
+    /// file of millions of rows many times smaller
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub(crate) layers: LayerList,
     #[command(flatten)]
     pub(crate) carry: CarryArgs,
     #[command(flatten)]
@@ -53,6 +59,9 @@ impl Cli {
     /// Options without effect are refused rather than ignored, and no output may be an input.
     pub(crate) fn check(&self) -> Result<()> {
         self.lager.check()?;
+        if self.lager_json.is_some() && self.layers != LayerList::All {
+            return Err(usage("--lager-json needs --layers all"));
+        }
         let inputs = [&self.input.input].into_iter().chain(self.lager.inputs());
         let outputs = Outputs::new(inputs).rows([&self.output.output]).made(&self.lager_json, is_lager_result);
         let overwrite = self.output.write.overwrite;

@@ -278,7 +278,7 @@ impl Cli {
             "source": self.source,
             "scale": training.scale,
             "grading": training.grading,
-            "layers": self.layers_text(),
+            "layers": self.layers.to_string(),
             "pooling": training.views,
             "attention_entropy": training.attention_entropy,
             "classifier": training.classifier,
@@ -292,16 +292,6 @@ impl Cli {
             "calibration": training.calibration.map(|calibrator| calibrator.level),
         });
         Ok(serde_json::from_value(settings)?)
-    }
-
-    /// The layers as they may be given.
-    fn layers_text(&self) -> String {
-        match &self.layers {
-            LayerList::All => "all".to_owned(),
-            LayerList::Ranges(ranges) => {
-                ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect::<Vec<_>>().join(",")
-            }
-        }
     }
 
     /// What results depend on besides.

@@ -33,6 +33,7 @@ mod parts;
 use half::bf16;
 use judge_core::request::TokenId;
 use judge_kernels::functions::{Activation, NormKind};
+use judge_weights::dtype::Dtype;
 
 pub use self::mamba::{GatedNorm, MambaShape, MambaSpec};
 pub use self::mlp::{BothSpec, ExpertsSpec, GatedSpec, MlpSpec, Routing, Scores, SharedSpec};
@@ -42,7 +43,6 @@ pub use judge_weights::names::HEAD;
 pub use judge_weights::stack::{StackPart, StackSpec};
 
 use super::rope::RopeConfig;
-use judge_weights::dtype::Dtype;
 
 /// Full name of the bias of every decoder's head over the vocabulary, where it has one.
 pub(crate) const HEAD_BIAS: &str = "lm_head.bias";

@@ -1,13 +1,13 @@
 use std::path::{Path, PathBuf};
 
 use judge_kernels::functions::{Activation, NormKind, Pairs};
+use judge_weights::dtype::Dtype;
 use serde_json::{Value, json};
 
 use super::decoder_fields::{BlockNorms, DecoderFields, Half, MlpNames, QkNorm, Qkv};
 use super::rope::QueryGrowth;
 use super::spec::EmbeddingScale;
 use super::{ConfigProblem, ModelSpec, RopeConfig, RopeScaling, families};
-use judge_weights::dtype::Dtype;
 
 /// Each `config.json` of a kind of models that judge-models' tests read, with its path.
 pub(crate) fn configs(kind: &str) -> Vec<(PathBuf, Value)> {

@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 14] = [
     "judge",
     "judge-arch",
+    "judge-cli",
     "judge-core",
     "judge-hub",
     "judge-jinja",
@@ -26,6 +27,7 @@ const CRATES: [&str; 12] = [
     "judge-data",
     "judge-gpu",
     "judge-models",
+    "judge-serve",
     "judge-weights",
 ];
 

@@ -44,6 +44,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use judge_arch::{
+    Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
+};
 use serde_json::Map;
 
 use crate::fingerprint::Hashed;
@@ -51,9 +54,6 @@ use crate::folder::{Folder, file};
 use crate::value_head::ValueHead;
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
 use crate::{AdapterProblem, Dtype, Error};
-use judge_arch::{
-    Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
-};
 
 /// A folder's weights that agree with its description: every tensor that it names is there in its
 /// shape, and no other but redundant ones. Adapters change tensors of the description only; the

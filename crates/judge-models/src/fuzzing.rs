@@ -22,6 +22,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use judge_arch::{Architecture, KeysSpec, angles, query_factors, text_fields};
 use judge_core::{Message, Prompt};
 use judge_kernels::numbers::Numbers;
 use judge_weights::names::EMBEDDING;
@@ -33,7 +34,6 @@ use crate::folder::Folder;
 use crate::text::{TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store, Tensors};
 use crate::{Dtype, WeightsError};
-use judge_arch::{Architecture, KeysSpec, angles, query_factors, text_fields};
 
 /// Elements of the largest matrix that `adapter` looks at: a low-rank change of a few bytes can be
 /// of any size.

@@ -1,7 +1,8 @@
 //! What people are told of the models that are read: the tables of the documentation are made of it.
 
-use crate::gguf;
 use judge_arch::{described_decoders, described_encoders, described_towers};
+
+use crate::gguf;
 
 /// A kind of model folder that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]

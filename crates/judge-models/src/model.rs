@@ -20,6 +20,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use judge_arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 use judge_core::{
     Backbone, Layer, ModelInfo, Prompt, Request, TextModel,
     model::{BackboneError, Exchange, LabelInContext, ModelIdentity},
@@ -48,7 +49,6 @@ use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
     reward_head,
 };
-use judge_arch::{Architecture, ConfigProblem, TOKEN_IDS, TokenIds};
 
 /// Requests that are taken at a time; see [`Model::take`].
 const STEP: usize = 64;

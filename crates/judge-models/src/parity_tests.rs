@@ -13,6 +13,7 @@ use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
 use judge_kernels::supported::Supported;
 
+use judge_arch::ModelSpec;
 use judge_core::request::TokenId;
 
 use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span};
@@ -24,7 +25,6 @@ use crate::fixtures::{Expected, families, folder, relative_error};
 use crate::folder::Folder;
 use crate::weights::{Checkpoint, OwnNames, Store, Tensors, checkpoint};
 use crate::{Dtype, Error};
-use judge_arch::ModelSpec;
 
 /// Largest difference over largest value of a layer, f32 against f32.
 const TOLERANCE: f32 = 1e-4;

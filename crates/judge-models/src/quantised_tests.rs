@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
+use judge_arch::Architecture;
 use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
 use judge_kernels::numbers::Numbers;
 use safetensors::SafeTensors;
@@ -24,7 +25,6 @@ use crate::fixtures::{self, relative_error};
 use crate::folder::Folder;
 use crate::weights::Store;
 use crate::{Dtype, Error, LoadOptions, Model};
-use judge_arch::Architecture;
 
 const FOLDERS: [&str; 15] = [
     "awq",

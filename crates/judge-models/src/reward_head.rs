@@ -3,6 +3,7 @@
 //! `model.rs` asks for it when the engine has taken its tensors. Heads stay on the host in f32, whatever the dtype of
 //! the weights: they are a few rows, and `RewardHead` computes in f64.
 
+use judge_arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec, LabelsSpec, ModelSpec, NormSpec};
 use judge_core::Layer;
 use judge_core::request::Pooling;
 use judge_core::reward::{HeadStep, RewardHead};
@@ -10,7 +11,6 @@ use judge_kernels::functions::NormKind;
 
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
-use judge_arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec, LabelsSpec, ModelSpec, NormSpec};
 
 /// The heads of labels that `spec` describes: those of inner layers from the lowest, then that of the last one; empty if it describes none.
 ///

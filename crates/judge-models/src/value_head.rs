@@ -13,12 +13,12 @@
 
 use std::path::{Path, PathBuf};
 
+use judge_arch::Architecture;
 use judge_core::reward::RewardHead;
 
 use crate::folder::{Folder, file};
 use crate::weights::{Checkpoint, Store, Tensors};
 use crate::{Dtype, Error};
-use judge_arch::Architecture;
 
 /// Name of the matrix.
 const WEIGHT: &str = "v_head.summary.weight";

@@ -7,10 +7,12 @@ use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use judge_cli::args::bars;
+use judge_cli::args::files::InputArgs;
+use judge_cli::terminal::console;
+use judge_cli::terminal::tables::{TableFormat, write_as};
 use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records, RerankRecords};
 
-use crate::args::bars;
-use crate::args::files::InputArgs;
 use crate::figures::{agree, bench, bias, calibrate, drift, fit, report};
 use crate::grade;
 use crate::inspector::{self, ProbeArgs};
@@ -20,9 +22,7 @@ use crate::rows::{
     checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, rerank, reward, score, select,
     shards, states, stream,
 };
-use crate::serve;
-use crate::terminal::console;
-use crate::terminal::tables::{TableFormat, write_as};
+use judge_serve as serve;
 
 /// Turn a local language model into a measuring instrument for text.
 ///
@@ -313,10 +313,10 @@ mod tests {
     use clap::Id;
 
     use super::*;
-    use crate::args::bars::BarArgs;
-    use crate::args::ids_of;
-    use crate::args::model_args::ModelArgs;
-    use crate::args::service::ServiceArgs;
+    use judge_cli::args::bars::BarArgs;
+    use judge_cli::args::ids_of;
+    use judge_cli::args::model_args::ModelArgs;
+    use judge_cli::args::service::ServiceArgs;
 
     /// An option that stands for a whole way of working, and all options of its command that have an effect beside it. Clap knows all of a
     /// command's, so a new one is refused with it or listed here.

@@ -24,6 +24,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use judge_cli::args::files::{open, program};
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::row_job::refuse_unusable;
+use judge_cli::terminal::console::{quoted, say, tell};
+use judge_cli::terminal::interrupt::Stopped;
 use judge_data::{
     GradingRecord, GradingRecords, GradingTask, InputFile, Job, Opened, Outputs, Resolved, RowItem, Source,
 };
@@ -32,11 +37,6 @@ use serde_json::json;
 use self::cli::COMMAND;
 use self::server::{App, serve};
 use self::session::{Session, Settings};
-use crate::args::files::{open, program};
-use crate::missing_fields::tell_unread_that;
-use crate::row_job::refuse_unusable;
-use crate::terminal::console::{quoted, say, tell};
-use crate::terminal::interrupt::Stopped;
 
 pub(crate) use self::cli::Cli;
 

@@ -14,13 +14,13 @@ use judge_data::{
 use judge_probe::ClassProbabilities;
 use serde_json::{Map, Value, json};
 
-use crate::args::files::{InputArgs, WriteArgs, beside, program};
-use crate::args::model_args::ModelArgs;
-use crate::choice::{rows_of_share, tell_few};
-use crate::missing_fields::tell_unread;
-use crate::probes::PromptedProbe;
-use crate::row_job::resolved;
-use crate::terminal::pace::Watch;
+use judge_cli::args::files::{InputArgs, WriteArgs, beside, program};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::choice::{rows_of_share, tell_few};
+use judge_cli::missing_fields::tell_unread;
+use judge_cli::probes::PromptedProbe;
+use judge_cli::row_job::resolved;
+use judge_cli::terminal::pace::Watch;
 
 /// The options of commands that judge by probes.
 #[derive(Args)]

@@ -1,40 +1,17 @@
 //! The program `judge`: one command for each task, all with the same options under the same names.
 //!
 //! It is no library to depend on and promises nothing but its command line. `commands.rs` lists the commands;
-//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models, `serve/` the service, `grade/` the page
-//! where people grade.
-//! `args/` has the options that they share, `terminal/` what people see,
-//! and the other modules what several commands do alike.
+//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models, `grade/` the page where people grade.
+//! The service is the crate `judge-serve`, and what all share `judge-cli`.
 
-mod args;
-mod choice;
 mod commands;
 mod figures;
 mod grade;
-mod groups;
-mod human_scores;
 mod inspector;
-mod judge_record;
-mod judged_probe;
-mod lager_file;
-mod missing_fields;
 mod models;
-mod pages;
-mod pair_orders;
-mod preferences;
-mod probes;
-mod prompts;
-mod rankings;
-mod ratings;
 #[cfg(test)]
 mod reference;
-mod reliability;
-mod replies;
-mod report;
-mod row_job;
 mod rows;
-mod serve;
-pub mod terminal;
 
 pub use commands::main;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use judge_arch::is_decision_model;
 use judge_core::decision::{
     ByKind, DecisionForm, DecisionHead, DecisionProblem, DecisionPrompt, DecisionSettings, PlainPrompt, QuestionKind,
     Readout,
@@ -15,7 +16,6 @@ use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{Folder, file, read_json};
 use crate::weights::{Checkpoint, Tensors, checkpoint};
 use crate::{Dtype, Error};
-use judge_arch::is_decision_model;
 
 /// What a model folder has for decisions.
 #[derive(Clone)]

@@ -25,13 +25,13 @@
 
 #[cfg(any(test, feature = "tensor"))]
 use burn::module::Module;
-
-use crate::weights::Table;
-use crate::{Dtype, Error};
 use judge_arch::{
     BesideSpec, BlockSpec, BothSpec, ConvSpec, DeltaSpec, ExpertsSpec, GatedSpec, LinearSpec, MambaSpec, MlpSpec,
     NormSpec, Routing, TokenGateSpec,
 };
+
+use crate::weights::Table;
+use crate::{Dtype, Error};
 
 /// What a block is made of, as operations on rows of activations.
 ///

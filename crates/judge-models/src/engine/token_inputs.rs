@@ -8,11 +8,11 @@
 
 #[cfg(any(test, feature = "tensor"))]
 use burn::module::Module;
+use judge_arch::TokenInputsSpec;
 
 use super::block::Build;
 use crate::Error;
 use crate::weights::Table;
-use judge_arch::TokenInputsSpec;
 
 /// A table that is looked up on the host, and a projection of embeddings in the form that some
 /// [`Ops`](super::block::Ops) takes: `L` is its matrix, `N` the weight of its norm.

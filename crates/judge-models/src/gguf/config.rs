@@ -10,13 +10,13 @@
 
 use std::cell::RefCell;
 
-use serde_json::{Map, Value, json};
-
-use super::architectures::{Architecture, BERT_NAME, DIVISORS, FACTORS};
 use judge_weights::gguf::file::GgufFile;
 use judge_weights::gguf::header::listed;
 use judge_weights::gguf::kind::Kind;
 use judge_weights::gguf::problem::GgufProblem;
+use serde_json::{Map, Value, json};
+
+use super::architectures::{Architecture, BERT_NAME, DIVISORS, FACTORS};
 
 /// What `rope_freqs.weight` has been made of in every release of Llama 3 and its descendants: bounds of
 /// the transition, and the original context. The factor is the largest divisor.

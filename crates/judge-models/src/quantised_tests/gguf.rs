@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use judge_arch::{Architecture, HeadSpec};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::load;
 use crate::{Dtype, Error, GgufProblem, Model, WeightsError, fixtures};
-use judge_arch::{Architecture, HeadSpec};
 
 /// What a copy of a folder says after its file and configuration were edited.
 fn edited(name: &str, edit: impl FnOnce(&mut Vec<u8>, &mut Value)) -> Result<Model, Error> {

@@ -22,6 +22,7 @@
 //! | alternatives of generated tokens | `Unsupported` |
 //! | sampling settings out of range | `Request` |
 
+use judge_arch::{Architecture, HeadSpec, NoHead};
 use judge_core::{
     Layer, Request,
     model::{BackboneError, Dimensions, RequestProblem},
@@ -29,7 +30,6 @@ use judge_core::{
 };
 
 use super::context::Context;
-use judge_arch::{Architecture, HeadSpec, NoHead};
 
 impl Context {
     /// What cannot be brought because the model has no logits over a vocabulary, and why it has

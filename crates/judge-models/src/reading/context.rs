@@ -1,10 +1,10 @@
 //! What is known of a model besides its weights. `model.rs` makes it once; `check`, `jobs` and
 //! `driver` read it.
 
+use judge_arch::Architecture;
 use judge_core::request::TokenId;
 
 use crate::text::TextCodec;
-use judge_arch::Architecture;
 
 /// A model without its weights: enough to check, tokenise and group requests, and to end texts.
 pub(crate) struct Context {

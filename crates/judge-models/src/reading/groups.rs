@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use judge_arch::inverse_frequencies;
 use judge_core::{Outcome, Request};
 use rayon::prelude::*;
 
@@ -19,7 +20,6 @@ use super::context::Context;
 use super::jobs::{Admitted, Job};
 use super::labels::Heads;
 use crate::Error;
-use judge_arch::inverse_frequencies;
 
 /// Jobs that run through the same blocks with the same rotary frequencies: they can share passes.
 pub(crate) struct Group<'a> {

@@ -6,13 +6,13 @@
 //! of one turn is its text, and of two turns its pair, as they are: white space around them counts, as in transformers and in
 //! sentence-transformers 6.2 (`CrossEncoder`).
 
+use judge_arch::{Architecture, EncoderSpec};
 use judge_core::{Message, Prompt, Reason, Unscored};
 use serde_json::Value;
 
 use super::context::Context;
 use crate::Error;
 use crate::text::Typed;
-use judge_arch::{Architecture, EncoderSpec};
 
 impl Context {
     /// The tokens of a prompt with their types (`token_type_ids`), which are empty where all are 0. The inner error is

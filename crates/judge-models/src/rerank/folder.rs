@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use judge_arch::Architecture;
 use judge_core::rerank::{Activation, Label, Relevance};
 use serde_json::Value;
 
@@ -11,7 +12,6 @@ use super::RerankFormProblem;
 use crate::Error;
 use crate::decision::home;
 use crate::folder::{Folder, file};
-use judge_arch::Architecture;
 
 /// What a model's folder says of how documents are scored.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,6 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use judge_arch::{
+    Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use serde_json::Map;
@@ -30,9 +33,6 @@ use crate::engine::tensor::parameters::{Source, Stored};
 use crate::folder::{Folder, file};
 use crate::weights::{Adapted, Tensors};
 use crate::{Dtype, Error, fingerprint, merge};
-use judge_arch::{
-    Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
-};
 
 /// The network of a folder, and which of its parameters are learnt.
 pub(super) struct Base {

@@ -4,10 +4,10 @@
 //! both sides hides it.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use judge_arch::Architecture;
 use judge_core::request::TokenId;
 
 use crate::engine::tensor::rotation::Rotation;
-use judge_arch::Architecture;
 
 /// A sequence of an example, and the positions that its loss reads, ascending.
 pub struct Sequence<'e> {

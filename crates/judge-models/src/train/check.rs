@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use judge_arch::{Architecture, MlpSpec};
 use judge_core::Layer;
 use judge_core::model::Dimensions;
 use judge_core::request::TokenId;
@@ -10,7 +11,6 @@ use super::error::{ExampleProblem, TrainError};
 use super::schedule::Course;
 use super::settings::TrainSettings;
 use super::tuning::Tuning;
-use judge_arch::{Architecture, MlpSpec};
 
 /// Every number of the settings is in its range; the error names the first that is not. Those of an adapter
 /// are checked where it is made.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
+use judge_arch::{Architecture, EncoderHeadSpec, EncoderSpec, HeadDraws, HeadStepSpec};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 
@@ -14,7 +15,6 @@ use crate::checked;
 use crate::folder::Folder;
 use crate::weights::Store;
 use crate::{Dtype, Error};
-use judge_arch::{Architecture, EncoderHeadSpec, EncoderSpec, HeadDraws, HeadStepSpec};
 
 /// The first numbers of a new head.
 pub(super) struct NewHead {

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
+use judge_arch::SCORE;
 use judge_core::request::TokenId;
 
 use super::base::Base;
@@ -18,7 +19,6 @@ use super::settings::{Mean, TrainSettings};
 use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::Tuning;
 use crate::engine::tensor::host::host;
-use judge_arch::SCORE;
 
 /// A model in training, with the loss that it learns by. It owns everything that a step depends on but the
 /// batch.

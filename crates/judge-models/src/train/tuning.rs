@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use judge_arch::Architecture;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
 use serde::Serialize;
 
 use super::error::TrainError;
 use crate::weights::lora_scale;
-use judge_arch::Architecture;
 
 /// What is learnt. A score head that the loss reads is learnt with either.
 #[derive(Clone, Debug, PartialEq, Serialize)]

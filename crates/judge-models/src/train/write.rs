@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use half::bf16;
+use judge_arch::Architecture;
 
 use super::base;
 use super::error::TrainError;
@@ -15,7 +16,6 @@ use crate::base::BaseName;
 use crate::folder::Folder;
 use crate::weights::{AdapterFolder, Factors, Tensors, Whole};
 use crate::{Dtype, HubOptions, merge};
-use judge_arch::Architecture;
 
 impl<L: Loss> Trainer<L> {
     /// Writes what was trained as a folder, which appears under its name when it has been read back and its

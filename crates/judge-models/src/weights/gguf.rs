@@ -31,6 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use half::bf16;
+use judge_arch::{DeltaShape, EncoderSpec, ModelSpec};
 use judge_kernels::codes::{CodedRows, Coding};
 use judge_kernels::numbers::Numbers;
 use judge_weights::codes::Coded;
@@ -49,7 +50,6 @@ use serde_json::{Map, Value};
 
 use self::settings::Expected;
 use crate::gguf::{A_LOG, Architecture, DIVISORS, FACTORS, Named};
-use judge_arch::{DeltaShape, EncoderSpec, ModelSpec};
 
 /// What undoing the converter's changes needs to know of the model. It comes from the description
 /// that the file is read for, since a file does not say it in a way that could be trusted.

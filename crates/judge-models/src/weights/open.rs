@@ -11,6 +11,7 @@
 //!  quantization_config       ──► the same Checkpoint inside Quantised
 //! ```
 
+use judge_arch::{EncoderSpec, StackSpec};
 use judge_weights::Store;
 use judge_weights::names::unwrapped;
 use judge_weights::quantised::{self, Quantised};
@@ -20,7 +21,6 @@ use super::OwnNames;
 use super::gguf::{Gguf, HeadCounts};
 use crate::Error;
 use crate::folder::{Folder, file};
-use judge_arch::{EncoderSpec, StackSpec};
 
 /// The weights of a decoder's folder, whichever way they are stored.
 ///

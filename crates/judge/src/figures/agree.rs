@@ -14,6 +14,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
+use judge_cli::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
+use judge_cli::args::files::program;
+use judge_cli::preferences::Worth;
+use judge_cli::reliability;
+use judge_cli::report::{write_json, write_marked};
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::progress::Progress;
 use judge_data::Outputs;
 use judge_metrics::agreement::AlternativeAnnotatorTest;
 use judge_metrics::comparison::{ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
@@ -24,13 +31,6 @@ use serde_json::{Value, json};
 use self::judges::{Judges, statistic_of};
 use self::pairs::{Fields, Pairs, furthest};
 use self::plan::Plan;
-use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
-use crate::args::files::program;
-use crate::preferences::Worth;
-use crate::reliability;
-use crate::report::{write_json, write_marked};
-use crate::terminal::console::{say, usage};
-use crate::terminal::progress::Progress;
 
 use self::cli::Adjust;
 pub(crate) use self::cli::Cli;

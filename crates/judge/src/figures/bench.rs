@@ -12,6 +12,12 @@ mod votes;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_cli::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
+use judge_cli::args::files::program;
+use judge_cli::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
+use judge_cli::preferences::Worth;
+use judge_cli::report::{BOOTSTRAP, write_json, write_marked};
+use judge_cli::terminal::console::{say, usage};
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
 use judge_metrics::comparison::{JudgedPair, PairComparison};
 use judge_metrics::preference::{Preference, Unparsed};
@@ -19,12 +25,6 @@ use serde_json::json;
 
 use self::cli::COMMAND;
 use self::figures::{Found, by_name, means_of_groups, of_verdicts, plot, published};
-use crate::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
-use crate::args::files::program;
-use crate::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
-use crate::preferences::Worth;
-use crate::report::{BOOTSTRAP, write_json, write_marked};
-use crate::terminal::console::{say, usage};
 
 pub(crate) use self::cli::Cli;
 

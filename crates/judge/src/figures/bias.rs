@@ -15,12 +15,12 @@ use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
-use crate::args::files::program;
-use crate::args::judged_pairs::{self, preferences};
-use crate::preferences::Worth;
-use crate::report::{self, BOOTSTRAP};
-use crate::terminal::console::{say, usage};
-use crate::terminal::tables::table;
+use judge_cli::args::files::program;
+use judge_cli::args::judged_pairs::{self, preferences};
+use judge_cli::preferences::Worth;
+use judge_cli::report::{self, BOOTSTRAP};
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::tables::table;
 
 pub(crate) use self::cli::Cli;
 

@@ -12,11 +12,11 @@ use judge_data::{Fate, InputFile, Opened, Resolved, RunPlan, Unread};
 use judge_metrics::calibration::CalibrationReport;
 use serde_json::{Value, json};
 
-use crate::args::files::program;
-use crate::human_scores::{Graded, graded};
-use crate::missing_fields::tell_unread_that;
-use crate::report::write_json;
-use crate::terminal::console::say;
+use judge_cli::args::files::program;
+use judge_cli::human_scores::{Graded, graded};
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::say;
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};
@@ -31,7 +31,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let fitted = settings.fit_clustered(&scores, &human, &clusters).with_context(fault)?;
     let planned = Plan::new(&report, cli.width)?;
 
-    let input = crate::args::files::open(&cli.input)?;
+    let input = judge_cli::args::files::open(&cli.input)?;
     let (mut total, mut without, mut unread) = (0, 0, Unread::default());
     for row in cli.scores(&input)? {
         let row = row?;

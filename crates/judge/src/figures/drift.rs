@@ -15,12 +15,12 @@ use judge_metrics::comparison::{
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
-use crate::args::files::{OverwriteArgs, program, row_limit};
-use crate::ratings::{rating, ratings, text};
-use crate::report::{BOOTSTRAP, p_in_words, write_json};
-use crate::terminal::console::{say, tell};
-use crate::terminal::tables::table;
+use judge_cli::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
+use judge_cli::args::files::{OverwriteArgs, program, row_limit};
+use judge_cli::ratings::{rating, ratings, text};
+use judge_cli::report::{BOOTSTRAP, p_in_words, write_json};
+use judge_cli::terminal::console::{say, tell};
+use judge_cli::terminal::tables::table;
 
 /// The name in reports.
 const PROGRAM: &str = "drift";
@@ -181,7 +181,7 @@ struct Scored {
 
 /// Reads a file.
 fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>, limit: Option<usize>) -> Result<Scored> {
-    let file = ScoredFile::open(crate::args::files::open(path)?, limit)?.with_unique_ids()?;
+    let file = ScoredFile::open(judge_cli::args::files::open(path)?, limit)?.with_unique_ids()?;
     let fields = file.fields(predicted, human);
     let known = |field: &Option<String>| field.clone().filter(|field| file.has(field));
     let Some(found) = known(&fields.predicted) else {

@@ -10,6 +10,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
+use judge_cli::args::files::program;
+use judge_cli::report::{self, agreement, write_json, write_marked};
+use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::svg::name_of;
+use judge_cli::terminal::tables::table;
 use judge_core::{
     fit::{Graded, LayerWeightFit, TargetRule},
     lager::{LayerWeights, States, Variant},
@@ -23,12 +28,7 @@ use serde_json::json;
 
 use self::cli::LayerChoice;
 use self::pairs::Worth;
-use crate::args::files::program;
 use crate::figures::layers;
-use crate::report::{self, agreement, write_json, write_marked};
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::svg::name_of;
-use crate::terminal::tables::table;
 
 pub(crate) use self::cli::Cli;
 

@@ -6,8 +6,8 @@ use judge_metrics::correlation::{RankVariance, spearman, spearman_interval};
 use plotters::prelude::*;
 use serde::Serialize;
 
-use crate::report::BOOTSTRAP;
-use crate::terminal::svg::{self as terminal, BLUE, FONT};
+use judge_cli::report::BOOTSTRAP;
+use judge_cli::terminal::svg::{self as terminal, BLUE, FONT};
 
 /// Agreement of one layer with people.
 #[derive(Serialize)]

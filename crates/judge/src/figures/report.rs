@@ -19,15 +19,15 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use judge_cli::args::files::{OverwriteArgs, parquet_files};
+use judge_cli::report::{write_json, write_marked};
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::progress::Progress;
 use judge_data::Outputs;
 
 use self::findings::Findings;
 use self::record::Record;
 use self::rows::Rows;
-use crate::args::files::{OverwriteArgs, parquet_files};
-use crate::report::{write_json, write_marked};
-use crate::terminal::console::{say, usage};
-use crate::terminal::progress::Progress;
 
 /// How the help of the command ends.
 const EXAMPLES: &str = "\

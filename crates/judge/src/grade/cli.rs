@@ -6,9 +6,9 @@ use anyhow::Result;
 use clap::{ArgGroup, Args, ValueEnum};
 use judge_data::{Carry, Columns, GradingScale, GradingTask, GradingTool};
 
-use crate::args::decisions::questions;
-use crate::args::files::{OutputArgs, row_limit};
-use crate::terminal::console::usage;
+use judge_cli::args::decisions::questions;
+use judge_cli::args::files::{OutputArgs, row_limit};
+use judge_cli::terminal::console::usage;
 
 /// The name of the command.
 pub(super) const COMMAND: &str = "grade";

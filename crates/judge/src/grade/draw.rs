@@ -8,8 +8,8 @@ use judge_core::ItemId;
 use judge_data::{Grade, GradingRecord, ScoredFile};
 use judge_metrics::sampling::{Drawn, draw_alike, draw_by_strata};
 
-use crate::args::files::open;
-use crate::terminal::console::tell;
+use judge_cli::args::files::open;
+use judge_cli::terminal::console::tell;
 
 /// Which of the rows are graded: `draws` of them, or all; by strata of the scores where there are any.
 pub(super) fn draw(rows: &[GradingRecord], draws: Option<usize>, scores: &[PathBuf], seed: u64) -> Result<Vec<Drawn>> {

@@ -1,13 +1,13 @@
 //! The grades of an export as rows.
 
 use anyhow::{Result, bail};
+use judge_cli::args::files::{open, program};
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::terminal::console::{say, usage};
 use judge_data::{Fate, GradingTool, ImportedGrades, Opened, Resolved, RunPlan};
 use serde_json::json;
 
 use super::cli::{COMMAND, Cli};
-use crate::args::files::{open, program};
-use crate::missing_fields::tell_unread_that;
-use crate::terminal::console::{say, usage};
 
 pub(super) fn run(cli: &Cli, tool: GradingTool) -> Result<()> {
     let input = open(&cli.input)?;

@@ -1,17 +1,20 @@
 //! The pages. All texts pass through the template or through [`markdown`], which escape them.
 
+use judge_cli::pages::{served as page, stylesheet};
 use judge_data::{Field, Given, GradingGroup, GradingOption, GradingTask, RaterGrade, Shown};
 use maud::{Markup, html};
 
 use super::markdown::markdown;
 use super::session::{Progress, Session};
-use crate::pages::served as page;
 
 /// Every page: nothing of other origins, no script and no style but the two files.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'; base-uri \
                                  'none'; frame-ancestors 'none'";
 
-pub(super) const STYLE: &str = concat!(include_str!("../pages/base.css"), include_str!("page.css"));
+pub(super) fn style() -> String {
+    stylesheet(include_str!("page.css"))
+}
+
 pub(super) const SCRIPT: &str = include_str!("page.js");
 
 /// Why a row may be skipped, besides what the rater writes.

@@ -19,6 +19,11 @@ use hyper::{Method, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use judge_cli::args::service::is_loopback_host;
+use judge_cli::pages::{HTML, SCRIPT, STYLE, protect};
+use judge_cli::terminal::console::tell;
+use judge_cli::terminal::interrupt::Signal;
+use judge_cli::terminal::signals::Signals;
 use judge_data::Given;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -26,11 +31,6 @@ use tokio::time::{sleep, timeout};
 
 use super::page;
 use super::session::{Gave, Session};
-use crate::args::service::is_loopback_host;
-use crate::pages::{HTML, SCRIPT, STYLE, protect};
-use crate::terminal::console::tell;
-use crate::terminal::interrupt::Signal;
-use crate::terminal::signals::Signals;
 
 /// What a browser says of where a request comes from.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -120,7 +120,7 @@ fn router(app: &Arc<App>) -> Router {
         .route(&at("answer"), post(answer))
         .route(&at("undo"), post(undo))
         .route(&at("finish"), post(finish))
-        .route(&at("page.css"), get(|| async { file(STYLE, page::STYLE) }))
+        .route(&at("page.css"), get(|| async { file(STYLE, page::style()) }))
         .route(&at("page.js"), get(|| async { file(SCRIPT, page::SCRIPT) }))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "Not here", NOT_FOUND) })
         .method_not_allowed_fallback(|| async { refused(StatusCode::METHOD_NOT_ALLOWED, "Not here", NOT_FOUND) })
@@ -187,7 +187,7 @@ fn html(page: String) -> Response {
     respond(StatusCode::OK, HTML, page)
 }
 
-fn file(kind: &'static str, text: &'static str) -> Response {
+fn file(kind: &'static str, text: impl Into<Body>) -> Response {
     respond(StatusCode::OK, kind, text)
 }
 

@@ -12,10 +12,10 @@ use judge_models::{CudaProblem, Device, Error, HubOptions, Kernel, ModelSource};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::files::OverwriteArgs;
-use crate::report::write_json;
-use crate::terminal::console::{VERSION, say};
-use crate::terminal::memory::Memory;
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::{VERSION, say};
+use judge_cli::terminal::memory::Memory;
 
 /// The name in records.
 const PROGRAM: &str = "doctor";

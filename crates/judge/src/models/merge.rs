@@ -10,11 +10,11 @@ use judge_data::Outputs;
 use judge_models::{Dtype, Error, FoundModel, Merged, merge_adapters};
 use serde_json::json;
 
-use crate::args::files::OverwriteArgs;
-use crate::args::model_args::find_model;
-use crate::report::write_json;
-use crate::terminal::console::{say, usage};
-use crate::terminal::progress::Progress;
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::model_args::find_model;
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::progress::Progress;
 
 /// Merge LoRA adapters into a model's weights and write a folder that other tools load.
 ///

@@ -14,6 +14,9 @@ mod figures;
 mod reply;
 
 use anyhow::Result;
+use judge_cli::replies::Replied;
+use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
+use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{ItemResult, JudgeError};
 use judge_data::{Carry, Fate, Human, Judged, Numbered, OutputRow, Outputs, Settings};
 use serde_json::json;
@@ -21,9 +24,6 @@ use serde_json::json;
 use self::cli::PROGRAM;
 use self::figures::Figures;
 use self::reply::{Evaluated, Replying};
-use crate::replies::Replied;
-use crate::row_job::{RowJob, Words, refuse_unusable, resolved};
-use crate::terminal::console::{end_of_rows, usage};
 
 pub(crate) use self::cli::Cli;
 

@@ -24,12 +24,12 @@ use others::{Measured, Way};
 use rows::Rows;
 use serde_json::json;
 
-use crate::args::files::{InputArgs, OverwriteArgs, program};
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::{check_scored, say, tell};
-use crate::terminal::interrupt::{Interrupts, Stopped};
-use crate::terminal::memory::peak_memory;
-use crate::terminal::progress::Progress;
+use judge_cli::args::files::{InputArgs, OverwriteArgs, program};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::{check_scored, say, tell};
+use judge_cli::terminal::interrupt::{Interrupts, Stopped};
+use judge_cli::terminal::memory::peak_memory;
+use judge_cli::terminal::progress::Progress;
 
 /// Measure how fast a model reads the rows of a file, and estimate how long the whole file takes.
 ///

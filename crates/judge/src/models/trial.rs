@@ -9,6 +9,10 @@ mod rows;
 mod tables;
 
 use anyhow::Result;
+use judge_cli::args::decisions::refuse_dressing;
+use judge_cli::args::files::program;
+use judge_cli::report::{BOOTSTRAP, write_json, write_marked};
+use judge_cli::terminal::console::say;
 use judge_core::decision::{Checklist, ChecklistJudge, Criterion, DecisionJudge, DecisionSettings};
 use judge_core::lager::{Condition, LagerJudge, LayerTable, States, Variant};
 use judge_core::scale::ScalePoint;
@@ -22,10 +26,6 @@ use serde_json::json;
 use self::advice::{Advice, By};
 use self::rows::{Row, Rows};
 use self::tables::Tables;
-use crate::args::decisions::refuse_dressing;
-use crate::args::files::program;
-use crate::report::{BOOTSTRAP, write_json, write_marked};
-use crate::terminal::console::say;
 
 use self::cli::PROGRAM;
 

@@ -30,6 +30,8 @@ mod weights;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use judge_cli::args::prompt_judge::PromptedArgs;
+use judge_cli::terminal::console::tell;
 use judge_core::decision::DecisionJudge;
 use judge_core::lager::LayerWeights;
 use judge_core::{Backbone, Scale};
@@ -49,8 +51,6 @@ use self::measure::Figures;
 use self::plan::Batches;
 use self::prompt::AtEnd;
 use self::settings::Chosen;
-use crate::args::prompt_judge::PromptedArgs;
-use crate::terminal::console::tell;
 
 pub(crate) use self::cli::Cli;
 
@@ -69,7 +69,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let held = (!cli.dry_run).then(|| Held::take(&files.log)).transpose()?;
     files.check(cli)?;
     let input = cli.input.open()?;
-    let held_out = cli.eval.as_deref().map(crate::args::files::open).transpose()?;
+    let held_out = cli.eval.as_deref().map(judge_cli::args::files::open).transpose()?;
     cli.model.admit(&input)?;
     let objective = chosen.objective;
     let swap = chosen.swap;

@@ -2,23 +2,23 @@
 //!
 //! `judge checklist --model FOLDER --input responses.jsonl --checklist criteria.json --output scores.jsonl`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use judge_core::decision::{Checklist, ChecklistJudge, DecisionJudge};
-use judge_core::settings::settings_from_json;
-use judge_core::{Fields, ItemResult, Score, Unscored, Verdict};
+use judge_cli::args::decisions::{DecisionArgs, refuse_dressing};
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::checklists::{criteria, read_checklist};
+use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, tell_label_mass, usage};
+use judge_core::decision::{ChecklistJudge, DecisionJudge};
+use judge_core::{Fields, ItemResult, Unscored, Verdict};
 use judge_data::{Carry, DatasetFormat, Error, Fate, Human, Judged, Numbered, OutputRow, Outputs, Settings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::args::decisions::{DecisionArgs, refuse_dressing};
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::row_job::{RowJob, Words, resolved};
 use crate::rows::decide::NO_ANSWER;
-use crate::terminal::console::{end_of_rows, tell_label_mass, usage};
 
 /// Judge responses by a list of criteria, each of which the model is asked about by itself.
 ///
@@ -64,16 +64,6 @@ impl Judged for Checked {
             Self::Unscored { unscored } => Some(unscored),
         }
     }
-}
-
-/// A list of criteria from a file.
-pub(crate) fn read_checklist(path: &Path) -> Result<Checklist> {
-    settings_from_json(&judge_data::read_text(path)?).with_context(|| path.display().to_string())
-}
-
-/// The probability that each criterion is met, by name.
-pub(crate) fn criteria(score: &Score) -> Map<String, Value> {
-    score.parts.iter().filter_map(|part| Some((part.name.clone(), part.verdict.value()?.into()))).collect()
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {

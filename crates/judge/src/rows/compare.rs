@@ -10,19 +10,19 @@ mod versions;
 use std::sync::Arc;
 
 use anyhow::Result;
+use judge_cli::args::bars::Measured;
+use judge_cli::args::files::InputArgs;
+use judge_cli::args::prompt_judge::suited;
+use judge_cli::judged_probe::JudgedProbe;
+use judge_cli::pair_orders::PairJudging;
+use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
 use judge_data::{Checked, DatasetFormat, Input, Numbered, Outputs, PairRow, Records, SingleRow, check_templates};
 use serde_json::json;
 
 use self::cli::{COMMAND, Orders, PROGRAM, Task};
 use self::place::Place;
-use crate::args::bars::Measured;
-use crate::args::files::InputArgs;
-use crate::args::prompt_judge::suited;
-use crate::judged_probe::JudgedProbe;
-use crate::pair_orders::PairJudging;
-use crate::row_job::{RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, usage};
 
 pub(crate) use self::cli::Cli;
 

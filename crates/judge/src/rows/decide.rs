@@ -8,6 +8,12 @@ mod rows;
 mod service;
 
 use anyhow::Result;
+use judge_cli::args::bars::{self, rows_used_json};
+use judge_cli::args::decisions::{questions, refuse_dressing};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::report::write_json;
+use judge_cli::row_job::{Pending, RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, tell_label_mass};
 use judge_core::ItemResult;
 use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionSettings, DecisionWeights, Questions};
 use judge_data::{DecisionRecord, DecisionRecords, Outputs, RunResult, Settings};
@@ -16,12 +22,6 @@ use self::cli::PROGRAM;
 use self::figures::Measured;
 use self::rows::{check, row};
 use self::service::Named;
-use crate::args::bars::{self, rows_used_json};
-use crate::args::decisions::{questions, refuse_dressing};
-use crate::args::model_args::ModelArgs;
-use crate::report::write_json;
-use crate::row_job::{Pending, RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, tell_label_mass};
 
 pub(crate) use self::cli::Cli;
 

@@ -19,14 +19,14 @@ use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs, program};
-use crate::args::lager::LagerArgs;
-use crate::args::layers::LayerList;
-use crate::args::model_args::ModelArgs;
-use crate::lager_file::LagerFile;
-use crate::report::{self, agreement, write_json};
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, program};
+use judge_cli::args::lager::LagerArgs;
+use judge_cli::args::layers::LayerList;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::lager_file::LagerFile;
+use judge_cli::report::{self, agreement, write_json};
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::tables::table;
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;

@@ -11,9 +11,9 @@ use judge_data::{Outputs, PairVerdict, Rows, write_new};
 use serde_json::{Value, json};
 use tiny_judge::planted::{self, Split};
 
-use crate::args::files::OverwriteArgs;
-use crate::args::model_args::SeedArgs;
-use crate::terminal::console::say;
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::model_args::SeedArgs;
+use judge_cli::terminal::console::say;
 
 /// Write generated rows to try the other commands on.
 ///

@@ -8,17 +8,17 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::lager::LagerArgs;
+use judge_cli::args::layers::LayerList;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::lager_file::LagerFile;
+use judge_cli::probes::PromptedProbe;
+use judge_cli::report::write_json;
 use judge_core::{Prompt, PromptTemplate, Score, Verdict};
 use judge_data::{Columns, DatasetFormat, Outputs, Record, ScoreOutcome, ScoreRow};
 
 use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::lager::LagerArgs;
-use crate::args::layers::LayerList;
-use crate::args::model_args::ModelArgs;
-use crate::lager_file::LagerFile;
-use crate::probes::PromptedProbe;
-use crate::report::write_json;
 
 /// Find out whether a model knows what it can answer.
 ///

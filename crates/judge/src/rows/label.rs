@@ -10,6 +10,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
+use judge_cli::args::service::{Spending, say_usage};
+use judge_cli::row_job::{RowJob, Words};
+use judge_cli::terminal::console::{end_of_rows, tell, usage};
+use judge_cli::terminal::options::{of_refusal, offered};
 use judge_core::{ItemResult, Judge, Prompt};
 use judge_data::{DatasetFormat, LabelRow, MadeBy, Numbered, Outputs, Records, Resolved};
 use serde_json::json;
@@ -17,11 +22,6 @@ use serde_json::json;
 use self::api_args::ApiArgs;
 use self::aspects::{AspectJudge, Aspects};
 use self::report::{Report, estimate};
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
-use crate::args::service::{Spending, say_usage};
-use crate::row_job::{RowJob, Words};
-use crate::terminal::console::{end_of_rows, tell, usage};
-use crate::terminal::options::{of_refusal, offered};
 
 /// The name in records.
 const PROGRAM: &str = "label_with_api";

@@ -5,6 +5,9 @@
 mod cli;
 
 use anyhow::Result;
+use judge_cli::prompts::prompt;
+use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, tell};
 use judge_core::{
     Backbone, JudgeError, Outcome, Unscored, Want,
     lager::Condition,
@@ -14,9 +17,6 @@ use judge_data::{DatasetFormat, Error, Fate, LabelTable, Numbered, ScoreOutcome,
 use serde_json::json;
 
 use self::cli::Position;
-use crate::prompts::prompt;
-use crate::row_job::{RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, tell};
 
 pub(crate) use self::cli::Cli;
 

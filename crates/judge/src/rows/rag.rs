@@ -6,6 +6,13 @@ mod cli;
 mod figures;
 
 use anyhow::Result;
+use judge_cli::args::bars;
+use judge_cli::args::decisions::refuse_dressing;
+use judge_cli::judged_probe::JudgedProbe;
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::report::write_json;
+use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
+use judge_cli::terminal::console::{end_of_rows, tell_label_mass};
 use judge_core::decision::{DecisionJudge, DecisionWeights};
 use judge_core::rag::{RagJudge, sentence_prompt_settings};
 use judge_core::{Backbone, ItemResult};
@@ -14,14 +21,7 @@ use serde_json::json;
 
 use self::cli::PROGRAM;
 use self::figures::Figures;
-use crate::args::bars;
-use crate::args::decisions::refuse_dressing;
-use crate::judged_probe::JudgedProbe;
-use crate::missing_fields::tell_unread_that;
-use crate::report::write_json;
-use crate::row_job::{RowJob, Words, refuse_unusable, resolved};
 use crate::rows::decide::NO_ANSWER;
-use crate::terminal::console::{end_of_rows, tell_label_mass};
 
 pub(crate) use self::cli::Cli;
 

@@ -8,6 +8,9 @@ mod report;
 mod row;
 
 use anyhow::Result;
+use judge_cli::args::bars::Measured;
+use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{
     Fields,
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
@@ -17,9 +20,6 @@ use serde_json::json;
 
 use self::comparisons::{PairingStrategy, Strategy};
 use self::row::RankOutcome;
-use crate::args::bars::Measured;
-use crate::row_job::{RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, usage};
 
 pub(crate) use self::cli::Cli;
 

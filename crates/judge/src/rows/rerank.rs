@@ -6,6 +6,13 @@ mod cli;
 mod figures;
 
 use anyhow::Result;
+use judge_cli::args::bars;
+use judge_cli::args::decisions::refuse_dressing;
+use judge_cli::args::rerank::readout;
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::report::write_json;
+use judge_cli::row_job::{Pending, RowJob, Words, refuse_unusable, resolved};
+use judge_cli::terminal::console::{end_of_rows, tell_label_mass, usage};
 use judge_core::ItemResult;
 use judge_core::decision::{DecisionOrigin, DecisionWeights};
 use judge_core::rerank::{RankedDocument, RerankJudge, RerankReadout, RerankSettings, ranked};
@@ -16,13 +23,6 @@ use judge_models::{Model, RerankForm};
 use serde_json::json;
 
 use self::cli::PROGRAM;
-use crate::args::bars;
-use crate::args::decisions::refuse_dressing;
-use crate::args::rerank::readout;
-use crate::missing_fields::tell_unread_that;
-use crate::report::write_json;
-use crate::row_job::{Pending, RowJob, Words, refuse_unusable, resolved};
-use crate::terminal::console::{end_of_rows, tell_label_mass, usage};
 
 pub(crate) use self::cli::Cli;
 

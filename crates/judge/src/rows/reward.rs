@@ -13,10 +13,10 @@ use judge_models::Model;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::row_job::{Made, RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, usage};
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::row_job::{Made, RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, usage};
 
 /// Score conversations by the head of a sequence classifier, such as a reward model.
 ///

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use judge_core::Fields;
 use judge_data::{Finished, LagerResult, LagerScores, Records, ScoreOutcome, ScoreRow, write_lager_results};
 
-use crate::lager_file::LagerFile;
+use judge_cli::lager_file::LagerFile;
 
 pub(crate) use self::cli::Cli;
 

@@ -17,6 +17,15 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use judge_cli::args::files::{InputArgs, OutputArgs, beside, program};
+use judge_cli::args::lager::LagerArgs;
+use judge_cli::args::model_args::{ModelArgs, SeedArgs};
+use judge_cli::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
+use judge_cli::probes::PromptedProbe;
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::{check_scored, say, usage};
+use judge_cli::terminal::interrupt::{Interrupts, Stopped};
+use judge_cli::terminal::progress::Progress;
 use judge_data::{Input, Outputs, Settings};
 use serde_json::json;
 
@@ -26,15 +35,6 @@ use self::numbers::{Criterion, Files, Missing, Numbers};
 use self::pass::Passes;
 use self::report::{Repeat, Repeats, Report, Sources};
 use self::rubrics::Rubrics;
-use crate::args::files::{InputArgs, OutputArgs, beside, program};
-use crate::args::lager::LagerArgs;
-use crate::args::model_args::{ModelArgs, SeedArgs};
-use crate::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
-use crate::probes::PromptedProbe;
-use crate::report::write_json;
-use crate::terminal::console::{check_scored, say, usage};
-use crate::terminal::interrupt::{Interrupts, Stopped};
-use crate::terminal::progress::Progress;
 
 /// Cosine of states from which on a row counts as nearly equal to another.
 const NEAR: f64 = 0.95;

@@ -15,12 +15,12 @@ use judge_data::{
 };
 use serde_json::json;
 
-use crate::args::files::{InputArgs, WriteArgs, program};
-use crate::args::layers::{LayerList, PoolingArg};
-use crate::args::model_args::ModelArgs;
-use crate::missing_fields::tell_unread;
-use crate::prompts::{self, prompt};
-use crate::terminal::console::{end_of_rows, say, tell};
+use judge_cli::args::files::{InputArgs, WriteArgs, program};
+use judge_cli::args::layers::{LayerList, PoolingArg};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::missing_fields::tell_unread;
+use judge_cli::prompts::{self, prompt};
+use judge_cli::terminal::console::{end_of_rows, say, tell};
 
 /// Store pooled hidden states.
 ///

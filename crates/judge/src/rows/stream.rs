@@ -20,9 +20,9 @@ use judge_data::{
 };
 use serde_json::json;
 
-use crate::args::files::OverwriteArgs;
-use crate::args::scale_out::{Scoring, ScoringArgs, now};
-use crate::terminal::console::{exit, say, tell, usage_of};
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::scale_out::{Scoring, ScoringArgs, now};
+use judge_cli::terminal::console::{exit, say, tell, usage_of};
 
 /// Score batches of rows from standard input to standard output.
 ///

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use half::bf16;
-use judge::terminal::console::commit;
+use judge_cli::terminal::console::commit;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
@@ -232,7 +232,7 @@ mod signals {
     use std::os::unix::process::ExitStatusExt;
     use std::process::Child;
 
-    use judge::terminal::interrupt::{Interrupts, Signal};
+    use judge_cli::terminal::interrupt::{Interrupts, Signal};
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::low_level::raise;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge::terminal::options::named;
+use judge_cli::terminal::options::named;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -14,13 +14,21 @@ fn source() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The folders of commands, by what these are over. The service and the page where people grade are in their own.
+/// The sources of another crate.
+fn source_of(name: &str) -> PathBuf {
+    source().join("../..").join(name).join("src")
+}
+
+/// The folders of commands, by what these are over. The page where people grade is in its own, and the service is a crate.
 fn of_commands() -> Vec<PathBuf> {
     ["rows", "figures", "models"].map(|folder| source().join(folder)).to_vec()
 }
 
 /// The sources of a command: its file, and those in its folder.
 fn sources_of(command: &str) -> Vec<PathBuf> {
+    if command == "serve" {
+        return sources(&source_of("judge-serve"));
+    }
     let path = match command {
         "rows" => "exercises".to_owned(),
         "try" => "trial".to_owned(),
@@ -116,11 +124,10 @@ fn advised(text: &str) -> Vec<&str> {
 
 #[test]
 fn a_library_names_no_option() {
-    let crates = source().join("../../../crates");
     let mut wrong = Vec::new();
     for name in ["judge-core", "judge-data", "judge-metrics", "judge-models", "judge-probe"] {
         let of_tests = |path: &PathBuf| path.to_string_lossy().contains("tests");
-        for path in sources(&crates.join(name).join("src")).iter().filter(|path| !of_tests(path)) {
+        for path in sources(&source_of(name)).iter().filter(|path| !of_tests(path)) {
             let texts = literals(&code(path));
             let told = texts.iter().filter(|text| text.contains(' ') && named(text).next().is_some());
             wrong.extend(told.map(|text| format!("{}: {text}", path.display())));
@@ -170,11 +177,10 @@ fn defined(source: &str) -> BTreeSet<String> {
 /// takes from another module, or it passes through `offered`, which leaves out what the program lacks.
 #[test]
 fn shared_messages_name_options_of_their_own_arguments() {
-    let commands: Vec<PathBuf> =
-        of_commands().into_iter().chain(["serve", "grade"].map(|folder| source().join(folder))).collect();
+    let commands: Vec<PathBuf> = of_commands().into_iter().chain([source().join("grade")]).collect();
     let is_of = |folder: &PathBuf, path: &PathBuf| path.starts_with(folder) || *path == folder.with_extension("rs");
     let is_shared = |path: &PathBuf| !commands.iter().any(|folder| is_of(folder, path));
-    let shared = sources(&source()).into_iter().filter(is_shared);
+    let shared = sources(&source()).into_iter().filter(is_shared).chain(sources(&source_of("judge-cli")));
     let texts: BTreeMap<String, (PathBuf, String)> = shared
         .map(|path| {
             let module = path.file_stem().expect("a file").to_string_lossy().into_owned();
@@ -193,9 +199,12 @@ fn shared_messages_name_options_of_their_own_arguments() {
     {
         let mut known = of_module(module);
         known.insert("--help".to_owned()); // of every command
-        for line in text.lines().filter(|line| line.starts_with("use crate::args::") && line.contains("Args")) {
-            known.extend(of_module(line["use crate::args::".len()..].split("::").next().expect("a module")));
-        }
+        let args = |line: &&str| line.contains("Args");
+        let modules = text.lines().filter(args).filter_map(|line| {
+            let path = line.strip_prefix("use ")?;
+            path.strip_prefix("crate::args::").or(path.strip_prefix("judge_cli::args::"))?.split("::").next()
+        });
+        known.extend(modules.flat_map(of_module));
         // What one command alone uses may name all that it has.
         let names = |path: &PathBuf| code(path).contains(&format!("::{module}::"));
         let users: Vec<&str> =

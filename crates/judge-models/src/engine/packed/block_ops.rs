@@ -34,6 +34,7 @@
 
 use std::ops::Range;
 
+use judge_arch::{HeadShape, KeysSpec, ModelSpec};
 use judge_core::Layer;
 use judge_kernels::pack::Linear;
 use judge_kernels::product::{Activations, Make, Onto, Results};
@@ -53,7 +54,6 @@ use super::rotations::Angles;
 use super::rows::{BufferPool, Rows};
 use super::spans::{Entropies, Span, Stream};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
-use judge_arch::{HeadShape, KeysSpec, ModelSpec};
 
 /// The state of one pass through the blocks.
 pub(super) struct PackedOps<'a, 's> {

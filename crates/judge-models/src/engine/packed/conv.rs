@@ -20,11 +20,11 @@
 
 use std::mem;
 
+use judge_arch::{BlockSpec, ConvSpec};
 use judge_kernels::vector::worth_a_task;
 use rayon::prelude::*;
 
 use crate::engine::block::Conv;
-use judge_arch::{BlockSpec, ConvSpec};
 
 /// All that one block without keys knows of a sequence's past. Its size does not depend on the
 /// length of the sequence. A copy serves each sequence that continues a shared prefix.

@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use judge_arch::ModelSpec;
 use judge_core::request::TokenId;
 use judge_kernels::kernel::Kernel;
 use judge_kernels::lines::Lines;
@@ -38,7 +39,6 @@ use super::token_inputs::token_inputs;
 use crate::engine::block::Block;
 use crate::engine::token_inputs::TokenInputs;
 use crate::reading::labels::HeadRows;
-use judge_arch::ModelSpec;
 
 /// A decoder-only transformer for the CPU. Matrices, keys and values are packed in bf16 or f32, the
 /// dtype that it was loaded in; everything else is f32.

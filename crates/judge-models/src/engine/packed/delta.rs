@@ -20,6 +20,7 @@
 
 use std::ops::Range;
 
+use judge_arch::DeltaShape;
 use judge_kernels::exp::exp;
 use judge_kernels::vector::{self, silu, sum_of, worth_a_task};
 use judge_kernels::widest::widest;
@@ -27,7 +28,6 @@ use rayon::prelude::*;
 
 use super::conv::{Memory, convolve, taps};
 use crate::engine::block::Delta;
-use judge_arch::DeltaShape;
 
 /// Added to the squared length of a head of `q` or `k` before the root, as transformers' `l2norm`
 /// does.

@@ -19,6 +19,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use judge_arch::{EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, TypesSpec};
 use judge_core::request::TokenId;
 use judge_kernels::functions::NormKind;
 use judge_kernels::kernel::Kernel;
@@ -39,7 +40,6 @@ use super::rotations::Angles;
 use crate::engine::block::Build;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
-use judge_arch::{EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, TypesSpec};
 
 /// An encoder for the CPU. Matrices, keys and values are packed in bf16 or f32, the dtype that it
 /// was loaded in; everything else is f32.

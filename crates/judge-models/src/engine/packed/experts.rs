@@ -19,12 +19,12 @@
 //! a row gets of its experts waits until all are done, and is summed from the highest logit down.
 //! So another row's choice changes neither the parts of a sum nor its order.
 
+use judge_arch::{Routing, Scores};
 use judge_kernels::exp::exp;
 use judge_kernels::vector::{add_scaled, worth_a_task};
 use rayon::prelude::*;
 
 use super::delta::logistic;
-use judge_arch::{Routing, Scores};
 
 /// The experts of some rows, `top_k` for each row.
 pub(super) struct Routes {

@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use judge_arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 use judge_kernels::codes::Coding;
 use judge_kernels::kernel::Kernel;
 use judge_kernels::numbers::Numbers;
@@ -32,7 +33,6 @@ use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
 use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
-use judge_arch::{HeadSpec, LinearSpec, ModelSpec, NormSpec};
 
 impl PackedDecoder {
     /// Packs the decoder that `spec` describes: embedding, positions, token inputs, blocks, final norm and

@@ -19,6 +19,7 @@
 
 use std::ops::Range;
 
+use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 use judge_kernels::vector::{self, silu, worth_a_task};
 use judge_kernels::widest::widest;
 use rayon::prelude::*;
@@ -26,7 +27,6 @@ use rayon::prelude::*;
 use super::conv::{Memory, convolve, taps};
 use super::delta::softplus;
 use crate::engine::block::Mamba;
-use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 
 /// A block's state space with its weights prepared, ready for rows.
 pub(crate) struct Scan<'a> {

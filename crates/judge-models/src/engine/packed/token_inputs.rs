@@ -4,6 +4,7 @@
 //! `decoder.rs` calls this once in a pass, before the first block; `block_ops.rs` gives each block
 //! its slice. Rows of the table are looked up in its file, on all threads; see `Table` of `judge-weights`.
 
+use judge_arch::TokenInputsSpec;
 use judge_core::request::TokenId;
 use judge_kernels::pack::PackedLinear;
 use judge_kernels::vector::{Turn, norm_rotate, worth_a_task};
@@ -11,7 +12,6 @@ use rayon::prelude::*;
 
 use super::rows::{BufferPool, Rows};
 use crate::weights::Table;
-use judge_arch::TokenInputsSpec;
 
 /// The token inputs of all blocks, `[rows, n_layers * width]`, one row for each token of `ids`:
 ///

@@ -4,9 +4,10 @@
 //! much of it is free: the same model on the same GPUs is run in the same shapes, so its numbers do
 //! not change with what else the machine does.
 
+use judge_arch::ModelSpec;
+
 use super::stages::heaviest;
 use crate::Dtype;
-use judge_arch::ModelSpec;
 
 /// A batch may take one part of so many of the memory that weights leave. The rest is for what the
 /// estimate leaves out: workspaces of kernels, and

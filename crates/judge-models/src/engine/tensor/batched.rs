@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 use half::bf16;
+use judge_arch::ModelSpec;
 use judge_kernels::numbers::Numbers;
 
 use super::decoder::Decoder;
@@ -17,7 +18,6 @@ use super::schedule::{Feeds, Planned, Sequence, schedule};
 use crate::reading::groups::Group;
 use crate::weights::{Table, Tensors};
 use crate::{Dtype, Error};
-use judge_arch::ModelSpec;
 
 /// The engine of this path: a decoder, and the shapes it is run in.
 pub(crate) struct Batched {

@@ -16,6 +16,7 @@
 
 use burn::module::Param;
 use burn::tensor::{DType, Int, Tensor, TensorData, activation};
+use judge_arch::{BlockSpec, KeysSpec, ModelSpec};
 use judge_core::Layer;
 
 use super::choices::Choices;
@@ -31,7 +32,6 @@ use super::precision::{Precision, cast, widen};
 use super::projection::{project, project_onto, taken};
 use super::rotation::Rotation;
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
-use judge_arch::{BlockSpec, KeysSpec, ModelSpec};
 
 /// A block's operations for one pass over `[batch, seq]` tokens, as far as the blocks of one device
 /// go. [`Decoder::forward`](super::decoder::Decoder::forward) makes one for each device.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use judge_arch::{HeadSpec, ModelSpec};
 
 use super::block_ops::{ComposedOps, Entropies};
 use super::masks::{MaskKind, Masks};
@@ -36,7 +37,6 @@ use super::token_inputs::{looked_up, token_inputs};
 use crate::Error;
 use crate::engine::block::{Block, Build};
 use crate::engine::token_inputs::TokenInputs;
-use judge_arch::{HeadSpec, ModelSpec};
 
 /// A decoder-only transformer. Matrices keep the checkpoint's `[out, in]`.
 ///

@@ -10,12 +10,12 @@
 //! other bodies are compared with, and what gradients flow through, not a fast form.
 
 use burn::tensor::{DType, Tensor, activation};
+use judge_arch::{ConvSpec, DeltaShape};
 
 use super::ops::rms_norm;
 use super::past::Memory;
 use super::precision::widen;
 use crate::engine::block::Delta;
-use judge_arch::{ConvSpec, DeltaShape};
 
 /// Added to the squared length of a head of queries or keys before the root is taken; the same
 /// number as in transformers' `l2norm`.

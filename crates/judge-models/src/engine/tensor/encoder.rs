@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use judge_arch::{EncoderBlockSpec, EncoderSpec, NormPlace};
 use judge_core::request::{Pooling, TokenId};
 use judge_kernels::functions::NormKind;
 
@@ -32,7 +33,6 @@ use super::projection::project;
 use super::rotation::Rotation;
 use crate::Error;
 use crate::engine::block::Build;
-use judge_arch::{EncoderBlockSpec, EncoderSpec, NormPlace};
 
 /// An encoder, with the head of a sequence classifier if its description has one.
 #[derive(Module, Debug)]

@@ -3,6 +3,7 @@
 
 use burn::module::Module;
 use burn::tensor::{DType, Tensor};
+use judge_arch::{EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec};
 use judge_core::reward::HeadActivation;
 use judge_kernels::functions::{Activation, NormKind};
 
@@ -12,7 +13,6 @@ use super::precision::Precision;
 use super::projection::project;
 use crate::Error;
 use crate::engine::block::Build;
-use judge_arch::{EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec};
 
 /// What becomes of a state of the last layer.
 #[derive(Module, Debug)]

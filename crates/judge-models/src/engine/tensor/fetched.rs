@@ -4,6 +4,7 @@
 //! `reads.rs` makes the reductions. Nothing is decided here: what a row lacks, nobody wanted.
 
 use burn::tensor::{Tensor, Transaction};
+use judge_arch::ModelSpec;
 use judge_core::{
     Layer, Lens, Want,
     reading::{HeadEntropies, PooledState},
@@ -16,7 +17,6 @@ use crate::reading::jobs::{Job, Signals};
 use crate::reading::labels::{AtLayer, States, lens_at};
 use crate::reading::next_token::{GreedyNext, NextOfSome};
 use crate::reading::pooling::Pool;
-use judge_arch::ModelSpec;
 
 /// A reduction of a layer's states (or of what the head makes of them), with one row per sequence
 /// unless it says otherwise.

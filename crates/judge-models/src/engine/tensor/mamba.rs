@@ -5,13 +5,13 @@
 //! each head, computes in f32, and is the reference for other bodies rather than a fast form.
 
 use burn::tensor::{DType, Tensor, activation};
+use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 
 use super::delta::{Given, convolve};
 use super::ops::rms_norm;
 use super::past::Memory;
 use super::precision::widen;
 use crate::engine::block::Mamba;
-use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 
 /// Lets rows `[z, x, B, C, dt]`, `[batch, seq, width]`, through a state space, on from what it
 /// remembers; `None` is the beginning of a sequence. `eps` is the one of the output norm.

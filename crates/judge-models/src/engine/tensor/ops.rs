@@ -23,6 +23,7 @@
 
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Bool, DType, Tensor, TensorData, activation, module};
+use judge_arch::{Routing, Scores};
 use judge_kernels::functions::{Activation, NormKind, Pairs};
 
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
@@ -30,7 +31,6 @@ use super::gpu;
 use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast, widen};
 use super::rotation::Table;
-use judge_arch::{Routing, Scores};
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in
 /// f32, gives `[batch, seq, d_out]` in the dtype of `weight`, or with a bias in f32.

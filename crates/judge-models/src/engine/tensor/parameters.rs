@@ -16,12 +16,12 @@ use std::ops::Range;
 use burn::module::{Module, Param, ParamId};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use half::bf16;
+use judge_arch::{LinearSpec, NamedRows, NormSpec};
 
 use super::precision::Precision;
 use crate::engine::block::Build;
 use crate::weights::Table;
 use crate::{Dtype, Error};
-use judge_arch::{LinearSpec, NamedRows, NormSpec};
 
 /// The weight of a norm, `[d_model]` or `[head_dim]`, with its bias behind it, or other numbers of one axis; f32.
 pub(super) type Norm = Param<Tensor<1>>;

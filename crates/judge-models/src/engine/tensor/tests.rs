@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use judge_arch::ModelSpec;
 use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Reading, Reason, Request, TextModel, Want,
     reading::TokenLogProbs,
@@ -24,7 +25,6 @@ use crate::reading::labels::Heads;
 use crate::test_models::{alone, answers, reading};
 use crate::weights::checkpoint;
 use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
-use judge_arch::ModelSpec;
 
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
 const TOLERANCE: f32 = 1e-5;

@@ -3,11 +3,11 @@
 //! weights; `decoder.rs` calls both functions before the first block.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use judge_arch::TokenInputsSpec;
 
 use super::ops;
 use super::precision::{Precision, widen};
 use crate::weights::Table;
-use judge_arch::TokenInputsSpec;
 
 /// A table's rows for `tokens` `[batch, seq]`, looked up on the host and put on a device:
 /// `[batch, seq, n_layers * width]` in f32.

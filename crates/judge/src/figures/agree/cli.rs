@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::files::{OverwriteArgs, row_limit};
+use judge_cli::terminal::console::usage;
 use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
 use judge_metrics::multiplicity::Adjustment;
 
 use super::figures::OTHERS_DRAWN;
 use super::means::MEANS;
-use crate::args::bars::BarArgs;
-use crate::args::files::{OverwriteArgs, row_limit};
-use crate::terminal::console::usage;
 
 /// How the help of the command ends.
 const EXAMPLES: &str = "\

@@ -5,7 +5,7 @@ use judge_metrics::comparison::{ComparedItem, Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
 
-use crate::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, intervals, svg};
+use judge_cli::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, intervals, svg};
 
 /// Points that are drawn of all rows.
 const MOST_POINTS: usize = 5_000;

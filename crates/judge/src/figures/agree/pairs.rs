@@ -8,11 +8,11 @@ use judge_data::{ScoredFile, ScoredRow, Unread};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
 
-use crate::args::files::open;
-use crate::missing_fields::tell_unread_that;
-use crate::preferences::Preferences;
-use crate::ratings::{rating, ratings, text, value};
-use crate::terminal::console::tell;
+use judge_cli::args::files::open;
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::preferences::Preferences;
+use judge_cli::ratings::{rating, ratings, text, value};
+use judge_cli::terminal::console::tell;
 
 /// Which fields hold what; the first two are looked for where they are not named.
 pub struct Fields<'a> {

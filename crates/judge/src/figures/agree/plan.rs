@@ -1,11 +1,11 @@
 //! What rows like these could show: the difference that they find, and how many rows an interval of a wanted width takes.
 
+use judge_cli::terminal::tables::table;
 use judge_metrics::comparison::{Comparisons, Statistic};
 use judge_metrics::planning::{detectable_difference, items_for_correlation, items_for_proportion, items_for_width};
 use serde_json::{Map, Value, json};
 
 use super::judges::statistic_of;
-use crate::terminal::tables::table;
 
 /// The chance that a difference of the size that is reported is found.
 pub const POWER: f64 = 0.8;

@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
+use judge_cli::report::p_in_words;
+use judge_cli::terminal::tables::table;
 use judge_metrics::comparison::{ComparedItem, Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
 
 use super::figures::in_words;
 use super::judges::{judge_of, statistic_of};
 use super::means::MEANS;
-use crate::report::p_in_words;
-use crate::terminal::tables::table;
 
 /// More groups than this get a line each.
 pub const FEW_GROUPS: usize = 50;

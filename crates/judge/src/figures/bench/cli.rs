@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Id};
 
-use crate::args::bars::BarArgs;
-use crate::args::files::{WriteArgs, row_limit};
-use crate::args::ids_of;
-use crate::args::judged_pairs::PairsArgs;
-use crate::args::model_args::ModelArgs;
-use crate::args::prompt_judge::PromptedArgs;
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::files::{WriteArgs, row_limit};
+use judge_cli::args::ids_of;
+use judge_cli::args::judged_pairs::PairsArgs;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::prompt_judge::PromptedArgs;
 
 /// The name of the command.
 pub(super) const COMMAND: &str = "bench";

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_cli::preferences::{Worth, of_pairs};
+use judge_cli::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
 use judge_data::Published;
 use judge_metrics::comparison::{PairComparisons, Statistic};
 use serde_json::{Value, json};
 
 use crate::figures::layers::{self, LayerAgreement};
-use crate::preferences::{Worth, of_pairs};
-use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
 
 /// What verdicts come to, and what preferences are worth where probabilities were read.
 pub(super) type Found = (PairComparisons, Option<Worth>);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_cli::args::judged_pairs::left_out;
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::tables::table;
 use judge_data::Benchmark;
 use judge_metrics::comparison::PairComparisons;
 
 use super::figures::Found;
-use crate::args::judged_pairs::left_out;
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
 
 pub(crate) fn report(
     (benchmark, undecided): (Benchmark, usize),

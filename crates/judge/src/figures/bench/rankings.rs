@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use anyhow::Result;
+use judge_cli::args::bars::Measured;
+use judge_cli::args::files::program;
+use judge_cli::rankings::Queries;
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::tell;
 use judge_data::{Outputs, Qrels, TrecRun};
 use serde_json::json;
 
 use super::cli::{COMMAND, Cli};
-use crate::args::bars::Measured;
-use crate::args::files::program;
-use crate::rankings::Queries;
-use crate::report::write_json;
-use crate::terminal::console::tell;
 
 /// The cutoff of `recall_k`, if none is given.
 const K: usize = 10;

@@ -1,6 +1,10 @@
 //! Verdicts of a model on the pairs of a benchmark.
 
 use anyhow::{Result, bail};
+use judge_cli::args::files::{CarryArgs, OutputArgs};
+use judge_cli::pair_orders::PairJudging;
+use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Reason, Unscored, prompted::PairConvention};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, Extra, InputFile, PairRow, PairVerdicts, Record, RecordList, RowColumns,
@@ -8,10 +12,6 @@ use judge_data::{
 };
 
 use super::Cli;
-use crate::args::files::{CarryArgs, OutputArgs};
-use crate::pair_orders::PairJudging;
-use crate::row_job::{RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, usage};
 
 const WORDS: Words = Words { doing: "judging", rows: "pairs", done: "judged" };
 

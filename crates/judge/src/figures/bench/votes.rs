@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
+use judge_cli::args::files::program;
+use judge_cli::report::{BOOTSTRAP, write_json};
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::tables::table;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
 use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
 use judge_metrics::preference::{Preference, Ties, Unparsed, Vote};
@@ -11,10 +15,6 @@ use serde_json::{Value, json};
 
 use super::Cli;
 use super::figures::published;
-use crate::args::files::program;
-use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::{say, usage};
-use crate::terminal::tables::table;
 
 /// Turns, and what a table calls them.
 const TURNS: [(Option<u32>, &str); 3] = [(Some(1), "1"), (Some(2), "2"), (None, "both")];

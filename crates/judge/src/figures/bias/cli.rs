@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::files::OverwriteArgs;
-use crate::args::judged_pairs::PairsArgs;
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::judged_pairs::PairsArgs;
 
 /// Measure what sways a judge of pairs besides quality.
 ///

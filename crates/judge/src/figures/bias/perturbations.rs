@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
+use judge_cli::report::BOOTSTRAP;
+use judge_cli::terminal::console::{say, usage};
 use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, write_new};
 use judge_metrics::comparison::{BiasFinding, PerturbationReport, PerturbedVerdicts};
@@ -12,8 +14,6 @@ use judge_metrics::preference::Preference;
 use serde_json::json;
 
 use super::Cli;
-use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, usage};
 
 /// The changes that are wanted, the neutral one first.
 fn wanted(cli: &Cli) -> Result<Vec<Perturbation>> {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use judge_metrics::comparison::BiasFinding;
 
-use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
+use judge_cli::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
 
 /// `None` if nothing of it is defined.
 pub(crate) fn svg(finding: &BiasFinding) -> Result<Option<String>> {

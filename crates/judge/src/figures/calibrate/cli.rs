@@ -8,8 +8,8 @@ use judge_data::{IntoInput, Outputs, ScoredFields, ScoredRows, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::json;
 
-use crate::args::files::WriteArgs;
-use crate::terminal::console::usage;
+use judge_cli::args::files::WriteArgs;
+use judge_cli::terminal::console::usage;
 
 /// Say what scores mean on the human scale.
 ///

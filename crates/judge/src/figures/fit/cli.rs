@@ -11,8 +11,8 @@ use judge_core::{
     lager::{States, Variant},
 };
 
-use crate::args::files::OverwriteArgs;
-use crate::terminal::console::usage;
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::terminal::console::usage;
 
 /// Fit layer weights and compare score variants.
 ///

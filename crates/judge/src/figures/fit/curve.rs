@@ -9,8 +9,8 @@ use judge_metrics::comparison::Statistic;
 use judge_metrics::sampling::draw_alike;
 use plotters::prelude::*;
 
-use crate::report::agreement;
-use crate::terminal::svg::{BLUE, FONT, VERMILLION, name_of, svg};
+use judge_cli::report::agreement;
+use judge_cli::terminal::svg::{BLUE, FONT, VERMILLION, name_of, svg};
 
 /// The fewest rows that weights are fitted on; each further point has twice as many, the last one all.
 const FEWEST: usize = 10;

@@ -13,11 +13,11 @@ use judge_probe::{GroupKFold, RowGroups};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::groups::OtherFields;
-use crate::preferences::of_pairs;
-use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::tables::table;
+use judge_cli::groups::OtherFields;
+use judge_cli::preferences::of_pairs;
+use judge_cli::report::BOOTSTRAP;
+use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::tables::table;
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {

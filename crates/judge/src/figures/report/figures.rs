@@ -1,10 +1,10 @@
 //! Drawings, inline: no address, no script.
 
 use anyhow::Result;
+use judge_cli::terminal::svg::{Area, BLUE, FONT, VERMILLION, svg};
 use plotters::prelude::*;
 
 use super::findings::Bar;
-use crate::terminal::svg::{Area, BLUE, FONT, VERMILLION, svg};
 
 const SIZE: (u32, u32) = (640, 300);
 /// What plotters puts first. Inside of a page it says nothing, and it reads like an address.

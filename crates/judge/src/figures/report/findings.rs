@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
+use judge_cli::args::files::program;
+use judge_cli::preferences::Worth;
+use judge_cli::reliability::{self, Bin, histogram};
+use judge_cli::report::BOOTSTRAP;
 use judge_data::{InputFile, Program};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
 use serde::{Serialize, Serializer};
@@ -11,11 +15,7 @@ use serde::{Serialize, Serializer};
 use super::answers::Answers;
 use super::record::Record;
 use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
-use crate::args::files::program;
 use crate::figures::layers::{self, LayerAgreement};
-use crate::preferences::Worth;
-use crate::reliability::{self, Bin, histogram};
-use crate::report::BOOTSTRAP;
 
 /// Bars of each histogram.
 const BARS: usize = 40;

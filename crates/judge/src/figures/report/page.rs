@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use judge_cli::pages::{page, stylesheet};
 use judge_metrics::comparison::Statistic;
 use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
@@ -14,9 +15,7 @@ use super::findings::Findings;
 use super::list;
 use super::texts::{ID, SETTINGS, TEXT, shown, visible};
 use crate::figures::layers;
-use crate::pages::page;
 
-const STYLE: &str = concat!(include_str!("../../pages/base.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
 
 /// What statistics are called on the page.
@@ -40,7 +39,7 @@ pub fn html(found: &Findings) -> Result<String> {
     let title = format!("Report of {}", shown(&found.input.path, ID));
     let head = html! {
         meta http-equiv="Content-Security-Policy" content=(policy);
-        style { (PreEscaped(STYLE)) }
+        style { (PreEscaped(stylesheet(include_str!("page.css")))) }
     };
     let body = html! {
         body {

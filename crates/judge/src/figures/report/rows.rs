@@ -5,6 +5,9 @@ use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use judge_cli::preferences::Preferences;
+use judge_cli::ratings::rating;
+use judge_cli::terminal::console::usage;
 use judge_core::ItemId;
 use judge_data::{
     Grade, ParquetTable, PartRecord, ResultRow, ResultTally, Row, ScoredFields, ScoredFile, ScoredRow, load,
@@ -16,9 +19,6 @@ use serde_json::Value;
 use super::answers::Answers;
 use super::layers::{OfLayers, Tables, of_layers};
 use super::texts::{ID, TEXT, cut};
-use crate::preferences::Preferences;
-use crate::ratings::rating;
-use crate::terminal::console::usage;
 
 /// Rows that are listed.
 pub const ROWS: usize = 1_000;
@@ -186,7 +186,7 @@ impl Rows {
         human: Option<&str>,
         mut see: impl FnMut(usize),
     ) -> Result<()> {
-        let file = ScoredFile::open(crate::args::files::open(path)?, None)?.with_unique_ids()?;
+        let file = ScoredFile::open(judge_cli::args::files::open(path)?, None)?.with_unique_ids()?;
         self.fields = file.fields(predicted, human);
         for row in file.rows(&self.fields.clone())? {
             let row = row?;

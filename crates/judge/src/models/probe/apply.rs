@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
+use judge_cli::args::files::{WriteArgs, program};
+use judge_cli::probes::ProbeFile;
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::progress::Progress;
 use judge_data::{Fate, InputFile, Opened, Outputs, Resolved, Run, RunPlan};
 use judge_probe::{FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precision};
 use serde_json::{Map, Value, json};
 
 use self::features::{Features, States};
-use crate::args::files::{WriteArgs, program};
-use crate::probes::ProbeFile;
-use crate::terminal::console::say;
-use crate::terminal::progress::Progress;
 
 /// Apply a probe to features or hidden states.
 ///

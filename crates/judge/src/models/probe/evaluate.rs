@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use judge_cli::terminal::console::{end_of_rows, say, usage};
+use judge_cli::terminal::tables::table;
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
 
 use crate::inspector::{Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
-use crate::terminal::console::{end_of_rows, say, usage};
-use crate::terminal::tables::table;
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_evaluate";

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::{end_of_rows, say, usage};
 use judge_data::{InputFile, Layout, Outputs};
 use serde_json::json;
 
 use crate::inspector::{Kept, ProbeArgs, Ranking, evaluate, judged_path};
-use crate::report::write_json;
-use crate::terminal::console::{end_of_rows, say, usage};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_filter";

@@ -14,11 +14,11 @@ use judge_probe::{
     DecisionRule, FittedClassifier, FittedEstimator, ImportedFrom, Precision, ProbedModel, SklearnProbe,
 };
 
-use crate::args::files::OverwriteArgs;
-use crate::args::model_args::{find_model, is_template, read_template};
-use crate::probes::ProbeFile;
-use crate::terminal::console::{say, usage};
-use crate::terminal::tables::table;
+use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::model_args::{find_model, is_template, read_template};
+use judge_cli::probes::ProbeFile;
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::tables::table;
 
 /// Import a scikit-learn probe.
 ///

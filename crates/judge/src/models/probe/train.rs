@@ -18,6 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_cli::args::model_args::{is_template, read_template};
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::probes::JUDGE_NOTE;
+use judge_cli::report::{write_json, write_marked};
+use judge_cli::terminal::console::{say, tell, usage};
 use judge_core::{Backbone, Layer, ModelInfo, PromptTemplate, request::TokenId};
 use judge_data::{Outputs, check_new, write_atomic, write_new};
 use judge_models::Model;
@@ -31,18 +36,13 @@ use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, report_path, template_path};
 use self::states::States;
 use self::verdicts::Judged;
-use crate::args::model_args::{is_template, read_template};
-use crate::missing_fields::tell_unread_that;
-use crate::probes::JUDGE_NOTE;
-use crate::report::{write_json, write_marked};
-use crate::terminal::console::{say, tell, usage};
 
 pub(crate) use self::cli::Cli;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let template = cli.template.as_deref().map(read_template).transpose()?;
-    let input = cli.input.as_deref().map(crate::args::files::open).transpose()?;
+    let input = cli.input.as_deref().map(judge_cli::args::files::open).transpose()?;
     input.as_ref().map_or(Ok(()), |input| cli.model.admit(input))?;
     let reading = Reading {
         aspects: &cli.aspect,

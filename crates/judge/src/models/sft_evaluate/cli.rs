@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::model_args::ModelArgs;
 
 /// The name in records.
 pub(super) const PROGRAM: &str = "sft-evaluate";

@@ -3,6 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
+use judge_cli::args::files::program;
+use judge_cli::report::{BOOTSTRAP, share, write_json};
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::tables::table;
 use judge_data::{Program, Rows};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::Statistic;
@@ -10,10 +14,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::cli::PROGRAM;
-use crate::args::files::program;
-use crate::report::{BOOTSTRAP, share, write_json};
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
 
 /// What the finished rows come to.
 #[derive(Serialize)]

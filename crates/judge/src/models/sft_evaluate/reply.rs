@@ -1,5 +1,7 @@
 //! A row before the model: how likely its reply is, and what the model writes in its place.
 
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::replies::Replied;
 use judge_core::request::Generation;
 use judge_core::{Fields, Judge, JudgeError, Outcome, Reason, Request, Rounds, Score, Unscored, Want};
 use judge_data::{Judged, Numbered, Record};
@@ -8,8 +10,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answers::{Right, Undecided};
-use crate::args::model_args::ModelArgs;
-use crate::replies::Replied;
 
 /// What is said of a row.
 #[derive(Serialize)]

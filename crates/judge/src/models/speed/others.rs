@@ -4,8 +4,8 @@ use anyhow::Result;
 use judge_models::{Device, Kernel, Model, WeightForm};
 use serde_json::{Value, json};
 
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::usage;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::usage;
 
 /// A kernel and a form of the weights.
 #[derive(Clone, Copy, Debug, PartialEq)]

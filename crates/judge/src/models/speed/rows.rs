@@ -6,9 +6,9 @@ use anyhow::{Context, Result, bail};
 use judge_core::{Fields, Prompt, PromptTemplate, Scale, prompted::PromptFamily};
 use judge_data::{DatasetFormat, Input, Record};
 
-use crate::args::files::InputArgs;
-use crate::args::model_args::{ModelArgs, OWN_POINTS, read_template};
-use crate::terminal::console::usage;
+use judge_cli::args::files::InputArgs;
+use judge_cli::args::model_args::{ModelArgs, OWN_POINTS, read_template};
+use judge_cli::terminal::console::usage;
 
 /// A file's rows, of which `--limit` may take the first ones only.
 pub(crate) struct Rows {

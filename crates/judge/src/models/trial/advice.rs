@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use judge_cli::args::model_args::is_template;
+use judge_cli::checklists::read_checklist;
+use judge_cli::terminal::console::quoted;
 use judge_core::decision::Checklist;
 use judge_core::lager::{LagerJudge, LayerWeights};
 use judge_core::{Lens, ModelInfo};
@@ -17,10 +20,7 @@ use serde_json::Value;
 use super::cli::{Cli, PROGRAM};
 use super::rows::Rows;
 use super::tables;
-use crate::args::model_args::is_template;
 use crate::models::probe::import::is_probe;
-use crate::rows::checklist::read_checklist;
-use crate::terminal::console::quoted;
 
 /// What a probe of `judge try` judges, and the name of its file.
 const ASPECT: &str = "quality";

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::args::decisions::DecisionPromptArgs;
-use crate::args::files::{InputArgs, OverwriteArgs, beside};
-use crate::args::lager::AskedArgs;
-use crate::args::model_args::{ModelArgs, SeedArgs};
-use crate::terminal::console::{tell, usage};
+use judge_cli::args::decisions::DecisionPromptArgs;
+use judge_cli::args::files::{InputArgs, OverwriteArgs, beside};
+use judge_cli::args::lager::AskedArgs;
+use judge_cli::args::model_args::{ModelArgs, SeedArgs};
+use judge_cli::terminal::console::{tell, usage};
 
 /// What figures and tables call this program.
 pub(super) const PROGRAM: &str = "try";

@@ -1,6 +1,9 @@
 //! The table for people, and what it comes to in words.
 
 use anyhow::Result;
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals, name_of};
+use judge_cli::terminal::tables::table;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::planning::items_for_width;
 use judge_probe::trial::{Compared, Kept, Measure, Tried};
@@ -8,9 +11,6 @@ use judge_probe::trial::{Compared, Kept, Measure, Tried};
 use super::advice::{Use, in_a_shell, layer_of};
 use super::cli::Cli;
 use super::rows::Rows;
-use crate::terminal::console::say;
-use crate::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals, name_of};
-use crate::terminal::tables::table;
 
 /// How narrow an interval decides most questions.
 const NARROW: f64 = 0.1;

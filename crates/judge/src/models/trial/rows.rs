@@ -1,14 +1,14 @@
 //! The graded rows.
 
 use anyhow::{Result, ensure};
+use judge_cli::groups::OtherFields;
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::terminal::console::{tell, usage};
 use judge_core::Fields;
 use judge_data::{DatasetFormat, Input, Record, Unread};
 use judge_probe::RowGroups;
 
 use super::cli::Cli;
-use crate::groups::OtherFields;
-use crate::missing_fields::tell_unread_that;
-use crate::terminal::console::{tell, usage};
 
 /// A row that people have graded.
 pub(super) struct Row {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_cli::prompts;
 use judge_core::decision::ChecklistJudge;
 use judge_core::lager::{LagerJudge, LayerTable};
 use judge_core::{Backbone, Judge, JudgeError, Layer, Outcome, Prompt, Request, Unscored, Want, request::Signal};
@@ -14,7 +15,6 @@ use judge_probe::{DataHash, Matrix, trial::SIGNAL};
 
 use super::cli::{Cli, PROGRAM};
 use super::rows::Rows;
-use crate::prompts;
 
 /// The files of what is read: label logits by both prompts, and states where the score is read.
 const FILES: [&str; 3] = [SCORE, YES, STATES];

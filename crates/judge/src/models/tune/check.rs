@@ -1,15 +1,15 @@
 //! Refusals of options that cannot work together, or would have no effect.
 
 use anyhow::Result;
+use judge_cli::args::decisions::refuse_dressing;
+use judge_cli::args::lager::ConditionArg;
+use judge_cli::args::layers::LensArg;
+use judge_cli::terminal::console::usage;
 use judge_models::{Device, WeightForm};
 
 use super::Cli;
 use super::cli::{Method, Objective};
 use super::settings::Chosen;
-use crate::args::decisions::refuse_dressing;
-use crate::args::lager::ConditionArg;
-use crate::args::layers::LensArg;
-use crate::terminal::console::usage;
 
 /// Refuses what cannot work, or would have no effect.
 pub(super) fn check(cli: &Cli, chosen: &Chosen) -> Result<()> {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::args::decisions::DecisionPromptArgs;
-use crate::args::files::{InputArgs, OverwriteArgs};
-use crate::args::lager::LagerArgs;
-use crate::args::model_args::ModelArgs;
+use judge_cli::args::decisions::DecisionPromptArgs;
+use judge_cli::args::files::{InputArgs, OverwriteArgs};
+use judge_cli::args::lager::LagerArgs;
+use judge_cli::args::model_args::ModelArgs;
 
 /// The name in reports.
 pub(super) const PROGRAM: &str = "tune";

@@ -6,6 +6,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use judge_cli::args::files::program;
+use judge_cli::report::{write_json, write_marked};
+use judge_cli::terminal::console::{say, tell};
+use judge_cli::terminal::interrupt::Interrupts;
+use judge_cli::terminal::memory::peak_memory;
+use judge_cli::terminal::progress::Progress;
 use judge_core::ModelInfo;
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
@@ -18,12 +24,6 @@ use super::measure::Figures;
 use super::prompt::AtEnd;
 use super::settings::Chosen;
 use super::{plot, weights};
-use crate::args::files::program;
-use crate::report::{write_json, write_marked};
-use crate::terminal::console::{say, tell};
-use crate::terminal::interrupt::Interrupts;
-use crate::terminal::memory::peak_memory;
-use crate::terminal::progress::Progress;
 
 /// A run that is about to begin.
 pub(super) struct Course<'a, E> {

@@ -4,15 +4,15 @@ mod decisions;
 mod pairs;
 
 use anyhow::{Result, bail};
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::replies::Replied;
+use judge_cli::terminal::console::tell;
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input, Record, Unread};
 use judge_models::Model;
 use judge_models::train::{ClassExample, CompletionExample, MarkExample};
 
 use super::Cli;
-use crate::missing_fields::tell_unread_that;
-use crate::replies::Replied;
-use crate::terminal::console::tell;
 
 /// Examples with what they are told by.
 pub(super) struct Examples<E> {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_cli::args::files::beside;
+use judge_cli::terminal::console::usage;
 use judge_data::Error;
 
 use super::cli::Cli;
-use crate::args::files::beside;
-use crate::terminal::console::usage;
 
 /// Their names.
 pub(super) struct Files {

@@ -6,13 +6,13 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_cli::terminal::console::tell;
 use judge_data::{Error, Locking, open_locked};
 use judge_models::train::StepReport;
 use serde_json::{Value, json};
 
 use super::files::Files;
 use super::measure::Figures;
-use crate::terminal::console::tell;
 
 /// The file of a log, which one process at a time has, from before any work on: two runs with one output would train over each other.
 pub(super) struct Held {

@@ -15,6 +15,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_cli::report::BOOTSTRAP;
 use judge_core::{Scale, scale::ScoreDistribution};
 use judge_metrics::comparison::{ComparedDecision, DecisionComparison};
 use judge_metrics::correlation::spearman;
@@ -25,7 +26,6 @@ use judge_models::train::{
 };
 
 use super::examples::{Examples, nearest};
-use crate::report::BOOTSTRAP;
 
 /// What held-out rows say of the judge, by name; `loss` is always there.
 pub(super) type Figures = BTreeMap<&'static str, f64>;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_cli::terminal::svg::{BLUE, FONT, svg};
 use plotters::prelude::*;
 
 use super::log::Log;
-use crate::terminal::svg::{BLUE, FONT, svg};
 
 /// Steps in grey and held-out rows in blue, with a ring around the state that is kept.
 pub(super) fn of(log: &Log, objective: &str, kept: u64) -> Result<String> {

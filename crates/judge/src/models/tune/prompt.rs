@@ -1,6 +1,9 @@
 //! How a judge is asked, by the objective: the prompt and the labels that the command reads with which the tuned judge is used.
 
 use anyhow::{Context, Result, bail};
+use judge_cli::args::decisions::questions;
+use judge_cli::args::prompt_judge::{Asked, PromptedArgs, suited};
+use judge_cli::terminal::console::usage;
 use judge_core::decision::DecisionSettings;
 use judge_core::lager::{LagerSettings, LayerWeights, States};
 use judge_core::reward::RewardJudge;
@@ -8,9 +11,6 @@ use judge_core::{Fields, Lens, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
-use crate::args::decisions::questions;
-use crate::args::prompt_judge::{Asked, PromptedArgs, suited};
-use crate::terminal::console::usage;
 
 /// A prompt at whose end labels of a scale are read, or a score head.
 pub(super) struct AtEnd {

@@ -1,13 +1,13 @@
 //! What is done: the options that are given, else the recipe's, else the defaults. Nothing else looks at a recipe.
 
 use anyhow::Result;
+use judge_cli::terminal::console::usage;
 use judge_models::train::{AdamW, Blocks, Course, Lora, Schedule, Targets, TrainSettings, Tuning};
 use serde_json::{Value, json};
 
 use super::Cli;
 use super::cli::{Falls, Method, Objective, Recipe, Swap};
 use super::recipes::Row;
-use crate::terminal::console::usage;
 
 /// The options with their values.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::args::bars::BarArgs;
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::args::prompt_judge::PromptedArgs;
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::prompt_judge::PromptedArgs;
 
 /// The name of the command, and the one in records.
 pub(super) const COMMAND: &str = "compare";

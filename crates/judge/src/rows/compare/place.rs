@@ -7,8 +7,8 @@ use judge_core::ModelInfo;
 use judge_data::{OrderReading, Rows, RunRecord, Settings};
 use judge_metrics::preference::{PairReading, place_offset, place_pull};
 
-use crate::judge_record::{other_judge, other_model, run_record};
-use crate::terminal::console::{tell, usage};
+use judge_cli::judge_record::{other_judge, other_model, run_record};
+use judge_cli::terminal::console::{tell, usage};
 
 /// A place offset, and the judge that it is of.
 pub(super) struct Place {

@@ -3,6 +3,12 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
+use judge_cli::args::bars::{Measured, first_names, rows_used_in_words, rows_used_json};
+use judge_cli::args::files::program;
+use judge_cli::preferences::of_pairs;
+use judge_cli::report::{BOOTSTRAP, share, write_json};
+use judge_cli::terminal::console::{say, tell};
+use judge_cli::terminal::tables::table;
 use judge_core::ItemId;
 use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority};
 use judge_metrics::Proportion;
@@ -13,12 +19,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::cli::{Cli, Orders, PROGRAM};
-use crate::args::bars::{Measured, first_names, rows_used_in_words, rows_used_json};
-use crate::args::files::program;
-use crate::preferences::of_pairs;
-use crate::report::{BOOTSTRAP, share, write_json};
-use crate::terminal::console::{say, tell};
-use crate::terminal::tables::table;
 
 /// Reads the output and says what is in it; `pairs` says what its rows are, and `lost` how many rows of two versions are no pairs.
 pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Result<Measured> {

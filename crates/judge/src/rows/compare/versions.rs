@@ -9,9 +9,9 @@ use judge_core::ItemId;
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, Record, Unread, majority};
 use serde_json::{Map, Value, json};
 
-use crate::args::files::InputArgs;
-use crate::missing_fields::tell_unread_that;
-use crate::terminal::console::tell;
+use judge_cli::args::files::InputArgs;
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::terminal::console::tell;
 
 /// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
 /// file has, or what answers another prompt, is left out and said. Behind them come the `graded` pairs. Also the number of rows that are left
@@ -102,7 +102,7 @@ fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
 
 /// The rows of a file that have a response; `ids` gets those of all rows. An id that is there twice is an error of the file.
 fn read(path: &Path, args: &InputArgs, ids: &mut HashSet<ItemId>) -> Result<Vec<GradedRecord>> {
-    let input = crate::args::files::open(path)?;
+    let input = judge_cli::args::files::open(path)?;
     let (mut rows, mut unread) = (Vec::new(), Unread::default());
     for record in args.records(&input, Some(DatasetFormat::Graded), None)? {
         let record = record?;

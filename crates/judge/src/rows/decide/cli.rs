@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Id, ValueEnum};
 
-use crate::args::bars::BarArgs;
-use crate::args::decisions::{DecisionArgs, DecisionFitArgs};
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::ids_of;
-use crate::args::model_args::ModelArgs;
-use crate::args::service::ServiceArgs;
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::decisions::{DecisionArgs, DecisionFitArgs};
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::ids_of;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::service::ServiceArgs;
 
 /// The name in records.
 pub(super) const PROGRAM: &str = "decide";

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use judge_cli::args::files::program;
+use judge_cli::report::BOOTSTRAP;
+use judge_cli::terminal::console::{say, tell};
+use judge_cli::terminal::tables::table;
 use judge_core::decision::{Labelled, Question, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecords, Finished, Program};
@@ -11,10 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::cli::PROGRAM;
-use crate::args::files::program;
-use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, tell};
-use crate::terminal::tables::table;
 
 #[derive(Deserialize)]
 struct WrittenTable {

@@ -5,10 +5,10 @@ use judge_core::ItemResult;
 use judge_core::decision::{DecisionTable, Questions};
 use judge_data::{Carry, Checked, DecisionRecord, DecisionRecords, DecisionRow, Fate, Unread};
 
-use crate::missing_fields::tell_unread_that;
-use crate::row_job::{RowJob, refuse_unusable};
-use crate::terminal::console::usage;
-use crate::terminal::options::offered;
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::row_job::{RowJob, refuse_unusable};
+use judge_cli::terminal::console::usage;
+use judge_cli::terminal::options::offered;
 
 /// Reads the whole input before any model work; also whether any row has labels. All must have questions.
 pub(super) fn check(job: &RowJob<DecisionRecords>, has_questions: bool) -> Result<(Checked, bool)> {

@@ -1,6 +1,9 @@
 //! A service that takes decisions, in the place of a model on this machine.
 
 use anyhow::Result;
+use judge_cli::args::service::{ServiceArgs, Spending, say_usage};
+use judge_cli::row_job::{Pending, RowJob};
+use judge_cli::terminal::console::tell_label_mass;
 use judge_core::decision::{DecisionRoute, DecisionServiceJudge, Questions};
 use judge_core::{ItemResult, Judge};
 use judge_data::{DecisionRecord, DecisionRecords, MadeBy, Resolved, RunResult};
@@ -9,9 +12,6 @@ use serde_json::json;
 
 use super::cli::{Cli, Route, Service};
 use super::rows::row;
-use crate::args::service::{ServiceArgs, Spending, say_usage};
-use crate::row_job::{Pending, RowJob};
-use crate::terminal::console::tell_label_mass;
 
 /// A service that is named.
 pub(super) struct Named<'a> {

@@ -12,9 +12,9 @@ use judge_metrics::prediction::{
 };
 use serde::Serialize;
 
-use crate::args::files::program;
-use crate::report::BOOTSTRAP;
-use crate::terminal::console::{say, usage};
+use judge_cli::args::files::program;
+use judge_cli::report::BOOTSTRAP;
+use judge_cli::terminal::console::{say, usage};
 
 /// The field that says whether a question can be answered.
 pub const ANSWERABLE: &str = "answerable";

@@ -7,7 +7,7 @@ use judge_data::Settings;
 use judge_models::{ApiModel, ApiSettings, MaxTokensField};
 use serde_json::json;
 
-use crate::args::service::{ServiceArgs, not_negative};
+use judge_cli::args::service::{ServiceArgs, not_negative};
 
 /// Which service is asked, how, and how hard.
 #[derive(Args, Clone, Debug)]

@@ -15,7 +15,7 @@ use judge_core::{
 use judge_data::Numbered;
 use serde_json::{Map, Value, json};
 
-use crate::terminal::console::usage;
+use judge_cli::terminal::console::usage;
 
 /// The aspects as they are named on the command line.
 #[derive(Clone, Debug)]

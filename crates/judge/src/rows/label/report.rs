@@ -9,9 +9,9 @@ use judge_data::Rows;
 use judge_models::{ApiModel, Prices};
 use serde_json::{Map, Value, json};
 
-use crate::report::write_json;
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::tables::table;
 
 /// Bytes of text to a token, as a rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;

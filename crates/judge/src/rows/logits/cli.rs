@@ -9,10 +9,10 @@ use judge_core::{
 use judge_data::{Outputs, Settings};
 use serde_json::json;
 
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::layers::{LayerList, LensArg};
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::usage;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::layers::{LayerList, LensArg};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::usage;
 
 /// Read score-label logits at every layer.
 ///

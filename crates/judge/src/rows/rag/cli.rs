@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use judge_core::rag::{RagMeasure, RagSettings};
 
-use crate::args::bars::BarArgs;
-use crate::args::decisions::{DecisionArgs, DecisionFitArgs};
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::usage;
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::decisions::{DecisionArgs, DecisionFitArgs};
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::usage;
 
 /// The name in records.
 pub(super) const PROGRAM: &str = "rag";

@@ -14,10 +14,10 @@ use judge_metrics::prediction::auroc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::bars::{first_names, rows_used};
-use crate::report::{BOOTSTRAP, agreement, mean_of_clusters};
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::tables::table;
+use judge_cli::args::bars::{first_names, rows_used};
+use judge_cli::report::{BOOTSTRAP, agreement, mean_of_clusters};
+use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::tables::table;
 
 /// A measure as a row has it.
 #[derive(Clone, Copy, Deserialize)]

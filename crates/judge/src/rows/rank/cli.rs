@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::prompt_judge::PromptedArgs;
 
 use super::comparisons::Strategy;
-use crate::args::bars::BarArgs;
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::model_args::ModelArgs;
-use crate::args::prompt_judge::PromptedArgs;
 
 /// Rank the answers to each question and choose the best.
 ///

@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use judge_cli::args::bars::{Measured, rows_used, rows_used_in_words};
+use judge_cli::args::files::program;
+use judge_cli::report::{BOOTSTRAP, write_json};
+use judge_cli::terminal::console::{say, tell};
+use judge_cli::terminal::tables::table;
 use judge_core::ItemId;
 use judge_data::Rows;
 use judge_metrics::comparison::{
@@ -12,11 +17,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Cli;
-use crate::args::bars::{Measured, rows_used, rows_used_in_words};
-use crate::args::files::program;
-use crate::report::{BOOTSTRAP, write_json};
-use crate::terminal::console::{say, tell};
-use crate::terminal::tables::table;
 
 /// The id and the subset of a row of RewardBench 2.
 ///

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::bars::BarArgs;
-use crate::args::decisions::DecisionFitArgs;
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
-use crate::args::model_args::ModelArgs;
-use crate::args::rerank::RerankArgs;
+use judge_cli::args::bars::BarArgs;
+use judge_cli::args::decisions::DecisionFitArgs;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::rerank::RerankArgs;
 
 /// The name in records.
 pub(super) const PROGRAM: &str = "rerank";

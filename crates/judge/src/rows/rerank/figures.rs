@@ -8,8 +8,8 @@ use judge_core::lager::LayerTable;
 use judge_data::{Finished, RerankRecord, RerankRecords, Row, WrittenResult};
 use serde::Deserialize;
 
-use crate::rankings::Queries;
-use crate::terminal::console::usage;
+use judge_cli::rankings::Queries;
+use judge_cli::terminal::console::usage;
 
 #[derive(Deserialize)]
 struct WrittenTable {

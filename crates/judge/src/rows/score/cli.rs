@@ -6,11 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use judge_data::{DatasetFormat, Error, Outputs, read_lager_results};
 
-use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::lager::LagerArgs;
-use crate::args::layers::LayerList;
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::usage;
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
+use judge_cli::args::lager::LagerArgs;
+use judge_cli::args::layers::LayerList;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::usage;
 
 /// How the help of the command ends.
 const EXAMPLES: &str = "\

@@ -7,7 +7,7 @@ use judge_core::{Fields, ItemId, Message};
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, RowItem};
 use serde_json::{Value, json};
 
-use crate::args::files::InputArgs;
+use judge_cli::args::files::InputArgs;
 
 /// An instruction and a response, with what came before.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use judge_cli::args::lager::{ConditionArg, LagerArgs};
+use judge_cli::args::model_args::{ModelArgs, OWN_POINTS};
+use judge_cli::probes::PromptedProbe;
+use judge_cli::prompts;
+use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
     Backbone, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Reason, Rounds, Unscored, Verdict, Want,
     inspector::{InspectorJudge, total_score},
@@ -17,11 +22,6 @@ use serde_json::json;
 use super::example::Example;
 use super::pass::{Answer, Passes};
 use super::rubrics::{Rubric, Rubrics};
-use crate::args::lager::{ConditionArg, LagerArgs};
-use crate::args::model_args::{ModelArgs, OWN_POINTS};
-use crate::probes::PromptedProbe;
-use crate::prompts;
-use crate::terminal::console::{tell, usage};
 
 /// How each aspect is asked about.
 pub struct Aspects {
@@ -225,7 +225,7 @@ pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> R
 /// what an example is about, not how it was asked about.
 ///
 /// # Errors
-/// Whatever is wrong with the output or the model; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
+/// Whatever is wrong with the output or the model; [`Stopped`](judge_cli::terminal::interrupt::Stopped) after a signal.
 pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
     let template = PromptTemplate::new(Prompt::Raw("{instruction}\n\n{response}".to_owned()))?;
     let mut settings = Settings::new();

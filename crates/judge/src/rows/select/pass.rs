@@ -4,6 +4,11 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use anyhow::Result;
+use judge_cli::args::files::{InputArgs, WriteArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::tell;
+use judge_cli::terminal::options::offered;
+use judge_cli::terminal::pace::Watch;
 use judge_core::{Backbone, ItemId, ItemResult, Judge, Unscored};
 use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
 use judge_models::Model;
@@ -11,11 +16,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::example::{Example, examples};
-use crate::args::files::{InputArgs, WriteArgs};
-use crate::args::model_args::ModelArgs;
-use crate::terminal::console::tell;
-use crate::terminal::options::offered;
-use crate::terminal::pace::Watch;
 
 /// The examples, and the model that is loaded when the first pass needs it.
 pub struct Passes<'a> {
@@ -71,7 +71,7 @@ impl Passes<'_> {
     /// decides about a row besides the model and the input; `judges` are made once the model is there.
     ///
     /// # Errors
-    /// Whatever is wrong with the output, the model, the judges or `row`; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
+    /// Whatever is wrong with the output, the model, the judges or `row`; [`Stopped`](judge_cli::terminal::interrupt::Stopped) after a signal.
     pub fn pass<J: Judge<Example>>(
         &self,
         output: &Path,

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
+use judge_cli::choice::{Choice, best};
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::tables::table;
 use judge_data::{Input, Program, Rows};
 use judge_metrics::Proportion;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::numbers::{Criterion, Graded, Numbers};
-use crate::choice::{Choice, best};
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
 
 /// Different values of a field that rows are grouped by; a field with more is no grouping.
 const GROUPS: usize = 1_000;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use judge_core::{Prompt, PromptTemplate, settings::settings_from_json};
 use serde::{Deserialize, Serialize};
 
-use crate::terminal::console::usage;
+use judge_cli::terminal::console::usage;
 
 /// The built-in aspects: those of LAGER's experiment, in wording of our own.
 const BUILT_IN: &str = include_str!("rubrics.json");

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use judge_cli::choice::Choice;
+use judge_cli::terminal::console::usage;
 use judge_data::{Error, Extra, Fate, Input, Opened, Resolved, Row, Rows, Settings};
 use serde_json::{Map, Value, json};
 
 use super::example::Form;
 use super::numbers::Numbers;
-use crate::choice::Choice;
-use crate::terminal::console::usage;
 
 /// The fields that a row gets, which the input may not have.
 const ADDED: [&str; 7] = ["aspects", "variants", "likelihood", "probe", "score", "selected", "unscored"];

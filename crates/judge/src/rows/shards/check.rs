@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use judge_cli::args::files::{OverwriteArgs, parquet_files, program};
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::progress::Progress;
 use judge_core::{ModelInfo, lager::TableOrigin};
 use judge_data::{
     Check, CommandPlan, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs,
@@ -12,10 +16,6 @@ use judge_data::{
 use serde_json::Value;
 
 use super::command;
-use crate::args::files::{OverwriteArgs, parquet_files, program};
-use crate::report::write_json;
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::progress::Progress;
 
 /// What is checked, and how: of `check`, and of `export`, which checks first.
 #[derive(Args)]

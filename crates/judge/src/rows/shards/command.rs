@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use judge_cli::args::files::{input_files, program};
+use judge_cli::report::write_json;
+use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::interrupt::Stopped;
+use judge_cli::terminal::progress::{Progress, Whole};
 use judge_core::ItemId;
 use judge_data::{
     CommandPart, CommandPlan, CommandResults, Counts, Error, Input, OutputFile, Outputs, Resolved, RunPlan, SeeIds,
@@ -10,11 +15,6 @@ use judge_data::{
 };
 
 use super::run_args::RunArgs;
-use crate::args::files::{input_files, program};
-use crate::report::write_json;
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::interrupt::Stopped;
-use crate::terminal::progress::{Progress, Whole};
 
 /// How a command reads its rows, and what it makes of them.
 pub(crate) struct Reading {
@@ -212,7 +212,7 @@ pub(super) fn export(
     folder: &Path,
     output: &Path,
     rows: Option<&PathBuf>,
-    write: crate::args::files::OverwriteArgs,
+    write: judge_cli::args::files::OverwriteArgs,
     quiet: bool,
 ) -> Result<()> {
     let input = match rows {

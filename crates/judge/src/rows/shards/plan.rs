@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Parser};
+use judge_cli::args::files::{OverwriteArgs, parquet_files};
+use judge_cli::args::scale_out::ScoringArgs;
+use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::progress::Progress;
 use judge_data::{Outputs, ShardPlan, save_new};
 
 use super::command::{self, Commands};
-use crate::args::files::{OverwriteArgs, parquet_files};
-use crate::args::scale_out::ScoringArgs;
-use crate::terminal::console::{say, usage};
-use crate::terminal::progress::Progress;
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {

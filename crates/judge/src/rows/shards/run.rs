@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result, bail};
+use judge_cli::args::scale_out::{Scoring, now};
+use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::interrupt::Interrupts;
+use judge_cli::terminal::progress::Progress;
 use judge_data::{Difference, PartRecord, PartWriter, ResultTally, ShardPlan, load};
 
 use super::command::{self, Commands};
 use super::plan::options_of_plan;
 use super::run_args::RunArgs;
-use crate::args::scale_out::{Scoring, now};
-use crate::terminal::console::{say, tell, usage};
-use crate::terminal::interrupt::Interrupts;
-use crate::terminal::progress::Progress;
 
 impl RunArgs {
     /// The model and the judge of a plan, on this machine.

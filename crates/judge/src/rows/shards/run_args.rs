@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use judge_models::{Device, Kernel};
 
-use crate::terminal::console::usage;
+use judge_cli::terminal::console::usage;
 
 /// What tells the number of a task, of Slurm and of Kubernetes.
 const TASK: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];

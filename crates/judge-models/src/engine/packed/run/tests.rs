@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use judge_arch::{Architecture, ModelSpec};
 use judge_core::{
     Lens, Outcome, Want,
     request::{Generation, LabelRead, ReadAt},
@@ -16,7 +17,6 @@ use crate::reading::jobs::End;
 use crate::reading::labels::Heads;
 use crate::weights::checkpoint;
 use crate::{Dtype, LoadOptions, Model};
-use judge_arch::{Architecture, ModelSpec};
 
 /// Tokens that are written behind every other prompt, at most: over the end of a tile, or of some.
 const NEW: usize = 100;

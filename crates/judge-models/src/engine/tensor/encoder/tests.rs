@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use judge_arch::Architecture;
 use judge_core::request::Pooling;
 use judge_core::reward::closed_conversation;
 use judge_core::{Backbone, Message, Prompt, Request, Want};
@@ -15,7 +16,6 @@ use crate::folder::Folder;
 use crate::test_models::{answers, reading};
 use crate::weights::Tensors;
 use crate::{Dtype, LoadOptions, Model};
-use judge_arch::Architecture;
 
 /// Largest difference over largest value, f32 against f32.
 const TOLERANCE: f32 = 1e-5;

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
+use judge_cli::terminal::interrupt::Interrupts;
+use judge_cli::terminal::progress::Progress;
 use judge_core::request::Signal;
 use judge_core::{Backbone, Layer};
 use judge_models::Model;
@@ -22,8 +24,6 @@ use judge_probe::training::{GradedRow, Grading, RowSignals};
 use super::cli::Cli;
 use super::states::States;
 use crate::models::tune::plan::Batches;
-use crate::terminal::interrupt::Interrupts;
-use crate::terminal::progress::Progress;
 
 /// Rows of a step.
 const BATCH: usize = 8;

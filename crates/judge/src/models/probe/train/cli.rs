@@ -5,6 +5,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum, builder::ArgPredicate};
+use judge_cli::args::decisions::DecisionPromptArgs;
+use judge_cli::args::layers::LayerList;
+use judge_cli::args::model_args::{ModelArgs, SeedArgs};
+use judge_cli::args::service::positive;
+use judge_cli::prompts::read_by;
+use judge_cli::terminal::console::usage;
 use judge_core::ModelInfo;
 use judge_data::{Columns, Input, InputFile};
 use judge_probe::DataHash;
@@ -13,12 +19,6 @@ use serde_json::json;
 
 use super::rows::{Data, Written};
 use super::settings::Settings;
-use crate::args::decisions::DecisionPromptArgs;
-use crate::args::layers::LayerList;
-use crate::args::model_args::{ModelArgs, SeedArgs};
-use crate::args::service::positive;
-use crate::prompts::read_by;
-use crate::terminal::console::usage;
 
 /// The program and its version, which results name.
 pub const PROGRAM: &str = concat!("inspector_train ", env!("CARGO_PKG_VERSION"));

@@ -7,7 +7,7 @@ use judge_probe::training::{Selection, View};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::terminal::svg::{self, Area, BLUE, FONT, MORE, VERMILLION};
+use judge_cli::terminal::svg::{self, Area, BLUE, FONT, MORE, VERMILLION};
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use judge_cli::groups::Together;
+use judge_cli::terminal::console::{tell, usage};
 use judge_probe::RowGroups;
 use judge_probe::training::{GradedRow, ProbeTraining};
 use serde::Serialize;
 
 use super::rows::Data;
-use crate::groups::Together;
-use crate::terminal::console::{tell, usage};
 
 /// How the rows of an aspect were found to belong together.
 #[derive(Serialize)]

@@ -7,8 +7,8 @@ use judge_probe::Scoring;
 use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
+use judge_cli::terminal::console::say;
+use judge_cli::terminal::tables::table;
 
 /// Rows that would look slipped by chance as rarely as this are shown.
 const SLIPPED: f64 = 0.01;

@@ -15,9 +15,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tiny_judge::planted::{Split, generate, prompt};
 
-use crate::args::model_args::ModelArgs;
-use crate::groups::OtherFields;
-use crate::missing_fields::RowError;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::groups::OtherFields;
+use judge_cli::missing_fields::RowError;
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";

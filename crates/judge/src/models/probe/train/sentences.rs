@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
+use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_core::JudgeError;
 use judge_core::rag::{sentence_prompt_settings, sentence_prompts};
 use judge_data::{Input, RagRecord, Settings};
@@ -10,7 +11,6 @@ use judge_probe::training::GradedRow;
 
 use super::rows::{Data, Reading};
 use super::verdicts::{Judged, StatesOf};
-use crate::args::decisions::DecisionPromptArgs;
 
 /// What the rows are called.
 const FAITHFULNESS: &str = "faithfulness";

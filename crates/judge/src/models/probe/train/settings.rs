@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use judge_probe::SavedProbe;
 use serde_json::Value;
 
-use crate::terminal::console::usage;
+use judge_cli::terminal::console::usage;
 
 /// What results depend on, by name.
 pub type Settings = BTreeMap<String, Value>;

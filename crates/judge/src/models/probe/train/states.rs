@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_cli::prompts;
 use judge_core::{
     Backbone, ItemId, Layer, Lens, Outcome, Reason, Unscored, Want,
     request::{LabelRead, ReadAt, Signal, TokenId},
@@ -14,7 +15,6 @@ use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 
 use super::rows::Written;
-use crate::prompts;
 
 /// The name of the logits of the labels.
 const LABELS: &str = "labels";

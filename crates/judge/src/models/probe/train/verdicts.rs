@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use judge_cli::judge_record::{of_judge, other_model, run_record};
+use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
     Fields, ItemId, ModelInfo, PromptTemplate,
     combine::SwappedFields,
@@ -18,8 +20,6 @@ use judge_probe::training::GradedRow;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::rows::{Data, Reading, Written};
-use crate::judge_record::{of_judge, other_model, run_record};
-use crate::terminal::console::{tell, usage};
 
 /// How far a grade may be from people's mean, where nothing else is said: the nearest whole grade is theirs.
 const WITHIN: f64 = 0.5;

@@ -1,0 +1,24 @@
+//! The options that several commands have.
+
+pub mod bars;
+pub mod decisions;
+pub mod files;
+pub mod judged_pairs;
+pub mod lager;
+pub mod layers;
+pub mod model_args;
+pub mod prompt_judge;
+pub mod rerank;
+pub mod scale_out;
+pub mod service;
+
+use clap::{Args, Command, Id};
+
+/// The options of a group by clap's own list, but for some: what an option that takes the group's place cannot be given with. An option
+/// that the group gets later is in it.
+pub fn ids_of<A: Args>(but: &[&str]) -> Vec<Id> {
+    let of_group = A::augment_args(Command::new("group"));
+    let ids: Vec<Id> = of_group.get_arguments().map(|argument| argument.get_id().clone()).collect();
+    debug_assert!(but.iter().all(|but| ids.iter().any(|id| id == but)), "{but:?} of {ids:?}");
+    ids.into_iter().filter(|id| !but.iter().any(|but| id == but)).collect()
+}

@@ -1,0 +1,196 @@
+//! Bars that statistics must reach, so that a command can guard a release.
+
+mod bar;
+mod junit;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use judge_metrics::comparison::{Reported, Statistic};
+use serde_json::{Value, json};
+
+use self::bar::{Bar, COUNTED};
+use crate::report::write_marked;
+use crate::terminal::console::{say, tell, usage};
+use crate::terminal::failures::Missed;
+
+pub use self::junit::note_usage_error;
+
+/// The statistic of the share of rows that counted.
+const COVERAGE: &str = "coverage";
+
+/// What statistics must reach.
+#[derive(Args, Clone, Debug)]
+pub struct BarArgs {
+    /// A bar for a statistic, its estimate or an end of its interval: 'spearman>=0.7', 'accuracy.low>=0.8', 'mae<=0.5' (repeatable). If one
+    /// is missed, the exit code is 3. `n` is the number of rows that the statistics rest on, `coverage` their share of all rows
+    #[arg(long = "require", value_name = "STATISTIC[.low|.high]>=NUMBER", help_heading = "Bars")]
+    bars: Vec<Bar>,
+    /// With --require: the least coverage, unless there is a bar for it
+    #[arg(long, value_name = "SHARE", default_value_t = 0.98, value_parser = share, requires = "bars", help_heading = "Bars")]
+    min_coverage: f64,
+    /// Where the bars go as a JUnit file, a test case for each
+    #[arg(long, value_name = "FILE.xml", requires = "bars", help_heading = "Bars")]
+    junit: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "expected a share from 0 to 1, such as 0.98".to_owned())
+}
+
+/// What a command has measured, for its bars.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Statistics by name, as the command writes them, with those of [`rows_used`].
+    pub statistics: Value,
+    /// The rows that speak most against what was measured, in words: `got worse: 7, 6`. Empty if there are none.
+    pub worst: String,
+}
+
+/// How many rows statistics rest on, and their share of those that they should rest on: the statistics `n` and `coverage`. These are counted,
+/// not estimated.
+#[must_use]
+pub fn rows_used(used: usize, of: usize) -> [(&'static str, Statistic); 2] {
+    let counted = |number| Statistic::Defined(Reported::alone(number, format!("{COUNTED}: {used} of {of} rows")));
+    let share = if of == 0 { 0.0 } else { used as f64 / of as f64 };
+    [(COVERAGE, counted(share)), ("n", counted(used as f64))]
+}
+
+/// The same as JSON.
+pub fn rows_used_json(used: usize, of: usize) -> impl Iterator<Item = (String, Value)> {
+    rows_used(used, of).into_iter().map(|(name, known)| (name.to_owned(), json!(known)))
+}
+
+/// In words: `55 of 60 rows count, a coverage of 0.917`.
+#[must_use]
+pub fn rows_used_in_words(used: usize, of: usize) -> String {
+    let share = if of == 0 { 0.0 } else { used as f64 / of as f64 };
+    format!("{used} of {of} rows count, a coverage of {share:.3}")
+}
+
+/// Most ids of rows that are named.
+const SHOWN: usize = 10;
+
+/// The first of these names, with commas between.
+pub fn first_names(names: impl IntoIterator<Item = impl ToString>) -> String {
+    let mut names = names.into_iter().map(|name| name.to_string());
+    let shown: Vec<String> = names.by_ref().take(SHOWN).collect();
+    shown.join(", ") + if names.next().is_some() { ", …" } else { "" }
+}
+
+impl BarArgs {
+    /// The report that is written, if one is.
+    pub fn reports(&self) -> impl Iterator<Item = &PathBuf> {
+        self.junit.iter()
+    }
+
+    /// Names of the statistics that bars are for.
+    pub fn statistics(&self) -> impl Iterator<Item = &str> {
+        self.bars.iter().map(|bar| bar.statistic.as_str())
+    }
+
+    /// Has a `command` measure, and says which bars are reached. The JUnit file is one of this start from the beginning: until the end, and if
+    /// the command fails, it holds an error.
+    ///
+    /// # Errors
+    /// Those of the command. A usage error for a statistic that there is not; [`Missed`] where a bar is, also by a statistic that is undefined
+    /// or has no interval.
+    pub fn gate(&self, command: &'static str, measure: impl FnOnce() -> Result<Measured>) -> Result<()> {
+        let started = Instant::now();
+        // Not where the file of another is: the command refuses its name.
+        let path = self.junit.as_ref().filter(|path| junit::may_write(command, path));
+        if let Some(path) = path {
+            let why = "the command did not come to its end";
+            write_marked(path, command, &junit::failed(command, why)).with_context(|| path.display().to_string())?;
+        }
+        let checked = measure().and_then(|measured| self.check(command, started, &measured));
+        if let (Err(error), Some(path)) = (&checked, path)
+            && !error.is::<Missed>()
+            && let Err(unwritten) = write_marked(path, command, &junit::failed(command, &format!("{error:#}")))
+        {
+            tell(format_args!("note: {} could not be written: {unwritten:#}", path.display()));
+        }
+        checked
+    }
+
+    /// The bars, that for the coverage among them.
+    fn all(&self) -> Vec<Bar> {
+        let mut bars = self.bars.clone();
+        if !bars.is_empty() && bars.iter().all(|bar| bar.statistic != COVERAGE) {
+            bars.push(Bar {
+                text: format!("{COVERAGE}>={} (--min-coverage)", self.min_coverage),
+                statistic: COVERAGE.to_owned(),
+                end: "estimate",
+                at_least: true,
+                number: self.min_coverage,
+            });
+        }
+        bars
+    }
+
+    fn check(&self, command: &'static str, started: Instant, measured: &Measured) -> Result<()> {
+        let bars = self.all();
+        let mut results = Vec::new();
+        for bar in &bars {
+            let Some(statistic) = measured.statistics.get(&bar.statistic) else {
+                let known = measured.statistics.as_object().into_iter().flatten();
+                let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
+                return Err(usage(format!(
+                    "--require {}: there is no such statistic, only {}",
+                    bar.text,
+                    known.join(", ")
+                )));
+            };
+            results.push(bar.held_against(statistic));
+        }
+        for held in &results {
+            let word = if held.is_reached { "reached:" } else { "MISSED: " };
+            say(format_args!("{word} {}: {}", held.bar.text, held.found))?;
+        }
+        if let Some(path) = &self.junit {
+            let xml = junit::checked(command, started.elapsed(), &results, &measured.worst);
+            write_marked(path, command, &xml).with_context(|| path.display().to_string())?;
+        }
+        match results.iter().filter(|held| !held.is_reached).count() {
+            0 => Ok(()),
+            missed => Err(Missed { missed, of: results.len() }.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+
+    use super::*;
+
+    fn bar(text: &str) -> Bar {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn coverage_has_a_bar_unless_one_is_named() {
+        let args = |bars: &[&str]| BarArgs {
+            bars: bars.iter().map(|text| bar(text)).collect(),
+            min_coverage: 0.98,
+            junit: None,
+        };
+        assert_eq!(args(&[]).all(), []);
+        assert_eq!(args(&["a>=1"]).all()[1].text, "coverage>=0.98 (--min-coverage)");
+        assert_eq!(args(&["coverage.low>=0.5"]).all().len(), 1);
+        let found: Map<String, Value> = rows_used_json(54, 60).collect();
+        let held = |text: &str| {
+            bar(text).held_against(&found[if text.starts_with('n') { "n" } else { "coverage" }]).is_reached
+        };
+        assert!(
+            held("coverage>=0.9")
+                && !held("coverage>=0.91")
+                && held("coverage.low>=0.9")
+                && held("n>=54")
+                && !held("n>=55")
+        );
+    }
+}

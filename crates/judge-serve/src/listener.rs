@@ -1,0 +1,115 @@
+//! Connections: how many are open, how slow their clients may be, and how all of it ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use judge_cli::terminal::console::tell;
+use judge_cli::terminal::signals::Signals;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+use super::app::App;
+use super::connection::Connection;
+use super::peer::{OfPeer, Peer};
+use super::routes::router;
+use super::shares::{Client, Shares};
+
+/// How long to wait after the system gave no connection, which is mostly for want of file handles.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What a client gets that has its share of connections.
+const TOO_MANY: &[u8] =
+    b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// Answers until a signal comes, then what was accepted. A second signal ends it at once.
+///
+/// # Errors
+/// If the model answers no more, or a second signal came.
+pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut Signals) -> Result<()> {
+    let routes = TowerToHyperService::new(router(app));
+    let mut http = http1::Builder::new();
+    // A client that only sends no more waits for its answer; one that has gone is noticed by `Peer`.
+    http.timer(TokioTimer::new()).header_read_timeout(app.limits.read).half_close(true);
+    let open = Arc::new(Semaphore::new(app.limits.connections));
+    let shares = Shares::new(app.limits.connections, app.limits.share);
+    let graceful = GracefulShutdown::new();
+    let read_limit = app.limits.read;
+    let take = |(stream, from): (TcpStream, SocketAddr), place: OwnedSemaphorePermit| {
+        // Answers are small, and each is sent as one piece.
+        let _ = stream.set_nodelay(true);
+        let client = Client::of(from.ip());
+        let Ok(share) = shares.one(client) else {
+            tokio::spawn(async move {
+                let _ = timeout(read_limit, stream.writable()).await;
+                let _ = stream.try_write(TOO_MANY);
+                drop(place);
+            });
+            return;
+        };
+        let io = Connection::new(stream, app.limits.read);
+        let peer = Peer::new(client, io.reads(), io.marks());
+        let of_peer = OfPeer { routes: routes.clone(), peer };
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(io), of_peer));
+        tokio::spawn(async move {
+            // What goes wrong with a connection is its client's, who knows.
+            let _ = connection.await;
+            drop((share, place));
+        });
+    };
+    let mut ended = app.queue.ended();
+    loop {
+        let next = async {
+            let place = Arc::clone(&open).acquire_owned().await.context("no more connections")?;
+            loop {
+                match listener.accept().await {
+                    Ok(accepted) => return Ok::<_, anyhow::Error>((accepted, place)),
+                    // It was closed before it was looked at.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                    Err(error) => {
+                        tell(format_args!("cannot take a connection: {error}"));
+                        sleep(PAUSE).await;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = signals.next() => break,
+            _ = ended.changed() => break,
+            taken = next => {
+                let (accepted, place) = taken?;
+                take(accepted, place);
+            }
+        }
+    }
+    // The system has accepted some that nobody has looked at yet.
+    while let Ok(place) = Arc::clone(&open).try_acquire_owned()
+        && let Ok(Ok(accepted)) = timeout(Duration::ZERO, listener.accept()).await
+    {
+        take(accepted, place);
+    }
+    drop(listener);
+    if !app.quiet {
+        tell("stopping: no more connections; what was accepted is answered");
+    }
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        _ = signals.next() => {
+            app.queue.detach();
+            bail!("stopped before all requests were answered");
+        }
+    }
+    let ended = ended.borrow().clone();
+    match ended {
+        Some(error) => Err(error).context("the model answers no more"),
+        None => Ok(()),
+    }
+}

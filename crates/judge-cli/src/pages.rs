@@ -1,4 +1,4 @@
-//! What the pages of this program share: one stylesheet (`pages/base.css`), the frame around a page, and what browsers may do with one that
+//! What the pages of this program share: one stylesheet (`pages.css`), the frame around a page, and what browsers may do with one that
 //! is served. Nothing of another origin is loaded.
 
 use axum::http::header::{
@@ -20,7 +20,7 @@ pub const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// The stylesheet of a page: what all share, and `own` behind it.
 pub fn stylesheet(own: &str) -> String {
-    include_str!("pages/base.css").to_owned() + own
+    include_str!("pages.css").to_owned() + own
 }
 
 /// A page with this title; `head` is what else its head holds.

@@ -13,7 +13,7 @@
 //!
 //! The result is a warning and not an error, because files carry many fields of training and of the
 //! programs that run models. [`HARMLESS`] and [`OFF`] keep known ones of these out of the warning;
-//! add a field there only if it changes no state and no logit in any family. `arch.rs` and
+//! add a field there only if it changes no state and no logit in any family. `lib.rs` and
 //! `encoders.rs` are the callers.
 
 use serde_json::{Map, Value, json};

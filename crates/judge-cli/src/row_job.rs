@@ -173,7 +173,7 @@ impl From<RunResult> for Made {
 }
 
 /// The rows that are missing, before whoever makes them.
-pub struct Pending<'j, S> {
+pub struct Pending<'j, S: Clone> {
     /// The rows.
     pub missing: Missing<'j, S>,
     words: Words,

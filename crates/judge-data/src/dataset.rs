@@ -165,7 +165,12 @@ impl Dataset {
             }
         };
         let columns = options.columns.settled(&head);
-        let ids = if preference::are_without_ids(&head, &columns) { Ids::RowNumber } else { options.ids };
+        let ids = match format {
+            DatasetFormat::Pairs | DatasetFormat::Answers if preference::are_without_ids(&head, &columns) => {
+                Ids::RowNumber
+            }
+            _ => options.ids,
+        };
         let mut reader = Reader {
             format,
             is_given: options.format.is_some(),

@@ -187,7 +187,7 @@ impl<S: Source> Job<S> {
         let mut carried = CarryCheck::new(&self.carry, known);
         let mut uncut: Vec<&Cut> = self.cuts.iter().collect();
         let each = source.rows_of_each();
-        let source = &source.keeping(&self.carry);
+        let source = &*source.keeping(&self.carry);
         for item in source.items()?.step_by(each) {
             let mut item = item?;
             let why = see(&item)?;

@@ -278,6 +278,8 @@ impl Rest {
         let among = |names: &[String], name: &str| names.iter().any(|known| known == name);
         let is_other =
             |name: &str, json: &str| !among(&self.read, name) && (json != "null" || !among(&self.null, name));
-        row.into_extra_where(|name, json| columns.keeps(name) || is_other(name, json))
+        let mut extra = row.into_extra_where(|name, json| columns.keeps(name) || is_other(name, json));
+        extra.note_read(&self.read);
+        extra
     }
 }

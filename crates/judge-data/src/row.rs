@@ -158,14 +158,18 @@ pub struct Extra(Vec<(String, Compact)>);
 
 /// A value's JSON text without white space outside of strings: it fits one line, wherever it is written.
 #[derive(Clone, Debug)]
-struct Compact(Box<RawValue>);
+struct Compact {
+    json: Box<RawValue>,
+    /// Whether a field is read of it too: that may be cut before a judge sees it, and this stays as it is.
+    is_read: bool,
+}
 
 impl Compact {
     fn new(value: Box<RawValue>) -> Result<Self, serde_json::Error> {
         const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
         let text = value.get();
         if !text.starts_with(['[', '{']) || !text.contains(SPACE) {
-            return Ok(Self(value));
+            return Ok(Self { json: value, is_read: false });
         }
         let (mut compact, mut in_string, mut escaped) = (String::with_capacity(text.len()), false, false);
         for c in text.chars() {
@@ -179,11 +183,11 @@ impl Compact {
             }
             compact.push(c);
         }
-        RawValue::from_string(compact).map(Self)
+        RawValue::from_string(compact).map(|json| Self { json, is_read: false })
     }
 
     fn get(&self) -> &str {
-        self.0.get()
+        self.json.get()
     }
 }
 
@@ -213,9 +217,15 @@ impl Extra {
         Ok(())
     }
 
-    /// Changes the text of a field, if it is one.
+    /// Notes that fields are read of these columns too.
+    pub(crate) fn note_read(&mut self, names: &[String]) {
+        self.0.iter_mut().for_each(|(key, value)| value.is_read |= names.contains(key));
+    }
+
+    /// Changes the text of a field, if it is one and nothing else is read of it.
     pub(crate) fn edit(&mut self, key: &str, change: &mut dyn FnMut(&mut String)) {
-        if let Some(mut text) = self.string(key) {
+        let is_read = self.0.iter().any(|(name, value)| name == key && value.is_read);
+        if let Some(mut text) = self.string(key).filter(|_| !is_read) {
             change(&mut text);
             // A text has a JSON form.
             let _ = self.set(key, &text);
@@ -245,7 +255,7 @@ impl Extra {
     }
 
     pub(crate) fn raw(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), &*value.0))
+        self.0.iter().map(|(key, value)| (key.as_str(), &*value.json))
     }
 
     /// Names and JSON texts.
@@ -275,7 +285,7 @@ impl Serialize for Extra {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, value) in &self.0 {
-            map.serialize_entry(key, &value.0)?;
+            map.serialize_entry(key, &value.json)?;
         }
         map.end()
     }

@@ -8,12 +8,12 @@ use crate::preference;
 use crate::rag::RagRecord;
 use crate::reading::Reading;
 use crate::run::of_fields;
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowItem};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, PairRecord, Row, RowItem};
 
 /// A row as people see it when they grade it: its texts, and no score, verdict or name of a model.
 ///
 /// The texts are those of the known [`Field`]s, under all names that other commands know for them, or in the columns that are chosen.
-/// Replies that were `chosen` and `rejected` are a pair, in an order that is drawn by the id.
+/// Where pairs are graded, replies that were `chosen` and `rejected` are one, in an order that is drawn by the id.
 /// A row without an id goes by its number in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GradingRecord {
@@ -31,6 +31,8 @@ pub struct GradingRecord {
     pub found: Vec<String>,
     /// All fields but the id, as the file has them.
     pub extra: Extra,
+    /// The pair that replies `chosen` and `rejected` are, or what is wrong with it.
+    pub(super) pair: Option<Result<PairRecord, String>>,
     unread: Option<Unscored>,
 }
 
@@ -73,38 +75,32 @@ impl GradingRecord {
         if reading.has(Field::Messages) {
             show(Field::Messages, reading.messages().map(|turns| Some(Shown::Turns(turns))));
         }
-        let pair = preference::pair_of(&row, number, options);
-        let asked = match &pair {
-            Some(Ok(pair)) => Ok(Some(pair.instruction.clone())),
-            _ if reading.has(Field::Instruction) => reading.optional_text(Field::Instruction),
-            _ => Ok(rag.question.clone()),
+        let turns = reading.conversation(Field::Instruction).ok().flatten();
+        let is_of_turns = turns.is_some();
+        let asked = match turns {
+            Some(turns) => Ok(Some(Shown::Turns(turns))),
+            None if reading.has(Field::Instruction) => {
+                reading.optional_text(Field::Instruction).map(|text| text.map(Shown::Text))
+            }
+            None => Ok(rag.question.clone().map(Shown::Text)),
         };
-        show(Field::Instruction, asked.map(|text| text.map(Shown::Text)));
+        show(Field::Instruction, asked);
         let state = reading.json_by(Field::State, "JSON with finite numbers", exact_json::from_text);
         show(Field::State, state.map(|state| state.map(of_json)));
         show(Field::Contexts, Ok(Some(Shown::List(rag.contexts.clone()))));
         show(Field::Response, Ok(rag.response.clone().map(Shown::Text)));
-        // The fields of a pair, which its grade is about, beside the replies that it was made of.
-        let mut of_pair = Vec::new();
-        match pair {
-            Some(Ok(pair)) => {
-                for (field, text) in [(Field::ResponseA, pair.response_a), (Field::ResponseB, pair.response_b)] {
-                    of_pair.push((field, text.clone()));
-                    show(field, Ok(Some(Shown::Text(text))));
-                }
-                of_pair.push((Field::Instruction, pair.instruction));
-            }
-            Some(Err(error)) => show(Field::ResponseA, Err(error)),
-            None => {
-                for field in [Field::ResponseA, Field::ResponseB] {
-                    show(field, reading.optional_text(field).map(|text| text.map(Shown::Text)));
-                }
-            }
+        for field in [Field::ResponseA, Field::ResponseB] {
+            show(field, reading.optional_text(field).map(|text| text.map(Shown::Text)));
         }
         show(Field::Reference, Ok(rag.reference.clone().map(Shown::Text)));
         show(Field::Rubric, reading.optional_text(Field::Rubric).map(|text| text.map(Shown::Text)));
         // A context that cannot be read is not missed unless it is asked about.
-        unread.extend(rag.unread.iter().filter(|(field, _)| *field != RagField::Contexts).map(|(_, why)| why.clone()));
+        let is_missed = |field: RagField| match field {
+            RagField::Question => !is_of_turns,
+            RagField::Contexts => false,
+            RagField::Response | RagField::Reference => true,
+        };
+        unread.extend(rag.unread.iter().filter(|(field, _)| is_missed(*field)).map(|(_, why)| why.clone()));
         let questions = match reading.json::<Value>(Field::Questions, "an object of questions") {
             Ok(json) => json.map(|json| Questions::from_json(&json).map_err(|problem| problem.to_string())).transpose(),
             Err(error) => Err(error.in_row()),
@@ -113,17 +109,19 @@ impl GradingRecord {
         let id_column = read.name(Field::Id).unwrap_or("id").to_owned();
         let found = row.keys().map(str::to_owned).collect();
         let unread = unread.into_iter().next().map(|why| Unscored::new(judge_core::Reason::Missing, why));
-        let mut extra = row.into_extra(&[&id_column]);
-        for (field, text) in of_pair {
-            extra.set(field.as_str(), &text)?;
-        }
-        Ok(Self { row: place, id, texts, rag, questions, found, extra, unread })
+        let pair = preference::pair_of(&row, number, options).map(|pair| pair.map_err(|error| error.in_row()));
+        let extra = row.into_extra(&[&id_column]);
+        Ok(Self { row: place, id, texts, rag, questions, found, extra, pair, unread })
     }
+}
 
-    /// What is shown of a field.
-    pub fn text(&self, field: Field) -> Option<&Shown> {
-        self.texts.iter().find(|(known, _)| *known == field).map(|(_, shown)| shown)
-    }
+/// What makes a pair, by its fields.
+pub(super) fn fields_of(pair: &PairRecord) -> [(Field, &String); 3] {
+    [
+        (Field::Instruction, &pair.instruction),
+        (Field::ResponseA, &pair.response_a),
+        (Field::ResponseB, &pair.response_b),
+    ]
 }
 
 /// Text as text, and the rest as JSON.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::record::fields_of;
 use super::{GradingGroup, GradingRecord, GradingTask};
 use crate::{Carry, Error, Extra};
 
@@ -118,6 +119,12 @@ pub fn graded_row(
     let extra = carry.of_row(record.extra.clone(), task.known())?;
     for (name, value) in extra.raw() {
         row.set(name, value)?;
+    }
+    // What `A` and `B` are, whatever is carried.
+    if let (GradingTask::Pairs, Some(Ok(pair))) = (task, &record.pair) {
+        for (field, text) in fields_of(pair) {
+            row.set(field.as_str(), text)?;
+        }
     }
     if *task == GradingTask::Sentences {
         row.set("sentences", &sentences(record, &each)?)?;

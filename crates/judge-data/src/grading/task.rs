@@ -1,9 +1,11 @@
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use judge_core::decision::{Question, Questions};
 use judge_core::rag::RagField;
 use serde_json::{Value, json};
 
+use super::record::fields_of;
 use super::{GradingRecord, Shown};
 use crate::{Field, PairVerdict};
 
@@ -138,6 +140,18 @@ impl GradingTask {
         }
     }
 
+    /// What is shown of a row where this is asked. Of replies `chosen` and `rejected` it is the pair alone: what else is in such a row may be
+    /// one of them once more.
+    pub fn shown<'r>(&self, record: &'r GradingRecord) -> Cow<'r, [(Field, Shown)]> {
+        let Some(Ok(pair)) = record.pair.as_ref().filter(|_| *self == Self::Pairs) else {
+            return Cow::Borrowed(&record.texts);
+        };
+        let beside = [(Field::Reference, &pair.reference), (Field::Rubric, &pair.rubric)];
+        let beside = beside.into_iter().filter_map(|(field, text)| Some((field, text.as_ref()?)));
+        let all = fields_of(pair).into_iter().chain(beside);
+        Cow::Owned(all.map(|(field, text)| (field, Shown::Text(text.clone()))).collect())
+    }
+
     /// Why nothing can be asked about a row; `None` if something can.
     pub fn lacks(&self, record: &GradingRecord) -> Option<String> {
         let missing = |field: Field| {
@@ -149,7 +163,10 @@ impl GradingTask {
                 Some(format!("the row has no text to grade, found the fields {:?}", record.found))
             }
             Self::Scale(_) | Self::YesNo => None,
-            Self::Pairs => missing(Field::ResponseA).or_else(|| missing(Field::ResponseB)),
+            Self::Pairs => match &record.pair {
+                Some(pair) => pair.as_ref().err().cloned(),
+                None => missing(Field::ResponseA).or_else(|| missing(Field::ResponseB)),
+            },
             Self::Questions(asked) => match (&record.questions, asked) {
                 (Err(why), _) => Some(why.clone()),
                 (Ok(None), None) => Some("the row has no `questions`".to_owned()),

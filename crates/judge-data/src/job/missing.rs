@@ -1,5 +1,6 @@
 //! The rows of a job that are not written yet.
 
+use std::borrow::Cow;
 use std::error::Error as StdError;
 
 use judge_core::{ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Verdict, Want};
@@ -14,9 +15,9 @@ type AnyError = Box<dyn StdError + Send + Sync>;
 
 /// The rows of a [`Job`](super::Job) that are not written yet, for whoever has them judged.
 #[derive(Debug)]
-pub struct Missing<'j, S> {
+pub struct Missing<'j, S: Clone> {
     pub(super) start: RunStart,
-    pub(super) source: S,
+    pub(super) source: Cow<'j, S>,
     pub(super) cuts: &'j [Cut],
 }
 
@@ -33,7 +34,7 @@ impl<S: Source> Missing<'_, S> {
         row: impl FnMut(ItemResult<S::Item>) -> Result<(T, Fate), E>,
         observer: &mut dyn Observer<S::Item>,
     ) -> Result<RunResult, Error> {
-        let items = cut_all(&self.source, self.cuts, model)?;
+        let items = cut_all(&*self.source, self.cuts, model)?;
         self.start.judge(resolved, model, judges, items, row, observer)
     }
 
@@ -61,7 +62,7 @@ impl<S: Source> Missing<'_, S> {
             };
             row(item, &outcome).map_err(Into::into)
         };
-        let items = cut_all(&self.source, self.cuts, model)?;
+        let items = cut_all(&*self.source, self.cuts, model)?;
         self.start.judge::<_, T, _, AnyError>(resolved, model, &[&reader], items, row, observer)
     }
 }

@@ -1,5 +1,6 @@
 //! What a job reads.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use judge_core::ItemId;
@@ -36,9 +37,8 @@ pub trait Source: Clone {
     }
 
     /// The same rows, whose other fields include what is carried by name, also where a field is read of it.
-    #[must_use]
-    fn keeping(&self, _carry: &Carry) -> Self {
-        self.clone()
+    fn keeping(&self, _carry: &Carry) -> Cow<'_, Self> {
+        Cow::Borrowed(self)
     }
 
     /// The files whose content decides about the rows; of `records` records.
@@ -136,9 +136,9 @@ impl Source for Records {
         Some(&self.options.columns)
     }
 
-    fn keeping(&self, carry: &Carry) -> Self {
+    fn keeping(&self, carry: &Carry) -> Cow<'_, Self> {
         let columns = self.options.columns.clone().keeping(carry.names());
-        Self { options: DatasetOptions { columns, ..self.options.clone() }, ..self.clone() }
+        Cow::Owned(Self { options: DatasetOptions { columns, ..self.options.clone() }, ..self.clone() })
     }
 
     fn whole(&self) -> Self {
@@ -175,8 +175,8 @@ macro_rules! own_records {
                 Some(&self.columns)
             }
 
-            fn keeping(&self, carry: &Carry) -> Self {
-                Self { columns: self.columns.clone().keeping(carry.names()), ..self.clone() }
+            fn keeping(&self, carry: &Carry) -> Cow<'_, Self> {
+                Cow::Owned(Self { columns: self.columns.clone().keeping(carry.names()), ..self.clone() })
             }
 
             fn whole(&self) -> Self {

@@ -134,6 +134,13 @@ fn fields_that_are_named_are_carried_though_they_are_read() {
     let all = rows("all, instruction", "all.jsonl").unwrap();
     assert_eq!((&all[0]["topic"], &all[2]["instruction"]), (&"sums".into(), &"2 + 2?".into()));
     assert_eq!(all[0].get("response"), None);
+    // What cannot be cut where it is read is not cut where it is carried either.
+    fs::write(&input, "{\"id\": 1, \"prompt\": \"2 + 2?\", \"chosen\": \"four\", \"rejected\": \"a fish\"}\n").unwrap();
+    let job = Job::open(&input, folder.path().join("cut.jsonl"), Program::new("test", "1")).unwrap();
+    let job = Job { carry: "all,chosen".parse().unwrap(), cuts: vec!["chosen=1".parse().unwrap()], ..job };
+    let found = job.judge(&model, &judge(&model, 5), none);
+    assert!(matches!(found, Err(Error::NothingToCut { .. })), "{found:?}");
+    fs::write(&input, ROWS).unwrap();
     // A name that is known by its field alone is no column.
     assert!(matches!(rows("prompt", "none.jsonl"), Err(Error::NothingToCarry { field, .. }) if field == "prompt"));
 }

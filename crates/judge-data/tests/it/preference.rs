@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use judge_core::Fields;
 use judge_data::{
-    AnswersRecord, Carry, Columns, Dataset, DatasetFormat, DatasetOptions, Field, Given, GradingRecord, GradingTask,
-    Ids, Input, PairRecord, RaterGrade, Record, Shown, graded_row,
+    AnswersRecord, Columns, Dataset, DatasetFormat, DatasetOptions, Field, Given, GradingRecord, GradingTask, Ids,
+    Input, PairRecord, RaterGrade, Record, RowItem, Shown, graded_row,
 };
 use serde_json::{Value, json};
 
@@ -131,32 +131,40 @@ fn a_file_without_ids_is_numbered() {
     assert!(found.contains("uid"), "{found}");
 }
 
+/// The page shows the pair alone, and the row says what A and B are, whatever is carried. Where something else is graded, such replies are
+/// fields like others.
 #[test]
 fn people_grade_them_as_pairs() {
     let (user, good, bad) = (turn("user", "2 + 2?"), turn("assistant", "4"), turn("assistant", "5"));
     let rows = [
         json!({"prompt": "2 + 2?", "chosen": "4", "rejected": "5", "margin": 2}),
-        json!({"chosen": [user, good], "rejected": [user, bad]}),
-        json!({"prompt": "2 + 2?", "chosen": 4, "rejected": "5"}),
+        json!({"chosen": [user, good], "rejected": [user, bad], "messages": [user, good], "answer": "4"}),
+        json!({"prompt": [user], "chosen": [good], "rejected": [bad]}),
+        json!({"prompt": "2 + 2?", "response": "4", "chosen": true, "rejected": false}),
     ];
     let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
     std::fs::write(file.path(), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
     let records = GradingRecord::all(&Input::open(file.path()).expect("a file"), None, &Columns::default());
     let records: Vec<_> = records.expect("rows").map(|row| row.expect("a row")).collect();
-    assert!(GradingTask::Pairs.lacks(&records[2]).is_some(), "{:?}", records[2]);
+    assert!(GradingTask::Pairs.lacks(&records[3]).is_some_and(|why| why.contains("chosen")), "{:?}", records[3]);
+    assert!(records.iter().all(|record| record.unread().is_none() && GradingTask::YesNo.lacks(record).is_none()));
+    let fields = |record: &GradingRecord, task: &GradingTask| -> Vec<Field> {
+        task.shown(record).iter().map(|(field, _)| *field).collect()
+    };
+    assert_eq!(fields(&records[3], &GradingTask::YesNo), [Field::Instruction, Field::Response]);
     let rater = ["ann".to_owned()];
-    let graded: Vec<Value> = records[..2]
+    let graded: Vec<Value> = records[..3]
         .iter()
         .map(|record| {
             assert_eq!(GradingTask::Pairs.lacks(record), None);
-            let is_first = record.text(Field::ResponseA) == Some(&Shown::Text("4".to_owned()));
-            assert_eq!(record.text(Field::Instruction), Some(&Shown::Text("2 + 2?".to_owned())));
-            // What the page shows first is response A.
-            let given = Given::Values(vec![json!(if is_first { "A" } else { "B" })]);
+            let task = GradingTask::Pairs;
+            assert_eq!(fields(record, &task), [Field::Instruction, Field::ResponseA, Field::ResponseB]);
+            let given = if task.shown(record)[1].1 == Shown::Text("4".to_owned()) { "A" } else { "B" };
+            let given = Given::Values(vec![json!(given)]);
             let grade = RaterGrade { given, seconds: None, note: None, swapped: false };
             let grades = [(rater[0].clone(), grade)].into();
-            let row = graded_row(record, &GradingTask::Pairs, &rater, &grades, None, &Carry::All).expect("a row");
-            serde_json::to_value(&row).expect("JSON")
+            let row = graded_row(record, &task, &rater, &grades, None, &"margin,chosen".parse().expect("fields"));
+            serde_json::to_value(row.expect("a row")).expect("JSON")
         })
         .collect();
     assert_eq!((&graded[0]["margin"], &graded[1]["chosen"]), (&json!(2), &rows[1]["chosen"]));

@@ -222,7 +222,7 @@ mod tests {
             }
         }
         let mut all = Vec::new();
-        for sources_of in ["src", "../judge-weights/src"] {
+        for sources_of in ["src", "../judge-arch/src", "../judge-weights/src"] {
             sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(sources_of), &mut all);
         }
         assert!(all.len() > 200, "{}", all.len());

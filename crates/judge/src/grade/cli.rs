@@ -50,7 +50,7 @@ pub(crate) struct Cli {
     /// Ask for yes or no, written as 1 and 0
     #[arg(long, help_heading = "Task")]
     yes_no: bool,
-    /// Ask which of `response_a` and `response_b` is better, or neither
+    /// Ask which of `response_a` and `response_b`, or of two replies `chosen` and `rejected`, is better, or neither
     #[arg(long, help_heading = "Task")]
     pairs: bool,
     /// Ask the typed questions of `judge decide`: a JSON object of questions by name, for rows without their own

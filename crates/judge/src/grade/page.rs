@@ -78,8 +78,9 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
     let note = before.and_then(|grade| grade.note.as_deref());
     let beside = |field: &Field| !matches!(field, Field::ResponseA | Field::ResponseB) || !is_pair;
     let marks = session.task == GradingTask::Sentences;
-    let shown = record
-        .texts
+    let texts = session.task.shown(record);
+    let text_of = |field: Field| texts.iter().find(|(known, _)| *known == field).map(|(_, text)| text);
+    let shown = texts
         .iter()
         .filter(|(field, _)| beside(field) && *field != Field::Rubric && !(marks && *field == Field::Response));
     page(
@@ -99,7 +100,7 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                                 @for (side, field) in sides(is_swapped).into_iter().enumerate() {
                                     section.card.response {
                                         h2 { "Response " (side + 1) }
-                                        @if let Some(text) = record.text(field) { (body_of(text)) }
+                                        @if let Some(text) = text_of(field) { (body_of(text)) }
                                     }
                                 }
                             }
@@ -114,7 +115,7 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                     footer {
                         div.ask {
                             strong { (session.asked) }
-                            @if let Some(rubric) = record.text(Field::Rubric) {
+                            @if let Some(rubric) = text_of(Field::Rubric) {
                                 details.rubric open { summary { "Rubric" } (body_of(rubric)) }
                             }
                         }

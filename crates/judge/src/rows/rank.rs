@@ -35,7 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 fn ranked(cli: &Cli) -> Result<Measured> {
     cli.judge.check()?;
-    if cli.benchmark.is_some() && cli.carry.chosen != Carry::All {
+    if cli.benchmark.is_some() && matches!(cli.carry.chosen, Carry::Only(_)) {
         return Err(usage("--benchmark needs the column \"subset\" in the output: leave --carry as it is"));
     }
     if cli.comparisons.is_some() && cli.strategy == Strategy::RoundRobin {

@@ -125,7 +125,7 @@ fn advised(text: &str) -> Vec<&str> {
 #[test]
 fn a_library_names_no_option() {
     let mut wrong = Vec::new();
-    for name in ["judge-core", "judge-data", "judge-metrics", "judge-models", "judge-probe"] {
+    for name in ["judge-arch", "judge-core", "judge-data", "judge-metrics", "judge-models", "judge-probe"] {
         let of_tests = |path: &PathBuf| path.to_string_lossy().contains("tests");
         for path in sources(&source_of(name)).iter().filter(|path| !of_tests(path)) {
             let texts = literals(&code(path));

@@ -95,7 +95,7 @@ pub(crate) struct Cli {
     /// Lowest grade of the upper class (only with --binary)
     #[arg(long, value_name = "GRADE", requires = "binary", help_heading = "Training")]
     pub threshold: Option<f64>,
-    /// Layers to choose from: all, or a list such as 0,5,12-16; blocks above the highest are not run
+    /// Layers to choose from: all, last, or a list such as 0,5,12-16; blocks above the highest are not run
     #[arg(long, default_value = "all", value_name = "LIST", help_heading = "Training")]
     pub layers: LayerList,
     /// Poolings to choose from, several as last,mean: of the prompt first, last, mean, min, max, or concat (min, max and mean side by side);

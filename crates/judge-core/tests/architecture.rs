@@ -1,4 +1,5 @@
-//! No circles between modules, counted in the sources of every crate. A binary of its own, since it needs none of them.
+//! No circles between modules and no crate that is too large, counted in the sources of every crate. A binary of its own, since it needs
+//! none of them.
 //!
 //! An *arrow* runs from a module to the module that defines what it uses, whichever re-exports lie between. What counts:
 //!
@@ -38,6 +39,27 @@ fn no_module_is_in_a_circle() {
         let circles = Crate::read(&source).circles();
         assert!(circles.is_empty(), "{name}: modules that need each other:\n{}", in_words(&circles));
     }
+}
+
+/// A crate is what a reader holds in mind and what the compiler takes at once.
+#[test]
+fn no_crate_has_more_than_20_000_lines_of_code() {
+    for name in CRATES {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
+        let lines: usize = Crate::read(&source).lines.values().sum();
+        assert!((100..=20_000).contains(&lines), "{name}: {lines} lines of code");
+    }
+    assert_eq!(
+        lines_of_code("//! About.\n\nfn a() {\n    // why\n}\n\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n"),
+        2
+    );
+    assert_eq!(lines_of_code("#[cfg(test)]\nmod tests;\n\nfn a() {}\n"), 3);
+}
+
+/// Lines that are neither blank nor comments, without the tests at a file's end.
+fn lines_of_code(text: &str) -> usize {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
 #[test]
@@ -115,6 +137,7 @@ struct Crate {
     modules: BTreeMap<Module, Text>,
     /// What `mod` declares outside tests.
     declared: BTreeSet<Module>,
+    lines: BTreeMap<Module, usize>,
 }
 
 impl Crate {
@@ -148,12 +171,14 @@ impl Crate {
             true
         };
         self.modules.retain(|module, _| is_code(module));
+        self.lines.retain(|module, _| is_code(module));
         self
     }
 
     fn add(&mut self, path: Vec<String>, text: &str) {
         let module = Module(path.join("::"));
         let tokens = without_tests(tokens(text));
+        self.lines.insert(module.clone(), lines_of_code(text));
         self.add_tokens(&module, &tokens);
     }
 

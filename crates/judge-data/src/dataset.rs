@@ -86,6 +86,16 @@ impl DatasetFormat {
         }
     }
 
+    /// Whether the rows of a file that begins so go by their numbers: where no row has a place for an id, a table's do, and those with replies
+    /// that were chosen and rejected, which are published without ids.
+    fn goes_by_numbers(self, is_table: bool, head: &[Row], columns: &Columns) -> bool {
+        let needs_ids = matches!(self, Self::Prompts | Self::Graded | Self::Pairs | Self::Answers);
+        let is_of_pairs = matches!(self, Self::Pairs | Self::Answers);
+        let has_replies = || is_of_pairs && head.iter().any(|row| preference::is_one(row, columns));
+        let has_place = |row: &Row| row.keys().any(|key| columns.names(Field::Id).any(|name| name == key));
+        needs_ids && (is_table || has_replies()) && !columns.is_chosen(Field::Id) && !head.iter().any(has_place)
+    }
+
     fn fits(self, row: &Row, columns: &Columns) -> bool {
         match self {
             Self::Prompts => columns.has(row, Field::Prompt) || columns.has(row, Field::Messages),
@@ -165,11 +175,12 @@ impl Dataset {
             }
         };
         let columns = options.columns.settled(&head);
-        let ids = match format {
-            DatasetFormat::Pairs | DatasetFormat::Answers if preference::are_without_ids(&head, &columns) => {
+        let ids = match options.ids {
+            Ids::Required if format.goes_by_numbers(rows.is_of_table(), &head, &columns) => {
+                input.note(format!("{}: no row has an id: rows are numbered from 0", path.display()));
                 Ids::RowNumber
             }
-            _ => options.ids,
+            ids => ids,
         };
         let mut reader = Reader {
             format,

@@ -8,7 +8,7 @@ use crate::{Error, Place, Row};
 /// What a row without an id is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ids {
-    /// Nothing: it is an error, but in files of chosen and rejected replies, which are published without ids: there by its number.
+    /// Nothing: it is an error, but in tables and in files of chosen and rejected replies where no row has a place for one: there by its number.
     #[default]
     Required,
     /// By its number in the file, from 0.

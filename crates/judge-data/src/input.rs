@@ -124,9 +124,14 @@ impl Input {
     }
 
     /// What was odd about the file, as far as it was read, and cost nothing but what it is about: bytes behind compressed data, a column
-    /// of Parquet that JSON has no form for. In alphabetical order.
+    /// of Parquet that JSON has no form for, rows without ids that go by their numbers. In alphabetical order.
     pub fn notes(&self) -> Vec<String> {
         self.opened.notes.all()
+    }
+
+    /// Adds to the [`notes`](Self::notes).
+    pub(crate) fn note(&self, note: String) {
+        self.opened.notes.say(note);
     }
 
     /// The same input, whose [`notes`](Self::notes) are said to `listener` when they are found, each once.
@@ -200,6 +205,18 @@ impl Input {
 pub struct InputReader {
     reader: BufReader<Decoder<BufReader<Raw>>>,
     opened: Arc<Opened>,
+}
+
+impl InputReader {
+    /// Whether they are JSON lines that stand for the rows of a table.
+    pub(crate) fn is_of_table(&self) -> bool {
+        match self.reader.get_ref() {
+            Decoder::Csv(_) => true,
+            #[cfg(feature = "parquet")]
+            Decoder::Table(_) => true,
+            _ => false,
+        }
+    }
 }
 
 impl Read for InputReader {

@@ -26,12 +26,6 @@ pub(crate) fn is_one(row: &Row, columns: &Columns) -> bool {
     row.has(CHOSEN) && row.has(REJECTED) && !has_responses()
 }
 
-/// Whether a file that begins with these rows has such ones, and no ids, as most are published.
-pub(crate) fn are_without_ids(head: &[Row], columns: &Columns) -> bool {
-    let has_id = |row: &Row| columns.is_chosen(Field::Id) || columns.has(row, Field::Id);
-    head.iter().any(|row| is_one(row, columns)) && !head.iter().any(has_id)
-}
-
 /// Whether each of them is one reply. What is neither counts as one, so that it is read, and its error is said.
 pub(crate) fn is_pair(row: &Row, columns: &Columns) -> bool {
     let several = |name| row.value(name).is_some_and(|json| list(json).is_some());

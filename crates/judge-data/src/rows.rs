@@ -43,6 +43,11 @@ enum State {
 }
 
 impl Rows {
+    /// Whether they are those of a table (CSV, TSV, Parquet).
+    pub(crate) fn is_of_table(&self) -> bool {
+        self.reader.is_of_table()
+    }
+
     /// Opens a path, `-` for standard input, or an [`Input`] that is read several times.
     ///
     /// # Errors

@@ -110,6 +110,30 @@ fn which_reply_stands_first_is_drawn() {
     assert_ne!(firsts(&all, 1), found);
 }
 
+/// A table without a column of ids goes by its rows' numbers, and says so; one whose column has an empty cell lacks an id.
+#[test]
+fn a_table_without_ids_is_numbered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        let input = Input::open(&path).expect("a file");
+        let all = Dataset::open(&input, &DatasetOptions::default()).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+        all.map(|all| (all.iter().map(|record| record.id().to_string()).collect::<Vec<_>>(), input.notes().len()))
+    };
+    let (csv, tsv) = ("question,answer,human\nQ,A,3\nQ,B,\n", "question\tanswer\nQ\tA\nQ\tB\n");
+    assert_eq!(read("a.csv", csv).expect("rows"), (vec!["0".to_owned(), "1".to_owned()], 1));
+    assert_eq!(read("a.tsv", tsv).expect("rows").0, ["0", "1"]);
+    assert_eq!(
+        read("b.csv", "idx,question,answer\n7,Q,A\n8,Q,B\n").expect("rows"),
+        (vec!["\"7\"".to_owned(), "\"8\"".to_owned()], 0)
+    );
+    let error = read("c.csv", "id,question,answer\na,Q,A\n,Q,B\n").expect_err("an empty cell");
+    assert!(error.to_string().contains("no field for id"), "{error}");
+    let error = read("d.jsonl", "{\"question\": \"Q\", \"answer\": \"A\"}\n").expect_err("rows of JSON have ids");
+    assert!(error.to_string().contains("line 1: no field for id"), "{error}");
+}
+
 /// Such files are published without ids, and one odd row must not cost the run there either.
 #[test]
 fn a_file_without_ids_is_numbered() {

@@ -130,7 +130,7 @@ pub fn angles(rope: &RopeConfig, len: usize, positions: usize) -> [Vec<f32>; 2] 
     })
 }
 
-/// Factors on rotated queries at positions `0..positions`, `[positions]`; see [`QueryGrowth`].
+/// Factors on rotated queries at positions `0..positions`, `[positions]`; see `QueryGrowth`.
 /// `None`: queries do not grow.
 pub fn query_factors(rope: &RopeConfig, positions: usize) -> Option<Vec<f32>> {
     let QueryGrowth { beta, original_len } = rope.query_growth?;

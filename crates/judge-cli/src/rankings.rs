@@ -17,7 +17,7 @@ const NDCG: usize = 10;
 
 const NAMES: [&str; 4] = ["ndcg_10", "mrr", "recall_k", "map"];
 
-/// Queries with a relevant document, each with its statistics in the order of [`NAMES`].
+/// Queries with a relevant document, each with its statistics in the order of `NAMES`.
 #[derive(Default)]
 pub struct Queries {
     measured: Vec<MeasuredQuery>,

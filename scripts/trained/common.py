@@ -27,7 +27,7 @@ def of_another_model(parser):
 
 def of_sets(parser):
     """The options of the scripts that measure any model on several sets, and keep the figures."""
-    parser.add_argument("--only", default="", help="the sets whose names have this in them")
+    parser.add_argument("--only", action="append", default=[], help="the sets whose names have this in them (repeatable; default: all)")
     parser.add_argument("--results", help="a file of results/, of this model")
     return of_another_model(parser)
 
@@ -104,9 +104,12 @@ def run_record(path):
     return json.loads(path.with_name(path.name + ".run.json").read_text())["content"]
 
 
-def some_of(parser, names, text):
-    """The names that have the text in them."""
-    return [name for name in names if text in name] or parser.error(f"no set has {text!r} in its name; there are {', '.join(names)}")
+def some_of(parser, names, texts):
+    """The names that have one of the texts in them; all of them without any."""
+    for text in texts:
+        if not any(text in name for name in names):
+            parser.error(f"no set has {text!r} in its name; there are {', '.join(names)}")
+    return [name for name in names if not texts or any(text in name for text in texts)]
 
 
 def keep(path, model, part, sets):

@@ -44,115 +44,115 @@ use super::stacks;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DecoderFields {
     /// `model_type`.
-    pub family: &'static str,
+    pub(super) family: &'static str,
     /// Number of blocks.
-    pub n_layers: usize,
+    pub(super) n_layers: usize,
     /// Width of the residual stream.
-    pub d_model: usize,
+    pub(super) d_model: usize,
     /// Query heads of every block.
-    pub n_heads: usize,
+    pub(super) n_heads: usize,
     /// Key heads of a block that `otherwise` does not list.
-    pub n_kv_heads: usize,
+    pub(super) n_kv_heads: usize,
     /// Coordinates of a head in a block that `otherwise` does not list.
-    pub head_dim: usize,
+    pub(super) head_dim: usize,
     /// Width inside the MLP in a block that `otherwise` does not list. Experts have their own.
-    pub d_ff: usize,
+    pub(super) d_ff: usize,
     /// Rows of the embedding and of the head.
-    pub d_vocab: usize,
+    pub(super) d_vocab: usize,
     /// Epsilon of all norms.
-    pub norm_eps: f64,
+    pub(super) norm_eps: f64,
     /// What norms of states compute.
-    pub norm_kind: NormKind,
+    pub(super) norm_kind: NormKind,
     /// Whether a stored norm weight `w` stands for `1 + w` (Gemma 2 and 3, Qwen3.5).
     pub(super) norm_offset: bool,
     /// Whether norms of states have biases (GPT-2, GPT-NeoX).
     pub(super) norm_bias: bool,
     /// Which norms a block has, and what they are called.
-    pub norms: BlockNorms,
+    pub(super) norms: BlockNorms,
     /// Whether attention's output is gated, with gates behind each query head in `q_proj`
     /// (Qwen3.5).
-    pub is_gated: bool,
+    pub(super) is_gated: bool,
     /// Blocks with a delta rule in the place of attention, `[n_layers]`, and its sizes.
-    pub delta: Option<(Vec<bool>, DeltaShape)>,
+    pub(super) delta: Option<(Vec<bool>, DeltaShape)>,
     /// Blocks with a convolution in the place of attention, `[n_layers]`, and the positions that it
     /// sees.
-    pub conv: Option<(Vec<bool>, usize)>,
+    pub(super) conv: Option<(Vec<bool>, usize)>,
     /// Blocks with a state space, and what it is.
-    pub mamba: Option<MambaFields>,
+    pub(super) mamba: Option<MambaFields>,
     /// Factors around the parts of blocks.
     pub(super) multipliers: Multipliers,
     /// Which half each block is, `[n_layers]`; `None`: blocks have both (Nemotron-H).
-    pub halves: Option<Vec<Half>>,
+    pub(super) halves: Option<Vec<Half>>,
     /// Names of parts of attention.
-    pub attention: AttentionNames,
+    pub(super) attention: AttentionNames,
     /// What names of tensors of blocks begin with, before the number.
-    pub layers: &'static str,
+    pub(super) layers: &'static str,
     /// Full name of the embedding.
-    pub embedding: &'static str,
+    pub(super) embedding: &'static str,
     /// Full name and rows of a table of positions (GPT-2).
-    pub positions: Option<(&'static str, usize)>,
+    pub(super) positions: Option<(&'static str, usize)>,
     /// Full name of the norm after the last block.
     pub(super) last_norm: &'static str,
     /// Whether attention and MLP are beside one another, after one norm (Cohere).
-    pub is_parallel: bool,
+    pub(super) is_parallel: bool,
     /// How queries and keys are normed.
     pub(super) qk_norm: QkNorm,
     /// Whether the values of each head are normed, without a weight (Gemma 4).
-    pub norms_values: bool,
+    pub(super) norms_values: bool,
     /// Blocks whose heads, keys or MLP width differ from the fields above, by index. Gemma 4 lists
     /// all.
-    pub otherwise: BTreeMap<usize, Otherwise>,
+    pub(super) otherwise: BTreeMap<usize, Otherwise>,
     /// Whether a stored factor multiplies what leaves each block (Gemma 4).
     pub(super) block_scalar: bool,
     /// Width of what each block gets of a position's token, and rows of its table (Gemma 4).
-    pub token_inputs: Option<(usize, usize)>,
+    pub(super) token_inputs: Option<(usize, usize)>,
     /// The function inside the MLP.
-    pub activation: Activation,
+    pub(super) activation: Activation,
     /// Whether projections of queries, keys and values have biases.
-    pub qkv_bias: bool,
+    pub(super) qkv_bias: bool,
     /// Whether the projection after attention has a bias.
     pub(super) o_bias: bool,
     /// Whether attention has sinks (gpt-oss).
-    pub sinks: bool,
+    pub(super) sinks: bool,
     /// Whether the projections of the dense MLP have biases.
-    pub mlp_bias: bool,
+    pub(super) mlp_bias: bool,
     /// How the checkpoint stores the projections of queries, keys and values.
-    pub qkv: Qkv,
+    pub(super) qkv: Qkv,
     /// Whether the checkpoint stores all projections transposed, `[d_in, d_out]`, those of queries, keys
     /// and values side by side (GPT-2).
     pub(super) is_transposed: bool,
     /// Names of the dense MLP.
-    pub mlp: MlpNames,
+    pub(super) mlp: MlpNames,
     /// Blocks with experts, which replace the dense MLP there or are beside it.
-    pub sparse: Option<Sparse>,
+    pub(super) sparse: Option<Sparse>,
     /// `[n_layers]`: keys that a query sees, itself included; `None`: all up to itself.
-    pub windows: Vec<Option<usize>>,
+    pub(super) windows: Vec<Option<usize>>,
     /// Factor on query-key products.
-    pub attention_scale: f64,
+    pub(super) attention_scale: f64,
     /// Soft cap of scaled query-key products.
-    pub attention_soft_cap: Option<f64>,
+    pub(super) attention_soft_cap: Option<f64>,
     /// Limit of queries, keys and values.
-    pub clip_qkv: Option<f64>,
+    pub(super) clip_qkv: Option<f64>,
     /// Soft cap of logits over the vocabulary.
-    pub final_soft_cap: Option<f64>,
+    pub(super) final_soft_cap: Option<f64>,
     /// Factor on embeddings.
-    pub embedding_scale: Option<EmbeddingScale>,
+    pub(super) embedding_scale: Option<EmbeddingScale>,
     /// Factor on what each half of a block adds.
-    pub residual_scale: Option<f64>,
+    pub(super) residual_scale: Option<f64>,
     /// Factor on logits over the vocabulary.
-    pub logit_scale: Option<f64>,
+    pub(super) logit_scale: Option<f64>,
     /// Whether the head is the embedding, unless another one is stored (`checked.rs`).
-    pub tied: bool,
+    pub(super) tied: bool,
     /// Whether the head over the vocabulary has a bias (Phi).
-    pub head_bias: bool,
+    pub(super) head_bias: bool,
     /// The rotations; one, or `[full, windowed]` after [`DecoderFields::with_ropes`].
-    pub ropes: Vec<RopeConfig>,
+    pub(super) ropes: Vec<RopeConfig>,
     /// `[n_layers]`: index into `ropes`; `None`: the block does not rotate.
     pub(super) rope_of: Vec<Option<usize>>,
     /// Longest sequence in tokens.
-    pub max_len: usize,
+    pub(super) max_len: usize,
     /// Tokens that end a text.
-    pub eos: Vec<TokenId>,
+    pub(super) eos: Vec<TokenId>,
 }
 
 /// Factors around the parts of all blocks (Falcon-H1).
@@ -163,9 +163,9 @@ pub(super) struct Multipliers {
     /// On what attention adds to the residual stream.
     pub(super) attention_out: f32,
     /// On the gate of the dense MLP before its activation.
-    pub gate: f32,
+    pub(super) gate: f32,
     /// On what the dense MLP adds.
-    pub down: f32,
+    pub(super) down: f32,
 }
 
 impl Multipliers {
@@ -186,11 +186,11 @@ pub(super) enum Half {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Otherwise {
     /// Heads of attention.
-    pub heads: HeadShape,
+    pub(super) heads: HeadShape,
     /// Where keys and values come from.
-    pub keys: KeysSpec,
+    pub(super) keys: KeysSpec,
     /// Width inside the dense MLP.
-    pub d_ff: usize,
+    pub(super) d_ff: usize,
 }
 
 /// Which norms of states a block has, by their names below `model.layers.N.` without `.weight`.
@@ -209,13 +209,13 @@ pub(super) struct Otherwise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BlockNorms {
     /// The norm of what attention reads.
-    pub before_attention: Option<&'static str>,
+    pub(super) before_attention: Option<&'static str>,
     /// The norm of what attention adds to the residual stream.
-    pub after_attention: Option<&'static str>,
+    pub(super) after_attention: Option<&'static str>,
     /// The norm of what the MLP reads.
-    pub before_mlp: Option<&'static str>,
+    pub(super) before_mlp: Option<&'static str>,
     /// The norm of what the MLP adds to the residual stream.
-    pub after_mlp: Option<&'static str>,
+    pub(super) after_mlp: Option<&'static str>,
 }
 
 impl BlockNorms {
@@ -251,11 +251,11 @@ impl BlockNorms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AttentionNames {
     /// The norm of queries.
-    pub q_norm: &'static str,
+    pub(super) q_norm: &'static str,
     /// The norm of keys.
-    pub k_norm: &'static str,
+    pub(super) k_norm: &'static str,
     /// The projection after attention.
-    pub out: &'static str,
+    pub(super) out: &'static str,
 }
 
 impl AttentionNames {
@@ -285,9 +285,9 @@ impl Qkv {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MlpNames {
     /// The gate and up.
-    pub gate_up: GateUp,
+    pub(super) gate_up: GateUp,
     /// The projection back to `d_model`.
-    pub down: &'static str,
+    pub(super) down: &'static str,
 }
 
 /// Whether gate and up are two tensors of a checkpoint or one.

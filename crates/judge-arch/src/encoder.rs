@@ -299,12 +299,12 @@ impl EncoderBlockSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredNames {
     /// What classes with a head put before all names of the model.
-    pub prefix: &'static str,
+    pub(super) prefix: &'static str,
     /// Prefixes of names of heads and buffers, which no state depends on; matched after `prefix` is
     /// removed.
-    pub others: &'static [&'static str],
+    pub(super) others: &'static [&'static str],
     /// Prefixes of those names of a sequence classifier that `prefix` is not put before.
-    pub beside: &'static [&'static str],
+    pub(super) beside: &'static [&'static str],
 }
 
 /// Endings of norms' names in files converted from TensorFlow, and PyTorch's.

@@ -40,17 +40,17 @@ pub(super) struct Sparse {
     /// `[n_layers]`; the other blocks have the dense MLP of the model.
     pub(super) has_experts: Vec<bool>,
     /// Experts of a block, without a shared one.
-    pub n_experts: usize,
+    pub(super) n_experts: usize,
     /// How rows choose among them.
-    pub routing: Routing,
+    pub(super) routing: Routing,
     /// Width inside an expert.
     pub(super) d_expert: usize,
     /// Width inside the expert that all rows go through; `None`: there is no such expert.
     pub(super) d_shared: Option<usize>,
     /// Whether the router and all projections of experts have biases (gpt-oss).
-    pub bias: bool,
+    pub(super) bias: bool,
     /// What their tensors are called.
-    pub names: ExpertNames,
+    pub(super) names: ExpertNames,
 }
 
 /// Names of a block's router and experts, below `model.layers.N.`.

@@ -19,19 +19,19 @@ pub(super) struct MambaFields {
     /// Whether it is beside attention and not in its place (Falcon-H1).
     pub(super) is_beside: bool,
     /// Sizes.
-    pub shape: MambaShape,
+    pub(super) shape: MambaShape,
     /// The least time that passes at a position.
-    pub least_time: f32,
+    pub(super) least_time: f32,
     /// What the names of its tensors begin with, below `model.layers.N.`.
-    pub part: &'static str,
+    pub(super) part: &'static str,
     /// Whether the convolution has a bias.
-    pub conv_bias: bool,
+    pub(super) conv_bias: bool,
     /// Whether the projections before and after it have biases.
-    pub bias: [bool; 2],
+    pub(super) bias: [bool; 2],
     /// Where the norm of the output is, if there is one.
-    pub norm: Option<GatedNorm>,
+    pub(super) norm: Option<GatedNorm>,
     /// Factors on what it takes: `z`, `x`, `B`, `C` and `dt`.
-    pub factors: [f32; 5],
+    pub(super) factors: [f32; 5],
     /// Factor on what it adds to the residual stream.
     pub(super) out_factor: f32,
 }

@@ -51,16 +51,16 @@ pub struct RopeConfig {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueryGrowth {
     /// `llama_4_scaling_beta`; above 0.
-    pub beta: f64,
+    pub(crate) beta: f64,
     /// `original_max_position_embeddings`; above 0.
-    pub original_len: usize,
+    pub(crate) original_len: usize,
 }
 
 /// Where families differ in what they make of the same rope fields. The default is Llama's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RopeRules {
     /// Which coordinates turn together. Not a field of files.
-    pub pairs: Pairs,
+    pub(super) pairs: Pairs,
     /// Whether `partial_rotary_factor` counts, so that part of a head may be rotated. Elsewhere a
     /// factor other than 1 is refused, except with `proportional`, which has a meaning of its own
     /// for it.
@@ -183,17 +183,17 @@ pub(super) struct RopeFields {
     // One set for each kind of layer, in families that have two.
     /// Fields for full layers alone, in families with two rotations. Such an object must be taken
     /// apart by [`RopesByKind::new`] before it is lowered.
-    pub full_attention: Option<Box<RopeFields>>,
+    pub(super) full_attention: Option<Box<RopeFields>>,
     /// Fields for layers with a window, likewise.
-    pub sliding_attention: Option<Box<RopeFields>>,
+    pub(super) sliding_attention: Option<Box<RopeFields>>,
 }
 
 /// The rope fields of a family whose full layers rotate in another way than those with a window.
 pub(super) struct RopesByKind {
     /// Of full layers. The base is set.
-    pub full: RopeFields,
+    pub(super) full: RopeFields,
     /// Of layers with a window. The base is set.
-    pub sliding: RopeFields,
+    pub(super) sliding: RopeFields,
 }
 
 impl RopesByKind {
@@ -228,17 +228,17 @@ impl RopesByKind {
 /// What `config.json` says beside the rope fields, and what the family adds.
 pub(super) struct RopeContext {
     /// Base, used where the rope fields state none.
-    pub rope_theta: Option<f64>,
+    pub(super) rope_theta: Option<f64>,
     /// Part of a head that rotates, used where the rope fields state none.
-    pub partial_rotary_factor: Option<f64>,
+    pub(super) partial_rotary_factor: Option<f64>,
     /// The original context; wins over that of the rope fields, as in transformers.
-    pub original_max_position_embeddings: Option<usize>,
+    pub(super) original_max_position_embeddings: Option<usize>,
     /// The stated context, already checked.
-    pub max_position_embeddings: usize,
+    pub(super) max_position_embeddings: usize,
     /// Coordinates of a head.
-    pub head_dim: usize,
+    pub(super) head_dim: usize,
     /// How the family reads the fields.
-    pub rules: RopeRules,
+    pub(super) rules: RopeRules,
 }
 
 impl RopeFields {

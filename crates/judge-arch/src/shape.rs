@@ -25,38 +25,38 @@ use super::spec::EMBEDDING;
 #[derive(Deserialize)]
 pub(super) struct Shape {
     /// Rows of the embedding; may exceed the tokenizer's size.
-    pub vocab_size: usize,
+    pub(super) vocab_size: usize,
     /// `d_model`.
-    pub hidden_size: usize,
+    pub(super) hidden_size: usize,
     /// Width inside the MLP; in some families with experts, inside each expert.
-    pub intermediate_size: usize,
+    pub(super) intermediate_size: usize,
     /// Number of blocks.
-    pub num_hidden_layers: usize,
+    pub(super) num_hidden_layers: usize,
     /// Query heads of a block.
-    pub num_attention_heads: usize,
+    pub(super) num_attention_heads: usize,
     /// Key heads of a block; `None`: as many as query heads.
-    pub num_key_value_heads: Option<usize>,
+    pub(super) num_key_value_heads: Option<usize>,
     /// Coordinates of a head; `None`: `hidden_size / num_attention_heads`.
-    pub head_dim: Option<usize>,
+    pub(super) head_dim: Option<usize>,
     /// The context in tokens, before a scaling of the rotation stretches it.
-    pub max_position_embeddings: usize,
+    pub(super) max_position_embeddings: usize,
     /// Epsilon of norms. Families with another name for it write that field's value here.
-    pub rms_norm_eps: f64,
+    pub(super) rms_norm_eps: f64,
     /// Whether the head is the embedding.
-    pub tie_word_embeddings: bool,
+    pub(super) tie_word_embeddings: bool,
     /// Rope fields in the layout of transformers 5.
-    pub rope_parameters: Option<RopeFields>,
+    pub(super) rope_parameters: Option<RopeFields>,
     /// Rope fields of earlier releases; they win where a file has both.
-    pub rope_scaling: Option<RopeFields>,
+    pub(super) rope_scaling: Option<RopeFields>,
     /// Base of the rotation, used where the rope fields state none.
-    pub rope_theta: Option<f64>,
+    pub(super) rope_theta: Option<f64>,
     /// Part of a head that rotates, used where the rope fields state none.
-    pub partial_rotary_factor: Option<f64>,
+    pub(super) partial_rotary_factor: Option<f64>,
     /// Context before scaling. Unlike the two fields before, it wins over the one in the rope
     /// fields.
-    pub original_max_position_embeddings: Option<usize>,
+    pub(super) original_max_position_embeddings: Option<usize>,
     /// Tokens that end a text.
-    pub eos_token_id: Option<TokenIds>,
+    pub(super) eos_token_id: Option<TokenIds>,
     /// How the family reads its rope fields. Not a field of the file: the family sets it before
     /// [`Shape::lower`].
     #[serde(skip)]

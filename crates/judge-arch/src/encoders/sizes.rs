@@ -11,17 +11,17 @@ use crate::checks::{MAX_CONTEXT, is_positive, size};
 #[derive(Deserialize)]
 pub(super) struct Sizes {
     /// Rows of the table of tokens.
-    pub vocab_size: usize,
+    pub(super) vocab_size: usize,
     /// `d_model`.
-    pub hidden_size: usize,
+    pub(super) hidden_size: usize,
     /// Width inside the MLP.
-    pub intermediate_size: usize,
+    pub(super) intermediate_size: usize,
     /// Number of blocks.
-    pub num_hidden_layers: usize,
+    pub(super) num_hidden_layers: usize,
     /// Heads of a block; divides `hidden_size`.
-    pub num_attention_heads: usize,
+    pub(super) num_attention_heads: usize,
     /// Rows of the table of positions, or the context of a rotation.
-    pub max_position_embeddings: usize,
+    pub(super) max_position_embeddings: usize,
 }
 
 impl Sizes {

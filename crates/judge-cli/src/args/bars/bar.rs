@@ -12,12 +12,12 @@ pub(super) const COUNTED: &str = "counted";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bar {
     /// As it was written.
-    pub text: String,
-    pub statistic: String,
+    pub(super) text: String,
+    pub(super) statistic: String,
     /// `estimate`, `low` or `high`.
-    pub end: &'static str,
+    pub(super) end: &'static str,
     pub(super) at_least: bool,
-    pub number: f64,
+    pub(super) number: f64,
 }
 
 impl FromStr for Bar {
@@ -46,10 +46,10 @@ impl FromStr for Bar {
 
 /// A bar beside what was found.
 pub(super) struct Held<'b> {
-    pub bar: &'b Bar,
+    pub(super) bar: &'b Bar,
     pub(super) is_reached: bool,
     /// In words.
-    pub found: String,
+    pub(super) found: String,
 }
 
 impl Bar {

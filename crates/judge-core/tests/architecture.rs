@@ -43,7 +43,7 @@ fn no_module_is_in_a_circle() {
 
 /// A crate is what a reader holds in mind and what the compiler takes at once.
 #[test]
-fn no_crate_has_more_than_20_000_lines_of_code() {
+fn no_crate_has_more_than_20_000_lines_of_code_without_tests() {
     for name in CRATES {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
         let lines: usize = Crate::read(&source).lines.values().sum();

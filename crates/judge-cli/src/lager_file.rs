@@ -6,8 +6,8 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreOutcome,
-    ScoreRow, Settings, check_templates, score_row,
+    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow, Settings,
+    check_templates, score_row,
 };
 use serde_json::json;
 
@@ -90,10 +90,7 @@ impl LagerFile<'_> {
                 [&judge as _].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect();
             let row = |result: ItemResult<Numbered>| {
                 let (record, by_probe) = (result.item.record.clone(), result.verdicts.get(1).cloned());
-                let (mut row, fate) = score_row(&judge, result, &self.carry.fields())?;
-                if let ScoreOutcome::Read(read, _) = &mut row.outcome {
-                    read.table = read.table.of_layers(&layers)?;
-                }
+                let (mut row, fate) = score_row(&judge, result, &layers, &self.carry.fields())?;
                 finish(&record, by_probe.as_ref(), &mut row)?;
                 Ok::<_, Error>((row, fate))
             };

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Scale,
+    Backbone, Scale,
     lager::{LagerJudge, LagerSettings},
     runner::RunEvent,
 };
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ControlFlow::Continue(())
     };
     let items = Numbered::all(Dataset::open(&input, &DatasetOptions::default())?);
-    let row = |result| score_row(&judge, result, &Carry::All);
+    let row = |result| score_row(&judge, result, &model.info().layers(), &Carry::All);
     let counts = ready.judge(Resolved::default(), &model, &[&judge], items, row, &mut observe)?.counts;
     let seconds = start.elapsed().as_secs_f64();
     let megabytes =

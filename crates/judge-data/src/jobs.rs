@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use judge_core::{
-    Backbone, Fields, ItemId, ItemResult, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Request, Rounds, Runner,
-    Score, TextModel, Unscored, Verdict, Want,
+    Backbone, Fields, ItemId, ItemResult, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Request, Rounds,
+    Runner, Score, TextModel, Unscored, Verdict, Want,
     lager::LagerJudge,
     model::BackboneError,
     runner::{RunEvent, RunSettings, RunSummary},
@@ -100,17 +100,23 @@ pub fn check_templates<'t>(
     Ok(())
 }
 
-/// The row of a LAGER judge's result: its table, its score, the human scores, and the other fields of the record.
+/// The row of a LAGER judge's result: the table of these layers, its score, the human scores, and the other fields of the record.
 ///
 /// # Errors
-/// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's.
-pub fn score_row(judge: &LagerJudge, result: ItemResult<Numbered>, carry: &Carry) -> Result<(ScoreRow, Fate), Error> {
+/// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's, or for
+/// a layer that the model does not have.
+pub fn score_row(
+    judge: &LagerJudge,
+    result: ItemResult<Numbered>,
+    layers: &[Layer],
+    carry: &Carry,
+) -> Result<(ScoreRow, Fate), Error> {
     let outcome = match result.verdicts.first() {
         Some(Verdict::Scored(score)) => match judge.step(&result.rounds(0)) {
             Ok((labels, step)) => {
                 let names: Vec<String> = judge.settings().scale.labels().map(str::to_owned).collect();
                 let completion = score.text.as_deref().unwrap_or_default();
-                let table = LabelTable::from_step(labels, step, &names, completion)?;
+                let table = LabelTable::from_step(labels, step, layers, &names, completion)?;
                 ScoreOutcome::Read(table, Some(JudgedScore::from(score)))
             }
             Err(JudgeError::Unscored(unscored)) => ScoreOutcome::Unscored(unscored),

@@ -279,7 +279,7 @@ impl Rest {
         let is_other =
             |name: &str, json: &str| !among(&self.read, name) && (json != "null" || !among(&self.null, name));
         let mut extra = row.into_extra_where(|name, json| columns.keeps(name) || is_other(name, json));
-        extra.note_read(&self.read);
+        extra.note_read(|name| columns.keeps(name) && among(&self.read, name));
         extra
     }
 }

@@ -217,9 +217,9 @@ impl Extra {
         Ok(())
     }
 
-    /// Notes that fields are read of these columns too.
-    pub(crate) fn note_read(&mut self, names: &[String]) {
-        self.0.iter_mut().for_each(|(key, value)| value.is_read |= names.contains(key));
+    /// Notes that fields are read of some columns too.
+    pub(crate) fn note_read(&mut self, is_read: impl Fn(&str) -> bool) {
+        self.0.iter_mut().for_each(|(key, value)| value.is_read |= is_read(key));
     }
 
     /// Changes the text of a field, if it is one and nothing else is read of it.

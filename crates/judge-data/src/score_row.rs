@@ -68,16 +68,22 @@ pub struct LabelTable {
 }
 
 impl LabelTable {
-    /// One step of a reading. `labels` are the texts of the reading's tokens.
+    /// Some layers of one step of a reading. `labels` are the texts of the reading's tokens.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are not as many labels as tokens; [`Error::Core`] if the step is not a table.
-    pub fn from_step(read: &LabelLogits, step: &LabelStep, labels: &[String], completion: &str) -> Result<Self, Error> {
+    /// [`Error::Shape`] if there are not as many labels as tokens; [`Error::Core`] if the step is not a table, or lacks a layer.
+    pub fn from_step(
+        read: &LabelLogits,
+        step: &LabelStep,
+        layers: &[Layer],
+        labels: &[String],
+        completion: &str,
+    ) -> Result<Self, Error> {
         if labels.len() != read.tokens.len() {
             let (expected, found) = (read.tokens.len(), labels.len());
             return Err(Error::Shape { what: "labels of step", index: step.step, expected, found });
         }
-        let table = LayerTable::from_step(read, step, &read.layers)?;
+        let table = LayerTable::from_step(read, step, layers)?;
         Ok(Self { labels: labels.to_vec(), table, step: step.step, completion: completion.to_owned() })
     }
 

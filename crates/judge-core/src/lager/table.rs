@@ -95,16 +95,6 @@ impl LayerTable {
         self.logits.get(index * self.n_scores..(index + 1) * self.n_scores)
     }
 
-    /// Some layers of the table, in the order given.
-    ///
-    /// # Errors
-    /// [`Error::LayerNotRead`] if the table lacks one, else as [`new`](Self::new).
-    pub fn of_layers(&self, layers: &[Layer]) -> Result<Self, Error> {
-        let row = |&layer: &Layer| self.row(layer).ok_or(Error::LayerNotRead { layer });
-        let rows = layers.iter().map(row).collect::<Result<Vec<_>, _>>()?;
-        Self::new(layers.to_vec(), self.n_scores, rows.concat())
-    }
-
     /// The same table with its columns in another order: column `k` is column `order[k]` of this one.
     /// For a pair whose responses were exchanged, the order that
     /// exchanges their labels makes the two tables speak of the same response.
@@ -222,8 +212,5 @@ mod tests {
         assert_eq!(table.logits(), [0.0, 0.5, 2.0, 2.5]);
         let missing = LayerTable::from_step(&labels, &labels.steps[0], &[Layer(3)]);
         assert!(matches!(missing, Err(Error::LayerNotRead { layer: Layer(3) })));
-        let last = table.of_layers(&[Layer(2)]).unwrap();
-        assert_eq!((last.layers(), last.logits()), (&[Layer(2)][..], &[2.0, 2.5][..]));
-        assert!(matches!(table.of_layers(&[Layer(1)]), Err(Error::LayerNotRead { layer: Layer(1) })));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Scale,
+    Backbone, Scale,
     combine::{OrderPolicy, Swapped},
     lager::{LagerJudge, LagerSettings},
     prompted::{PromptFamily, WrittenJudge},
@@ -128,7 +128,7 @@ fn run(kind: Kind, input: &Path, output: &Path, until: usize) -> bool {
     let result = match kind {
         Kind::Score => {
             let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5).unwrap()), &model).unwrap();
-            let row = |result| score_row(&judge, result, &carry);
+            let row = |result| score_row(&judge, result, &model.info().layers(), &carry);
             start.judge(resolved, &model, &[&judge], items, row, &mut observe)
         }
         Kind::Single => {

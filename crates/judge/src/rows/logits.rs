@@ -88,7 +88,7 @@ fn table(
         Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
     };
     let completion = reading.generated.as_ref().map_or("", |generated| generated.text.as_str());
-    Ok(Ok(LabelTable::from_step(logits, step, labels, completion)?))
+    Ok(Ok(LabelTable::from_step(logits, step, &logits.layers, labels, completion)?))
 }
 
 #[cfg(test)]

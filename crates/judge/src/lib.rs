@@ -70,6 +70,8 @@ mod documentation {
     struct Statistics;
     #[doc = include_str!("../../../docs/trained.md")]
     struct Trained;
+    #[doc = include_str!("../../../docs/trained-tables.md")]
+    struct TrainedTables;
     #[doc = include_str!("../../../docs/training.md")]
     struct Training;
     #[doc = include_str!("../../../docs/troubleshooting.md")]

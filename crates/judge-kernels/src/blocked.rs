@@ -93,7 +93,7 @@ impl Panels<'_> {
     }
 
     /// The words of some steps of a panel; dequantised into `buffer` if they are made of codes.
-    fn piece<'b>(&'b self, panel: usize, steps: &Range<usize>, buffer: &'b mut Vec<u32>) -> &'b [u32] {
+    fn piece<'b>(&'b self, panel: usize, steps: &Range<usize>, buffer: &'b mut Lines<u32>) -> &'b [u32] {
         self.sections.tile(panel, steps.start * PAIRS..steps.end * PAIRS, buffer)
     }
 
@@ -233,7 +233,7 @@ struct Task<'a> {
 impl Task<'_> {
     /// Runs the loops that the head of this file shows. `sums` and `buffers` are memory of the thread;
     /// what they hold does not matter.
-    fn run(&self, unit: &Unit, sums: &mut Vec<[Sums; BESIDE]>, buffers: &mut [Vec<u32>; BESIDE]) {
+    fn run(&self, unit: &Unit, sums: &mut Vec<[Sums; BESIDE]>, buffers: &mut [Lines<u32>; BESIDE]) {
         let steps = self.weights.pairs / PAIRS;
         let n_strips = self.tiles.len() / steps;
         let n_pairs = n_strips.div_ceil(2);

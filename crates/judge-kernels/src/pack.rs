@@ -354,8 +354,9 @@ impl PackedLinear {
                     places: group * at_once..n_panels.min((group + 1) * at_once),
                     out,
                 };
-                sums.clear();
-                sums.resize(share.places.len() * share.rows.len(), [0.0; LANES]);
+                sums.resize(share.places.len() * share.rows.len() * LANES);
+                sums.fill(0.0);
+                let (sums, _) = sums.as_chunks_mut::<LANES>();
                 if share.rows.len() <= ROWS && has_codes {
                     self.multiply_codes(&share, words, widens.then_some(wide), sums, tiles);
                 } else if widens {
@@ -522,13 +523,13 @@ impl PackedLinear {
 }
 
 /// Memory for tiles.
-type Tiles = [Vec<u32>; PANELS_AT_ONCE];
+type Tiles = [Lines<u32>; PANELS_AT_ONCE];
 
 /// Memory of a thread, for one task after another. What it holds does not matter.
 #[derive(Default)]
 struct Buffers {
     /// A task's sums.
-    sums: Vec<Sums>,
+    sums: Lines<f32>,
     /// Tiles that were dequantised, one for each panel of a task, or widened.
     tiles: Tiles,
 }

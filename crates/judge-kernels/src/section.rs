@@ -240,17 +240,17 @@ impl Sections {
 
     /// Some words of a panel, `[words][LANES]`; where they are made of codes, they are put into
     /// `buffer`, whose content does not matter. For ranges see [`Section::tile`].
-    pub(crate) fn tile<'a>(&'a self, panel: usize, words: Range<usize>, buffer: &'a mut Vec<u32>) -> &'a [u32] {
+    pub(crate) fn tile<'a>(&'a self, panel: usize, words: Range<usize>, buffer: &'a mut Lines<u32>) -> &'a [u32] {
         let section = self.of(panel);
         if section.coded().is_some() {
-            buffer.resize(words.len() * LANES, 0);
+            buffer.resize(words.len() * LANES);
         }
         section.tile(panel, words, buffer)
     }
 
     /// Some words of pairs of a panel as numbers in f32, `[2 * words][LANES]`, which are put into `buffer`.
-    pub(crate) fn wide_tile<'a>(&self, panel: usize, words: Range<usize>, buffer: &'a mut Vec<u32>) -> &'a [u32] {
-        buffer.resize(2 * words.len() * LANES, 0);
+    pub(crate) fn wide_tile<'a>(&self, panel: usize, words: Range<usize>, buffer: &'a mut Lines<u32>) -> &'a [u32] {
+        buffer.resize(2 * words.len() * LANES);
         self.of(panel).wide_tile(panel, words, buffer);
         buffer
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use judge_core::Layer;
+use judge_core::{Layer, PromptTemplate, Scale, lager::LagerSettings};
 use judge_data::StatesFile;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -284,18 +284,25 @@ fn what_is_missing_in_a_row_is_said_with_the_way_out() {
         aspect.into_iter().for_each(|aspect| row["aspect"] = json!(aspect));
         row
     };
-    let error = train(folder.path(), &[row(None)], &[]).unwrap_err();
-    let says =
-        ["names no aspect", "semantic_consistency, logicality", "add a field \"aspect\"", "--template", "line 1"];
-    says.into_iter().for_each(|says| assert!(error.contains(says), "{says}: {error}"));
     let error = train(folder.path(), &[row(Some("charm"))], &[]).unwrap_err();
-    assert!(error.contains("no built-in prompt for the aspect \"charm\""), "{error}");
+    let says = ["aspect \"charm\"", "semantic_consistency, logicality", "--template", "line 1"];
+    says.into_iter().for_each(|says| assert!(error.contains(says), "{says}: {error}"));
     let error = train(folder.path(), &[row(Some("fluency")), row(Some("fluency"))], &[]).unwrap_err();
     assert!(error.contains("the id 1 appears twice in the aspect \"fluency\"") && error.contains("line 2"), "{error}");
     // One answer may be graded in several aspects.
     let error = train(folder.path(), &[row(Some("fluency")), row(Some("factuality"))], &[]).unwrap_err();
     assert!(error.contains("nothing to learn"), "{error}");
     assert!(!folder.path().join("out").exists(), "nothing was read by the model");
+}
+
+#[test]
+fn rows_that_name_no_aspect_are_asked_what_judge_score_asks() {
+    let folder = TempDir::new().unwrap();
+    let graded = |id: usize| json!({"id": id, "instruction": format!("What is {id} + 1?"), "response": format!("It is {id}."), "human": 1 + id * id % 3});
+    train(folder.path(), &rows_with(graded), &QUICK).unwrap();
+    let template = fs::read(folder.path().join("out/quality.template.json")).unwrap();
+    let LagerSettings { template: asked, opening, .. } = LagerSettings::prompt_end(Scale::integers(1, 5).unwrap());
+    assert_eq!(serde_json::from_slice::<PromptTemplate>(&template).unwrap(), asked.with_prefill(&opening));
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) struct Cli {
     /// fluency and factuality
     #[arg(long, value_name = "NAME")]
     pub aspect: Vec<String>,
-    /// Prompt of rows with question and response [default: the aspect's own]
+    /// Prompt of rows with question and response [default: the aspect's own; without an aspect what `judge score` asks]
     #[arg(long, value_name = "FILE.json")]
     pub template: Option<PathBuf>,
     /// Columns that hold the fields, e.g. response=completion,human=grade [default: the names listed in docs/files.md]

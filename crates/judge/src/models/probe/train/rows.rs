@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use judge_core::{Fields, ItemId, Prompt, PromptTemplate, inspector::Aspect, request::Generation};
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use judge_core::{
+    Fields, ItemId, Prompt, PromptTemplate, Scale, inspector::Aspect, lager::LagerSettings, request::Generation,
+};
 use judge_data::{
     Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
     RowColumns, Unread,
@@ -332,25 +334,24 @@ fn dressed(model: &ModelArgs, input: PromptInput) -> Prompt {
     if model.raw_prompt { input.to_raw() } else { model.dress(input.to_chat()) }
 }
 
-/// The prompt for an aspect's pairs.
+/// The prompt of a row with a response: its aspect's, or of one that names none what `judge score` asks, up to the token of the score.
 fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplate, RowError> {
     if let Some(template) = reading.template {
         return Ok(template.clone());
     }
-    let known = || Aspect::ALL.map(Aspect::as_str).join(", ");
     let Some(aspect) = aspect else {
-        return Err(RowError::odd(format!(
-            "the row names no aspect, so there is no built-in prompt for it; built-in are {}: add a field \"aspect\", or give \
-             --template FILE",
-            known()
-        )));
+        let LagerSettings { template, opening, .. } =
+            LagerSettings::prompt_end(Scale::integers(1, 5).map_err(Error::from)?);
+        return Ok(template.with_prefill(&opening));
     };
     match aspect.parse::<Aspect>() {
         Ok(aspect) => Ok(aspect.template()),
-        Err(_) => Err(RowError::Run(anyhow!(
-            "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
-            known()
-        ))),
+        Err(_) => {
+            let known = Aspect::ALL.map(Aspect::as_str).join(", ");
+            Err(RowError::Run(anyhow!(
+                "there is no built-in prompt for the aspect {aspect:?}; built-in are {known}: give --template FILE"
+            )))
+        }
     }
 }
 

@@ -98,10 +98,8 @@ fn draw(
     level: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let n = predictions.len();
-    let ends = bins.iter().flat_map(|bin| {
-        let (low, high) = bin.interval.unwrap_or((bin.human, bin.human));
-        [bin.predicted, low, high]
-    });
+    // Intervals of few rows may be wider than all that anybody said: they are cut at the frame.
+    let ends = bins.iter().flat_map(|bin| [bin.predicted, bin.human]).chain(predictions.iter().copied());
     let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
     let (low, high) = (low - margin, high + margin);
@@ -121,8 +119,8 @@ fn draw(
         .draw()?;
     chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.4).stroke_width(1)))?;
     chart.draw_series(bins.iter().filter_map(|bin| {
-        let (low, high) = bin.interval?;
-        Some(PathElement::new([(bin.predicted, low), (bin.predicted, high)], BLUE.stroke_width(2)))
+        let ends = [bin.interval?.0, bin.interval?.1].map(|end| (bin.predicted, end.clamp(low, high)));
+        Some(PathElement::new(ends, BLUE.stroke_width(2)))
     }))?;
     chart.draw_series(LineSeries::new(bins.iter().map(|bin| (bin.predicted, bin.human)), BLUE.stroke_width(1)))?;
     chart.draw_series(bins.iter().map(|bin| Circle::new((bin.predicted, bin.human), 4, BLUE.filled())))?;

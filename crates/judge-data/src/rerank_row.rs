@@ -3,11 +3,11 @@
 use judge_core::lager::LayerTable;
 use judge_core::rerank::{RankedDocument, RerankItem, Rerankable};
 use judge_core::{ItemId, Reason, Unscored};
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
+use serde::{Deserialize, Serialize, Serializer, de::Error as _, ser::SerializeMap as _};
 use serde_json::Value;
 
 use crate::numbered_rows::{numbered_rows, split};
-use crate::rag::text_of;
+use crate::rag::{list_of_cell, text_of};
 use crate::reading::Reading;
 use crate::run::of_fields;
 use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
@@ -40,7 +40,18 @@ pub struct RerankRecord {
 }
 
 /// What documents are read from, in words.
-const DOCUMENTS: &str = "a list of texts, or of objects with a `text`";
+const DOCUMENTS: &str = "a list of texts, or of objects with a `text`; or a list of texts as a table's cell holds it, in JSON or as Python writes it";
+
+/// The documents of a query, whatever they are.
+fn documents(json: &str) -> serde_json::Result<Vec<Value>> {
+    let no_list = || serde_json::Error::custom("no list");
+    match serde_json::from_str(json)? {
+        Value::Array(all) => Ok(all),
+        Value::String(cell) => Ok(list_of_cell(&cell).ok_or_else(no_list)?.into_iter().map(Value::String).collect()),
+        _ => Err(no_list()),
+    }
+}
+
 /// What one document is read from.
 const DOCUMENT: &str = "text, or an object with a `text`";
 /// What relevance is read from.
@@ -68,7 +79,7 @@ impl RerankRecord {
         let documents = if is_pair {
             reading.json::<Value>(Field::Document, DOCUMENT).map(|found| vec![found.unwrap_or_default()])
         } else {
-            let list = reading.json::<Vec<Value>>(Field::Documents, DOCUMENTS);
+            let list = reading.json_by(Field::Documents, DOCUMENTS, documents);
             list.and_then(|list| list.ok_or_else(|| reading.missing(Field::Documents)))
         };
         let relevance = reading.json::<Value>(Field::Relevance, RELEVANCE);

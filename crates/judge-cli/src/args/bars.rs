@@ -46,8 +46,22 @@ fn share(text: &str) -> Result<f64, String> {
 pub struct Measured {
     /// Statistics by name, as the command writes them, with those of [`rows_used`].
     pub statistics: Value,
-    /// The rows that speak most against what was measured, in words: `got worse: 7, 6`. Empty if there are none.
+    /// The rows that speak most against what was measured, in words: `got worse: 7, 6`. Empty if there are none. A file for machines has them
+    /// at each bar that is missed, but for those of counts and of [`apart`](Self::apart).
     pub worst: String,
+    /// Statistics of other rows, each with those of them that speak most against it.
+    pub apart: Vec<(&'static str, String)>,
+}
+
+impl Measured {
+    /// The rows that speak most against a statistic, in words.
+    fn against(&self, statistic: &str) -> &str {
+        match self.apart.iter().find(|(name, _)| *name == statistic) {
+            Some((_, rows)) => rows,
+            None if [COVERAGE, "n"].contains(&statistic) => "",
+            None => &self.worst,
+        }
+    }
 }
 
 /// How many rows statistics rest on, and their share of those that they should rest on: the statistics `n` and `coverage`. These are counted,
@@ -151,7 +165,7 @@ impl BarArgs {
             say(format_args!("{word} {}: {}", held.bar.text, held.found))?;
         }
         if let Some(path) = &self.junit {
-            let xml = junit::checked(command, started.elapsed(), &results, &measured.worst);
+            let xml = junit::checked(command, started.elapsed(), &results, |statistic| measured.against(statistic));
             write_marked(path, command, &xml).with_context(|| path.display().to_string())?;
         }
         match results.iter().filter(|held| !held.is_reached).count() {
@@ -169,6 +183,15 @@ mod tests {
 
     fn bar(text: &str) -> Bar {
         text.parse().unwrap()
+    }
+
+    /// Counts of rows are not about those that were judged worse.
+    #[test]
+    fn rows_are_named_where_they_speak_against_a_statistic() {
+        let apart = vec![("separates", "in the wrong order: 5".to_owned())];
+        let measured = Measured { worst: "worse than before: 7".to_owned(), apart, ..Measured::default() };
+        let against = ["win_rate", "coverage", "n", "separates"].map(|statistic| measured.against(statistic));
+        assert_eq!(against, ["worse than before: 7", "", "", "in the wrong order: 5"]);
     }
 
     #[test]

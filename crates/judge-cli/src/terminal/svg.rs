@@ -1,6 +1,7 @@
 //! Pictures as SVG: the frame of all, and a line for each statistic with its interval.
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use judge_metrics::Interval;
@@ -26,6 +27,21 @@ pub const MORE: [(RGBColor, &str); 4] = [
 /// A file's name, for a caption.
 pub fn name_of(path: &std::path::Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The path of a picture, as an option takes it. A name that promises another form than SVG is refused.
+///
+/// # Errors
+/// If its ending is another.
+pub fn path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension() {
+        Some(other) if !other.eq_ignore_ascii_case("svg") => Err(format!(
+            "expected FILE.svg, the only form of pictures here, found .{}; other programs, such as rsvg-convert, make PDF or PNG of it",
+            other.display()
+        )),
+        _ => Ok(path),
+    }
 }
 
 /// The text of labels.

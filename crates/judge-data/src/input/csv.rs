@@ -1,5 +1,7 @@
 //! Tables separated by commas, semicolons or tabs as JSON lines: their rows in the form in which all else is read.
 
+mod quotes;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -7,6 +9,7 @@ use std::path::Path;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 
+use self::quotes::Quotes;
 use crate::foreign::{self, BOM};
 
 /// What separates the cells of a table, by its name, else by its first lines; `None` for what is none. What begins as JSON does is none,
@@ -30,7 +33,7 @@ pub(super) fn separator(head: &[u8], path: &Path) -> Option<u8> {
 /// A table as text: one JSON object for each row, with the columns in their order, on the line where the row begins. A cell is a text;
 /// an empty one, and one that a short row lacks, is `null`. A column without a name is `Unnamed: N`, as pandas calls it.
 pub(super) struct Lines<R> {
-    rows: csv::Reader<R>,
+    rows: csv::Reader<Quotes<R>>,
     /// Names of the columns, as JSON.
     names: Vec<String>,
     row: StringRecord,
@@ -57,7 +60,11 @@ impl<R: BufRead> Lines<R> {
     pub(super) fn open(mut table: R, separator: u8) -> io::Result<Self> {
         let head = table.fill_buf()?;
         let is_crlf = head.iter().position(|&byte| byte == b'\n').is_some_and(|end| head[..end].ends_with(b"\r"));
-        let rows = ReaderBuilder::new().delimiter(separator).flexible(true).has_headers(false).from_reader(table);
+        let rows = ReaderBuilder::new()
+            .delimiter(separator)
+            .flexible(true)
+            .has_headers(false)
+            .from_reader(Quotes::new(table, separator));
         let mut lines =
             Self { rows, names: Vec::new(), row: StringRecord::new(), line: 1, is_crlf, text: String::new(), given: 0 };
         if !lines.next_row()? {

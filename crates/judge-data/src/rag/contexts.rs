@@ -13,7 +13,7 @@ const TEXT: [&str; 3] = ["page_content", "text", "content"];
 pub(super) fn contexts(json: &Value) -> Option<Vec<String>> {
     match json {
         Value::Array(all) => all.iter().map(text).collect(),
-        Value::String(text) if looks_like_a_list(text) => list(text),
+        Value::String(text) if looks_like_a_list(text) => list_of_cell(text),
         one => text(one).map(|text| vec![text]),
     }
 }
@@ -36,8 +36,8 @@ fn looks_like_a_list(text: &str) -> bool {
     text.starts_with('[') && text.ends_with(']') && text.len() > 1
 }
 
-/// The texts of a list in JSON, or as Python's `repr` writes it.
-fn list(text: &str) -> Option<Vec<String>> {
+/// The texts of a list that a table's cell holds, in JSON or as Python's `repr` writes it.
+pub(crate) fn list_of_cell(text: &str) -> Option<Vec<String>> {
     if let Ok(Value::Array(all)) = serde_json::from_str(text) {
         return all.iter().map(self::text).collect();
     }

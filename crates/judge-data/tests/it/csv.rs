@@ -87,6 +87,24 @@ fn what_is_wrong_with_a_table_names_its_line() {
     assert!(read("t.csv", b"id,prompt\n").unwrap().is_empty());
 }
 
+/// All rows behind a quote that does not close would be one cell.
+#[test]
+fn a_quote_that_does_not_close_loses_no_rows_in_silence() {
+    let open = read("t.csv", b"id,prompt,human\n1,a,3\n2,\"b is open,3\n3,c,3\n4,d,3\n").unwrap_err();
+    assert!(open.contains("line 3: a quote opens a cell here and is never closed"), "{open}");
+    let first = read("t.csv", b"\xef\xbb\xbf\"id,prompt\n1,a\n").unwrap_err();
+    assert!(first.contains("line 1: a quote opens a cell here and is never closed"), "{first}");
+    let later = read("t.csv", b"id;prompt\n1;a\n2;\"b is open\n3;c\n4;\"quoted\" x\n5;e\n").unwrap_err();
+    assert!(later.contains("line 3: a quote opens a cell here that ends in line 5"), "{later}");
+    // What other programs read is read: cells over lines, doubled quotes, quotes within a cell, text behind a quote in one line.
+    let fine = read("t.csv", b"id,prompt\r\n1,\"a\r\n\"\"b\"\"\"\r\n2,5\" wide\r\n3,\"c\" d\r\n4,\"\"\r\n").unwrap();
+    let prompts: Vec<&Value> = fine.iter().map(|row| &row["prompt"]).collect();
+    assert_eq!(
+        prompts,
+        ["a\r\n\"b\"", "5\" wide", "c d"].map(Value::from).iter().chain([&Value::Null]).collect::<Vec<_>>()
+    );
+}
+
 /// A record stands on the line where its row begins, so that what is wrong with it is found.
 #[test]
 fn records_name_the_lines_of_the_table() {

@@ -238,7 +238,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         [] => String::new(),
         named => format!("furthest from people: {}", first_names(named)),
     };
-    Ok(Measured { statistics: found, worst })
+    Ok(Measured { statistics: found, worst, ..Default::default() })
 }
 
 fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {

@@ -114,7 +114,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         say(rows_used_in_words(with_verdict, overall.0.n))?;
     }
     let worst = if wrong.is_empty() { wrong } else { format!("not as people: {wrong}") };
-    Ok(Measured { statistics: json!(statistics), worst })
+    Ok(Measured { statistics: json!(statistics), worst, ..Default::default() })
 }
 
 /// How many of the pairs that people have judged have a verdict in each order that was asked, and the first whose verdict is another.

@@ -147,7 +147,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         [] => String::new(),
         changed => format!("changed most: {}", first_names(changed.iter().map(|anchor| &anchor.id))),
     };
-    Ok(Measured { statistics: by_name, worst })
+    Ok(Measured { statistics: by_name, worst, ..Default::default() })
 }
 
 /// Whether anything has changed, before all figures.

@@ -11,18 +11,21 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_cli::args::files::program;
+use judge_cli::groups::OtherFields;
 use judge_cli::report::{self, agreement, write_json, write_marked};
 use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::svg::name_of;
 use judge_cli::terminal::tables::table;
 use judge_core::{
+    ItemId,
     fit::{Graded, LayerWeightFit, TargetRule},
     lager::{LayerWeights, States, Variant},
     scale::ScoreDistribution,
 };
-use judge_data::{InputFile, Outputs, Program, ScoreFormat, ScoreTable, load, save_new};
+use judge_data::{InputFile, Outputs, Program, Rows, ScoreFormat, ScoreTable, load, save_new};
 use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
+use judge_probe::RowGroups;
 use serde::Serialize;
 use serde_json::json;
 
@@ -148,7 +151,7 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
         }
     };
     let valid = read_valid(cli, path)?;
-    note_about_items(data, &valid);
+    note_about_items(data, &valid)?;
     Ok(Some(fitted(cli, &valid, None)?))
 }
 
@@ -235,7 +238,7 @@ fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerW
 }
 
 /// What makes the comparison worth less than it looks.
-fn note_about_items(data: &ScoreTable, valid: &ScoreTable) {
+fn note_about_items(data: &ScoreTable, valid: &ScoreTable) -> Result<()> {
     let seen: HashSet<_> = valid.ids.iter().collect();
     let both = data.ids.iter().filter(|id| seen.contains(id)).count();
     if both > 0 {
@@ -243,7 +246,39 @@ fn note_about_items(data: &ScoreTable, valid: &ScoreTable) {
             "note: {both} of {} items are in both files; weights that were fitted on an item flatter its score",
             data.ids.len()
         ));
+    } else if let Some((field, shared)) = shared_questions(data, valid)? {
+        tell(format_args!(
+            "note: {shared} of {} items have the {field:?} of an item that weights were fitted on, which flatters their score: keep the items \
+             of one question in the same file",
+            data.ids.len()
+        ));
     }
+    Ok(())
+}
+
+/// How many items are about a question that the other file has too, and the field that says so; `None` if no field does, or none are.
+fn shared_questions(data: &ScoreTable, valid: &ScoreTable) -> Result<Option<(String, usize)>> {
+    if [data, valid].iter().any(|table| table.format != ScoreFormat::Rows) {
+        return Ok(None); // they have no fields but their own
+    }
+    let (mut others, mut rows) = (OtherFields::default(), Vec::new());
+    for (table, is_test) in [(valid, false), (data, true)] {
+        let graded: HashSet<&ItemId> = table.ids.iter().collect();
+        for row in Rows::open(&table.path)? {
+            let row = row?;
+            if graded.contains(&row.required::<ItemId>("id", "a string or a whole number")?) {
+                others.see(row.into_extra(&["id", "human"]).iter());
+                rows.push(is_test);
+            }
+        }
+    }
+    // Where fields contradict each other, or nothing is about a question, there is nothing to say.
+    let Ok(together) = others.together(RowGroups::alone(rows.len()), true) else { return Ok(None) };
+    let groups = together.groups.group_of_row();
+    let learnt: HashSet<usize> =
+        groups.iter().zip(&rows).filter(|(_, is_test)| !**is_test).map(|(group, _)| *group).collect();
+    let shared = groups.iter().zip(&rows).filter(|(group, is_test)| **is_test && learnt.contains(group)).count();
+    Ok(together.by.into_iter().next().filter(|_| shared > 0).map(|field| (field, shared)))
 }
 
 fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {

@@ -21,9 +21,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use judge_cli::args::files::{OverwriteArgs, parquet_files};
 use judge_cli::report::{write_json, write_marked};
-use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
-use judge_data::Outputs;
+use judge_data::{InputFile, Outputs};
 
 use self::findings::Findings;
 use self::record::Record;
@@ -111,7 +111,21 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     bar.finish_and_clear();
     if let Some(path) = &cli.texts {
-        rows.add_texts(path)?;
+        let is_another = !record.inputs.is_empty() && !record.inputs.contains(&InputFile::of(path)?.blake3);
+        let numbered = rows.add_texts(path)?;
+        if is_another && numbered {
+            return Err(usage(format!(
+                "--texts: {} is not the file that was scored, and its rows have no ids, so whose texts they are is not known: name the file \
+                 that was scored, or give the rows of both an id",
+                path.display()
+            )));
+        }
+        if is_another {
+            tell(format_args!(
+                "note: {} is not the file that was scored, by its content; texts are those of the rows with the same ids",
+                path.display()
+            ));
+        }
     }
     ensure!(rows.n > 0, "{}: expected rows, found none", cli.input.display());
     rows.check_scored().with_context(|| cli.input.display().to_string())?;

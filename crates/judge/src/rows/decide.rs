@@ -77,7 +77,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         write_json(path, PROGRAM, &measured.figures)?;
     }
     measured.print()?;
-    Ok(bars::Measured { statistics: measured.figures.statistics.into(), worst: String::new() })
+    Ok(bars::Measured { statistics: measured.figures.statistics.into(), ..Default::default() })
 }
 
 /// Who answers.

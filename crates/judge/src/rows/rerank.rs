@@ -92,7 +92,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         write_json(path, PROGRAM, &figures)?;
     }
     figures.print(None)?;
-    Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst })
+    Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst, ..Default::default() })
 }
 
 fn judge(cli: &Cli, model: &Model, form: &RerankForm) -> Result<RerankJudge> {

@@ -26,6 +26,19 @@ fn scores(lost: usize) -> Vec<Value> {
 }
 
 #[test]
+fn a_picture_is_what_its_name_says() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    write_rows(path.join("scores.jsonl"), &scores(0));
+    let agree = |plot: &str| ran("agree", path, &["--input", "scores.jsonl", "--plot", plot, "--quiet"]);
+    for name in ["plot.png", "plot.PDF"] {
+        let (code, _, told) = agree(name);
+        assert!(code == Some(2) && told.contains("expected FILE.svg") && !path.join(name).exists(), "{told}");
+    }
+    assert_eq!((agree("plot.svg").0, agree("plot").0), (Some(0), Some(0)));
+}
+
+#[test]
 fn rows_that_are_lost_fail_a_gate() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();

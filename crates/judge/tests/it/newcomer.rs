@@ -484,6 +484,14 @@ fn comparisons_say_what_makes_them_worth_less() {
     let said = desk.ok("lager_evaluate --valid s.jsonl --data s.jsonl --epochs 1");
     assert!(said.stderr.contains("note: 9 of 9 items are in both files"), "{}", said.stderr);
     assert!(said.stderr.contains("note: 9 validation items are few"), "{}", said.stderr);
+    // Two answers to a question, one in each file.
+    let mut rows = desk.rows("s.jsonl");
+    rows.iter_mut().enumerate().for_each(|(place, row)| row["idx"] = json!(place / 2));
+    let lines = |part: usize| rows.iter().skip(part).step_by(2).map(|row| format!("{row}\n")).collect::<String>();
+    desk.put("v.jsonl", &lines(0));
+    desk.put("t.jsonl", &lines(1));
+    let said = desk.ok("lager_evaluate --valid v.jsonl --data t.jsonl --epochs 1");
+    assert!(said.stderr.contains("note: 3 of 3 items have the \"idx\" of an item that weights"), "{}", said.stderr);
     let said = desk.ok("lager_evaluate --input s.jsonl --variants e_score,direct_score --json e.json");
     assert!(
         said.stdout.contains("9 items scored and graded") && said.stdout.contains("than people's"),

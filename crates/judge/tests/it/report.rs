@@ -140,6 +140,40 @@ fn texts_of_a_data_set_stay_texts() {
     assert!(!said.contains(['\u{202e}', '\0', '\u{7}']));
 }
 
+/// Rows that go by their numbers have those of any file.
+#[test]
+fn texts_are_those_of_the_rows_that_were_scored() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--output", "rows.jsonl", "--rows", "6"]);
+    let graded = rows(folder.join("rows.jsonl"));
+    let table = |name: &str, rows: &[Value]| {
+        let cell = |row: &Value, field: &str| row[field].as_str().expect("a text").replace('"', "\"\"");
+        let line = |row: &Value| format!("\"{}\",\"{}\"\n", cell(row, "instruction"), cell(row, "response"));
+        let lines: String = rows.iter().map(line).collect();
+        fs::write(folder.join(name), format!("instruction,response\n{lines}")).expect("a table");
+    };
+    table("first.csv", &graded);
+    table("second.csv", &graded.iter().rev().cloned().collect::<Vec<_>>());
+    succeed("score", folder, &["--input", "first.csv", "--output", "scores.jsonl", "--quiet"]);
+    let report = |texts: &str| {
+        let args = ["--input", "scores.jsonl", "--texts", texts, "--output", "page.html", "--quiet", "--overwrite"];
+        ran("report", folder, &args)
+    };
+    let (code, _, told) = report("first.csv");
+    assert!(code == Some(0) && !told.contains("not the file"), "{told}");
+    let (code, _, told) = report("second.csv");
+    assert!(
+        code == Some(2) && told.contains("second.csv is not the file that was scored") && told.contains("no ids"),
+        "{told}"
+    );
+    // With ids the rows are known, whatever else the file has.
+    succeed("score", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet", "--overwrite"]);
+    write_rows(folder.join("more.jsonl"), &graded[1..]);
+    let (code, _, told) = report("more.jsonl");
+    assert!(code == Some(0) && told.contains("note: more.jsonl is not the file that was scored"), "{told}");
+}
+
 #[test]
 fn labels_and_rows_that_nobody_graded() {
     let folder = TempDir::new().expect("folder");

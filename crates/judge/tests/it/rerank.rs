@@ -52,6 +52,15 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     let said = succeed("rerank", path, &args);
     assert!(said.contains("4 of 5 queries reranked"), "{said}");
     let found = rows(path.join("ranked.jsonl"));
+    // A table has lists as texts.
+    fs::write(
+        path.join("queries.csv"),
+        "id,query,documents\none,ba de,\"['ba de fi', 'go ku', 'ru su ta ve', 'ba de fi']\"\n",
+    )
+    .unwrap();
+    let of_table = ["--input", "queries.csv", "--output", "table.jsonl", "--model", &model, "--dtype", "f32"];
+    succeed("rerank", path, &of_table);
+    assert_eq!(rows(path.join("table.jsonl"))[0]["results"], found[0]["results"]);
     let keys: Vec<&str> = found[0].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["id", "results", "input_tokens", "from"]);
     let all = scores(&found[0]);

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::files::{OverwriteArgs, row_limit};
 use judge_cli::terminal::console::usage;
+use judge_cli::terminal::svg;
 use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
 use judge_metrics::multiplicity::Adjustment;
 
@@ -40,16 +41,16 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Where a reliability plot goes: what people say by what the judge says
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
     /// Where a plot of all rows goes: people's scores against the judge's
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg")]
     pub scores_plot: Option<PathBuf>,
     /// Where a risk-coverage plot goes: the loss of the rows that the judge is surest of, at each share of them
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg")]
     pub risk_plot: Option<PathBuf>,
     /// Where a plot goes that compares the judge with the second one, and groups with each other
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg")]
     pub comparison_plot: Option<PathBuf>,
     #[command(flatten)]
     pub bars: BarArgs,

@@ -10,6 +10,7 @@ use judge_cli::args::ids_of;
 use judge_cli::args::judged_pairs::PairsArgs;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::args::prompt_judge::PromptedArgs;
+use judge_cli::terminal::svg;
 
 /// The name of the command.
 pub(super) const COMMAND: &str = "bench";
@@ -51,7 +52,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Where a plot goes of the statistics of verdicts with their intervals, and of the accuracy in each group; where layers were read, of the accuracy of each layer's averaged log-odds
-    #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["votes", "run"])]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg", conflicts_with_all = ["votes", "run"])]
     pub(super) plot: Option<PathBuf>,
     #[command(flatten)]
     pub(super) bars: BarArgs,

@@ -13,6 +13,7 @@ use judge_core::{
 
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::terminal::console::usage;
+use judge_cli::terminal::svg;
 
 /// Fit layer weights and compare score variants.
 ///
@@ -72,10 +73,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Where a plot goes of each layer's agreement on the items of --input, with intervals, and of the weights
-    #[arg(long, value_name = "FILE.svg", requires = "input")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg", requires = "input")]
     pub(crate) plot: Option<PathBuf>,
     /// Where a learning curve goes: the agreement on the items of --input, by how many items of --valid the weights are fitted on
-    #[arg(long, value_name = "FILE.svg", requires_all = ["input", "valid"])]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg", requires_all = ["input", "valid"])]
     pub(crate) learning_plot: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) write: OverwriteArgs,

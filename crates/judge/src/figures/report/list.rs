@@ -34,7 +34,11 @@ pub fn rows(found: &Findings) -> Markup {
             @if listed.len() == found.scored { "All rows with a score. " }
             @else if is_graded { "The " (listed.len()) " rows with the largest difference between the judge and people. " }
             @else { "The first " (listed.len()) " rows with a score. " }
-            "Each opens to its texts. " span #shown role="status" {}
+            @if found.listed.iter().all(|item| item.texts.is_empty()) {
+                "Their texts are not in the file: `judge report --texts FILE`, with the rows that were scored, shows them. "
+            }
+            @else { "Each opens to its texts. " }
+            span #shown role="status" {}
         }
         div.controls hidden {
             label { "Find" input #words autocomplete="off"; }

@@ -24,6 +24,9 @@ pub struct Record {
     pub seconds: Option<u64>,
     pub command: Vec<String>,
     pub settings: Settings,
+    /// Hashes of the files that were read.
+    #[serde(skip)]
+    pub inputs: Vec<String>,
     /// Rows that the record counts.
     pub counts: Option<Counts>,
     /// What a check found.
@@ -73,8 +76,19 @@ impl Record {
             (Some(started), Some(finished)) if record.resumes == 0 => finished.duration_since(started).ok(),
             _ => None,
         };
-        let RunRecord { program, command, model, template, mut settings, resolved, started, finished, counts, .. } =
-            record;
+        let RunRecord {
+            program,
+            command,
+            model,
+            template,
+            inputs,
+            mut settings,
+            resolved,
+            started,
+            finished,
+            counts,
+            ..
+        } = record;
         settings.extend(resolved);
         let seconds = seconds.map(|time| time.as_secs());
         let counts = Some(counts).filter(|counts| counts.rows() > 0);
@@ -89,6 +103,7 @@ impl Record {
             seconds,
             command,
             settings,
+            inputs: inputs.into_iter().map(|input| input.blake3).collect(),
             counts,
             completeness: None,
         }

@@ -341,15 +341,17 @@ impl Rows {
         }
     }
 
-    /// Adds texts and groups from the rows that were scored, which are found by their ids, or else by their numbers.
-    pub fn add_texts(&mut self, path: &Path) -> Result<()> {
-        let mut places = HashMap::new();
+    /// Adds texts and groups from the rows that were scored, which are found by their ids, or else by their numbers. Returns whether any
+    /// row went by its number.
+    pub fn add_texts(&mut self, path: &Path) -> Result<bool> {
+        let (mut places, mut numbered) = (HashMap::new(), false);
         for (place, item) in self.listed.iter().enumerate() {
             places.entry(item.id.clone()).or_insert(place);
         }
         for (number, row) in judge_data::Rows::open(path)?.enumerate() {
             let row = row?;
             let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());
+            numbered |= id.is_none();
             let id = cut(&id.unwrap_or_else(|| (number as u64).into()).to_string(), ID);
             let Some(&place) = places.get(&id) else { continue };
             let (texts, group) = (self.texts(&row), self.group_of(&row));
@@ -358,7 +360,7 @@ impl Rows {
             item.texts.truncate(TEXTS);
             item.group = item.group.take().or(group);
         }
-        Ok(())
+        Ok(numbered)
     }
 
     /// Refuses a field of groups that no row has.

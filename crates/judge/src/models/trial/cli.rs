@@ -10,6 +10,7 @@ use judge_cli::args::files::{InputArgs, OverwriteArgs, beside};
 use judge_cli::args::lager::AskedArgs;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
 use judge_cli::terminal::console::{tell, usage};
+use judge_cli::terminal::svg;
 
 /// What figures and tables call this program.
 pub(super) const PROGRAM: &str = "try";
@@ -41,7 +42,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Where a plot of the readings goes, each with its interval
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
     /// The statement that is true of a good response
     #[arg(long, value_name = "TEXT", default_value = "The response is a good answer to the request.")]

@@ -8,6 +8,7 @@ use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_cli::args::files::{InputArgs, OverwriteArgs};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::svg;
 
 /// The name in reports.
 pub(super) const PROGRAM: &str = "tune";
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// A picture of the run (SVG): the loss of each step, and of held-out rows
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = svg::path, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
     /// Say how many examples, steps and numbers there are, take one step to measure time and memory, and write nothing
     #[arg(long)]

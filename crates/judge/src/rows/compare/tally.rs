@@ -44,7 +44,8 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Re
     if let Some(note) = found.note {
         tell(format_args!("note: {note}"));
     }
-    Ok(Measured { statistics: found.json.remove("statistics").unwrap_or_default(), worst: found.worst })
+    let statistics = found.json.remove("statistics").unwrap_or_default();
+    Ok(Measured { statistics, worst: found.worst, apart: found.apart })
 }
 
 /// What a row's verdict may be.
@@ -62,10 +63,12 @@ struct Found {
     used: usize,
     /// Rows that got worse, in words.
     worst: String,
+    /// Rows that other statistics are about.
+    apart: Vec<(&'static str, String)>,
 }
 
 fn of_all_pairs(cli: &Cli) -> Result<Found> {
-    let (mut pairs, mut worse, mut used) = (Vec::new(), Vec::new(), 0);
+    let (mut pairs, mut worse, mut unused, mut misjudged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut told_apart = Proportion::default();
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
@@ -73,17 +76,22 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
         if let Some(better) = better(&row)? {
             told_apart.n += 1;
             told_apart.count += usize::from(verdict == Some(better));
+            if verdict != Some(better) {
+                misjudged.push(id(&row)?);
+            }
             if cli.old.is_some() {
                 continue; // it is of neither version
             }
         }
-        used += usize::from(row.value("unscored").is_none());
+        if row.value("unscored").is_some() {
+            unused.push(id(&row)?);
+        }
         pairs.push(pair(&row)?);
         if cli.old.is_some() && verdict == Some(PairVerdict::B) {
-            worse.push(row.required::<ItemId>("id", "a string or a whole number")?);
+            worse.push(id(&row)?);
         }
     }
-    let rows = pairs.len();
+    let (rows, used) = (pairs.len(), pairs.len() - unused.len());
     let separates = separates(told_apart);
     let both_orders = cli.orders() == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
@@ -117,7 +125,18 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
         json.insert("worse".to_owned(), json!(worse));
     }
     let sentence = skill(&separates, cli.old.is_some());
-    Ok(Found { lines, json, note, sentence, rows, used, worst })
+    let named = |words: &str, ids: &[ItemId]| {
+        if ids.is_empty() { String::new() } else { format!("{words}: {}", first_names(ids)) }
+    };
+    let apart = vec![
+        ("coverage", named("not judged", &unused)),
+        ("separates", named("the better response is known, and was not named", &misjudged)),
+    ];
+    Ok(Found { lines, json, note, sentence, rows, used, worst, apart })
+}
+
+fn id(row: &Row) -> Result<ItemId> {
+    Ok(row.required("id", "a string or a whole number")?)
 }
 
 /// Which response people say is better, where they say it; `None` for a tie too.
@@ -228,5 +247,5 @@ fn of_grades(cli: &Cli) -> Result<Found> {
         ("statistics".to_owned(), json!({"mean_score": known})),
         ("quantiles".to_owned(), Value::Object(quantiles)),
     ]);
-    Ok(Found { lines, json, note: None, sentence: None, rows, used, worst: String::new() })
+    Ok(Found { lines, json, note: None, sentence: None, rows, used, worst: String::new(), apart: Vec::new() })
 }

@@ -19,8 +19,9 @@ use judge_cli::terminal::console::tell;
 pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Result<(Input, usize)> {
     let mut all = HashSet::new();
     let new = read(&args.input, args, &mut all)?;
-    let mut known: HashMap<ItemId, GradedRecord> =
-        read(old, args, &mut all)?.into_iter().map(|row| (row.id.clone(), row)).collect();
+    let before = read(old, args, &mut all)?;
+    let kinds = [&before, &new].map(|rows| rows.first().map(|row| kind_of(&row.id)));
+    let mut known: HashMap<ItemId, GradedRecord> = before.into_iter().map(|row| (row.id.clone(), row)).collect();
     let (mut lines, mut alone, mut unlike, mut pairs) = (Vec::new(), 0_usize, Unread::default(), 0_usize);
     for row in new {
         let Some(before) = known.remove(&row.id) else {
@@ -42,7 +43,13 @@ pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Res
     }
     tell_unread_that(&unlike, "are left out");
     if pairs == 0 {
-        bail!("{old} and {new} have no row in common: expected the same ids and prompts in both, and found none");
+        let hint = match kinds {
+            [Some(one), Some(other)] if one != other => {
+                format!("; the ids of {old} are {one}, those of {new} {other}, and 7 is another id than \"7\"")
+            }
+            _ => String::new(),
+        };
+        bail!("{old} and {new} have no row in common: expected the same ids and prompts in both, and found none{hint}");
     }
     let mut name = format!("{old} and {new}");
     if let Some(path) = graded {
@@ -114,6 +121,14 @@ fn read(path: &Path, args: &InputArgs, ids: &mut HashSet<ItemId>) -> Result<Vec<
     }
     tell_unread_that(&unread, &format!("of {} have no response, and are left out", path.display()));
     Ok(rows)
+}
+
+/// What kind of ids a file has, in words.
+fn kind_of(id: &ItemId) -> &'static str {
+    match id {
+        ItemId::Integer(_) => "numbers",
+        ItemId::Text(_) => "texts",
+    }
 }
 
 fn pair(new: GradedRecord, old: GradedRecord) -> Result<Map<String, Value>> {

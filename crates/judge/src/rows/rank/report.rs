@@ -116,7 +116,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         });
         write_json(path, "rank_answers", &report)?;
     }
-    let measured = Measured { statistics: json!(by_name), worst: String::new() };
+    let measured = Measured { statistics: json!(by_name), ..Default::default() };
     if n == 0 && bench.rows.is_empty() {
         if cli.json.is_some() && comparisons == 0 {
             tell("note: no row has a grade for each response in `human`, so the report has no statistics");

@@ -130,6 +130,18 @@ impl BarArgs {
         checked
     }
 
+    /// Before any work: refuses a bar for a statistic that is none of these, and no count of rows.
+    ///
+    /// # Errors
+    /// A usage error that names those that there are.
+    pub fn check_names(&self, known: &[&str]) -> Result<()> {
+        let known = [known, &[COVERAGE, "n"]].concat();
+        match self.bars.iter().find(|bar| !known.contains(&bar.statistic.as_str())) {
+            Some(bar) => Err(no_such_statistic(bar, &known)),
+            None => Ok(()),
+        }
+    }
+
     /// The bars, that for the coverage among them.
     fn all(&self) -> Vec<Bar> {
         let mut bars = self.bars.clone();
@@ -152,11 +164,7 @@ impl BarArgs {
             let Some(statistic) = measured.statistics.get(&bar.statistic) else {
                 let known = measured.statistics.as_object().into_iter().flatten();
                 let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-                return Err(usage(format!(
-                    "--require {}: there is no such statistic, only {}",
-                    bar.text,
-                    known.join(", ")
-                )));
+                return Err(no_such_statistic(bar, &known));
             };
             results.push(bar.held_against(statistic));
         }
@@ -173,6 +181,10 @@ impl BarArgs {
             missed => Err(Missed { missed, of: results.len() }.into()),
         }
     }
+}
+
+fn no_such_statistic(bar: &Bar, known: &[&str]) -> anyhow::Error {
+    usage(format!("--require {}: there is no such statistic, only {}", bar.text, known.join(", ")))
 }
 
 #[cfg(test)]

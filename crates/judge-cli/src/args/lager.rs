@@ -1,9 +1,9 @@
 //! The options of LAGER, and the judge that they name.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum, value_parser};
 use judge_core::{
     Lens, Prompt, PromptTemplate, Reason, Scale,
@@ -90,6 +90,19 @@ pub enum Rule {
     AfterMarker,
 }
 
+/// Layer weights from a file.
+///
+/// # Errors
+/// If it cannot be read or holds something else.
+pub fn layer_weights(path: &Path) -> Result<LayerWeights> {
+    match load(path) {
+        Err(error @ judge_data::Error::Io { .. }) => Err(error.into()),
+        loaded => loaded.with_context(|| {
+            format!("{} is no file of layer weights, which `judge fit --weights-out FILE` writes", path.display())
+        }),
+    }
+}
+
 impl LagerArgs {
     /// Whether reasons are written before the score.
     #[must_use]
@@ -165,7 +178,7 @@ impl LagerArgs {
     /// # Errors
     /// If a file cannot be read, or the format holds no single responses.
     pub fn lager_settings(&self, format: DatasetFormat, model: &ModelArgs) -> Result<LagerSettings> {
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let weights = self.weights.as_deref().map(layer_weights).transpose()?;
         Ok(LagerSettings {
             states: self.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default(),
             weights,

@@ -13,10 +13,11 @@ use judge_core::{
     runner::RunSummary,
     settings::settings_from_json,
 };
-use judge_data::{ORIGIN, Settings, load, read_text};
+use judge_data::{ORIGIN, Settings, read_text};
 use judge_models::Model;
 use serde_json::json;
 
+use crate::args::lager::layer_weights;
 use crate::args::model_args::{ModelArgs, OWN_POINTS};
 use crate::terminal::console::{tell, tell_label_mass, usage};
 
@@ -104,7 +105,7 @@ impl PromptedArgs {
         }
         let family = self.family(self.default_family(suits, points, model)?, points, model)?;
         self.check_family(&family, pairs)?;
-        let weights = self.weights.as_ref().map(load::<LayerWeights>).transpose()?.map(Box::new);
+        let weights = self.weights.as_deref().map(layer_weights).transpose()?.map(Box::new);
         Ok(Asked::Family { family: Box::new(family), weights })
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 
-use self::quotes::Quotes;
+use self::quotes::{Quotes, damaged};
 use crate::foreign::{self, BOM};
 
 /// What separates the cells of a table, by its name, else by its first lines; `None` for what is none. What begins as JSON does is none,
@@ -146,8 +146,4 @@ impl<R: BufRead> Read for Lines<R> {
         self.given += length;
         Ok(length)
     }
-}
-
-fn damaged(line: u64, problem: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("table, line {line}: {problem}"))
 }

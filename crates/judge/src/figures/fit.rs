@@ -11,6 +11,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_cli::args::files::program;
+use judge_cli::args::lager::layer_weights;
 use judge_cli::groups::OtherFields;
 use judge_cli::report::{self, agreement, write_json, write_marked};
 use judge_cli::terminal::console::{say, tell, usage};
@@ -22,7 +23,7 @@ use judge_core::{
     lager::{LayerWeights, States, Variant},
     scale::ScoreDistribution,
 };
-use judge_data::{InputFile, Outputs, Program, Rows, ScoreFormat, ScoreTable, load, save_new};
+use judge_data::{InputFile, Outputs, Program, Rows, ScoreFormat, ScoreTable, save_new};
 use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use judge_probe::RowGroups;
@@ -141,7 +142,7 @@ fn of_layers(data: &ScoreTable, weights: Option<&LayerWeights>) -> Result<String
 /// The weights that the variants need, saved or fitted; `None` if they need none and none are given.
 fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<LayerWeights>> {
     let path = match (&cli.weights, &cli.valid) {
-        (Some(path), _) => return Ok(Some(load::<LayerWeights>(path)?)),
+        (Some(path), _) => return layer_weights(path).map(Some),
         (None, Some(path)) => path,
         (None, None) if !variants.iter().any(|variant| variant.needs_weights()) => return Ok(None),
         (None, None) => {

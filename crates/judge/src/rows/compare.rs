@@ -63,6 +63,7 @@ fn judged(cli: &Cli) -> Result<Measured> {
     if cli.orders.is_some() && !pairs {
         return Err(usage("--orders is of pairs: a single response has no order"));
     }
+    cli.bars.check_names(&tally::names(pairs, cli.orders())?)?;
     let place = cli.place(pairs)?;
     let confidence = cli
         .confidence

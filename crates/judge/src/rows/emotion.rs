@@ -12,15 +12,13 @@ use judge_core::{
     lager::{LayerWeights, States, Variant},
     scale::ScalePoint,
 };
-use judge_data::{
-    DatasetFormat, Finished, LabelTable, Outputs, Program, Record, Records, ScoreOutcome, ScoreRow, load,
-};
+use judge_data::{DatasetFormat, Finished, LabelTable, Outputs, Program, Record, Records, ScoreOutcome, ScoreRow};
 use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, program};
-use judge_cli::args::lager::LagerArgs;
+use judge_cli::args::lager::{LagerArgs, layer_weights};
 use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::lager_file::LagerFile;
@@ -119,7 +117,7 @@ impl Compared {
 impl Results {
     /// Reads the finished rows: of each some numbers are kept, and no table.
     fn of(cli: &Cli, finished: &Finished<'_, Records>) -> Result<Self> {
-        let weights = cli.lager.weights.as_ref().map(load::<LayerWeights>).transpose()?;
+        let weights = cli.lager.weights.as_deref().map(layer_weights).transpose()?;
         let states = cli.lager.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
         let mut variants = vec![Variant::LastMode, Variant::LastExpected, Variant::MeanExpected];
         variants.extend(weights.is_some().then_some(Variant::WeightedExpected));

@@ -26,6 +26,20 @@ fn scores(lost: usize) -> Vec<Value> {
 }
 
 #[test]
+fn a_statistic_that_there_is_not_fails_before_a_row_is_judged() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let pair = |n: usize| json!({"id": n, "instruction": "?", "response_a": "a", "response_b": "b"});
+    write_rows(path.join("pairs.jsonl"), &(0..3).map(pair).collect::<Vec<_>>());
+    let args = ["--input", "pairs.jsonl", "--output", "v.jsonl", "--verdict", "logits", "--model", "no-such-model"];
+    let (code, _, told) = ran("compare", path, &[&args[..], &["--require", "win_rat>=0.5"]].concat());
+    let only = "there is no such statistic, only win_rate, mean_preference, first_share, separates, coverage, n";
+    assert!(code == Some(2) && told.contains(only), "{told}");
+    let files = fs::read_dir(path).unwrap().count();
+    assert_eq!(files, 1, "nothing was written");
+}
+
+#[test]
 fn a_picture_is_what_its_name_says() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();

@@ -168,7 +168,6 @@ fn an_output_that_is_an_input_is_refused_and_the_input_stays() {
         "layer_logits --input rows.jsonl --output rows.jsonl --raw-prompt --limit 5",
         "hidden_states --input rows.jsonl --output rows.jsonl",
         "agreement --input rows.jsonl --json rows.jsonl",
-        "agreement --input rows.jsonl --plot same.jsonl",
         "lager_evaluate --valid rows.jsonl --data rows.jsonl --weights-out rows.jsonl",
         "lager_evaluate --valid rows.jsonl --data same.jsonl --json rows.jsonl",
         "calibrate --graded rows.jsonl --input rows.jsonl --output same.jsonl",

@@ -201,7 +201,7 @@ fn bad_training_data_is_named() {
     let row = r#"{"id": 1, "prompt": "a", "score": 4}"#;
     train("", 1, "has no rows", &[]);
     train("{\"id\": 1, \"prompt\": \"a\"}", 1, "score", &[]);
-    train("{\"id\": 1, \"question\": \"a\", \"response\": \"b\", \"score\": 1}", 1, "no built-in prompt", &[]);
+    train("{\"id\": 1, \"question\": \"a\", \"response\": \"b\", \"score\": 1}", 1, "nothing to learn", &[]);
     train(r#"{"fluency": [{"id": 1, "score": 2}]}"#, 1, "no probing file", &[]);
     train(r#"{"fluency": [{"id": 1, "eval_prompt": "x", "score": null}]}"#, 1, "none of the 1 rows", &[]);
     train(

@@ -37,7 +37,7 @@ fn the_readmes_rows_get_the_scores_that_it_prints() {
         let printed: f64 = line[line.len() - 1].parse().expect("a score");
         assert!((score(line[0]) - printed).abs() < LAST_DIGIT, "{line:?}: {}", score(line[0]));
         // A good row gets a good score, and a bad one a bad one.
-        let raters = row["human"].as_array().expect("raters");
+        let raters = row["scores"].as_array().expect("raters");
         let human = raters.iter().filter_map(Value::as_f64).sum::<f64>() / raters.len() as f64;
         assert!((score(line[0]) - human).abs() < 1.0, "{row}");
     }

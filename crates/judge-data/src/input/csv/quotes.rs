@@ -3,7 +3,6 @@
 
 use std::io::{self, Read};
 
-use super::damaged;
 use crate::foreign::BOM;
 
 /// The bytes of a table, of which a cell is an error that a quote opens and that goes on to the end of the table, or over lines to a quote
@@ -79,4 +78,9 @@ impl<R: Read> Read for Quotes<R> {
         }
         Ok(n)
     }
+}
+
+/// What is wrong with a table, by its line from 1.
+pub(super) fn damaged(line: u64, problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("table, line {line}: {problem}"))
 }

@@ -48,6 +48,19 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Re
     Ok(Measured { statistics, worst: found.worst, apart: found.apart })
 }
 
+/// Names of the statistics of pairs, or of single responses; all but those of counts.
+pub(super) fn names(pairs: bool, orders: Orders) -> Result<Vec<&'static str>> {
+    if !pairs {
+        return Ok(vec![MEAN_SCORE]);
+    }
+    let both_orders = orders == Orders::Both;
+    let of_none = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(Vec::new()) }.found()?;
+    Ok(of_none.statistics.iter().chain([&separates(Proportion::default())]).map(|known| known.name).collect())
+}
+
+/// The statistic of grades.
+const MEAN_SCORE: &str = "mean_score";
+
 /// What a row's verdict may be.
 const VERDICT: &str = "A, B, tie or inconsistent";
 
@@ -104,7 +117,9 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     };
     lines.extend(verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]));
     lines.push(vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]);
-    lines.extend(found.statistics.iter().map(line));
+    // Of responses that are judged one by one none is shown first.
+    let is_shown = |known: &&PairStatistic| !(cli.judge.is_apart() && known.name == "first_share");
+    lines.extend(found.statistics.iter().filter(is_shown).map(line));
     if told_apart.n > 0 {
         lines.push(line(&separates));
     }
@@ -244,7 +259,7 @@ fn of_grades(cli: &Cli) -> Result<Found> {
     let quantiles: Map<String, Value> =
         quantiles.into_iter().map(|(name, value)| (name.replace(' ', "_"), value.into())).collect();
     let json = Map::from_iter([
-        ("statistics".to_owned(), json!({"mean_score": known})),
+        ("statistics".to_owned(), json!({MEAN_SCORE: known})),
         ("quantiles".to_owned(), Value::Object(quantiles)),
     ]);
     Ok(Found { lines, json, note: None, sentence: None, rows, used, worst: String::new(), apart: Vec::new() })

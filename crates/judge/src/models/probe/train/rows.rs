@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::{
     Fields, ItemId, Prompt, PromptTemplate, Scale, inspector::Aspect, lager::LagerSettings, request::Generation,
 };
@@ -131,19 +131,14 @@ impl Data {
         let path = input.path();
         let mut data = Self::default();
         let (mut seen, mut first) = (BTreeSet::new(), None);
-        for (index, row) in input.rows()?.enumerate() {
-            let row = row?;
-            if index == 0 && is_probing_file(&row) {
-                data.read_probing_file(path, row, reading, &mut seen)?;
-                break;
-            }
+        let mut read = |data: &mut Self, index: usize, row: Row, of: &Reading<'_>| {
             let place = row.place().clone();
             // Errors of the crate name their place already.
             let placed = |error: anyhow::Error| match error.is::<judge_data::Error>() {
                 true => error,
                 false => error.context(place.to_string()),
             };
-            match data.read_line(row, index, reading, &mut seen) {
+            match data.read_line(row, index, of, &mut seen) {
                 Ok(()) => data.unread.note(&place, None),
                 Err(RowError::Odd { why, error }) => {
                     data.unread.note(&place, Some(why));
@@ -151,6 +146,28 @@ impl Data {
                 }
                 Err(RowError::Run(error)) => return Err(placed(error)),
             }
+            Ok(())
+        };
+        // Responses of no aspect: they have a prompt where no row of the file names one, and are odd where others do.
+        let (mut unnamed, mut named) = (Vec::new(), false);
+        for (index, row) in input.rows()?.enumerate() {
+            let row = row?;
+            if index == 0 && is_probing_file(&row) {
+                data.read_probing_file(path, row, reading)?;
+                break;
+            }
+            let has_aspect = reading.columns.has(&row, Field::Aspect);
+            named |= has_aspect;
+            if !has_aspect && reading.template.is_none() && reading.columns.has(&row, Field::Response) {
+                unnamed.push((index, row));
+            } else {
+                read(&mut data, index, row, reading)?;
+            }
+        }
+        let asked = (!named).then(as_a_score).transpose()?;
+        let unnamed_reading = Reading { template: asked.as_ref().or(reading.template), ..*reading };
+        for (index, row) in unnamed {
+            read(&mut data, index, row, &unnamed_reading)?;
         }
         if let Some((place, why)) = data.unread.all() {
             let error = first.unwrap_or_else(|| anyhow!("{} is no probing file: {place}: {why}", path.display()));
@@ -174,13 +191,8 @@ impl Data {
         }
     }
 
-    fn read_probing_file(
-        &mut self,
-        path: &Path,
-        file: Row,
-        reading: &Reading<'_>,
-        seen: &mut BTreeSet<(String, ItemId)>,
-    ) -> Result<()> {
+    fn read_probing_file(&mut self, path: &Path, file: Row, reading: &Reading<'_>) -> Result<()> {
+        let mut seen = BTreeSet::new();
         let wrong = |aspect: &str| format!("{} is no probing file: aspect {aspect:?}", path.display());
         for (aspect, text) in file.into_extra(&[]).iter() {
             let rows: Vec<&RawValue> = serde_json::from_str(text).with_context(|| wrong(aspect))?;
@@ -190,7 +202,7 @@ impl Data {
                 self.unread.note(name, row.as_ref().err().map(ToString::to_string));
                 if let Ok(row) = row {
                     let none = Extra::new();
-                    self.push(aspect, row.score, row.into_graded(), &none, reading, seen)
+                    self.push(aspect, row.score, row.into_graded(), &none, reading, &mut seen)
                         .with_context(|| wrong(aspect))?;
                 }
             }
@@ -334,24 +346,31 @@ fn dressed(model: &ModelArgs, input: PromptInput) -> Prompt {
     if model.raw_prompt { input.to_raw() } else { model.dress(input.to_chat()) }
 }
 
-/// The prompt of a row with a response: its aspect's, or of one that names none what `judge score` asks, up to the token of the score.
+/// What `judge score` asks, up to the token of the score.
+fn as_a_score() -> Result<PromptTemplate> {
+    let LagerSettings { template, opening, .. } = LagerSettings::prompt_end(Scale::integers(1, 5)?);
+    Ok(template.with_prefill(&opening))
+}
+
+/// The prompt for an aspect's pairs.
 fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplate, RowError> {
     if let Some(template) = reading.template {
         return Ok(template.clone());
     }
+    let known = || Aspect::ALL.map(Aspect::as_str).join(", ");
     let Some(aspect) = aspect else {
-        let LagerSettings { template, opening, .. } =
-            LagerSettings::prompt_end(Scale::integers(1, 5).map_err(Error::from)?);
-        return Ok(template.with_prefill(&opening));
+        return Err(RowError::odd(format!(
+            "the row names no aspect, as others do, so there is no built-in prompt for it; built-in are {}: add a field \"aspect\", or give \
+             --template FILE",
+            known()
+        )));
     };
     match aspect.parse::<Aspect>() {
         Ok(aspect) => Ok(aspect.template()),
-        Err(_) => {
-            let known = Aspect::ALL.map(Aspect::as_str).join(", ");
-            Err(RowError::Run(anyhow!(
-                "there is no built-in prompt for the aspect {aspect:?}; built-in are {known}: give --template FILE"
-            )))
-        }
+        Err(_) => Err(RowError::Run(anyhow!(
+            "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
+            known()
+        ))),
     }
 }
 

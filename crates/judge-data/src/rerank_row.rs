@@ -40,7 +40,8 @@ pub struct RerankRecord {
 }
 
 /// What documents are read from, in words.
-const DOCUMENTS: &str = "a list of texts, or of objects with a `text`; or a list of texts as a table's cell holds it, in JSON or as Python writes it";
+const DOCUMENTS: &str = "a list of texts, or of objects with a `text`; or a list of texts as a table's cell holds it, in JSON or as Python \
+                         writes it";
 
 /// The documents of a query, whatever they are.
 fn documents(json: &str) -> serde_json::Result<Vec<Value>> {

@@ -487,8 +487,8 @@ fn comparisons_say_what_makes_them_worth_less() {
     let mut rows = desk.rows("s.jsonl");
     rows.iter_mut().enumerate().for_each(|(place, row)| row["idx"] = json!(place / 2));
     let lines = |part: usize| rows.iter().skip(part).step_by(2).map(|row| format!("{row}\n")).collect::<String>();
-    desk.put("v.jsonl", &lines(0));
-    desk.put("t.jsonl", &lines(1));
+    desk.put("v.jsonl", lines(0));
+    desk.put("t.jsonl", lines(1));
     let said = desk.ok("lager_evaluate --valid v.jsonl --data t.jsonl --epochs 1");
     assert!(said.stderr.contains("note: 3 of 3 items have the \"idx\" of an item that weights"), "{}", said.stderr);
     let said = desk.ok("lager_evaluate --input s.jsonl --variants e_score,direct_score --json e.json");

@@ -10,7 +10,7 @@ use judge_metrics::preference::{PairReading, Preference, mean_log_odds};
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::terminal::tables::table;
+use crate::terminal::console::{say, say_table};
 
 /// Pairs whose probabilities were read, as they are collected.
 #[derive(Debug, Default)]
@@ -129,39 +129,41 @@ impl Worth {
 
     /// For people: a sentence, and a table of every figure. `verdicts` is the accuracy of the verdicts on the same pairs, where
     /// it is known.
-    #[must_use]
-    pub fn text(&self, verdicts: Option<&Statistic>) -> String {
+    ///
+    /// # Errors
+    /// If stdout takes nothing.
+    pub fn print(&self, verdicts: Option<&Statistic>) -> Result<()> {
         let estimate = |name: &str| self.get(name).map(|known| format!("{:.3}", known.statistic));
-        let mut lines = "what the preferences are worth, averaged over the orders that were asked:\n".to_owned();
+        say("what the preferences are worth, averaged over the orders that were asked:")?;
         let rows = self.statistics.iter().map(|known| {
             let cell = format!("{:.3}", known.statistic);
             vec![format!("  {}", known.name), cell, known.n.to_string()]
         });
         let head = vec![vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]];
-        lines += &table(&head.into_iter().chain(rows).collect::<Vec<_>>());
+        say_table(&head.into_iter().chain(rows).collect::<Vec<_>>())?;
         if !self.layers.is_empty() {
-            lines += "accuracy of the averaged log-odds of each layer alone:\n";
+            say("accuracy of the averaged log-odds of each layer alone:")?;
             let rows = self.layers.iter().map(|(layer, known)| {
                 vec![format!("  {}", layer.0), format!("{:.3}", known.statistic), known.n.to_string()]
             });
             let head = vec![vec!["  layer".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
-            lines += &table(&head.into_iter().chain(rows).collect::<Vec<_>>());
+            say_table(&head.into_iter().chain(rows).collect::<Vec<_>>())?;
         }
         if let (Some(layer), Some(known)) = (self.chosen, self.get(PreferenceComparison::CHOSEN_LAYER)) {
-            lines += &format!(
-                "Layer {} is right most often here. Chosen on other questions, the best layer is right in {:.3}.\n",
+            say(format_args!(
+                "Layer {} is right most often here. Chosen on other questions, the best layer is right in {:.3}.",
                 layer.0, known.statistic
-            );
+            ))?;
         }
         if let (Some(verdicts), Some(odds), Some(majority)) =
             (verdicts.and_then(Statistic::estimate), estimate("accuracy_mean_log_odds"), estimate("majority_share"))
         {
-            lines += &format!(
+            say(format_args!(
                 "Verdicts name people's choice in {verdicts:.3} of pairs, averaged log-odds in {odds}; always saying the commonest \
-                 would in {majority}.\n"
-            );
+                 would in {majority}."
+            ))?;
         }
-        lines
+        Ok(())
     }
 
     /// The statistics by name, as the files of programs have them.

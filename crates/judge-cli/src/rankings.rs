@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use crate::args::bars::{first_names, rows_used};
 use crate::report::mean_of_clusters;
-use crate::terminal::console::say;
-use crate::terminal::tables::table;
+use crate::terminal::console::{say, say_table};
 
 /// The cutoff of nDCG, which is that of its publications.
 const NDCG: usize = 10;
@@ -137,7 +136,8 @@ impl Figures {
             let own = [shown, found(&self.statistics, name)].into_iter();
             own.chain(difference.map(|of| found(of, name))).collect()
         }));
-        say(format!("\n{} queries with a relevant document\n{}", self.n, table(&rows)).trim_end())?;
+        say(format_args!("\n{} queries with a relevant document", self.n))?;
+        say_table(&rows)?;
         if self.without_relevant > 0 {
             say(format_args!("{} queries without one are left out", self.without_relevant))?;
         }

@@ -153,12 +153,12 @@ impl Command {
             Self::Completions { shell } => {
                 let mut text = Vec::new();
                 clap_complete::generate(*shell, &mut Judge::command(), "judge", &mut text);
-                console::say(String::from_utf8(text)?.trim_end())
+                console::print(String::from_utf8(text)?.trim_end())
             }
             Self::Man => {
                 let mut text = Vec::new();
                 clap_mangen::Man::new(Judge::command()).render(&mut text)?;
-                console::say(String::from_utf8(text)?.trim_end())
+                console::print(String::from_utf8(text)?.trim_end())
             }
         }
     }

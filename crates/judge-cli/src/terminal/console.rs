@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::Parser;
@@ -21,6 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::terminal::failures::Missed;
 use crate::terminal::interrupt::Stopped;
 use crate::terminal::options;
+use crate::terminal::tables::{self, TableFormat, table};
 
 /// Version and commit, as `--version` shows them: `0.1.0 (0123456789ab)`, or without a commit where none is known.
 pub const VERSION: &str = env!("JUDGE_VERSION");
@@ -189,12 +191,51 @@ pub fn tell(line: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "{}", plain(&line.to_string()));
 }
 
+/// Writes a line to stdout, or to stderr where stdout has tables for other programs: nothing stands between these.
+///
+/// # Errors
+/// As [`print`].
+pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
+    match tables::format() {
+        TableFormat::Plain => print(line),
+        _ => {
+            tell(line);
+            Ok(())
+        }
+    }
+}
+
+/// Writes a table to stdout, in the form that the command line asks for. An empty line stands between one for other programs and the next.
+///
+/// # Errors
+/// As [`print`].
+pub fn say_table(rows: &[Vec<String>]) -> anyhow::Result<()> {
+    static IS_LATER: AtomicBool = AtomicBool::new(false);
+    if IS_LATER.swap(true, Ordering::Relaxed) && tables::format() != TableFormat::Plain {
+        print("")?;
+    }
+    print(table(rows).trim_end())
+}
+
+/// Writes names and what was found of each to stdout: a line each for people, else a table.
+///
+/// # Errors
+/// As [`print`].
+pub fn say_fields<'n>(fields: impl IntoIterator<Item = (&'n str, String)>) -> anyhow::Result<()> {
+    let fields = fields.into_iter();
+    if tables::format() == TableFormat::Plain {
+        return fields.into_iter().try_for_each(|(name, found)| print(format_args!("{name:<14} {found}")));
+    }
+    let head = ["field", "value"].map(str::to_owned).to_vec();
+    let rows = fields.map(|(name, found)| vec![name.to_owned(), found]);
+    say_table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
 /// Writes a line to stdout. A reader that has seen enough and closed it, as `head` does, is no error.
 ///
 /// # Errors
-///
 /// What else keeps stdout from taking the text.
-pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
+pub fn print(line: impl fmt::Display) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{}", plain(&line.to_string())).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

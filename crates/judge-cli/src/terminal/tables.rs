@@ -10,7 +10,7 @@ pub enum TableFormat {
     /// Lined up, for people
     #[default]
     Plain,
-    /// Comma-separated values, each row with as many
+    /// Comma-separated values, each row with as many; the ends of an interval have columns of their own
     Csv,
     /// As GitHub and most notebooks show it
     Markdown,
@@ -26,10 +26,15 @@ pub fn write_as(format: TableFormat) {
     let _ = FORMAT.set(format);
 }
 
+/// The form that the command line asks for.
+pub(crate) fn format() -> TableFormat {
+    FORMAT.get().copied().unwrap_or_default()
+}
+
 /// Rows of cells as a table, in the form that the command line asks for; the first row is its head, and the first column stands left.
 #[must_use]
-pub fn table(rows: &[Vec<String>]) -> String {
-    match FORMAT.get().copied().unwrap_or_default() {
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    match format() {
         TableFormat::Plain => plain(rows),
         TableFormat::Csv => csv(rows),
         TableFormat::Markdown => markdown(rows),
@@ -70,13 +75,33 @@ fn plain(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// For programs: nothing is indented, a row of one cell among longer ones is a heading for people and is left out, and a number with an
+/// interval is three numbers.
 fn csv(rows: &[Vec<String>]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
     let columns = columns(rows);
-    for row in rows {
-        writer.write_record(filled(row, columns)).expect("memory takes it, and all rows have as many cells");
+    let has_interval = |column: usize| rows.iter().filter_map(|row| row.get(column)).any(|cell| parted(cell).is_some());
+    let has_interval: Vec<bool> = (0..columns).map(has_interval).collect();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.len() > 1 || columns == 1) {
+        let cells = filled(row, columns).zip(&has_interval).flat_map(|(cell, &has_interval)| match has_interval {
+            false => vec![cell.trim().to_owned()],
+            true if at == 0 => {
+                let name = cell.split(" [").next().unwrap_or_default();
+                vec![name.to_owned(), format!("{name} low"), format!("{name} high")]
+            }
+            true => parted(cell).unwrap_or([cell.trim(), "", ""]).map(str::to_owned).to_vec(),
+        });
+        writer.write_record(cells).expect("memory takes it, and all rows have as many cells");
     }
     String::from_utf8(writer.into_inner().expect("memory takes it")).expect("cells are UTF-8")
+}
+
+/// The three numbers of `0.5 [0.4, 0.6]`.
+fn parted(cell: &str) -> Option<[&str; 3]> {
+    let (number, ends) = cell.trim().strip_suffix(']')?.split_once(" [")?;
+    let (low, high) = ends.split_once(", ")?;
+    let all = [number, low, high];
+    all.iter().all(|number| number.parse::<f64>().is_ok()).then_some(all)
 }
 
 fn markdown(rows: &[Vec<String>]) -> String {
@@ -147,7 +172,7 @@ mod tests {
     #[test]
     fn other_forms_have_all_cells_of_all_rows_and_none_that_ends_them() {
         let rows = rows(&[&["", "a, b", "p"], &["x_1 | y", "0.5 [0.1, 0.9]", "<=1e-4"], &["50 %"]]);
-        assert_eq!(csv(&rows), ",\"a, b\",p\nx_1 | y,\"0.5 [0.1, 0.9]\",<=1e-4\n50 %,,\n");
+        assert_eq!(csv(&rows), ",\"a, b\",\"a, b low\",\"a, b high\",p\nx_1 | y,0.5,0.1,0.9,<=1e-4\n");
         let expected = "|  | a, b | p |\n|---|---:|---:|\n| x_1 \\| y | 0.5 [0.1, 0.9] | <=1e-4 |\n| 50 % |  |  |\n";
         assert_eq!(markdown(&rows), expected);
         let expected = "\\begin{tabular}{lrr}\n\\hline\n & a, b & p \\\\\n\\hline\n\

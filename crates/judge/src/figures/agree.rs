@@ -219,19 +219,17 @@ fn measured(cli: &Cli) -> Result<Measured> {
         left_out += &format!("; {}", rows_used_in_words(overall.n, rows));
     }
     let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
-    say(print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?.trim_end())?;
-    if let Some(plan) = plan.text() {
-        say(format_args!("\n{}", plan.trim_end()))?;
-    }
+    print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?;
+    plan.print()?;
     if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
-        say(format_args!("\n{}", worth.text(None).trim_end()))?;
+        say("")?;
+        worth.print(None)?;
     }
     print_groups(cli, &groups, numeric)?;
     let furthest = furthest(comparison.items());
-    if cli.statistics.is_none()
-        && let Some(rows) = print::furthest(comparison.items(), &names, &furthest)
-    {
-        say(format_args!("\n{}", rows.trim_end()))?;
+    if cli.statistics.is_none() && !furthest.is_empty() {
+        say("")?;
+        print::furthest(comparison.items(), &names, &furthest)?;
     }
     let named: Vec<&String> = furthest.iter().map(|&place| &names[place]).collect();
     let worst = match named.as_slice() {
@@ -248,14 +246,12 @@ fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> R
             None => vec!["spearman", "mae", "bias"],
         };
         let lines: Vec<_> = groups.iter().map(|(group, found)| (group.as_str(), found)).collect();
-        return say(format_args!(
-            "\n{}",
-            print::compact(cli.group.as_deref().unwrap_or_default(), &lines, &names).trim_end()
-        ));
+        say("")?;
+        return print::compact(cli.group.as_deref().unwrap_or_default(), &lines, &names);
     }
     groups.iter().try_for_each(|(group, found)| {
-        let title = format!("{group}: {}", rows_in_words(found.n));
-        say(format_args!("\n{}", print::whole(&title, found, numeric, None, cli.methods)?.trim_end()))
+        let title = format!("\n{group}: {}", rows_in_words(found.n));
+        print::whole(&title, found, numeric, None, cli.methods)
     })
 }
 

@@ -19,8 +19,7 @@ use judge_cli::args::files::program;
 use judge_cli::args::judged_pairs::{self, preferences};
 use judge_cli::preferences::Worth;
 use judge_cli::report::{self, BOOTSTRAP};
-use judge_cli::terminal::console::{say, usage};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, usage};
 
 pub(crate) use self::cli::Cli;
 
@@ -94,11 +93,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
                 .iter()
                 .map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")])
                 .collect();
-            say(table(&rows))?;
+            say_table(&rows)?;
+            say("")?;
         }
     }
     if let Some(worth) = &worth {
-        say(worth.text(None))?;
+        worth.print(None)?;
+        say("")?;
     }
     pictures.iter().try_for_each(|(bias, path, svg)| {
         report::write_marked(path, "bias_report", svg)?;

@@ -19,8 +19,7 @@ use judge_cli::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used
 use judge_cli::args::files::{OverwriteArgs, program, row_limit};
 use judge_cli::ratings::{rating, ratings, text};
 use judge_cli::report::{BOOTSTRAP, p_in_words, write_json};
-use judge_cli::terminal::console::{say, tell};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, tell};
 
 /// The name in reports.
 const PROGRAM: &str = "drift";
@@ -128,7 +127,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
     let mut lines = vec![vec![format!("now against before, {n} rows"), level]];
     lines.extend(found.iter().filter_map(|(name, known)| Some(vec![format!("  {name}"), in_words(known)?])));
-    say(table(&lines).trim_end())?;
+    say_table(&lines)?;
     for (reason, names) in undefined(&found) {
         say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
     }

@@ -14,9 +14,8 @@ use judge_cli::args::files::program;
 use judge_cli::args::lager::layer_weights;
 use judge_cli::groups::OtherFields;
 use judge_cli::report::{self, agreement, write_json, write_marked};
-use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::console::{say, say_table, tell, usage};
 use judge_cli::terminal::svg::name_of;
-use judge_cli::terminal::tables::table;
 use judge_core::{
     ItemId,
     fit::{Graded, LayerWeightFit, TargetRule},
@@ -299,7 +298,9 @@ fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
         row.push(named(variant).1.in_words.clone());
     }
     let reasons = report::reasons(variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
-    say(format_args!("\n{}{reasons}", table(&rows)))?;
+    say("")?;
+    say_table(&rows)?;
+    reasons.lines().chain([""]).try_for_each(say)?;
     results.weights.as_ref().map_or(Ok(()), print_weights)
 }
 

@@ -10,6 +10,7 @@ mod figures;
 mod findings;
 mod layers;
 mod list;
+mod measures;
 mod page;
 mod record;
 mod rows;

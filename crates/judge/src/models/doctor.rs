@@ -14,7 +14,7 @@ use serde_json::json;
 
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::report::write_json;
-use judge_cli::terminal::console::{VERSION, say};
+use judge_cli::terminal::console::{VERSION, say_fields};
 use judge_cli::terminal::memory::Memory;
 
 /// The name in records.
@@ -62,30 +62,30 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let models = cached(&hub);
 
     let names = |all: &[Kernel]| all.iter().map(Kernel::to_string).collect::<Vec<_>>();
-    say(format_args!("judge          {VERSION}"))?;
-    say(format_args!("processor      {processor}, {threads} threads"))?;
-    say(format_args!("kernels        {}; {fastest} multiplies unless another is named", names(&kernels).join(", ")))?;
-    match memory {
-        Some(memory) => say(format_args!("memory         {memory}"))?,
-        None => say("memory         not known on this system")?,
-    }
+    let mut fields = vec![
+        ("judge", VERSION.to_owned()),
+        ("processor", format!("{processor}, {threads} threads")),
+        ("kernels", format!("{}; {fastest} multiplies unless another is named", names(&kernels).join(", "))),
+        ("memory", memory.map_or_else(|| "not known on this system".to_owned(), |memory| memory.to_string())),
+    ];
     for Gpu { device, memory, problem } in &gpus {
         let found = match (problem, memory) {
             (Some(problem), _) => problem.clone(),
             (None, Some(bytes)) => format!("can be used, {:.1} GB", *bytes as f64 / 1e9),
             (None, None) => "can be used".to_owned(),
         };
-        say(format_args!("{device:<14} {found}"))?;
+        fields.push((device, found));
     }
     let exists = if hub.cache.is_dir() { "" } else { " (there is no such folder yet)" };
-    say(format_args!("cache          {}{exists}", hub.cache.display()))?;
+    fields.push(("cache", format!("{}{exists}", hub.cache.display())));
     for Cached { repo, path } in &models {
         let state = if path.is_some() { "" } else { ", in part: a command that reads it fetches the rest" };
-        say(format_args!("               {repo}{state}"))?;
+        fields.push(("", format!("{repo}{state}")));
     }
     if hub.offline {
-        say("hub            offline (HF_HUB_OFFLINE)")?;
+        fields.push(("hub", "offline (HF_HUB_OFFLINE)".to_owned()));
     }
+    say_fields(fields)?;
     if let Some(path) = &cli.json {
         let found = json!({
             "version": VERSION, "processor": processor, "architecture": std::env::consts::ARCH, "threads": threads,

@@ -26,7 +26,7 @@ use serde_json::json;
 
 use judge_cli::args::files::{InputArgs, OverwriteArgs, program};
 use judge_cli::args::model_args::ModelArgs;
-use judge_cli::terminal::console::{check_scored, say, tell};
+use judge_cli::terminal::console::{check_scored, say_fields, tell};
 use judge_cli::terminal::interrupt::{Interrupts, Stopped};
 use judge_cli::terminal::memory::peak_memory;
 use judge_cli::terminal::progress::Progress;
@@ -113,25 +113,26 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         _ => None,
     };
     let tokens_per_s = prompt_tokens as f64 / seconds;
-    say(format_args!("prompts        {}", requests.len()))?;
-    say(format_args!("unscored       {n_unscored}"))?;
-    say(format_args!("prompt tokens  {prompt_tokens}"))?;
-    say(format_args!("new tokens     {new_tokens}"))?;
-    say(format_args!("loading        {load_s:.2} s"))?;
-    say(format_args!("reading        {seconds:.2} s"))?;
-    say(format_args!("tokens/s       {tokens_per_s:.0}"))?;
-    if let Some(whole) = whole_file_s {
+    let whole = whole_file_s.map(|whole: f64| {
         let about = humantime::format_duration(Duration::from_secs(whole.ceil() as u64));
-        say(format_args!("whole file     about {about} for {rows} rows, without loading"))?;
-    }
-    match peak {
-        Some(bytes) => say(format_args!("peak memory    {:.0} MB", bytes as f64 / 1e6))?,
-        None => say(format_args!("peak memory    not known on this system"))?,
-    }
-    if let Some((products, memory)) = floor {
-        say(format_args!("products       {:.0} GFLOP/s", products / 1e9))?;
-        say(format_args!("memory         {:.1} GB/s", memory / 1e9))?;
-    }
+        ("whole file", format!("about {about} for {rows} rows, without loading"))
+    });
+    let peak_in_words =
+        peak.map_or_else(|| "not known on this system".to_owned(), |bytes| format!("{:.0} MB", bytes as f64 / 1e6));
+    let mut fields = vec![
+        ("prompts", requests.len().to_string()),
+        ("unscored", n_unscored.to_string()),
+        ("prompt tokens", prompt_tokens.to_string()),
+        ("new tokens", new_tokens.to_string()),
+        ("loading", format!("{load_s:.2} s")),
+        ("reading", format!("{seconds:.2} s")),
+        ("tokens/s", format!("{tokens_per_s:.0}")),
+    ];
+    fields.extend(whole);
+    fields.push(("peak memory", peak_in_words));
+    fields.extend(floor.iter().flat_map(|(products, memory)| {
+        [("products", format!("{:.0} GFLOP/s", products / 1e9)), ("memory", format!("{:.1} GB/s", memory / 1e9))]
+    }));
     let (info, integers) = (model.info().clone(), model.kernel_of_integers());
     drop(model);
     let mut measured = Vec::new();
@@ -142,8 +143,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let others: Vec<_> = measured.iter().map(Measured::json).collect();
     if cli.others {
-        say(format_args!("faster here    {}", others::line(measured)))?;
-    } else if let Some(kernel) = integers {
+        fields.push(("faster here", others::line(measured)));
+    }
+    say_fields(fields)?;
+    if let Some(kernel) = integers.filter(|_| !cli.others) {
         tell(format_args!(
             "note: some matrices are kept as codes of few bits; --kernel {kernel} multiplies these as integers, which is mostly faster \
              and rounds their inputs to eight bits too (--others measures it)"

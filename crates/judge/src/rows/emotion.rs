@@ -23,8 +23,7 @@ use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::lager_file::LagerFile;
 use judge_cli::report::{self, agreement, write_json};
-use judge_cli::terminal::console::say;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;
@@ -176,7 +175,9 @@ impl Results {
                 row.extend([found.n.to_string(), bias_in_words(found.bias)]);
             }
             let reasons = report::reasons(entries.iter().map(|(name, found)| (*name, &found.agreement)));
-            say(format!("\n{}{reasons}", table(&rows)).trim_end())
+            say("")?;
+            say_table(&rows)?;
+            reasons.lines().try_for_each(say)
         };
         show("score", self.variants.iter().map(|(name, found)| (*name, found)).collect())?;
         let mut emotions: Vec<(&str, &Compared)> = self

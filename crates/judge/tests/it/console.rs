@@ -333,8 +333,18 @@ fn tables_are_written_in_the_form_that_is_asked_for() {
     assert_eq!(fitted(&["--tables", "plain"]), plain);
     let csv = fitted(&["--tables", "csv"]);
     let line = csv.lines().find(|line| line.starts_with("e_score,")).expect("a row of the variant");
-    // Intervals have a comma of their own.
-    assert!(line.contains("\""), "{line}");
+    // An interval is two columns, and stdout has tables alone.
+    let head = csv.lines().next().expect("a head");
+    assert_eq!(head, "variant,Spearman,Spearman low,Spearman high,Pearson,Pearson low,Pearson high,bias");
+    assert!(line.split(',').skip(1).take(6).all(|cell| cell.parse::<f64>().is_ok()), "{line}");
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let (_, _, prose) = ran("fit", path, &["--valid", "scores.jsonl", "--input", "scores.jsonl", "--tables", "csv"]);
+    assert!(prose.contains("12 items scored and graded"), "{prose}");
+    let agreed = succeed("agree", path, &["--input", "scores.jsonl", "--tables", "csv"]);
+    let [figures, furthest] = agreed.split("\n\n").collect::<Vec<_>>()[..] else { panic!("{agreed}") };
+    assert!(figures.starts_with(",estimate,low,high,p\npearson,") && furthest.starts_with("furthest"), "{agreed}");
+    let described = succeed("doctor", path, &["--tables", "csv"]);
+    assert!(described.starts_with("field,value\njudge,") && described.contains("\nmemory,"), "{described}");
     let markdown = fitted(&["--tables", "markdown"]);
     assert!(markdown.lines().any(|line| line.starts_with("|---|---:")), "{markdown}");
     let latex = fitted(&["--tables", "latex"]);

@@ -65,7 +65,12 @@ fn a_table_of_answers_is_measured_row_by_row() {
     assert!(succeed("report", path, &page).contains("5 rows, 3 scored"));
     let html = std::fs::read_to_string(path.join("report.html")).unwrap();
     assert!(html.contains("rgba(192,57,43,") && html.contains("It is old."), "{html}");
-    let answers = json_of(path.join("report.json"))["answers"].clone();
+    let report = json_of(path.join("report.json"));
+    let of_page = |measure: &str| report["measures"][measure]["mean"]["estimate"].clone();
+    assert_eq!(measures.map(of_page), measures.map(|measure| statistics[measure]["estimate"].clone()));
+    let texts = ["--input", "measured.jsonl", "--texts", "answers.csv", "--output", "texts.html"];
+    succeed("report", path, &texts);
+    let answers = report["answers"].clone();
     assert!(answers[0]["least"].as_f64() <= answers[1]["least"].as_f64() && answers.as_array().unwrap().len() == 3);
     // Twice is once; a row does not depend on the others, nor a measure on what else is measured.
     assert!(succeed("rag", path, &all).contains("measured.jsonl is complete"));

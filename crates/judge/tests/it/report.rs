@@ -167,6 +167,14 @@ fn texts_are_those_of_the_rows_that_were_scored() {
         code == Some(2) && told.contains("second.csv is not the file that was scored") && told.contains("no ids"),
         "{told}"
     );
+    // What was made of scores is of the rows of those.
+    let people: Vec<Value> = (0..60).map(|at| json!({"id": at, "score": at % 5, "human": at % 5 + at % 2})).collect();
+    write_rows(folder.join("human.jsonl"), &people);
+    let calibrated = ["--input", "scores.jsonl", "--graded", "human.jsonl", "--output", "calibrated.jsonl"];
+    succeed("calibrate", folder, &calibrated);
+    let args = ["--input", "calibrated.jsonl", "--texts", "first.csv", "--output", "of.html", "--quiet"];
+    let (code, _, told) = ran("report", folder, &args);
+    assert!(code == Some(0) && !told.contains("not the file"), "{told}");
     // With ids the rows are known, whatever else the file has.
     succeed("score", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet", "--overwrite"]);
     write_rows(folder.join("more.jsonl"), &graded[1..]);
@@ -187,6 +195,21 @@ fn labels_and_rows_that_nobody_graded() {
     let differ = found["listed"].as_array().expect("rows").iter().filter(|row| row["difference"] == 1.0).count();
     assert_eq!((found["listed"].as_array().map(Vec::len), differ), (Some(12), 4));
     assert!(text(&of_pairs).contains("same label"));
+
+    // Pairs that people graded are told from those that nobody did.
+    let some: Vec<Value> = pairs
+        .iter()
+        .enumerate()
+        .map(|(at, pair)| json!({"id": at, "verdict": pair["verdict"], "human": (at < 4).then_some("B"), "contexts": ["a", "b"]}))
+        .collect();
+    write_rows(folder.path().join("some.jsonl"), &some);
+    let (of_some, found) = page(folder.path(), &["--input", "some.jsonl"]);
+    assert_eq!((&found["labels"], &found["graded_labels"]), (&json!({"A": 4, "B": 8}), &json!({"A": 2, "B": 2})));
+    assert!(text(&of_some).contains("rows of them with a human score A 4 2 B 8 2"), "{}", text(&of_some));
+    assert_eq!(found["listed"][0]["texts"], json!([["contexts", "a\n\nb"]]));
+    // What other programs call as a measure may be anything.
+    write_rows(folder.path().join("other.jsonl"), &[json!({"id": 1, "score": 2, "faithfulness": 0.5})]);
+    page(folder.path(), &["--input", "other.jsonl"]);
 
     let ungraded: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": index})).collect();
     write_rows(folder.path().join("rows.jsonl"), &ungraded);

@@ -1,6 +1,7 @@
 //! What rows like these could show: the difference that they find, and how many rows an interval of a wanted width takes.
 
-use judge_cli::terminal::tables::table;
+use anyhow::Result;
+use judge_cli::terminal::console::{say, say_table};
 use judge_metrics::comparison::{Comparisons, Statistic};
 use judge_metrics::planning::{detectable_difference, items_for_correlation, items_for_proportion, items_for_width};
 use serde_json::{Map, Value, json};
@@ -94,9 +95,15 @@ impl<'f> Plan<'f> {
         json!({"power": POWER, "width": self.width, "statistics": statistics})
     }
 
-    /// A table of all where a width is wanted, else sentences about differences of judges and about more rows; `None` where there is nothing to say.
-    pub fn text(&self) -> Option<String> {
-        let Some(width) = self.width else { return self.sentence() };
+    /// A table of all where a width is wanted, else sentences about differences of judges and about more rows; nothing where there is nothing
+    /// to say.
+    pub fn print(&self) -> Result<()> {
+        let Some(width) = self.width else {
+            return self.sentence().map_or(Ok(()), |sentence| say(format_args!("\n{sentence}")));
+        };
+        if self.planned.is_empty() {
+            return Ok(());
+        }
         let head = ["", &format!("found at power {POWER}"), &format!("rows for a width of {width}")].map(str::to_owned);
         let line = |planned: &Planned<'_>| {
             let rows = planned.rows.as_ref().map_or_else(String::new, |rows| match rows {
@@ -106,8 +113,8 @@ impl<'f> Plan<'f> {
             vec![planned.name.to_owned(), format!("{:.4}", planned.detectable), rows]
         };
         let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(self.planned.iter().map(line)).collect();
-        let title = format!("what {} rows like these could show, at level {}", self.n, self.level);
-        (!self.planned.is_empty()).then(|| format!("{title}\n{}", table(&rows)))
+        say(format_args!("\nwhat {} rows like these could show, at level {}", self.n, self.level))?;
+        say_table(&rows)
     }
 
     fn sentence(&self) -> Option<String> {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use anyhow::Result;
 use judge_cli::report::p_in_words;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
 
@@ -71,18 +71,19 @@ fn chance(difference: &Reported) -> String {
 /// A group's rows and figures as sentences and a table; `numeric` says whether ratings are numbers.
 ///
 /// # Errors
-/// If the losses of `risk` overflow.
+/// If the losses of `risk` overflow, or stdout takes nothing.
 pub fn whole(
     title: &str,
     found: &Comparisons,
     numeric: bool,
     risk: Option<&SelectiveRisk>,
     methods: bool,
-) -> Result<String> {
+) -> Result<()> {
     let mut lines = sentences(found, numeric);
     lines.extend(risk.map(surest).transpose()?.flatten());
-    let sentences: String = lines.into_iter().map(|line| format!("  {line}\n")).collect();
-    Ok(format!("{title}\n{sentences}{}", figures(found, methods)))
+    say(title)?;
+    lines.into_iter().try_for_each(|line| say(format_args!("  {line}")))?;
+    figures(found, methods)
 }
 
 /// What half of the rows cost, those that the judge is surest of.
@@ -222,7 +223,7 @@ fn part_of(name: &str) -> &'static str {
 }
 
 /// The table of a group; the reasons of what is undefined below it, each once.
-fn figures(found: &Comparisons, methods: bool) -> String {
+fn figures(found: &Comparisons, methods: bool) -> Result<()> {
     let mut rows = vec![["", "estimate", "low", "high", "p"].map(str::to_owned).to_vec()];
     let adjusted =
         found.statistics.iter().any(|(_, known)| known.defined().is_some_and(|known| known.p_adjusted.is_some()));
@@ -253,32 +254,33 @@ fn figures(found: &Comparisons, methods: bool) -> String {
             },
         }
     }
-    let mut text = if rows.len() > 1 { table(&rows) } else { String::new() };
+    if rows.len() > 1 {
+        say_table(&rows)?;
+    }
     for (reason, names) in undefined {
         let which = match names.as_slice() {
             [] => continue,
             [one] => (*one).to_owned(),
             [first, rest @ ..] => format!("{first} and {} more", rest.len()),
         };
-        text += &format!("undefined ({which}): {reason}\n");
+        say(format_args!("undefined ({which}): {reason}"))?;
     }
-    text
+    Ok(())
 }
 
-/// The rows on which the judge is furthest from people, by their places; `None` where it never differs.
-pub fn furthest(items: &[ComparedItem], names: &[String], places: &[usize]) -> Option<String> {
+/// The rows on which the judge is furthest from people, by their places.
+pub fn furthest(items: &[ComparedItem], names: &[String], places: &[usize]) -> Result<()> {
     const SHOWN: usize = 5;
     let head = ["furthest from people", "judge", "people"].map(str::to_owned).to_vec();
     let row = |&place: &usize| {
         let people: Vec<String> = items[place].ratings().map(ToString::to_string).collect();
         vec![names[place].clone(), items[place].predicted.to_string(), people.join(", ")]
     };
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(places.iter().take(SHOWN).map(row)).collect();
-    (rows.len() > 1).then(|| table(&rows))
+    say_table(&std::iter::once(head).chain(places.iter().take(SHOWN).map(row)).collect::<Vec<_>>())
 }
 
 /// A line for each group, with the chosen statistics.
-pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> String {
+pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> Result<()> {
     let head = [field, "rows"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect();
     let row = |&(group, found): &(&str, &Comparisons)| {
         let cell = |name: &&str| match found.get(name) {
@@ -287,5 +289,5 @@ pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> 
         };
         [group.to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect()
     };
-    table(&std::iter::once(head).chain(groups.iter().map(row)).collect::<Vec<_>>())
+    say_table(&std::iter::once(head).chain(groups.iter().map(row)).collect::<Vec<_>>())
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use judge_cli::args::judged_pairs::left_out;
-use judge_cli::terminal::console::say;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table};
 use judge_data::Benchmark;
 use judge_metrics::comparison::PairComparisons;
 
@@ -27,10 +26,11 @@ pub(crate) fn report(
     rows.extend(
         overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
     );
-    say(table(&rows).trim_end())?;
+    say_table(&rows)?;
     if let Some(worth) = worth {
         let verdicts = overall.get("accuracy_mean").or_else(|| overall.get("accuracy"));
-        say(format_args!("\n{}", worth.text(verdicts.map(|known| &known.statistic)).trim_end()))?;
+        say("")?;
+        worth.print(verdicts.map(|known| &known.statistic))?;
     }
 
     for known in difference.into_iter().flat_map(|found| &found.statistics) {
@@ -64,7 +64,8 @@ pub(crate) fn report(
             let cells = names.iter().map(mean);
             rows.push(["mean of groups".to_owned(), groups.len().to_string()].into_iter().chain(cells).collect());
         }
-        say(format_args!("\n{}", table(&rows).trim_end()))?;
+        say("")?;
+        say_table(&rows)?;
     }
 
     if benchmark.published().is_empty() {
@@ -79,5 +80,5 @@ pub(crate) fn report(
             figures.join(", "),
         ]);
     }
-    say(table(&rows).trim_end())
+    say_table(&rows)
 }

@@ -6,8 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use judge_cli::args::files::program;
 use judge_cli::report::{BOOTSTRAP, write_json};
-use judge_cli::terminal::console::{say, usage};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, usage};
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
 use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
 use judge_metrics::preference::{Preference, Ties, Unparsed, Vote};
@@ -141,7 +140,7 @@ fn print(tables: &[(&str, Vec<VoteStatistic<'_>>)]) -> Result<()> {
             }
         }
     }
-    say(table(&rows).trim_end())?;
+    say_table(&rows)?;
     say(
         "S1: all votes, any two ties agree; random votes agree on 0.33. S2: without ties; random votes agree on 0.50.",
     )?;

@@ -16,8 +16,7 @@ use serde_json::{Map, Value};
 use judge_cli::groups::OtherFields;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{say, tell, usage};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, tell, usage};
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {
@@ -76,7 +75,7 @@ impl Worth {
         rows.extend(self.readings.iter().map(|(_, words, known)| {
             vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
         }));
-        say(table(&rows).trim_end())
+        say_table(&rows)
     }
 
     /// The readings by name.

@@ -35,17 +35,9 @@ pub struct Sentence {
     pub supported: Option<f64>,
 }
 
-#[derive(Deserialize)]
-struct Faithfulness {
-    mean: f64,
-}
-
 impl Answers {
-    /// Looks at a row; its faithfulness, if it is an answer that has one.
-    pub fn see(&mut self, id: &str, row: &Row) -> Result<Option<f64>> {
-        let Some(Faithfulness { mean }) = row.optional("faithfulness", "an object with its mean")? else {
-            return Ok(None);
-        };
+    /// Looks at a row that has this faithfulness.
+    pub fn see(&mut self, id: &str, row: &Row, faithfulness: f64) -> Result<()> {
         let mut sentences: Vec<Sentence> = row.optional("sentences", "a list of sentences")?.unwrap_or_default();
         let least = sentences.iter().filter_map(|sentence| sentence.supported).fold(1.0, f64::min);
         let place = self.0.partition_point(|other| other.least <= least);
@@ -53,9 +45,9 @@ impl Answers {
             let more = sentences.len().saturating_sub(SENTENCES);
             sentences.truncate(SENTENCES);
             sentences.iter_mut().for_each(|sentence| sentence.text = cut(&sentence.text, TEXT));
-            self.0.insert(place, Answer { id: cut(id, ID), faithfulness: mean, least, sentences, more });
+            self.0.insert(place, Answer { id: cut(id, ID), faithfulness, least, sentences, more });
             self.0.truncate(LISTED);
         }
-        Ok(Some(mean))
+        Ok(())
     }
 }

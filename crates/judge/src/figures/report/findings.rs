@@ -8,11 +8,13 @@ use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability::{self, Bin, histogram};
 use judge_cli::report::BOOTSTRAP;
+use judge_core::rag::RagMeasure;
 use judge_data::{InputFile, Program};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
 use serde::{Serialize, Serializer};
 
 use super::answers::Answers;
+use super::measures::Measured;
 use super::record::Record;
 use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
 use crate::figures::layers::{self, LayerAgreement};
@@ -63,6 +65,10 @@ pub struct Findings {
     pub no_layers: Option<String>,
     pub scores: Vec<Bar>,
     pub labels: BTreeMap<String, usize>,
+    /// Those of rows with a human score.
+    pub graded_labels: BTreeMap<String, usize>,
+    /// Of answers from retrieved contexts.
+    pub measures: BTreeMap<RagMeasure, Measured>,
     pub reliability: Vec<Bin>,
     pub coverage: Option<Coverage>,
     /// The rows that differ most from people, that one first, then rows that nobody graded.
@@ -113,7 +119,20 @@ impl Findings {
             Err(why) => (Vec::new(), Some(why.clone())),
         };
         let scored = rows.scored();
-        let Rows { n, fields, scores, labels, unscored, compared, listed, longest, tokens, preferences, .. } = rows;
+        let Rows {
+            n,
+            fields,
+            scores,
+            labels,
+            graded_labels,
+            unscored,
+            compared,
+            listed,
+            longest,
+            tokens,
+            preferences,
+            ..
+        } = rows;
         let preferences = preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
         let graded = compared.len();
         let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
@@ -162,6 +181,8 @@ impl Findings {
             no_layers,
             scores: bars(&scores, &human),
             labels,
+            graded_labels,
+            measures: rows.measures.found(),
             reliability,
             coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0),
             listed,

@@ -16,6 +16,9 @@ use super::list;
 use super::texts::{ID, SETTINGS, TEXT, shown, visible};
 use crate::figures::layers;
 
+/// Problems of a check that are shown.
+const PROBLEMS: usize = 40;
+
 const SCRIPT: &str = include_str!("page.js");
 
 /// What statistics are called on the page.
@@ -46,8 +49,9 @@ pub fn html(found: &Findings) -> Result<String> {
             main {
                 h1 { (title) }
                 (tiles(found))
-                (verdict(found))
+                (completeness(found))
                 (agreement(found))
+                (measures(found))
                 (preferences(found))
                 (of_layers(found)?)
                 (scores(found)?)
@@ -56,6 +60,7 @@ pub fn html(found: &Findings) -> Result<String> {
                 @if !found.listed.is_empty() { (section("Rows", &list::rows(found))) }
                 (answers(found))
                 (sizes(found)?)
+                (run(found))
                 (settings(found)?)
             }
             script { (PreEscaped(SCRIPT)) }
@@ -100,13 +105,27 @@ fn in_words(name: &str) -> &str {
     NAMES.iter().find(|(key, _)| *key == name).map_or(name, |(_, words)| words)
 }
 
-fn verdict(found: &Findings) -> Markup {
+/// Whether all rows are there.
+fn completeness(found: &Findings) -> Markup {
     let (complete, words) = found.completeness();
     let class = match complete {
         Some(true) => "good",
         Some(false) => "bad",
         None => "quiet",
     };
+    let problems = found.record.completeness.iter().flat_map(|check| &check.problems);
+    let more = problems.clone().count().saturating_sub(PROBLEMS);
+    html! {
+        p { strong class=(class) { (words) } }
+        @if problems.clone().next().is_some() {
+            ul { @for problem in problems.take(PROBLEMS) { li class="bad" { (shown(problem, TEXT)) } } }
+        }
+        @if more > 0 { p { "and " (more) " more" } }
+    }
+}
+
+/// How the rows were made.
+fn run(found: &Findings) -> Markup {
     let record = &found.record;
     let counted = |counts: &BTreeMap<String, usize>| -> Vec<String> {
         counts.iter().map(|(name, rows)| format!("{name}: {rows} rows")).collect()
@@ -114,7 +133,6 @@ fn verdict(found: &Findings) -> Markup {
     section(
         "Run",
         &html! {
-            p { strong class=(class) { (words) } }
             table {
                 @if let Some(run) = &record.run { (row("run", run)) }
                 @for run in counted(&found.runs) { (row("rows of run", &run)) }
@@ -135,12 +153,6 @@ fn verdict(found: &Findings) -> Markup {
                 }
                 @if let Some(seconds) = record.seconds.filter(|seconds| *seconds >= 10) {
                     (row("speed", &format!("{:.1} rows a second, {seconds} s", found.rows as f64 / seconds as f64)))
-                }
-            }
-            @if let Some(check) = &record.completeness {
-                @if !check.problems.is_empty() {
-                    ul { @for problem in check.problems.iter().take(40) { li class="bad" { (shown(problem, TEXT)) } } }
-                    @if check.problems.len() > 40 { p { "and " (check.problems.len() - 40) " more" } }
                 }
             }
         },
@@ -183,16 +195,37 @@ fn agreement(found: &Findings) -> Markup {
     )
 }
 
+/// What answers from retrieved contexts measure, on average.
+fn measures(found: &Findings) -> Markup {
+    if found.measures.is_empty() {
+        return html! {};
+    }
+    section(
+        "Measures",
+        &html! {
+            div.scroll { table {
+                tr { th {} th { "mean" } th { "interval" } th { "answers" } }
+                @for (measure, known) in &found.measures {
+                    tr { td { (measure) } (cells(&known.mean)) td.n { (known.n) } }
+                }
+            } }
+            p class="quiet" { "Means of probabilities, with intervals at 95 %. Rows with the same " code { "question" } " are drawn together." }
+        },
+    )
+}
+
+/// An estimate and its interval.
+fn cells(statistic: &Statistic) -> Markup {
+    let (estimate, interval) = (statistic.estimate(), statistic.interval());
+    html! {
+        td.n { @if let Some(estimate) = estimate { (format!("{estimate:.3}")) } @else { "undefined" } }
+        td.n { @if let Some(interval) = interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
+    }
+}
+
 /// What the preferences on pairs are worth beside the verdicts.
 fn preferences(found: &Findings) -> Markup {
     let Some(worth) = &found.preferences else { return html! {} };
-    let cells = |statistic: &Statistic| {
-        let (estimate, interval) = (statistic.estimate(), statistic.interval());
-        html! {
-            td.n { @if let Some(estimate) = estimate { (format!("{estimate:.3}")) } @else { "undefined" } }
-            td.n { @if let Some(interval) = interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
-        }
-    };
     section(
         "Preferences",
         &html! {
@@ -251,7 +284,14 @@ fn scores(found: &Findings) -> Result<Markup> {
         &html! {
             @if !bars.is_empty() { (figure(&bars, if found.graded > 0 { "Blue: scores. Vermillion: people's, of the rows that have one." } else { "How many rows have which score." })) }
             @if !found.labels.is_empty() {
-                table { @for (label, rows) in &found.labels { tr { td { (shown(label, ID)) } td.n { (rows) } } } }
+                @let in_part = !found.graded_labels.is_empty() && found.graded_labels != found.labels;
+                table {
+                    @if in_part { tr { th {} th { "rows" } th { "of them with a human score" } } }
+                    @for (label, rows) in &found.labels {
+                        tr { td { (shown(label, ID)) } td.n { (rows) }
+                            @if in_part { td.n { (found.graded_labels.get(label).copied().unwrap_or_default()) } } }
+                    }
+                }
             }
         },
     ))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_core::ModelInfo;
-use judge_data::{Completeness, Counts, Program, RunRecord, Settings, ShardPlan, load, record_path};
+use judge_data::{Completeness, Counts, InputFile, Program, RunRecord, Settings, ShardPlan, load, record_path};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub struct Record {
     pub seconds: Option<u64>,
     pub command: Vec<String>,
     pub settings: Settings,
-    /// Hashes of the files that were read.
+    /// Hashes of the files that were read, and of those that these were made of.
     #[serde(skip)]
     pub inputs: Vec<String>,
     /// Rows that the record counts.
@@ -103,7 +103,7 @@ impl Record {
             seconds,
             command,
             settings,
-            inputs: inputs.into_iter().map(|input| input.blake3).collect(),
+            inputs: sources(inputs),
             counts,
             completeness: None,
         }
@@ -122,4 +122,20 @@ impl Record {
     pub fn layer_weights(&self) -> Option<Vec<f64>> {
         serde_json::from_value(self.settings.get("weights")?.clone()).ok()
     }
+}
+
+/// Hashes of these files, and of those that they were made of, as far as the records beside them say so.
+fn sources(mut files: Vec<InputFile>) -> Vec<String> {
+    let mut found = Vec::new();
+    while let Some(file) = files.pop() {
+        if found.contains(&file.blake3) {
+            continue;
+        }
+        let record: Option<RunRecord> = load(&record_path(&file.path)).ok();
+        let made_it =
+            |record: &RunRecord| record.outputs.iter().any(|output| output.blake3.as_ref() == Some(&file.blake3));
+        files.extend(record.filter(made_it).map_or_else(Vec::new, |record| record.inputs));
+        found.push(file.blake3);
+    }
+    found
 }

@@ -9,6 +9,7 @@ use judge_cli::preferences::Preferences;
 use judge_cli::ratings::rating;
 use judge_cli::terminal::console::usage;
 use judge_core::ItemId;
+use judge_core::rag::RagMeasure;
 use judge_data::{
     Grade, ParquetTable, PartRecord, ResultRow, ResultTally, Row, ScoredFields, ScoredFile, ScoredRow, load,
 };
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use super::answers::Answers;
 use super::layers::{OfLayers, Tables, of_layers};
+use super::measures::Measures;
 use super::texts::{ID, TEXT, cut};
 
 /// Rows that are listed.
@@ -33,7 +35,7 @@ const KINDS: usize = 25;
 /// Texts of a row.
 const TEXTS: usize = 6;
 /// The fields of a row that are no texts of its item.
-const OWN: [&str; 7] = ["id", "verdict", "status", "detail", "completion", "run", "device"];
+const OWN: [&str; 9] = ["id", "verdict", "status", "detail", "completion", "run", "device", "labels", "sentences"];
 
 /// Rows without a score for one reason.
 #[derive(Default, Serialize)]
@@ -104,6 +106,8 @@ pub struct Rows {
     pub scores: Vec<f64>,
     /// Verdicts that are texts, by text.
     pub labels: BTreeMap<String, usize>,
+    /// Those of rows with a human score.
+    pub graded_labels: BTreeMap<String, usize>,
     pub unscored: BTreeMap<String, Unscored>,
     /// Rows of answers to typed questions, which are no scores.
     answered: usize,
@@ -116,6 +120,8 @@ pub struct Rows {
     pub preferences: Preferences,
     /// Those that differ most from people, then the first that nobody graded.
     pub listed: Vec<Listed>,
+    /// What rows of `judge rag` measure.
+    pub measures: Measures,
     /// Answers from retrieved contexts, with their sentences.
     pub answers: Answers,
     pub longest: Vec<Long>,
@@ -136,6 +142,7 @@ impl Rows {
             n: 0,
             scores: Vec::new(),
             labels: BTreeMap::new(),
+            graded_labels: BTreeMap::new(),
             unscored: BTreeMap::new(),
             answered: 0,
             compared: Vec::new(),
@@ -143,6 +150,7 @@ impl Rows {
             tables: None,
             preferences: Preferences::default(),
             listed: Vec::new(),
+            measures: Measures::default(),
             answers: Answers::default(),
             longest: Vec::new(),
             tokens: Vec::new(),
@@ -203,7 +211,9 @@ impl Rows {
         if let Some(tokens) = row.row.optional::<u32>("tokens", "a whole number")? {
             self.long(&id, tokens);
         }
-        let faithfulness = self.answers.see(&id, &row.row)?.filter(|_| self.fields.predicted.is_none());
+        let faithfulness = self.measures.see(&id, &row.row).get(&RagMeasure::Faithfulness).copied();
+        faithfulness.map_or(Ok(()), |faithfulness| self.answers.see(&id, &row.row, faithfulness))?;
+        let faithfulness = faithfulness.filter(|_| self.fields.predicted.is_none());
         let found = row.predicted.clone().map(|score| score.or_else(|| faithfulness.map(Grade::Number)));
         let read = found.and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
         let (predicted, human) = match read {
@@ -234,6 +244,9 @@ impl Rows {
             Rating::Text(text) => *kind(&mut self.labels, text) += 1,
         }
         let item = ComparedItem::new(predicted, human);
+        if let (Rating::Text(text), true) = (&item.predicted, item.ratings().next().is_some()) {
+            *kind(&mut self.graded_labels, text) += 1;
+        }
         if item.ratings().next().is_some() {
             return self.compare(item, &row.row, &id);
         }
@@ -313,6 +326,7 @@ impl Rows {
         let text = |key: &str| match value(row, key)? {
             Value::String(text) => Some(cut(&text, TEXT)),
             messages if key == "messages" => Some(cut(&messages.to_string(), TEXT)),
+            Value::Array(all) => Some(cut(&texts_of_list(&all)?, TEXT)),
             _ => None,
         };
         let named = row.keys().filter(|key| !is_own(key)).filter_map(|key| Some((cut(key, ID), text(key)?)));
@@ -443,6 +457,15 @@ fn kind<'m, T: Default>(counts: &'m mut BTreeMap<String, T>, name: &str) -> &'m 
 fn value(row: &Row, field: &str) -> Option<Value> {
     // The row was parsed as JSON when it was read.
     row.value(field).and_then(|text| serde_json::from_str(text).ok()).filter(|value: &Value| !value.is_null())
+}
+
+/// A list of texts, such as contexts, or of objects with a text, one below the other; `None` of another list.
+fn texts_of_list(all: &[Value]) -> Option<String> {
+    let text = |value: &Value| {
+        let field = || ["page_content", "text", "content"].into_iter().find_map(|name| value.get(name)?.as_str());
+        Some(value.as_str().or_else(field)?.to_owned())
+    };
+    Some(all.iter().map(text).collect::<Option<Vec<String>>>()?.join("\n\n")).filter(|text| !text.is_empty())
 }
 
 /// A rating that can be drawn.

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use judge_cli::terminal::console::{end_of_rows, say, usage};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{end_of_rows, say, say_table, usage};
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
 
@@ -65,7 +64,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if evaluation.was_complete {
         say(format_args!("{} is complete", judged.display()))?;
     }
-    say(table(&summary(&judged, &evaluation)?).trim_end())?;
+    say_table(&summary(&judged, &evaluation)?)?;
     let (scored, rows) = (evaluation.counts.scored, evaluation.rows);
     say(format_args!("{scored} of {rows} pairs judged -> {}", judged.display()))?;
     if let Some(share) = share {

@@ -17,8 +17,7 @@ use judge_probe::{
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::{find_model, is_template, read_template};
 use judge_cli::probes::ProbeFile;
-use judge_cli::terminal::console::{say, usage};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, usage};
 
 /// Import a scikit-learn probe.
 ///
@@ -89,7 +88,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         ProbeFile::Sklearn(imported) => *imported,
         ProbeFile::Saved(_) => bail!("{} is a saved probe already, not a pickle", cli.input.display()),
     };
-    say(table(&found(&imported)).trim_end())?;
+    say_table(&found(&imported))?;
     let Some(output) = &cli.output else { return Ok(()) };
     let path = cli.input.display();
     let named = imported.metadata.is_some();

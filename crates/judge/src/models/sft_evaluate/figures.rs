@@ -5,8 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use judge_cli::args::files::program;
 use judge_cli::report::{BOOTSTRAP, share, write_json};
-use judge_cli::terminal::console::say;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::say_table;
 use judge_data::{Program, Rows};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::Statistic;
@@ -103,7 +102,7 @@ impl Figures {
             lines.push(row("right answers, undecided ones counted as wrong", share, answers.n));
             lines.push(row("undecided", answers.undecided.len().to_string(), answers.n));
         }
-        say(table(&lines).trim_end())?;
+        say_table(&lines)?;
         match json {
             Some(path) => write_json(path, PROGRAM, self),
             None => Ok(()),

@@ -1,9 +1,8 @@
 //! The table for people, and what it comes to in words.
 
 use anyhow::Result;
-use judge_cli::terminal::console::say;
+use judge_cli::terminal::console::{say, say_table};
 use judge_cli::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals, name_of};
-use judge_cli::terminal::tables::table;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::planning::items_for_width;
 use judge_probe::trial::{Compared, Kept, Measure, Tried};
@@ -36,7 +35,9 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
         let learns = if tried.learns { "yes" } else { "" };
         lines.push(vec![tried.name.clone(), format!("{:#.3}", tried.agreement), behind, layer, learns.to_owned()]);
     }
-    say(format_args!("\n{}", table(&lines)))?;
+    say("")?;
+    say_table(&lines)?;
+    say("")?;
     for tried in &found.readings {
         if let Statistic::Undefined { reason } = &tried.agreement {
             say(format_args!("undefined ({}): {reason}", tried.name))?;
@@ -85,7 +86,8 @@ fn by_labels(measure: &str, found: &Compared) -> Result<()> {
         line.push(tried.more_labels.as_ref().map_or_else(|| "-".to_owned(), |more| format!("{more:#.3}")));
         lines.push(line);
     }
-    say(table(&lines))
+    say_table(&lines)?;
+    say("")
 }
 
 /// Whether an interval lies above a number; `None` where there is no interval.

@@ -7,8 +7,7 @@ use judge_cli::args::bars::{Measured, first_names, rows_used_in_words, rows_used
 use judge_cli::args::files::program;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::{BOOTSTRAP, share, write_json};
-use judge_cli::terminal::console::{say, tell};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, tell};
 use judge_core::ItemId;
 use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority};
 use judge_metrics::Proportion;
@@ -34,7 +33,7 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Re
         found.json.insert("unscored".to_owned(), json!(counts.unscored));
         write_json(path, PROGRAM, &found.json)?;
     }
-    say(table(&found.lines).trim_end())?;
+    say_table(&found.lines)?;
     if used < of {
         say(rows_used_in_words(used, of))?;
     }

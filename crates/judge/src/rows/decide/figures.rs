@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use judge_cli::args::files::program;
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{say, tell};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, tell};
 use judge_core::decision::{Labelled, Question, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecords, Finished, Program};
@@ -142,7 +141,8 @@ impl Measured {
         if questions.len() > 1 {
             rows.push(row("all", all));
         }
-        say(format!("\n{n} labelled decisions\n{}", table(&rows)).trim_end())?;
+        say(format_args!("\n{n} labelled decisions"))?;
+        say_table(&rows)?;
         say("constant: the accuracy of always giving the commonest label of these rows")?;
         let answers = questions.iter().filter_map(|(name, found)| Some((name, found.predicted_mode_share.estimate()?)));
         for (name, share) in answers.filter(|(_, share)| *share > 0.95) {

@@ -10,8 +10,7 @@ use judge_models::{ApiModel, Prices};
 use serde_json::{Map, Value, json};
 
 use judge_cli::report::write_json;
-use judge_cli::terminal::console::say;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table};
 
 /// Bytes of text to a token, as a rule of thumb.
 const BYTES_PER_TOKEN: usize = 4;
@@ -85,7 +84,7 @@ impl Report<'_> {
             let counts = shown.iter().map(|grade| labels.counts.get(grade).unwrap_or(&0).to_string());
             rows.push(cells.chain(counts).collect());
         }
-        say(table(&rows).trim_end())?;
+        say_table(&rows)?;
         let (read, scored) = labels
             .values()
             .fold((0, 0), |(read, scored), labels| (read + labels.with_probabilities, scored + labels.scored()));

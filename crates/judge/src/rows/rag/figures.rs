@@ -16,8 +16,7 @@ use serde_json::Value;
 
 use judge_cli::args::bars::{first_names, rows_used};
 use judge_cli::report::{BOOTSTRAP, agreement, mean_of_clusters};
-use judge_cli::terminal::console::{say, tell, usage};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, tell, usage};
 
 /// A measure as a row has it.
 #[derive(Clone, Copy, Deserialize)]
@@ -197,7 +196,8 @@ impl Figures {
             );
         }
         let questions = self.questions;
-        say(format!("\n{} answers to {questions} questions\n{}", self.n, table(&rows)).trim_end())?;
+        say(format_args!("\n{} answers to {questions} questions", self.n))?;
+        say_table(&rows)?;
         for (measure, reasons) in &self.absent {
             let all: usize = reasons.values().sum();
             let why: Vec<String> = reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
@@ -210,7 +210,8 @@ impl Figures {
                 vec![found.layer.to_string(), format!("{auroc:#}"), format!("{balanced:#}")]
             };
             let rows: Vec<Vec<String>> = std::iter::once(head).chain(self.layers.iter().map(row)).collect();
-            say(format!("\n{}", table(&rows)).trim_end())?;
+            say("")?;
+            say_table(&rows)?;
         }
         for name in OF_SENTENCES.iter().chain(&OF_ROWS) {
             if self.statistics.contains_key(*name) {

@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use judge_cli::args::bars::{Measured, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
 use judge_cli::report::{BOOTSTRAP, write_json};
-use judge_cli::terminal::console::{say, tell};
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table, tell};
 use judge_core::ItemId;
 use judge_data::Rows;
 use judge_metrics::comparison::{
@@ -89,7 +88,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         say(format_args!("{comparisons} comparisons, each in both orders"))?;
         let mut rows = vec![["without anybody's grades", "estimate [95 %]"].map(str::to_owned).to_vec()];
         rows.extend(coherence.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
-        say(table(&rows).trim_end())?;
+        say_table(&rows)?;
     }
     let n = questions.len();
     let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
@@ -125,7 +124,8 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     }
     let mut rows = vec![vec![format!("{n} questions with grades"), "estimate [95 %]".to_owned()]];
     rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
-    say(format_args!("\n{}", table(&rows).trim_end()))?;
+    say("")?;
+    say_table(&rows)?;
     if unscored > 0 {
         say(rows_used_in_words(n, n + unscored))?;
     }
@@ -141,7 +141,8 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     }
     let mean = mean.map_or_else(|| "undefined".to_owned(), |mean| format!("{mean:.3}"));
     rows.push(vec!["mean of the subsets".to_owned(), String::new(), String::new(), mean]);
-    say(format_args!("\n{}", table(&rows).trim_end()))?;
+    say("")?;
+    say_table(&rows)?;
     let lost = bench.rows.iter().filter(|row| row.answers.scores.contains(&None)).count();
     if lost > 0 {
         say(format_args!("{lost} of {} prompts have an answer without a score and count as wrong", bench.rows.len()))?;

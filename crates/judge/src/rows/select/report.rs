@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
 use judge_cli::choice::{Choice, best};
-use judge_cli::terminal::console::say;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table};
 use judge_data::{Input, Program, Rows};
 use judge_metrics::Proportion;
 use serde::Serialize;
@@ -364,7 +363,7 @@ impl Report {
             }
             lines.push(line);
         }
-        say(table(&lines).trim_end())?;
+        say_table(&lines)?;
         let mut head = vec!["choice by", "also chosen", "by chance"];
         let people = self.human_mean.is_some();
         if people {
@@ -382,7 +381,7 @@ impl Report {
             }
             lines.push(line);
         }
-        say(table(&lines).trim_end())?;
+        say_table(&lines)?;
         let names: Vec<&String> =
             self.choices.first().map(|first| first.let_through.keys().collect()).unwrap_or_default();
         if !names.is_empty() {
@@ -395,7 +394,7 @@ impl Report {
                 line.extend(self.choices.iter().map(share));
                 lines.push(line);
             }
-            say(table(&lines).trim_end())?;
+            say_table(&lines)?;
         }
         Ok(())
     }

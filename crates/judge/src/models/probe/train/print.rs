@@ -7,8 +7,7 @@ use judge_probe::Scoring;
 use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
-use judge_cli::terminal::console::say;
-use judge_cli::terminal::tables::table;
+use judge_cli::terminal::console::{say, say_table};
 
 /// Rows that would look slipped by chance as rarely as this are shown.
 const SLIPPED: f64 = 0.01;
@@ -39,7 +38,7 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
         ))?;
     }
     for (split, evaluation) in &report.splits {
-        say(evaluated(split, evaluation).trim_end())?;
+        evaluated(split, evaluation)?;
         let findings = evaluation.findings(|name| called(name, TUNED));
         findings.iter().try_for_each(|finding| say(format_args!("{split}: {finding}")))?;
     }
@@ -47,9 +46,9 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
         say(calibrated(calibration)?.trim_end())?;
     }
     for (split, found) in &report.artefacts {
-        say(artefacts(split, found).trim_end())?;
+        artefacts(split, found)?;
     }
-    say_unless_empty(&slips(&report.shifts))
+    slips(&report.shifts)
 }
 
 /// What layers were chosen by, in words.
@@ -60,14 +59,14 @@ pub fn scored_by(report: &TrainingReport) -> &'static str {
     }
 }
 
-fn evaluated(split: &str, evaluation: &Evaluation) -> String {
+fn evaluated(split: &str, evaluation: &Evaluation) -> Result<()> {
     let title = format!("{split}, {} rows", evaluation.n);
     let mut rows = vec![[&title, "weighted F1", "macro F1", "accuracy", "Spearman"].map(str::to_owned).to_vec()];
     for (name, agreement) in &evaluation.predictors {
         let cells = [&agreement.weighted_f1, &agreement.macro_f1, &agreement.accuracy, &agreement.spearman];
         rows.push([called(name, TUNED)].into_iter().chain(cells.map(|cell| format!("{cell:#}"))).collect());
     }
-    let mut text = table(&rows);
+    say_table(&rows)?;
     let known = evaluation.predictors.iter().filter_map(|(name, known)| Some((name, known.of_probability.as_ref()?)));
     let cells = known.map(|(name, known)| {
         let cells = [&known.brier_score, &known.auroc, &known.area_under_risk_coverage].map(|cell| format!("{cell:#}"));
@@ -76,13 +75,13 @@ fn evaluated(split: &str, evaluation: &Evaluation) -> String {
     let cells: Vec<Vec<String>> = cells.collect();
     if !cells.is_empty() {
         let head = ["probability of the upper class", "Brier score", "AUROC", "area under risk-coverage"];
-        text += &table(&[vec![head.map(str::to_owned).to_vec()], cells].concat());
+        say_table(&[vec![head.map(str::to_owned).to_vec()], cells].concat())?;
     }
     for (name, gain) in &evaluation.gain_over {
         let name = called(name, TUNED);
-        text += &format!("probe minus {name}: weighted F1 {:#}, Spearman {:#}\n", gain.weighted_f1, gain.spearman);
+        say(format_args!("probe minus {name}: weighted F1 {:#}, Spearman {:#}", gain.weighted_f1, gain.spearman))?;
     }
-    text
+    Ok(())
 }
 
 /// Whether people's grades lie where the calibrator says.
@@ -104,7 +103,7 @@ fn calibrated(calibration: &ProbeCalibration) -> Result<String> {
     Ok(text)
 }
 
-fn artefacts(split: &str, report: &ArtefactReport) -> String {
+fn artefacts(split: &str, report: &ArtefactReport) -> Result<()> {
     let title = format!("artefacts of {split}");
     let mut rows = vec![[&title, "weighted F1", "above majority"].map(str::to_owned).to_vec()];
     rows.push(["majority".to_owned(), cell(&report.majority)].to_vec());
@@ -113,47 +112,46 @@ fn artefacts(split: &str, report: &ArtefactReport) -> String {
         row.extend(baseline.explains.then(|| "explains the label in part".to_owned()));
         rows.push(row);
     }
-    let mut text = table(&rows);
-    text += "(tuned: C chosen in the probe's folds; C = 1: the same whatever the probe's settings)\n";
+    say_table(&rows)?;
+    say("(tuned: C chosen in the probe's folds; C = 1: the same whatever the probe's settings)")?;
     for (what, duplicates) in [("question", &report.questions), ("response", &report.responses)] {
         let Duplicates { n_tested, found, n_same_label } = duplicates;
         if !found.is_empty() {
-            text += &format!(
-                "{} of {n_tested} rows have a {what} that also occurs in the training rows, {n_same_label} with the same label\n",
+            say(format_args!(
+                "{} of {n_tested} rows have a {what} that also occurs in the training rows, {n_same_label} with the same label",
                 found.len()
-            );
+            ))?;
         }
     }
     let Duplicates { n_tested, found, n_same_label } = &report.related;
     if found.len() > report.questions.found.len() {
-        text += &format!(
+        say(format_args!(
             "{} of {n_tested} rows have an equal or nearly equal question or prompt in the training rows, {n_same_label} with the same label: \
-             they may be known by heart\n",
+             they may be known by heart",
             found.len()
-        );
+        ))?;
     }
     for source in &report.source_counts {
         let labels: Vec<String> = source.labels.iter().map(|(label, n)| format!("{label}: {n}")).collect();
-        text += &format!("rows of each label from {}: {}\n", source.source, labels.join(", "));
+        say(format_args!("rows of each label from {}: {}", source.source, labels.join(", ")))?;
     }
-    text
+    Ok(())
 }
 
-/// Empty if nothing looks slipped.
-fn slips(shifts: &[Shift]) -> String {
-    let mut text = String::new();
+/// Nothing if nothing looks slipped.
+fn slips(shifts: &[Shift]) -> Result<()> {
     for shift in shifts.iter().filter(|shift| shift.p_value <= SLIPPED) {
         let neighbour = match shift.neighbour {
             Neighbour::Before => "before",
             Neighbour::After => "after",
         };
-        text += &format!(
-            "{} responses are closer to the question {neighbour} their own (p = {:.3}): check whether rows have slipped\n",
+        say(format_args!(
+            "{} responses are closer to the question {neighbour} their own (p = {:.3}): check whether rows have slipped",
             shift.closer.len(),
             shift.p_value
-        );
+        ))?;
     }
-    text
+    Ok(())
 }
 
 fn cell(score: &Reported) -> String {
@@ -166,8 +164,4 @@ fn cell(score: &Reported) -> String {
 /// A baseline's name for people.
 fn called(name: &str, names: &[(&str, &str)]) -> String {
     names.iter().find(|(known, _)| *known == name).map_or(name, |(_, called)| called).to_owned()
-}
-
-fn say_unless_empty(text: &str) -> Result<()> {
-    if text.is_empty() { Ok(()) } else { say(text.trim_end()) }
 }

@@ -14,7 +14,8 @@ use crate::terminal::console::{say, say_table};
 /// The cutoff of nDCG, which is that of its publications.
 const NDCG: usize = 10;
 
-const NAMES: [&str; 4] = ["ndcg_10", "mrr", "recall_k", "map"];
+/// Names of the statistics of rankings.
+pub const NAMES: [&str; 4] = ["ndcg_10", "mrr", "recall_k", "map"];
 
 /// Queries with a relevant document, each with its statistics in the order of `NAMES`.
 #[derive(Default)]

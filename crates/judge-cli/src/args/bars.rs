@@ -130,14 +130,20 @@ impl BarArgs {
         checked
     }
 
-    /// Before any work: refuses a bar for a statistic that is none of these, and no count of rows.
+    /// Before any work: refuses a bar for a statistic that is none of these, and no count of rows. A name that ends with a colon stands for
+    /// all that begin with it, as those of groups do.
     ///
     /// # Errors
     /// A usage error that names those that there are.
     pub fn check_names(&self, known: &[&str]) -> Result<()> {
         let known = [known, &[COVERAGE, "n"]].concat();
-        match self.bars.iter().find(|bar| !known.contains(&bar.statistic.as_str())) {
-            Some(bar) => Err(no_such_statistic(bar, &known)),
+        let is_one = |name: &str| known.iter().any(|&one| name == one || (one.ends_with(':') && name.starts_with(one)));
+        match self.bars.iter().find(|bar| !is_one(&bar.statistic)) {
+            Some(bar) => {
+                let shown =
+                    known.iter().map(|one| if one.ends_with(':') { format!("{one}NAME") } else { (*one).to_owned() });
+                Err(no_such_statistic(bar, &shown.collect::<Vec<_>>().join(", ")))
+            }
             None => Ok(()),
         }
     }
@@ -164,7 +170,7 @@ impl BarArgs {
             let Some(statistic) = measured.statistics.get(&bar.statistic) else {
                 let known = measured.statistics.as_object().into_iter().flatten();
                 let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-                return Err(no_such_statistic(bar, &known));
+                return Err(no_such_statistic(bar, &known.join(", ")));
             };
             results.push(bar.held_against(statistic));
         }
@@ -183,8 +189,8 @@ impl BarArgs {
     }
 }
 
-fn no_such_statistic(bar: &Bar, known: &[&str]) -> anyhow::Error {
-    usage(format!("--require {}: there is no such statistic, only {}", bar.text, known.join(", ")))
+fn no_such_statistic(bar: &Bar, known: &str) -> anyhow::Error {
+    usage(format!("--require {}: there is no such statistic, only {known}", bar.text))
 }
 
 #[cfg(test)]

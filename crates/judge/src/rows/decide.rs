@@ -19,7 +19,7 @@ use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionSettings, Deci
 use judge_data::{DecisionRecord, DecisionRecords, Outputs, RunResult, Settings};
 
 use self::cli::PROGRAM;
-use self::figures::Measured;
+use self::figures::{Measured, NAMES};
 use self::rows::{check, row};
 use self::service::Named;
 
@@ -43,6 +43,8 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
+    let of_questions = NAMES.map(|name| format!("{name}:"));
+    cli.bars.check_names(&NAMES.into_iter().chain(of_questions.iter().map(String::as_str)).collect::<Vec<_>>())?;
     let columns = cli.input.columns.clone().unwrap_or_default();
     let source = DecisionRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let asked = cli.questions.as_deref().map(questions).transpose()?;

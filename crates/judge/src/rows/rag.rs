@@ -40,9 +40,11 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let columns = cli.input.columns.clone().unwrap_or_default();
+    let measures = cli.measures()?;
+    let names = figures::names(&measures, cli.group.is_some());
+    cli.bars.check_names(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
     let source = RagRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let measures = cli.measures()?;
     let (mut no_grades, mut in_part) = (Unread::default(), Unread::default());
     let checked = job.check(RagRow::KNOWN, |record| {
         no_grades.note(&record.id, record.no_grade.clone());

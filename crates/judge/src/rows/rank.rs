@@ -44,6 +44,7 @@ fn ranked(cli: &Cli) -> Result<Measured> {
     let inputs = std::iter::once(cli.input.input.clone()).chain(cli.judge.files());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
     outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.output.write.overwrite).check()?;
+    cli.bars.check_names(&report::names()?)?;
     let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Answers), cli.model.limit);
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (checked, suits) = check(&job, cli.benchmark.is_some())?;

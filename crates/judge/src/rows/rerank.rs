@@ -10,6 +10,7 @@ use judge_cli::args::bars;
 use judge_cli::args::decisions::refuse_dressing;
 use judge_cli::args::rerank::readout;
 use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::rankings;
 use judge_cli::report::write_json;
 use judge_cli::row_job::{Pending, RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, tell_label_mass, usage};
@@ -42,6 +43,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     let outputs = outputs.documents::<DecisionWeights>(&cli.fitting.fit);
     outputs.overwrite(cli.output.write.overwrite).check()?;
+    cli.bars.check_names(&rankings::NAMES)?;
     let columns = cli.input.columns.clone().unwrap_or_default();
     let source = RerankRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);

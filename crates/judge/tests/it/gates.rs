@@ -35,6 +35,17 @@ fn a_statistic_that_there_is_not_fails_before_a_row_is_judged() {
     let (code, _, told) = ran("compare", path, &[&args[..], &["--require", "win_rat>=0.5"]].concat());
     let only = "there is no such statistic, only win_rate, mean_preference, first_share, separates, coverage, n";
     assert!(code == Some(2) && told.contains(only), "{told}");
+    for (command, only) in [
+        ("rag", "only faithfulness, faithfulness_share, faithfulness:NAME, "),
+        ("decide", "only accuracy, majority_share, "),
+        ("rank", "only best_share, "),
+        ("rerank", "only ndcg_10, mrr, recall_k, map, coverage, n"),
+    ] {
+        let args = ["--input", "pairs.jsonl", "--output", "v.jsonl", "--model", "no-such-model"];
+        let group: &[&str] = if command == "rag" { &["--group", "team"] } else { &[] };
+        let (code, _, told) = ran(command, path, &[&args[..], group, &["--require", "win_rat>=0.5"]].concat());
+        assert!(code == Some(2) && told.contains(only), "{command}: {told}");
+    }
     let files = fs::read_dir(path).unwrap().count();
     assert_eq!(files, 1, "nothing was written");
 }

@@ -39,13 +39,16 @@ pub(super) struct Figures {
     pub(super) statistics: Map<String, Value>,
 }
 
+/// Names of the statistics, each of which a question also has by itself: `accuracy:question`.
+pub(super) const NAMES: [&str; 6] = ["accuracy", "majority_share", "predicted_mode_share", "kl", "brier", "ece"];
+
 /// The statistics by the names that bars have for them.
 fn by_name(questions: &BTreeMap<String, DecisionComparison>, all: Option<&DecisionComparison>) -> Map<String, Value> {
     let of = |found: &DecisionComparison| {
         [&found.accuracy, &found.majority_share, &found.predicted_mode_share, &found.kl, &found.brier, &found.ece]
             .map(|known| json!(known))
     };
-    let names = ["accuracy", "majority_share", "predicted_mode_share", "kl", "brier", "ece"];
+    let names = NAMES;
     let whole = all.map_or_else(
         || {
             names.map(|_| {

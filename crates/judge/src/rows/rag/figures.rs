@@ -98,6 +98,15 @@ const OF_SENTENCES: [&str; 3] = ["sentence_auroc", "sentence_balanced_accuracy",
 /// Names of the statistics of rows that people graded.
 const OF_ROWS: [&str; 2] = ["faithfulness_spearman", "faithfulness_pearson"];
 
+/// Names of the statistics of these measures; of groups their beginnings.
+pub(super) fn names(measures: &[RagMeasure], has_groups: bool) -> Vec<String> {
+    let of = |&measure: &RagMeasure| {
+        let group = has_groups.then(|| format!("{measure}:"));
+        [measure.to_string(), share_of(measure)].into_iter().chain(group)
+    };
+    measures.iter().flat_map(of).chain(OF_SENTENCES.into_iter().chain(OF_ROWS).map(str::to_owned)).collect()
+}
+
 impl Figures {
     /// Reads the finished rows, beside what they were made of.
     pub(super) fn of(

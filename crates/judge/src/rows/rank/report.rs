@@ -17,6 +17,14 @@ use serde_json::json;
 
 use super::Cli;
 
+/// Names of the statistics.
+pub(super) fn names() -> Result<Vec<&'static str>> {
+    let question = RankedAnswers { scores: vec![Some(0.0), Some(1.0)], grades: vec![0.0, 1.0] };
+    let of_grades = BestOf { questions: vec![question], bootstrap: BOOTSTRAP }.statistics()?;
+    let coherence = Coherence { questions: Vec::new(), level: BOOTSTRAP.level }.statistics()?;
+    Ok(of_grades.into_iter().chain(coherence).map(|(name, _)| name).collect())
+}
+
 /// The id and the subset of a row of RewardBench 2.
 ///
 /// # Errors

@@ -56,6 +56,20 @@ impl Row {
         self.fields.text(field).filter(|&text| text != "null")
     }
 
+    /// The JSON text of a field, or of a field of the object in one, `FIELD.NAME`, at any depth; `None` if it is absent or `null`. A field
+    /// that is called so as a whole goes first.
+    pub(crate) fn value_at(&self, path: &str) -> Option<Cow<'_, str>> {
+        if let Some(json) = self.value(path) {
+            return Some(Cow::Borrowed(json));
+        }
+        self.fields.iter().find_map(|(name, json)| {
+            let rest = path.strip_prefix(name)?.strip_prefix('.')?;
+            let fields: Extra = json.starts_with('{').then(|| serde_json::from_str(json).ok())??;
+            let inner = self.inner(fields).value_at(rest)?.into_owned();
+            Some(Cow::Owned(inner))
+        })
+    }
+
     /// The names of all fields for an error message, those that are `null` marked.
     pub(crate) fn found(&self) -> Vec<String> {
         let name = |(key, text): (&str, &str)| if text == "null" { format!("{key} (null)") } else { key.to_owned() };

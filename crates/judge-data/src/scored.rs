@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::grades;
 use crate::ids::UniqueIds;
-use crate::{Error, Input, IntoInput, Place, Row, Rows};
+use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
 
 /// Fields that hold a prediction, in the order in which they are looked for.
 const PREDICTED: [&str; 3] = ["predicted", "score", "verdict"];
@@ -40,7 +40,8 @@ pub struct ScoredFields {
     pub human: Option<String>,
 }
 
-/// A file of scores whose fields and ids are known: it has been read once, and can be read again.
+/// A file of scores whose fields and ids are known: it has been read once, and can be read again. A field of an object is named by
+/// both: `faithfulness.mean`.
 ///
 /// ```
 /// use judge_data::{Grade, ScoredFile, write_atomic};
@@ -84,19 +85,28 @@ impl ScoredFile {
             if file.ids.is_ok() {
                 file.ids = id(&row).and_then(|id| id.map_or(Ok(()), |id| ids.check(&id, row.place())));
             }
-            for key in row.keys().filter(|key| row.has(key)) {
-                if number < LOOKED_AT && !file.numeric.contains(key) && is_numeric(&row, key) {
-                    file.numeric.insert(key.to_owned());
-                }
-                if !file.labelled.contains(key) && is_labelled(&row, key) {
-                    file.labelled.insert(key.to_owned());
-                }
-                if !file.present.contains(key) {
-                    file.present.insert(key.to_owned());
-                }
+            for key in row.keys() {
+                row.value(key).into_iter().for_each(|json| file.note(key, json, number < LOOKED_AT));
             }
         }
         Ok(file)
+    }
+
+    /// Notes what a field holds, and the fields of an object in it, each as `FIELD.NAME`.
+    fn note(&mut self, field: &str, json: &str, is_early: bool) {
+        if is_early && !self.numeric.contains(field) && is_numeric(json) {
+            self.numeric.insert(field.to_owned());
+        }
+        if !self.labelled.contains(field) && is_labelled(json) {
+            self.labelled.insert(field.to_owned());
+        }
+        if !self.present.contains(field) {
+            self.present.insert(field.to_owned());
+        }
+        let inner: Option<Extra> = json.starts_with('{').then(|| serde_json::from_str(json).ok()).flatten();
+        for (name, json) in inner.iter().flat_map(Extra::iter).filter(|(_, json)| *json != "null") {
+            self.note(&format!("{field}.{name}"), json, is_early);
+        }
     }
 
     /// The file, in which each row that has an id has one of its own.
@@ -332,8 +342,8 @@ fn id(row: &Row) -> Result<Option<ItemId>, Error> {
 
 /// A field's value; null is none. Nothing but the size of a number can be wrong in a row that was read as JSON.
 fn value(row: &Row, field: &str) -> Result<Option<Value>, String> {
-    let Some(text) = row.value(field) else { return Ok(None) };
-    serde_json::from_str(text).map(Some).map_err(|_| format!("{field} is {text}, not a finite number"))
+    let Some(text) = row.value_at(field) else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|_| format!("{field} is {text}, not a finite number"))
 }
 
 fn grade(field: &str, value: Value) -> Result<Grade, String> {
@@ -374,18 +384,20 @@ fn raters_in(row: &Row, field: &str) -> Result<Vec<Option<Grade>>, String> {
     }
 }
 
-fn is_numeric(row: &Row, field: &str) -> bool {
-    value(row, field).ok().flatten().is_some_and(|value| match &value {
-        Value::Array(list) => !list.is_empty() && list.iter().all(|x| x.is_number() || x.is_null()),
-        other => other.is_number(),
-    })
+fn is_numeric(json: &str) -> bool {
+    !json.starts_with('{')
+        && serde_json::from_str(json).is_ok_and(|value: Value| match &value {
+            Value::Array(list) => !list.is_empty() && list.iter().all(|x| x.is_number() || x.is_null()),
+            other => other.is_number(),
+        })
 }
 
-fn is_labelled(row: &Row, field: &str) -> bool {
+fn is_labelled(json: &str) -> bool {
     let is_label = |value: &Value| value.as_str().is_some_and(|text| grades::of_text(text).is_none());
     // Most values are numbers, or long lists of them, which need not be read for it.
-    row.value(field).is_some_and(|json| json.contains('"'))
-        && value(row, field).ok().flatten().is_some_and(|value| match &value {
+    !json.starts_with('{')
+        && json.contains('"')
+        && serde_json::from_str(json).is_ok_and(|value: Value| match &value {
             Value::Array(list) => list.iter().any(is_label),
             other => is_label(other),
         })
@@ -409,6 +421,17 @@ mod tests {
         assert_eq!((fields.predicted.as_deref(), fields.human.as_deref()), (Some("predicted"), Some("score")));
         assert_eq!(read[0].predicted, Ok(None));
         assert_eq!(read[0].human, Ok(vec![Some(Grade::Number(3.0))]));
+    }
+
+    #[test]
+    fn a_field_of_an_object_is_named_by_both() {
+        let text = "{\"id\": 1, \"a\": {\"b\": {\"c\": 2}, \"d\": null}, \"human\": 3}\n{\"id\": 2, \"a.b.c\": 4, \"a\": {\"b\": 1}}\n";
+        let file = ScoredFile::open(Input::from_reader(text.as_bytes(), "rows").unwrap(), None).unwrap();
+        assert!(file.has("a.b.c") && file.has_numbers("a.b.c") && !file.has("a.d") && !file.has("a.b.d"));
+        let fields = file.fields(Some("a.b.c"), None);
+        let read: Vec<ScoredRow> = file.rows(&fields).unwrap().collect::<Result<_, _>>().unwrap();
+        assert_eq!((read[0].predicted_number(), read[1].predicted_number()), (Ok(Some(2.0)), Ok(Some(4.0))));
+        assert_eq!(read[1].grade("a.b.c.d"), Ok(None));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use judge_metrics::planning::items_for_correlation;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::run;
+use crate::program::{ran, run, succeed, write_rows};
 
 /// The results of a run on these lines.
 fn results(text: &str, args: &[&str]) -> Value {
@@ -392,6 +392,19 @@ fn bad_rows_are_named_by_their_line() {
 }
 
 /// Score files of lager_pointwise have the prediction in `score`; ungraded rows have no key `human` at all.
+#[test]
+fn a_number_within_an_object_is_a_prediction() {
+    let folder = TempDir::new().unwrap();
+    let row =
+        |n: usize| json!({"id": n, "faithfulness": {"mean": n % 7, "share": 1}, "human": n % 7, "team": {"name": "a"}});
+    write_rows(folder.path().join("in.jsonl"), &(0..30).map(row).collect::<Vec<_>>());
+    let args = ["--input", "in.jsonl", "--predicted", "faithfulness.mean"];
+    assert!(succeed("agree", folder.path(), &args).contains("faithfulness.mean against human: 30 rows"));
+    let args = ["--input", "in.jsonl", "--predicted", "faithfulness.men"];
+    let (code, _, told) = ran("agree", folder.path(), &args);
+    assert!(code == Some(1) && told.contains("no row has the field"), "{told}");
+}
+
 #[test]
 fn score_files_are_read_as_they_are() {
     let rows = "{\"id\": 1, \"score\": 2.5, \"human\": 2, \"topic\": \"a\"}\n{\"id\": 2, \"score\": 4.5, \"human\": [5, null, 4]}\n\

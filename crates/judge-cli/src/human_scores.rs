@@ -24,13 +24,18 @@ pub struct Graded {
     pub clustered_by: Option<String>,
 }
 
+/// What to do, behind what is wrong.
+fn behind(advice: Option<String>) -> String {
+    advice.map_or_else(String::new, |advice| format!("; {advice}"))
+}
+
 /// The graded rows of a file. Rows that cannot be read are told of.
 ///
 /// # Errors
 /// If the file cannot be read, or has no such row, or one that does not say what it belongs to where `cluster` names a field.
 pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
     let file = ScoredFile::open(open(path)?, None)?;
-    let fields = file.fields(Some(score), human);
+    let (fields, has_scores) = (file.fields(Some(score), human), file.has(score));
     let clustered_by = cluster.map(str::to_owned);
     let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new(), clustered_by };
     let mut others = OtherFields::default();
@@ -62,11 +67,16 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&st
         if let Some((place, why)) = unread.first() {
             bail!("{file}: no row can be fitted on; the first that cannot be read is {place}: {why}");
         }
+        if !has_scores {
+            let advice = offered(["name its field with --score".to_owned()]);
+            bail!("{file}: no row has a score in {score:?}{}", behind(advice));
+        }
         let names = match human {
             Some(name) => name.to_owned(),
             None => ScoredFile::human_names(score).collect::<Vec<_>>().join(" or "),
         };
-        let advice = offered(["; name its field with --human".to_owned()]).unwrap_or_default();
+        let advice = offered(["name its field with --human".to_owned()]);
+        let advice = behind(advice);
         bail!("{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
     tell_unread_that(&unread, "cannot be read and are not fitted on");

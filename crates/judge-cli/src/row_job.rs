@@ -1,6 +1,6 @@
 //! What all commands over rows do and say around what each of them makes: [`judge_data::Job`] with a terminal.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use judge_core::{Backbone, ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Want};
 use judge_data::{Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResult, Settings, Source, split_label};
 use judge_models::Model;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::files::{CarryArgs, OutputArgs, program};
 use crate::args::model_args::ModelArgs;
 use crate::missing_fields::tell_unread;
-use crate::terminal::console::{say, tell, usage};
+use crate::terminal::console::{say, tell};
 use crate::terminal::options::offered;
 use crate::terminal::pace::Watch;
 
@@ -150,11 +150,11 @@ impl<S: Source> RowJob<S> {
 /// Refuses an input, though not a part of one, of which no row can be used: `what` says for what, and the hint what to do.
 ///
 /// # Errors
-/// A usage error with the first row.
+/// The first row and why it cannot be used.
 pub fn refuse_unusable(source: &impl Source, checked: &Checked, what: &str, hint: Option<String>) -> Result<()> {
     let Some((id, why)) = checked.unread.all().filter(|_| source.part().is_none()) else { return Ok(()) };
     let what = format!("{}: no row {what}; the first is {id}: {why}", source.path().display());
-    Err(usage([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  ")))
+    bail!([Some(what), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  "))
 }
 
 /// Rows that were made now, and what is said of them behind their number.

@@ -74,12 +74,12 @@ impl ScoredFile {
     /// Reads a file once, or its first `limit` rows, and notes which fields have values.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// What is wrong with the file; [`Error::NoRows`].
     pub fn open(input: impl IntoInput, limit: Option<usize>) -> Result<Self, Error> {
         let limit = limit.unwrap_or(usize::MAX);
         let (present, numeric, labelled) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut file = Self { input: input.into_input()?, limit, present, numeric, labelled, ids: Ok(()) };
-        let mut ids = UniqueIds::default();
+        let (mut n, mut ids) = (0, UniqueIds::default());
         for (number, row) in file.input.rows()?.take(limit).enumerate() {
             let row = row?;
             if file.ids.is_ok() {
@@ -88,6 +88,10 @@ impl ScoredFile {
             for key in row.keys() {
                 row.value(key).into_iter().for_each(|json| file.note(key, json, number < LOOKED_AT));
             }
+            n = number + 1;
+        }
+        if n == 0 {
+            return Err(Error::NoRows { path: file.input.path().to_owned() });
         }
         Ok(file)
     }

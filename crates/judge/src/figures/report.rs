@@ -128,7 +128,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             ));
         }
     }
-    ensure!(rows.n > 0, "{}: expected rows, found none", cli.input.display());
+    ensure!(rows.n > 0, "{} has no rows", cli.input.display());
     rows.check_scored().with_context(|| cli.input.display().to_string())?;
     rows.check_group()?;
     let findings = Findings::new(&cli.input, rows, record)?;

@@ -313,7 +313,9 @@ fn what_cannot_be_graded_is_said_before_the_page() {
     ] {
         write_rows(path.join("rows.jsonl"), &[row]);
         let (code, _, said) = ran("grade", path, &with(args));
-        assert!(code == Some(2) && said.contains(expected), "{args:?}: {code:?} {said}");
+        // Rows that lack something are no wrong command line.
+        let of_rows = expected.contains(" no ") || expected.starts_with("no ");
+        assert!(code == Some(if of_rows { 1 } else { 2 }) && said.contains(expected), "{args:?}: {code:?} {said}");
     }
     write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "response": "x", "human": 3})]);
     let (code, _, said) = ran("grade", path, &BASIC);

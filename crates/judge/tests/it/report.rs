@@ -287,7 +287,7 @@ fn what_is_wrong_with_an_input_is_said() {
         assert!(!folder.path().join("out.html").exists() && !folder.path().join("out.json").exists());
     };
     let good = json!({"id": 1, "score": 1, "human": 2});
-    fails(&[], &[], 1, "expected rows, found none");
+    fails(&[], &[], 1, "in.jsonl has no rows");
     fails(&[good.clone(), good.clone()], &[], 1, "the id 1 appears twice");
     let ragged =
         json!({"id": 1, "score": 1, "human": 2, "labels": ["1", "2"], "layers": [0], "logits": [[1, 2], [1, 2]]});

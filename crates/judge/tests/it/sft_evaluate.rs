@@ -87,13 +87,13 @@ fn what_has_no_reply_is_refused() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     write_rows(path.join("in.jsonl"), &[json!({"id": 1, "prompt": "2 + 2?"})]);
-    for (args, expected) in [
-        (&["--input", "in.jsonl"][..], "no row has a reply; the first is 1: a prompt without a reply"),
-        (&["--input", "in.jsonl", "--raw-prompt"], "--raw-prompt"),
-        (&["--input", "in.jsonl", "--max-new-tokens", "0"], "--max-new-tokens"),
+    for (args, expected, exit) in [
+        (&["--input", "in.jsonl"][..], "no row has a reply; the first is 1: a prompt without a reply", 1),
+        (&["--input", "in.jsonl", "--raw-prompt"], "--raw-prompt", 2),
+        (&["--input", "in.jsonl", "--max-new-tokens", "0"], "--max-new-tokens", 2),
     ] {
         let (code, said, told) = ran("sft-evaluate", path, &[args, &["--output", "o.jsonl"]].concat());
-        assert!(code == Some(2) && told.contains(expected), "{args:?}: {said}{told}");
+        assert!(code == Some(exit) && told.contains(expected), "{args:?}: {said}{told}");
         assert!(!path.join("o.jsonl").exists());
     }
 }

@@ -17,6 +17,9 @@ use crate::terminal::console::plain;
 pub const BOOTSTRAP: Bootstrap =
     Bootstrap { resamples: 1_000, level: 0.95, seed: 0, method: BootstrapMethod::Percentile };
 
+/// Those of agreement with people, of which more is asked: what it says of the same rows is the same wherever it is said.
+pub const OF_AGREEMENT: Bootstrap = Bootstrap { resamples: 2_000, ..BOOTSTRAP };
+
 /// Writes figures as JSON: an object, to which `program` is added where it lacks it, so that the program knows its own figures again. Names
 /// are checked before any work, by [`Outputs::reports`](judge_data::Outputs::reports).
 ///

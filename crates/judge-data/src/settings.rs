@@ -75,8 +75,18 @@ fn compare(key: String, before: Option<&Value>, now: Option<&Value>, found: &mut
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What hashes are, nobody can read from them.
+        if let (Some(Value::String(_)), Some(Value::String(_)), Some(of)) = (&self.before, &self.now, hashed(&self.key))
+        {
+            return write!(f, "the content of {of} has changed");
+        }
         write!(f, "{} was {}, is {}", self.key, show(self.before.as_ref()), show(self.now.as_ref()))
     }
+}
+
+/// What a setting is the hash of: `inputs[0]` of `inputs[0].blake3`.
+fn hashed(key: &str) -> Option<&str> {
+    key.strip_suffix("blake3").map(|of| of.trim_end_matches(['.', '_'])).filter(|of| !of.is_empty())
 }
 
 /// A value as JSON, cut where it is long.
@@ -95,6 +105,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn another_content_is_told_without_its_hash() {
+        let settings = |hash: &str| Settings::from([("inputs".to_owned(), json!([{"rows": 2, "blake3": hash}]))]);
+        let found = Difference::between(&settings("ab"), &settings("cd"));
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["the content of inputs[0] has changed"]);
+        let none = Difference { key: "probe_blake3".to_owned(), before: None, now: Some(json!("ab")) };
+        assert_eq!(none.to_string(), "probe_blake3 was unset, is \"ab\"");
+    }
 
     fn between(before: Value, now: Value) -> Vec<String> {
         let settings = |value: Value| value.as_object().unwrap().clone().into_iter().collect::<Settings>();

@@ -268,8 +268,9 @@ fn report_and_agree_read_a_file_alike() {
     }
     assert_eq!((&page["graded"], &agreement["n"]), (&json!(11), &json!(11)));
     for statistic in ["spearman", "mae", "rmse"] {
-        let [page, agreement] = [&page["agreement"], &agreement["statistics"]].map(|all| &all[statistic]["estimate"]);
-        assert!(page.is_f64() && page == agreement, "{statistic}");
+        let [page, agreement] = [&page["agreement"], &agreement["statistics"]]
+            .map(|all| ["estimate", "low", "high"].map(|name| &all[statistic][name]));
+        assert!(page[0].is_f64() && page == agreement, "{statistic}");
     }
     for reason in ["unreadable", "too_long"] {
         assert_eq!((&page["unscored"][reason]["n"], &agreement["excluded_by_reason"][reason]), (&json!(1), &json!(1)));

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::files::{OverwriteArgs, row_limit};
+use judge_cli::report::OF_AGREEMENT;
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::svg;
 use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
@@ -95,7 +96,7 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub methods: bool,
     /// Resamples of each bootstrap
-    #[arg(long, default_value_t = 2_000, value_name = "N")]
+    #[arg(long, default_value_t = OF_AGREEMENT.resamples, value_name = "N")]
     pub resamples: usize,
     /// Width of the intervals to plan for, from end to end: shows how many rows they take, and which differences these rows find
     #[arg(long, value_name = "WIDTH")]

@@ -7,7 +7,7 @@ use anyhow::Result;
 use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability::{self, Bin, histogram};
-use judge_cli::report::BOOTSTRAP;
+use judge_cli::report::{BOOTSTRAP, OF_AGREEMENT};
 use judge_core::rag::RagMeasure;
 use judge_data::{InputFile, Program};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
@@ -140,7 +140,7 @@ impl Findings {
         if graded > 0 {
             constant_guess = guess(&compared, &human);
             let only = Some(SAID.map(str::to_owned).to_vec());
-            let settings = ComparisonSettings { bootstrap: BOOTSTRAP, only, ..ComparisonSettings::default() };
+            let settings = ComparisonSettings { bootstrap: OF_AGREEMENT, only, ..ComparisonSettings::default() };
             let comparison = Comparison::new(compared, settings)?;
             let all: Vec<usize> = (0..graded).collect();
             agreement = comparison.statistics(&all).statistics;

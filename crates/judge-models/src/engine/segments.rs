@@ -20,6 +20,9 @@
 //!             4       —        0..40       D, which ends here
 //! ```
 //!
+//! Sequences that part go on in the order in which they were asked for, as far as a prefix that they
+//! share allows.
+//!
 //! A prefix becomes a segment of its own only if that saves enough: see [`Cuts`]. Otherwise smaller
 //! sets of sequences are tried, which may share more.
 //!
@@ -126,10 +129,11 @@ impl Plan<'_> {
                     let ids = self.sequences[*member];
                     ids.get(shared).filter(|_| ids.len() > shared + 1)
                 };
-                let groups = all.chunk_by(|a, b| next(a).is_some() && next(a) == next(b));
-                let put_off = left.len();
-                left.extend(groups.map(|all| Members { all, start, before }));
-                left[put_off..].reverse();
+                let mut groups: Vec<&[usize]> =
+                    all.chunk_by(|a, b| next(a).is_some() && next(a) == next(b)).collect();
+                // What was asked first is answered first, so that a run that is interrupted keeps what it has read.
+                groups.sort_by_cached_key(|group| group.iter().min().copied());
+                left.extend(groups.into_iter().rev().map(|all| Members { all, start, before }));
             }
         }
     }
@@ -186,6 +190,10 @@ mod tests {
                 segment(None, 2, 0..40, true),
             ]
         );
+        // Whatever they begin with, those that were asked first come first.
+        let turned: Vec<&[TokenId]> = [2, 3, 1, 0].map(|index| sequences[index]).to_vec();
+        let ends = plan(&turned, cuts(1000)).into_iter().filter(|segment| segment.is_last);
+        assert_eq!(ends.map(|segment| segment.sequence).collect::<Vec<_>>(), [0, 1, 2, 3]);
         // Two of them share too little to be worth a pass of its own.
         assert_eq!(plan(&sequences[..2], cuts(1000)).len(), 2);
     }

@@ -123,7 +123,8 @@ fn is_constant_within(of: &[Option<u64>], finest: &[Option<u64>]) -> bool {
 }
 
 /// Whether a field of this name tells things apart: `idx`, `question_id`, `docId`, `group`, `question`.
-fn is_identifier(name: &str) -> bool {
+#[must_use]
+pub fn is_identifier(name: &str) -> bool {
     let last = name.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let known =
         ["id", "idx", "index", "key", "group", "qid", "pid", "uid", "uuid", "question", "prompt", "instruction"];

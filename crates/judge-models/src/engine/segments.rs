@@ -129,8 +129,7 @@ impl Plan<'_> {
                     let ids = self.sequences[*member];
                     ids.get(shared).filter(|_| ids.len() > shared + 1)
                 };
-                let mut groups: Vec<&[usize]> =
-                    all.chunk_by(|a, b| next(a).is_some() && next(a) == next(b)).collect();
+                let mut groups: Vec<&[usize]> = all.chunk_by(|a, b| next(a).is_some() && next(a) == next(b)).collect();
                 // What was asked first is answered first, so that a run that is interrupted keeps what it has read.
                 groups.sort_by_cached_key(|group| group.iter().min().copied());
                 left.extend(groups.into_iter().rev().map(|all| Members { all, start, before }));

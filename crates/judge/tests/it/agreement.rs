@@ -406,6 +406,20 @@ fn a_number_within_an_object_is_a_prediction() {
 }
 
 #[test]
+fn rows_of_one_question_are_noticed() {
+    let folder = TempDir::new().unwrap();
+    let row = |n: usize| json!({"id": n, "question_id": n / 5, "score": n % 7, "human": (n + n / 5) % 7});
+    write_rows(folder.path().join("in.jsonl"), &(0..60).map(row).collect::<Vec<_>>());
+    let (_, _, told) = ran("agree", folder.path(), &["--input", "in.jsonl"]);
+    assert!(
+        told.contains("60 rows have 12 values of \"question_id\"") && told.contains("--cluster question_id"),
+        "{told}"
+    );
+    let (_, _, told) = ran("agree", folder.path(), &["--input", "in.jsonl", "--cluster", "question_id"]);
+    assert!(!told.contains("note"), "{told}");
+}
+
+#[test]
 fn score_files_are_read_as_they_are() {
     let rows = "{\"id\": 1, \"score\": 2.5, \"human\": 2, \"topic\": \"a\"}\n{\"id\": 2, \"score\": 4.5, \"human\": [5, null, 4]}\n\
         {\"id\": 3, \"score\": 1.5, \"human\": 1, \"topic\": null}\n{\"id\": 4, \"score\": 3.5, \"topic\": \"a\"}\n\

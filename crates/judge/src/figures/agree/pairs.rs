@@ -6,9 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use judge_data::{ScoredFile, ScoredRow, Unread};
 use judge_metrics::comparison::{ComparedItem, Rating};
+use judge_probe::RowGroups;
 use serde_json::Value;
 
 use judge_cli::args::files::open;
+use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, text, value};
@@ -66,6 +68,18 @@ const ODD: &str = "unreadable";
 
 /// The reason of rows that nobody has graded, which are not lost.
 const NOT_GRADED: &str = "no_human_score";
+
+/// Says which field names what rows belong together, if one seems to: intervals take them as independent.
+fn tell_repeated(identifiers: &OtherFields, rows: usize) {
+    let Ok(found) = identifiers.together(RowGroups::alone(rows), true) else { return };
+    if let Some(field) = found.by.first() {
+        let n = found.groups.n_groups();
+        tell(format_args!(
+            "note: {rows} rows have {n} values of {field:?}; if rows with one of them are of one question, intervals are too narrow \
+             without --cluster {field}"
+        ));
+    }
+}
 
 impl Pairs {
     pub fn read(path: &Path, fields: &Fields<'_>, limit: Option<usize>) -> Result<Self> {
@@ -130,6 +144,9 @@ impl Pairs {
         };
         let mut first: Option<(bool, String)> = None;
         let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
+        let mut identifiers = OtherFields::default();
+        let own = [pairs.predicted.clone(), pairs.human.clone(), "id".to_owned()];
+        let own: Vec<&str> = own.iter().map(String::as_str).collect();
         for row in file.rows(&found)? {
             let row = row?;
             let place = row.place().to_string();
@@ -162,6 +179,10 @@ impl Pairs {
             if let Some(orders) = row.row.value("orders") {
                 pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
             }
+            if fields.cluster.is_none() {
+                let others = row.row.keys().filter(|&name| is_identifier(name) && !own.contains(&name));
+                identifiers.see(others.filter_map(|name| Some((name, row.row.value(name)?))));
+            }
             pairs.names.push(row.id.as_ref().map_or(place, ToString::to_string));
             pairs.items.push(item);
             pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
@@ -172,6 +193,7 @@ impl Pairs {
         }
         tell_unread_that(&unread, "have a value that is no grade and are left out");
         tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
+        tell_repeated(&identifiers, pairs.items.len());
         Ok(pairs)
     }
 

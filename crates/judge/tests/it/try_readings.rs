@@ -40,6 +40,21 @@ fn used(folder: &Path, figures: &Value, name: &str, output: &str) {
 const FAST: [&str; 6] = ["--resamples", "1000", "--folds", "3", "--json", "tried.json"];
 
 #[test]
+fn rows_that_are_all_too_long_are_an_error_with_the_first() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    succeed("rows", path, &["--output", "graded.jsonl", "--rows", "30"]);
+    let mut graded = rows(path.join("graded.jsonl"));
+    graded.iter_mut().for_each(|row| row["response"] = json!("word ".repeat(5_000)));
+    write_rows(path.join("graded.jsonl"), &graded);
+    let (code, _, told) = ran("try", path, &[&["--input", "graded.jsonl"], FAST.as_slice()].concat());
+    assert!(
+        code == Some(1) && told.contains("none of 30 graded rows; the first is ") && told.contains("too_long"),
+        "{told}"
+    );
+}
+
+#[test]
 fn every_reading_is_tried_and_can_be_judged_by() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();

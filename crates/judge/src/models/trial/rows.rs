@@ -1,6 +1,6 @@
 //! The graded rows.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use judge_cli::groups::OtherFields;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::terminal::console::{tell, usage};
@@ -95,6 +95,9 @@ impl Rows {
                 of_kept.push(group);
                 places.push(place);
             }
+        }
+        if let (true, Some((id, why))) = (kept.is_empty(), lost.first()) {
+            bail!("the model could read none of {} graded rows; the first is {id}: {why}", lost.count());
         }
         tell_unread_that(&lost, "were not read by the model and are left out");
         let lost = lost.count();

@@ -27,7 +27,8 @@ pub enum DecisionRule {
     /// exactly 0 is a vote for class j when a class is predicted and for class i in the decision.
     OneVsOne,
     /// Ordinal regression: a function for every two neighbouring classes, whose sigmoid is the probability of a class above the lower one.
-    /// They differ in their intercepts alone, which fall. The most probable class wins, the first of equals.
+    /// They differ in their intercepts alone, which fall: these are the thresholds between classes, negated. The most probable class wins,
+    /// the first of equals.
     Cumulative,
     /// [`RidgeToClass`](crate::RidgeToClass): one function, whatever the number of classes. The class whose value is nearest to it wins,
     /// the lower of equals; there are no probabilities. The decision of two classes is the function less their middle, that of more its

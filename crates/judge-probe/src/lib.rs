@@ -3,13 +3,13 @@
 //! | settings | fitted | like scikit-learn's |
 //! |---|---|---|
 //! | [`StandardScaler`] | [`FittedStandardScaler`] | `sklearn.preprocessing.StandardScaler` |
-//! | [`LinearKernelSvc`] | [`FittedLinearKernelSvc`] | `sklearn.svm.SVC(kernel="linear")` |
-//! | [`BrierRegression`] | [`FittedLogisticRegression`] | its `LogisticRegression`, trained by the Brier score |
-//! | [`LogisticRegression`] | [`FittedLogisticRegression`] | `sklearn.linear_model.LogisticRegression` |
-//! | [`OrdinalRegression`] | [`FittedOrdinalRegression`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
+//! | [`LinearKernelSvc`] | [`LinearClassifier`] | `sklearn.svm.SVC(kernel="linear")` |
+//! | [`BrierRegression`] | [`LinearClassifier`] | its `LogisticRegression`, trained by the Brier score |
+//! | [`LogisticRegression`] | [`LinearClassifier`] | `sklearn.linear_model.LogisticRegression` |
+//! | [`OrdinalRegression`] | [`LinearClassifier`] | statsmodels' `OrderedModel(distr="logit")`, with a penalty |
 //! | [`Pca`] | [`FittedPca`] | `sklearn.decomposition.PCA` |
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
-//! | [`Ridge`], [`RidgeToClass`] | [`FittedRidge`], [`FittedRidgeToClass`] | `sklearn.linear_model.Ridge`, rounded to a class |
+//! | [`Ridge`], [`RidgeToClass`] | [`FittedRidge`], [`LinearClassifier`] | `sklearn.linear_model.Ridge`, rounded to a class |
 //! | `MlpClassifier` (feature `mlp`) | `FittedMlpClassifier` | `sklearn.neural_network.MLPClassifier(solver="adam")` |
 //! | `LinfaClassifier` (feature `linfa`) | `FittedLinfaClassifier` | any classifier of linfa's |
 //!
@@ -139,21 +139,21 @@ pub use layer_selection::{
     FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
 };
 pub use linear_classifier::LinearClassifier;
-pub use linear_kernel_svc::{FittedLinearKernelSvc, LinearKernelSvc};
+pub use linear_kernel_svc::LinearKernelSvc;
 #[cfg(feature = "linfa")]
 pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
-pub use logistic_regression::{FittedLogisticRegression, LogisticRegression};
+pub use logistic_regression::LogisticRegression;
 pub use matrix::{F32Rows, Matrix};
 #[cfg(feature = "mlp")]
 pub use mlp::{FittedMlpClassifier, MlpClassifier, MlpError};
-pub use ordinal_regression::{FittedOrdinalRegression, OrdinalRegression};
+pub use ordinal_regression::OrdinalRegression;
 pub use pca::{FittedPca, Pca};
 pub use pipeline::{FittedPipeline, Pipeline};
 pub use precision::Precision;
 pub use predictions::{Predictions, ProbabilityTable};
 pub use probe_stage::ProbeStage;
 pub use ridge::{FittedRidge, Ridge};
-pub use ridge_to_class::{FittedRidgeToClass, OnScale, RidgeToClass};
+pub use ridge_to_class::{OnScale, RidgeToClass};
 pub use row_groups::RowGroups;
 pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
 pub use scoring::{RegressionScoring, Scorer, Scoring, SplitScores};

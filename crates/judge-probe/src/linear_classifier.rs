@@ -148,8 +148,10 @@ impl LinearClassifier {
 
     /// Classes and, where the rule has them, probabilities of sparse rows.
     ///
+    /// # Errors
+    ///
     /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value overflows.
-    pub(crate) fn sparse_predictions(&self, features: &SparseMatrix) -> Result<Predictions<i64>, Error> {
+    pub fn sparse_predictions(&self, features: &SparseMatrix) -> Result<Predictions<i64>, Error> {
         let functions = sparse_functions(features, &self.coefficients, &self.intercepts)?;
         let table = |p: Matrix| ProbabilityTable::new(self.classes.clone(), p);
         let probabilities = self.probabilities(&functions)?.map(table).transpose()?;

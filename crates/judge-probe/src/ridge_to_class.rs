@@ -2,8 +2,7 @@
 
 use crate::labels::EncodedLabels;
 use crate::{
-    DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, FittedPipeline, FittedRidge, LinearClassifier,
-    Matrix, Predictions, Ridge,
+    DecisionRule, Error, Estimator, FittedEstimator, FittedPipeline, FittedRidge, LinearClassifier, Matrix, Ridge,
 };
 
 /// [`Ridge`] as a classifier of scores: it is fitted to the classes as numbers, and predicts the class nearest to its function.
@@ -26,25 +25,6 @@ use crate::{
 pub struct RidgeToClass {
     /// Settings of the regression.
     pub ridge: Ridge,
-}
-
-/// The linear function that a [`RidgeToClass`] found, and the classes that it is compared with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FittedRidgeToClass {
-    linear: LinearClassifier,
-}
-
-impl FittedRidgeToClass {
-    /// The function and how it decides, which is [`DecisionRule::Nearest`].
-    pub fn linear(&self) -> &LinearClassifier {
-        &self.linear
-    }
-}
-
-impl From<FittedRidgeToClass> for LinearClassifier {
-    fn from(fitted: FittedRidgeToClass) -> Self {
-        fitted.linear
-    }
 }
 
 /// A regression whose function is read on a scale of classes, so that it can be kept and used as a judge: [`FittedRidge`], alone or at the
@@ -79,14 +59,12 @@ pub trait OnScale {
 }
 
 impl OnScale for FittedRidge {
-    type Classifier = FittedRidgeToClass;
+    type Classifier = LinearClassifier;
 
-    fn on_scale(self, classes: &[i64]) -> Result<FittedRidgeToClass, Error> {
+    fn on_scale(self, classes: &[i64]) -> Result<LinearClassifier, Error> {
         let (coefficients, intercept) = (self.coefficients().to_vec(), self.intercept());
         let coefficients = Matrix::new(coefficients, self.n_features())?;
-        let linear =
-            LinearClassifier::from_parts(DecisionRule::Nearest, classes.to_vec(), coefficients, vec![intercept])?;
-        Ok(FittedRidgeToClass { linear })
+        LinearClassifier::from_parts(DecisionRule::Nearest, classes.to_vec(), coefficients, vec![intercept])
     }
 }
 
@@ -100,19 +78,19 @@ impl<T, F: OnScale> OnScale for FittedPipeline<T, F> {
 
 impl Estimator for RidgeToClass {
     type Label = i64;
-    type Fitted = FittedRidgeToClass;
+    type Fitted = LinearClassifier;
 
     /// # Errors
     ///
     /// [`Error::LabelCount`], [`Error::OneClass`], and those of [`Ridge::fit`].
-    fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<FittedRidgeToClass, Error> {
+    fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<LinearClassifier, Error> {
         let classes = EncodedLabels::new(features, labels)?.classes;
         let targets: Vec<f64> = labels.iter().map(|&label| label as f64).collect();
         self.ridge.fit(features, &targets)?.on_scale(&classes)
     }
 
     /// As [`Ridge`]'s: what does not depend on alpha is computed once.
-    fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<FittedRidgeToClass, Error>> {
+    fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<LinearClassifier, Error>> {
         let classes = match EncodedLabels::new(features, labels) {
             Ok(labels) => labels.classes,
             Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
@@ -120,38 +98,5 @@ impl Estimator for RidgeToClass {
         let targets: Vec<f64> = labels.iter().map(|&label| label as f64).collect();
         let ridges: Vec<Ridge> = settings.iter().map(|settings| settings.ridge).collect();
         Ridge::fit_each(&ridges, features, &targets).into_iter().map(|ridge| ridge?.on_scale(&classes)).collect()
-    }
-}
-
-impl FittedEstimator for FittedRidgeToClass {
-    type Label = i64;
-
-    fn n_features(&self) -> usize {
-        self.linear.n_features()
-    }
-
-    /// The nearest class, the lower of equals.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.linear.predict(features)
-    }
-
-    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        self.linear.predictions(features)
-    }
-}
-
-impl FittedClassifier for FittedRidgeToClass {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
-
-    /// Of two classes the function less the middle of them; of more its distance from each, negated.
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
-    /// None.
-    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.linear.predict_proba(features)
     }
 }

@@ -194,7 +194,7 @@ pub fn tell(line: impl fmt::Display) {
 /// Writes a line to stdout, or to stderr where stdout has tables for other programs: nothing stands between these.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
     match tables::format() {
         TableFormat::Plain => print(line),
@@ -208,7 +208,7 @@ pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
 /// Writes a table to stdout, in the form that the command line asks for. An empty line stands between one for other programs and the next.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn say_table(rows: &[Vec<String>]) -> anyhow::Result<()> {
     static IS_LATER: AtomicBool = AtomicBool::new(false);
     if IS_LATER.swap(true, Ordering::Relaxed) && tables::format() != TableFormat::Plain {
@@ -220,7 +220,7 @@ pub fn say_table(rows: &[Vec<String>]) -> anyhow::Result<()> {
 /// Writes names and what was found of each to stdout: a line each for people, else a table.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn say_fields<'n>(fields: impl IntoIterator<Item = (&'n str, String)>) -> anyhow::Result<()> {
     let fields = fields.into_iter();
     if tables::format() == TableFormat::Plain {

@@ -4,7 +4,7 @@ mod objective;
 
 use crate::labels::EncodedLabels;
 use crate::row_space::{Exactness, RowSpace};
-use crate::{ClassWeight, DecisionRule, Error, Estimator, FittedLogisticRegression, LinearClassifier, Matrix};
+use crate::{ClassWeight, DecisionRule, Error, Estimator, LinearClassifier, Matrix};
 use objective::Objective;
 
 /// The functions of [`LogisticRegression`](crate::LogisticRegression), trained by the Brier score in place of the logarithm: of two classes
@@ -58,25 +58,24 @@ impl BrierRegression {
         features: &Matrix,
         labels: &EncodedLabels,
         space: &RowSpace<'_>,
-    ) -> Result<FittedLogisticRegression, Error> {
+    ) -> Result<LinearClassifier, Error> {
         self.exactness().check()?;
         let points = space.points(true);
         let objective = Objective::new(points, labels, self.class_weight, self.c);
-        let (found, n_iter) = objective.minimise(self.max_iter, self.tol)?;
+        let found = objective.minimise(self.max_iter, self.tol)?;
         let n = points.n_penalised();
-        let linear = LinearClassifier::from_parts(
+        LinearClassifier::from_parts(
             DecisionRule::Logistic,
             labels.classes.clone(),
             Matrix::new(space.of_features(found.as_ref().subrows(0, n)), features.n_features())?,
             (0..found.ncols()).map(|column| found[(n, column)]).collect(),
-        )?;
-        Ok(FittedLogisticRegression::new(linear, n_iter))
+        )
     }
 }
 
 impl Estimator for BrierRegression {
     type Label = i64;
-    type Fitted = FittedLogisticRegression;
+    type Fitted = LinearClassifier;
 
     /// In O(m (n_rows + n_features)) an iteration of conjugate gradients, some dozens of them a step, for the smaller m of the two sides.
     ///

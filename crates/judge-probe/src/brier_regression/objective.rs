@@ -50,8 +50,8 @@ impl<'a> Objective<'a> {
         Self { points, class_of_row, shares: of_class, weights: of_row, lambda: 1.0 / (c * sum) }
     }
 
-    /// The minimum, `[n_coordinates, n_columns]`, to within about `tol` by the estimate before the last step, and the steps taken.
-    pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<(Mat<f64>, usize), Error> {
+    /// The minimum, `[n_coordinates, n_columns]`, to within about `tol` by the estimate before the last step.
+    pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<Mat<f64>, Error> {
         let mut at = self.start();
         let mut functions = self.points.functions(at.as_ref());
         let mut gap = f64::INFINITY;
@@ -65,7 +65,7 @@ impl<'a> Objective<'a> {
             let not_converged = || Error::NotConverged { n_iter, max_iter, gap, tol };
             functions = self.search(&mut at, &functions, &here, &step, slope).ok_or_else(not_converged)?;
             if gap <= tol {
-                return Ok((at, n_iter));
+                return Ok(at);
             }
         }
         Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })

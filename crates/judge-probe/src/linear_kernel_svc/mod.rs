@@ -13,10 +13,7 @@ use faer::Mat;
 use crate::cross_validation::select;
 use crate::labels::EncodedLabels;
 use crate::products::{check_squares, lower_gram, transposed};
-use crate::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
-    Predictions,
-};
+use crate::{ClassWeight, DecisionRule, Error, Estimator, LinearClassifier, Matrix};
 use smo::{TwoClasses, mirror_lower};
 
 /// A linear support vector machine for every two classes, as `sklearn.svm.SVC(kernel="linear")`, which is libsvm's. (Not as
@@ -64,18 +61,9 @@ impl Default for LinearKernelSvc {
     }
 }
 
-/// The linear functions that a [`LinearKernelSvc`] found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FittedLinearKernelSvc {
-    /// Of [`DecisionRule::OneVsOne`], a function for every two classes.
-    linear: LinearClassifier,
-    /// `[n_classes (n_classes − 1) / 2]`.
-    n_iter: Vec<usize>,
-}
-
-/// What one of the settings has found so far: coefficients, intercepts and iterations of the pairs of classes done.
+/// What one of the settings has found so far: coefficients and intercepts of the pairs of classes done.
 /// Coefficients are those of all pairs one after another, each `[n_features]`.
-type Found = (Vec<f64>, Vec<f64>, Vec<usize>);
+type Found = (Vec<f64>, Vec<f64>);
 
 /// The rows of two classes.
 /// They keep the order that they have in the features.
@@ -102,12 +90,12 @@ impl Pair {
         Ok(Self { features, products, classes: select(&labels.class_of_row, &rows), first })
     }
 
-    /// Coefficients, intercept and iterations; `weights` are those of the classes.
+    /// Coefficients and intercept; `weights` are those of the classes.
     ///
     /// The first class is the positive one, as libsvm has it, so that a function above 0 is a vote for it.
     ///
     /// [`Error::NotConverged`].
-    fn solve(&self, settings: &LinearKernelSvc, weights: &[f64]) -> Result<(Vec<f64>, f64, usize), Error> {
+    fn solve(&self, settings: &LinearKernelSvc, weights: &[f64]) -> Result<(Vec<f64>, f64), Error> {
         let sign = |&class: &usize| if class == self.first { 1.0 } else { -1.0 };
         let problem = TwoClasses {
             products: self.products.as_ref(),
@@ -124,7 +112,7 @@ impl Pair {
         for (row, weight) in self.features.rows().zip(&found.weights).filter(|(_, weight)| **weight != 0.0) {
             coefficients.iter_mut().zip(row).for_each(|(sum, value)| *sum += weight * value);
         }
-        Ok((coefficients, found.intercept, found.n_iter))
+        Ok((coefficients, found.intercept))
     }
 }
 
@@ -149,7 +137,7 @@ impl LinearKernelSvc {
         settings: &[Self],
         features: &Matrix,
         labels: &EncodedLabels,
-    ) -> Result<Vec<Result<FittedLinearKernelSvc, Error>>, Error> {
+    ) -> Result<Vec<Result<LinearClassifier, Error>>, Error> {
         check_squares(features)?;
         let mut found: Vec<Result<Found, Error>> =
             settings.iter().map(|settings| settings.check().map(|()| Found::default())).collect();
@@ -157,23 +145,21 @@ impl LinearKernelSvc {
         for (first, second) in classes.clone().flat_map(|i| classes.clone().skip(i + 1).map(move |j| (i, j))) {
             let pair = Pair::new(features, labels, first, second)?;
             for (settings, slot) in settings.iter().zip(&mut found) {
-                let Ok((coefficients, intercepts, n_iter)) = slot else { continue };
+                let Ok((coefficients, intercepts)) = slot else { continue };
                 match pair.solve(settings, &settings.class_weight.of_classes(&labels.counts)) {
-                    Ok((of_pair, intercept, iterations)) => {
+                    Ok((of_pair, intercept)) => {
                         coefficients.extend(of_pair);
                         intercepts.push(intercept);
-                        n_iter.push(iterations);
                     }
                     Err(error) => *slot = Err(error),
                 }
             }
         }
         let fitted = |found: Result<Found, Error>| {
-            let (coefficients, intercepts, n_iter) = found?;
+            let (coefficients, intercepts) = found?;
             let coefficients = Matrix::new(coefficients, features.n_features())?;
             let rule = DecisionRule::OneVsOne;
-            let linear = LinearClassifier::from_parts(rule, labels.classes.clone(), coefficients, intercepts)?;
-            Ok(FittedLinearKernelSvc { linear, n_iter })
+            LinearClassifier::from_parts(rule, labels.classes.clone(), coefficients, intercepts)
         };
         Ok(found.into_iter().map(fitted).collect())
     }
@@ -181,7 +167,7 @@ impl LinearKernelSvc {
 
 impl Estimator for LinearKernelSvc {
     type Label = i64;
-    type Fitted = FittedLinearKernelSvc;
+    type Fitted = LinearClassifier;
 
     /// Holds the inner products of the rows of two classes at a time and a copy of these rows: 8 m² + 8 m n_features bytes for the m rows
     /// of the two largest classes. [`GridSearch`](crate::GridSearch) and whatever else fits splits in parallel needs as much for each
@@ -204,57 +190,5 @@ impl Estimator for LinearKernelSvc {
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
         let all = EncodedLabels::new(features, labels).and_then(|labels| Self::fit_all(settings, features, &labels));
         all.unwrap_or_else(|error| settings.iter().map(|_| Err(error.clone())).collect())
-    }
-}
-
-impl FittedLinearKernelSvc {
-    /// The functions and how they decide.
-    pub fn linear(&self) -> &LinearClassifier {
-        &self.linear
-    }
-
-    /// Pairs of multipliers optimised for every two classes, in the order of [`DecisionRule::OneVsOne`].
-    pub fn n_iter(&self) -> &[usize] {
-        &self.n_iter
-    }
-}
-
-impl From<FittedLinearKernelSvc> for LinearClassifier {
-    fn from(fitted: FittedLinearKernelSvc) -> Self {
-        fitted.linear
-    }
-}
-
-impl FittedEstimator for FittedLinearKernelSvc {
-    type Label = i64;
-
-    fn n_features(&self) -> usize {
-        self.linear.n_features()
-    }
-
-    /// As scikit-learn's with `break_ties=False`: the first of the classes with most votes.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.linear.predict(features)
-    }
-
-    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
-    }
-}
-
-impl FittedClassifier for FittedLinearKernelSvc {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
-
-    /// As scikit-learn's with `decision_function_shape="ovr"`: where classes have equal votes, the greatest need not be that of the class
-    /// predicted. See [`DecisionRule::OneVsOne`].
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
-    /// Always none: Platt's probabilities are not fitted.
-    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.linear.predict_proba(features)
     }
 }

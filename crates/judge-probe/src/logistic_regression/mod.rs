@@ -9,10 +9,7 @@ use faer::Mat;
 use crate::labels::EncodedLabels;
 use crate::row_space::{Exactness, RowSpace};
 use crate::sparse_matrix::SparseMatrix;
-use crate::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
-    Predictions,
-};
+use crate::{ClassWeight, DecisionRule, Error, Estimator, LinearClassifier, Matrix};
 use loss::Loss;
 use newton::{Objective, Preconditioner};
 use points::Features;
@@ -65,14 +62,6 @@ impl Default for LogisticRegression {
     }
 }
 
-/// The linear functions that a [`LogisticRegression`] or a [`BrierRegression`](crate::BrierRegression) found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FittedLogisticRegression {
-    linear: LinearClassifier,
-    /// At least 1.
-    n_iter: usize,
-}
-
 impl LogisticRegression {
     /// The settings that say how exact coordinates must be, and that have a range. A `max_iter` of 0 is no error: fitting
     /// then ends with [`Error::NotConverged`].
@@ -98,7 +87,7 @@ impl LogisticRegression {
     /// # Errors
     ///
     /// As [`fit`](Estimator::fit).
-    pub fn fit_sparse(&self, features: &SparseMatrix, labels: &[i64]) -> Result<FittedLogisticRegression, Error> {
+    pub fn fit_sparse(&self, features: &SparseMatrix, labels: &[i64]) -> Result<LinearClassifier, Error> {
         let mut fitted = Self::fit_each_sparse(std::slice::from_ref(self), features, labels);
         // One result a setting.
         fitted.swap_remove(0)
@@ -109,7 +98,7 @@ impl LogisticRegression {
         settings: &[Self],
         features: &SparseMatrix,
         labels: &[i64],
-    ) -> Vec<Result<FittedLogisticRegression, Error>> {
+    ) -> Vec<Result<LinearClassifier, Error>> {
         fit_path(settings, Features::sparse(features, labels))
     }
 }
@@ -121,7 +110,7 @@ impl LogisticRegression {
 fn fit_path(
     settings: &[LogisticRegression],
     data: Result<(Features<'_>, EncodedLabels), Error>,
-) -> Vec<Result<FittedLogisticRegression, Error>> {
+) -> Vec<Result<LinearClassifier, Error>> {
     let (features, labels) = match data {
         Ok(data) => data,
         Err(error) => return settings.iter().map(|_| Err(error.clone())).collect(),
@@ -136,7 +125,7 @@ fn fit_path(
 
 impl Estimator for LogisticRegression {
     type Label = i64;
-    type Fitted = FittedLogisticRegression;
+    type Fitted = LinearClassifier;
 
     /// There is a minimum for any features: the penalty bounds the coefficients, and since every class has rows, no
     /// intercept runs away. With fewer rows than features the optimal W is a combination of rows, which lets the lesser
@@ -176,7 +165,7 @@ struct Path<'a> {
 impl Path<'_> {
     /// One setting, from where the last one of its kind ended. Class weights may differ between settings: they change the
     /// objective, and the start need only be near.
-    fn fit(&mut self, settings: &LogisticRegression) -> Result<FittedLogisticRegression, Error> {
+    fn fit(&mut self, settings: &LogisticRegression) -> Result<LinearClassifier, Error> {
         settings.exactness().check()?;
         let of_classes = settings.class_weight.of_classes(&self.labels.counts);
         let weights = self.labels.class_of_row.iter().map(|&class| of_classes[class]);
@@ -194,92 +183,17 @@ impl Path<'_> {
         let last = &mut self.last[usize::from(settings.fit_intercept)];
         let (mut found, mut preconditioner) =
             last.take().unwrap_or_else(|| (Mat::zeros(objective.points.shape().0, n_columns), None));
-        let n_iter = objective.minimise(&mut found, &mut preconditioner, settings.max_iter, settings.tol)?;
+        objective.minimise(&mut found, &mut preconditioner, settings.max_iter, settings.tol)?;
 
         let coefficients = self.features.of_features(found.as_ref().subrows(0, objective.points.n_penalised()));
         let intercepts =
             (0..n_columns).map(|column| found.col(column).iter().skip(objective.points.n_penalised()).sum()).collect();
         *last = Some((found, preconditioner));
-        let linear = LinearClassifier::from_parts(
+        LinearClassifier::from_parts(
             DecisionRule::Logistic,
             self.labels.classes.clone(),
             Matrix::new(coefficients, self.features.n_features())?,
             intercepts,
-        )?;
-        Ok(FittedLogisticRegression { linear, n_iter })
-    }
-}
-
-impl FittedLogisticRegression {
-    pub(crate) fn new(linear: LinearClassifier, n_iter: usize) -> Self {
-        Self { linear, n_iter }
-    }
-
-    /// The functions and how they decide.
-    pub fn linear(&self) -> &LinearClassifier {
-        &self.linear
-    }
-
-    /// `[1, n_features]` of two classes, for the second against the first; else `[n_classes, n_features]`, summing to 0 over classes.
-    pub fn coefficients(&self) -> &Matrix {
-        self.linear.coefficients()
-    }
-
-    /// One for each row of [`coefficients`](Self::coefficients).
-    pub fn intercepts(&self) -> &[f64] {
-        self.linear.intercepts()
-    }
-
-    /// The class of each row of sparse features, and the probability of each class.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a function overflows.
-    pub fn sparse_predictions(&self, features: &SparseMatrix) -> Result<Predictions<i64>, Error> {
-        self.linear.sparse_predictions(features)
-    }
-
-    /// Steps of Newton's method that were needed.
-    pub fn n_iter(&self) -> usize {
-        self.n_iter
-    }
-}
-
-impl From<FittedLogisticRegression> for LinearClassifier {
-    fn from(fitted: FittedLogisticRegression) -> Self {
-        fitted.linear
-    }
-}
-
-impl FittedEstimator for FittedLogisticRegression {
-    type Label = i64;
-
-    fn n_features(&self) -> usize {
-        self.linear.n_features()
-    }
-
-    /// Of two classes the second where its logit is above 0; else the first of the classes with the greatest.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.linear.predict(features)
-    }
-
-    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
-    }
-}
-
-impl FittedClassifier for FittedLogisticRegression {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
-
-    /// The logits.
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
-    /// Always some.
-    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.linear.predict_proba(features)
+        )
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct Preconditioner {
 
 impl Objective<'_> {
     /// Improves `coefficients`, `[n_coordinates, n_columns]`, until the objective is within about `tol` of its minimum, by the estimate
-    /// before the last step; gives the steps taken. The preconditioner may come from a neighbouring objective.
+    /// before the last step. The preconditioner may come from a neighbouring objective.
     ///
     /// [`Error::NotConverged`].
     ///
@@ -73,7 +73,7 @@ impl Objective<'_> {
         preconditioner: &mut Option<Preconditioner>,
         max_iter: usize,
         tol: f64,
-    ) -> Result<usize, Error> {
+    ) -> Result<(), Error> {
         let mut logits = self.points.functions(coefficients.as_ref());
         let mut gap = f64::INFINITY;
         for n_iter in 1..=max_iter {
@@ -97,7 +97,7 @@ impl Objective<'_> {
             let (length, moved) = self.search(coefficients, &logits, &step, slope).ok_or_else(|| not_converged(gap))?;
             *coefficients += Scale(length) * &step;
             if gap <= tol {
-                return Ok(n_iter);
+                return Ok(());
             }
             logits = moved;
         }

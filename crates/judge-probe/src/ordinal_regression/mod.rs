@@ -5,10 +5,7 @@ mod objective;
 
 use crate::labels::EncodedLabels;
 use crate::row_space::{Exactness, RowSpace};
-use crate::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, Matrix,
-    Predictions,
-};
+use crate::{ClassWeight, DecisionRule, Error, Estimator, LinearClassifier, Matrix};
 use objective::{Objective, Point};
 
 /// Ordinal regression for classes that stand in order, such as scores from 1 to 5: the cumulative logit or proportional odds model
@@ -55,16 +52,6 @@ impl Default for OrdinalRegression {
     }
 }
 
-/// The linear function and the thresholds that an [`OrdinalRegression`] found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FittedOrdinalRegression {
-    /// `[n_classes - 1]` functions with equal coefficients and falling intercepts: the thresholds, negated.
-    linear: LinearClassifier,
-    /// Kept beside the intercepts, so that they can be lent without a change of sign.
-    thresholds: Vec<f64>,
-    n_iter: usize,
-}
-
 impl OrdinalRegression {
     /// The settings that say how exact coordinates must be, and that have a range.
     fn exactness(&self) -> Exactness {
@@ -80,26 +67,25 @@ impl OrdinalRegression {
         features: &Matrix,
         labels: &EncodedLabels,
         space: &RowSpace<'_>,
-    ) -> Result<FittedOrdinalRegression, Error> {
+    ) -> Result<LinearClassifier, Error> {
         self.exactness().check()?;
         let objective = Objective::new(space.points(false), labels, self.class_weight, self.c);
-        let (Point { coefficients, thresholds }, n_iter) = objective.minimise(self.max_iter, self.tol)?;
+        let Point { coefficients, thresholds } = objective.minimise(self.max_iter, self.tol)?;
 
         // One function a threshold, all alike but for it.
         let coefficients = space.of_features(coefficients.as_ref());
-        let linear = LinearClassifier::from_parts(
+        LinearClassifier::from_parts(
             DecisionRule::Cumulative,
             labels.classes.clone(),
             Matrix::new(coefficients.repeat(thresholds.len()), features.n_features())?,
             thresholds.iter().map(|threshold| -threshold).collect(),
-        )?;
-        Ok(FittedOrdinalRegression { linear, thresholds, n_iter })
+        )
     }
 }
 
 impl Estimator for OrdinalRegression {
     type Label = i64;
-    type Fitted = FittedOrdinalRegression;
+    type Fitted = LinearClassifier;
 
     /// In O(m² (n_rows + n_features)) a step for the smaller m of the two sides.
     ///
@@ -121,66 +107,5 @@ impl Estimator for OrdinalRegression {
         RowSpace::fit_each(settings, features, labels, Self::exactness, |settings, space, labels| {
             settings.fit_to(features, labels, space)
         })
-    }
-}
-
-impl FittedOrdinalRegression {
-    /// The functions and how they decide.
-    pub fn linear(&self) -> &LinearClassifier {
-        &self.linear
-    }
-
-    /// The weight of each feature, `[n_features]`: above 0 where more of it means a higher class.
-    pub fn coefficients(&self) -> &[f64] {
-        &self.linear.coefficients().values()[..self.linear.n_features()]
-    }
-
-    /// Where the function passes from one class to the next, `[n_classes - 1]`, strictly ascending.
-    pub fn thresholds(&self) -> &[f64] {
-        &self.thresholds
-    }
-
-    /// Steps of Newton's method that were needed.
-    pub fn n_iter(&self) -> usize {
-        self.n_iter
-    }
-}
-
-impl From<FittedOrdinalRegression> for LinearClassifier {
-    fn from(fitted: FittedOrdinalRegression) -> Self {
-        fitted.linear
-    }
-}
-
-impl FittedEstimator for FittedOrdinalRegression {
-    type Label = i64;
-
-    fn n_features(&self) -> usize {
-        self.linear.n_features()
-    }
-
-    /// The most probable class, the first of equals.
-    fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
-        self.linear.predict(features)
-    }
-
-    fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
-    }
-}
-
-impl FittedClassifier for FittedOrdinalRegression {
-    fn classes(&self) -> &[i64] {
-        self.linear.classes()
-    }
-
-    /// Of two classes w·x less the threshold; of more the logarithm of each class's probability.
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        self.linear.decision_function(features)
-    }
-
-    /// Always some.
-    fn predict_proba(&self, features: &Matrix) -> Result<Option<Matrix>, Error> {
-        self.linear.predict_proba(features)
     }
 }

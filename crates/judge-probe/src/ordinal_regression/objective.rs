@@ -59,12 +59,12 @@ impl<'a> Objective<'a> {
         Self { points, class_of_row, shares: of_class, weights: of_row, lambda: 1.0 / (c * sum) }
     }
 
-    /// The minimum, to within about `tol` by the estimate before the last step, and the steps taken.
+    /// The minimum, to within about `tol` by the estimate before the last step.
     ///
     /// [`Error::NotConverged`].
     ///
     /// The estimate is −gradient · step / 2; the step that it was made from is still taken.
-    pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<(Point, usize), Error> {
+    pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<Point, Error> {
         let mut at = self.start();
         let mut gap = f64::INFINITY;
         for n_iter in 1..=max_iter {
@@ -73,7 +73,7 @@ impl<'a> Objective<'a> {
             gap = -slope / 2.0;
             at = self.search(&at, &step, slope).ok_or_else(|| not_converged(gap))?;
             if gap <= tol {
-                return Ok((at, n_iter));
+                return Ok(at);
             }
         }
         Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })

@@ -12,7 +12,7 @@ use crate::cross_validation::{in_parallel, select};
 use crate::grid_search::{SearchScores, in_candidate};
 use crate::scoring::score_of;
 use crate::{
-    ClassWeight, Error, Estimator, FittedEstimator, FittedLogisticRegression, FittedTfidfVectorizer, GridSearch,
+    ClassWeight, Error, Estimator, FittedEstimator, FittedTfidfVectorizer, GridSearch, LinearClassifier,
     LogisticRegression, Matrix, Pipeline, Predictions, Scoring, Split, StandardScaler, TfidfVectorizer,
     surface_features,
 };
@@ -34,7 +34,7 @@ pub(super) struct Baselines {
     /// The words that occur in the rows trained on, and how rare each is.
     words: FittedTfidfVectorizer,
     /// On those words, which no scaler touches.
-    tfidf: FittedLogisticRegression,
+    tfidf: LinearClassifier,
 }
 
 impl Baselines {
@@ -113,7 +113,7 @@ fn best_on_words(texts: &[&str], classes: &[i64], folds: &[Split]) -> Result<Log
         let (train, test) = (words.transform(&learnt)?, words.transform(&select(texts, &fold.test))?);
         let (learnt, observed) = (select(classes, &fold.train), select(classes, &fold.test));
         let fitted = LogisticRegression::fit_each_sparse(&candidates, &train, &learnt);
-        let score = |fitted: Result<FittedLogisticRegression, Error>| {
+        let score = |fitted: Result<LinearClassifier, Error>| {
             score_of(&SCORING, &observed, &fitted?.sparse_predictions(&test)?)
         };
         let named = |(candidate, fitted)| score(fitted).map_err(|error| in_candidate(candidate, error));

@@ -62,8 +62,7 @@ fn it_equals_the_minimum() {
                     * if n_classes == 2 { pairs.skip(1).map(square).sum::<f64>() } else { pairs.map(square).sum() }
             };
             let scores: f64 = p.rows().zip(labels).map(score).sum();
-            let penalty: f64 =
-                fitted.linear().coefficients().values().iter().map(|w| w * w).sum::<f64>() / (2.0 * settings.c);
+            let penalty: f64 = fitted.coefficients().values().iter().map(|w| w * w).sum::<f64>() / (2.0 * settings.c);
             let objective = (scores + penalty) / sum;
             assert!(
                 (objective - expected.objective).abs() < 1e-10,

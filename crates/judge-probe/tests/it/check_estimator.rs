@@ -2,9 +2,9 @@
 
 use judge_probe::testing::{ContractBreach, check_estimator};
 use judge_probe::{
-    Block, Blocks, ClassWeight, Error, Estimator, FeatureFamily, FittedClassifier, FittedEstimator,
-    FittedLogisticRegression, LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline,
-    Predictions, RidgeToClass, StandardScaler,
+    Block, Blocks, ClassWeight, Error, Estimator, FeatureFamily, FittedClassifier, FittedEstimator, LinearClassifier,
+    LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Predictions, RidgeToClass,
+    StandardScaler,
 };
 
 #[test]
@@ -43,7 +43,7 @@ enum Broken {
 
 struct FittedBroken {
     fault: Broken,
-    sound: FittedLogisticRegression,
+    sound: LinearClassifier,
     classes: Vec<i64>,
 }
 

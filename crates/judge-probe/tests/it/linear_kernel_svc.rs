@@ -60,9 +60,9 @@ fn it_equals_scikit_learns() {
             };
             // scikit-learn negates the one function of two classes.
             let sign = if fitted.classes().len() == 2 { -1.0 } else { 1.0 };
-            let coefficients = fitted.linear().coefficients().values().iter().step_by(expected.stride);
+            let coefficients = fitted.coefficients().values().iter().step_by(expected.stride);
             close("coefficients", coefficients.map(|value| sign * value).collect(), &expected.coefficients);
-            let intercepts = fitted.linear().intercepts().iter();
+            let intercepts = fitted.intercepts().iter();
             close("intercepts", intercepts.map(|value| sign * value).collect(), &expected.intercepts);
             close("decision", fitted.decision_function(&unseen).unwrap().values().to_vec(), &expected.unseen_decision);
             assert_eq!(fitted.predict(&features).unwrap(), expected.predicted, "{}", case.name);

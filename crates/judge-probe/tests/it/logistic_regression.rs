@@ -2,7 +2,7 @@
 
 use crate::formula::{self, Data};
 use judge_probe::{
-    ClassWeight, Estimator, FittedClassifier, FittedEstimator, FittedLogisticRegression, LogisticRegression, Matrix,
+    ClassWeight, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LogisticRegression, Matrix,
 };
 use serde::Deserialize;
 
@@ -49,7 +49,7 @@ impl Case {
     }
 
     /// As the documentation of [`LogisticRegression`] has it, from scratch.
-    fn objective(&self, features: &Matrix, fitted: &FittedLogisticRegression, c: f64) -> f64 {
+    fn objective(&self, features: &Matrix, fitted: &LinearClassifier, c: f64) -> f64 {
         let labels = self.data.labels();
         let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
         let (mut loss, mut sum) = (0.0, 0.0);
@@ -71,7 +71,7 @@ impl Case {
         (loss + fitted.coefficients().values().iter().map(|w| w * w).sum::<f64>() / (2.0 * c)) / sum
     }
 
-    fn check(&self, fitted: &FittedLogisticRegression, expected: &Expected, features: &Matrix, unseen: &Matrix) {
+    fn check(&self, fitted: &LinearClassifier, expected: &Expected, features: &Matrix, unseen: &Matrix) {
         let close = |name: &str, ours: &[f64], expected: &[f64], tolerance: f64| {
             assert_eq!(ours.len(), expected.len(), "{}: {name}", self.name);
             for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {

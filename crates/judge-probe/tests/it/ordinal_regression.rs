@@ -3,8 +3,8 @@
 
 use crate::formula::{self, Data};
 use judge_probe::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, FittedOrdinalRegression, IntoProbe,
-    LinearClassifier, LogisticRegression, Matrix, OrdinalRegression, Pipeline, StandardScaler,
+    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, IntoProbe, LinearClassifier,
+    LogisticRegression, Matrix, OrdinalRegression, Pipeline, StandardScaler,
 };
 use serde::Deserialize;
 
@@ -46,24 +46,34 @@ impl Case {
     }
 
     /// As the documentation of [`OrdinalRegression`] has it, from scratch.
-    fn objective(&self, features: &Matrix, fitted: &FittedOrdinalRegression, c: f64) -> f64 {
+    fn objective(&self, features: &Matrix, fitted: &LinearClassifier, c: f64) -> f64 {
         let labels = self.data.labels();
         let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
         let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
         let (mut loss, mut sum) = (0.0, 0.0);
         for (row, label) in features.rows().zip(labels) {
-            let function: f64 = fitted.coefficients().iter().zip(row).map(|(w, x)| w * x).sum();
+            let function: f64 = weights(fitted).iter().zip(row).map(|(w, x)| w * x).sum();
             let class = fitted.classes().binary_search(label).unwrap();
-            let high = fitted.thresholds().get(class).map_or(f64::INFINITY, |threshold| threshold - function);
-            let low = if class == 0 { f64::NEG_INFINITY } else { fitted.thresholds()[class - 1] - function };
+            let high = thresholds(fitted).get(class).map_or(f64::INFINITY, |threshold| threshold - function);
+            let low = if class == 0 { f64::NEG_INFINITY } else { thresholds(fitted)[class - 1] - function };
             let p = if low > 0.0 { sigmoid(-low) - sigmoid(-high) } else { sigmoid(high) - sigmoid(low) };
             let weight =
                 if self.balanced { labels.len() as f64 / (fitted.classes().len() as f64 * count(label)) } else { 1.0 };
             loss -= weight * p.ln();
             sum += weight;
         }
-        (loss + fitted.coefficients().iter().map(|w| w * w).sum::<f64>() / (2.0 * c)) / sum
+        (loss + weights(fitted).iter().map(|w| w * w).sum::<f64>() / (2.0 * c)) / sum
     }
+}
+
+/// The weight of each feature, which is the same in all functions.
+fn weights(fitted: &LinearClassifier) -> &[f64] {
+    fitted.coefficients().rows().next().unwrap()
+}
+
+/// Where the function passes from one class to the next.
+fn thresholds(fitted: &LinearClassifier) -> Vec<f64> {
+    fitted.intercepts().iter().map(|intercept| -intercept).collect()
 }
 
 #[test]
@@ -83,16 +93,16 @@ fn it_equals_the_optimum() {
         for ((settings, expected), together) in case.settings().iter().zip(&case.results).zip(together) {
             let fitted = settings.fit(&features, case.data.labels()).unwrap();
             assert_eq!(together.as_ref(), Ok(&fitted));
-            let coefficients: Vec<f64> = fitted.coefficients().iter().copied().step_by(expected.stride).collect();
+            let coefficients: Vec<f64> = weights(&fitted).iter().copied().step_by(expected.stride).collect();
             close("coefficients", &coefficients, &expected.coefficients, 1e-6);
-            close("thresholds", fitted.thresholds(), &expected.thresholds, 1e-6);
+            close("thresholds", &thresholds(&fitted), &expected.thresholds, 1e-6);
             close("objective", &[case.objective(&features, &fitted, settings.c)], &[expected.objective], 1e-10);
             assert_eq!(fitted.predict(&features).unwrap(), expected.predicted, "{}", case.name);
             let probabilities = fitted.predict_proba(&unseen).unwrap().unwrap();
             close("probabilities", probabilities.values(), &expected.unseen_probabilities, 1e-6);
             let expected_classes = fitted.expected_classes(&unseen).unwrap().unwrap();
             close("expected classes", &expected_classes, &expected.unseen_expected, 1e-6);
-            assert!(fitted.thresholds().is_sorted_by(|a, b| a < b));
+            assert!(thresholds(&fitted).is_sorted_by(|a, b| a < b));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Ridge regressions fitted together: what they share does not change what each of them is. Equality with scikit-learn is in
 //! `scikit_learn.rs`.
 
-use judge_probe::{Error, Estimator, FittedRidgeToClass, Matrix, Ridge, RidgeToClass};
+use judge_probe::{Error, Estimator, LinearClassifier, Matrix, Ridge, RidgeToClass};
 
 fn data(n_rows: usize, n_features: usize) -> (Matrix, Vec<f64>) {
     let value = |i: usize| ((i * 7919 + i * i) % 1009) as f64 / 101.0 - 5.0;
@@ -39,7 +39,7 @@ fn what_is_wrong_with_the_data_is_wrong_for_all() {
     let ridges = [Ridge::default(), Ridge { alpha: 2.0, ..Ridge::default() }];
     let short = Err(Error::LabelCount { n_rows: 8, n_labels: 7 });
     assert_eq!(Ridge::fit_each(&ridges, &features, &targets[1..]), [short.clone(), short]);
-    let one: [Result<FittedRidgeToClass, Error>; 2] =
+    let one: [Result<LinearClassifier, Error>; 2] =
         [Err(Error::OneClass { class: 3 }), Err(Error::OneClass { class: 3 })];
     let to_class = ridges.map(|ridge| RidgeToClass { ridge });
     assert_eq!(RidgeToClass::fit_each(&to_class, &features, &[3; 8]), one);

@@ -211,6 +211,7 @@ pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
 /// As [`print()`].
 pub fn say_table(rows: &[Vec<String>]) -> anyhow::Result<()> {
     static IS_LATER: AtomicBool = AtomicBool::new(false);
+    debug_assert!(tables::has_head(rows), "the first row is the head: {rows:?}");
     if IS_LATER.swap(true, Ordering::Relaxed) && tables::format() != TableFormat::Plain {
         print("")?;
     }
@@ -221,13 +222,14 @@ pub fn say_table(rows: &[Vec<String>]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// As [`print()`].
-pub fn say_fields<'n>(fields: impl IntoIterator<Item = (&'n str, String)>) -> anyhow::Result<()> {
-    let fields = fields.into_iter();
+pub fn say_fields<N: AsRef<str>>(fields: impl IntoIterator<Item = (N, String)>) -> anyhow::Result<()> {
+    let fields: Vec<(N, String)> = fields.into_iter().collect();
     if tables::format() == TableFormat::Plain {
-        return fields.into_iter().try_for_each(|(name, found)| print(format_args!("{name:<14} {found}")));
+        let width = fields.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
+        return fields.iter().try_for_each(|(name, found)| print(format_args!("{:<width$}  {found}", name.as_ref())));
     }
     let head = ["field", "value"].map(str::to_owned).to_vec();
-    let rows = fields.map(|(name, found)| vec![name.to_owned(), found]);
+    let rows = fields.into_iter().map(|(name, found)| vec![name.as_ref().to_owned(), found]);
     say_table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 

@@ -88,11 +88,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for finding in &findings {
         say(finding.sentence())?;
         if finding.n > 0 {
-            let rows: Vec<Vec<String>> = finding
-                .statistics
-                .iter()
-                .map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")])
-                .collect();
+            let mut rows = vec![["", "estimate [95 %]"].map(str::to_owned).to_vec()];
+            rows.extend(
+                finding.statistics.iter().map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")]),
+            );
             say_table(&rows)?;
             say("")?;
         }

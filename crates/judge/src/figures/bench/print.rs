@@ -72,7 +72,7 @@ pub(crate) fn report(
         return Ok(());
     }
     say("\npublished by others, not all like for like:")?;
-    let mut rows = Vec::new();
+    let mut rows = vec![["judge", "figures"].map(str::to_owned).to_vec()];
     for row in benchmark.published() {
         let figures: Vec<String> = row.statistics.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
         rows.push(vec![

@@ -17,7 +17,7 @@ use judge_probe::{
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::{find_model, is_template, read_template};
 use judge_cli::probes::ProbeFile;
-use judge_cli::terminal::console::{say, say_table, usage};
+use judge_cli::terminal::console::{say, say_fields, usage};
 
 /// Import a scikit-learn probe.
 ///
@@ -88,7 +88,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         ProbeFile::Sklearn(imported) => *imported,
         ProbeFile::Saved(_) => bail!("{} is a saved probe already, not a pickle", cli.input.display()),
     };
-    say_table(&found(&imported))?;
+    say_fields(found(&imported))?;
     let Some(output) = &cli.output else { return Ok(()) };
     let path = cli.input.display();
     let named = imported.metadata.is_some();
@@ -155,10 +155,10 @@ fn signals(layers: &[usize], views: &[View]) -> Vec<(Layer, Signal)> {
     layers.iter().flat_map(of_layer).collect()
 }
 
-fn found(imported: &SklearnProbe) -> Vec<Vec<String>> {
+fn found(imported: &SklearnProbe) -> Vec<(String, String)> {
     let classifier = imported.probe.classifier();
     let mut rows = Vec::new();
-    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
     let rule = match classifier.rule() {
         DecisionRule::Logistic => "logistic regression",
         DecisionRule::OneVsOne => "support vector machine, one against one",

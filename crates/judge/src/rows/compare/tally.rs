@@ -33,7 +33,10 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Re
         found.json.insert("unscored".to_owned(), json!(counts.unscored));
         write_json(path, PROGRAM, &found.json)?;
     }
-    say_table(&found.lines)?;
+    found.tables.iter().try_for_each(|table| say_table(table))?;
+    if !found.worst.is_empty() {
+        say(&found.worst)?;
+    }
     if used < of {
         say(rows_used_in_words(used, of))?;
     }
@@ -65,7 +68,7 @@ const VERDICT: &str = "A, B, tie or inconsistent";
 
 /// What is printed, and what is written.
 struct Found {
-    lines: Vec<Vec<String>>,
+    tables: Vec<Vec<Vec<String>>>,
     json: Map<String, Value>,
     note: Option<String>,
     /// Whether the judge can tell a better response from a worse one.
@@ -108,14 +111,14 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     let both_orders = cli.orders() == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
     let verdicts = [("A", found.first), ("B", found.second), ("tie", found.ties), ("inconsistent", found.inconsistent)];
-    let mut lines = vec![vec!["verdict".to_owned(), "pairs".to_owned()]];
+    let mut counts = vec![vec!["verdict".to_owned(), "pairs".to_owned()]];
     let version = |name| match (name, &cli.old) {
         ("A", Some(_)) => "A, the new version",
         ("B", Some(_)) => "B, the old version",
         _ => name,
     };
-    lines.extend(verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]));
-    lines.push(vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]);
+    counts.extend(verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]));
+    let mut lines = vec![vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]];
     // Of responses that are judged one by one none is shown first.
     let is_shown = |known: &&PairStatistic| !(cli.judge.is_apart() && known.name == "first_share");
     lines.extend(found.statistics.iter().filter(is_shown).map(line));
@@ -128,7 +131,6 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     let mut worst = String::new();
     if !worse.is_empty() {
         worst = format!("worse than before: {}", first_names(&worse));
-        lines.push(vec![format!("  {worst}"), worse.len().to_string()]);
     }
     let json = json!({
         "verdicts": Map::from_iter(verdicts.map(|(name, count)| (name.to_owned(), count.into()))),
@@ -146,7 +148,7 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
         ("coverage", named("not judged", &unused)),
         ("separates", named("the better response is known, and was not named", &misjudged)),
     ];
-    Ok(Found { lines, json, note, sentence, rows, used, worst, apart })
+    Ok(Found { tables: vec![counts, lines], json, note, sentence, rows, used, worst, apart })
 }
 
 fn id(row: &Row) -> Result<ItemId> {
@@ -261,5 +263,6 @@ fn of_grades(cli: &Cli) -> Result<Found> {
         ("statistics".to_owned(), json!({MEAN_SCORE: known})),
         ("quantiles".to_owned(), Value::Object(quantiles)),
     ]);
-    Ok(Found { lines, json, note: None, sentence: None, rows, used, worst: String::new(), apart: Vec::new() })
+    let (tables, worst, apart) = (vec![lines], String::new(), Vec::new());
+    Ok(Found { tables, json, note: None, sentence: None, rows, used, worst, apart })
 }

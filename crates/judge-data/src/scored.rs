@@ -10,8 +10,8 @@ use crate::grades;
 use crate::ids::UniqueIds;
 use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
 
-/// Fields that hold a prediction, in the order in which they are looked for.
-const PREDICTED: [&str; 3] = ["predicted", "score", "verdict"];
+/// Fields that hold a prediction, in the order in which they are looked for; the last is that of answers from contexts.
+const PREDICTED: [&str; 4] = ["predicted", "score", "verdict", "faithfulness.mean"];
 
 /// Fields that hold what people said. A file whose prediction is in `score` has its human scores elsewhere.
 const HUMAN: [&str; 3] = ["human", "scores", "score"];
@@ -123,7 +123,8 @@ impl ScoredFile {
     }
 
     /// The fields that are named, whether a row has them or not. Those that are not named are found: the prediction is `predicted`,
-    /// else `score`, else `verdict`; the human score is `human`, else `scores`, else `score`, and never the prediction.
+    /// else `score`, else `verdict`, else `faithfulness.mean`; the human score is `human`, else `scores`, else `score`, and never the
+    /// prediction.
     pub fn fields(&self, predicted: Option<&str>, human: Option<&str>) -> ScoredFields {
         let found = |names: &[&str], but: Option<&str>| {
             let name = names.iter().find(|name| Some(**name) != but && self.has(name));
@@ -224,6 +225,20 @@ pub struct NoScore {
     pub detail: String,
 }
 
+impl NoScore {
+    /// What `unscored` says of a field: that of answers from contexts has a reason for each measure that is absent.
+    fn of(why: &Value, field: Option<&str>) -> Option<Self> {
+        let by_measure = why.as_object().filter(|all| !all.is_empty() && all.values().all(Value::is_object));
+        let why = match by_measure {
+            Some(all) => all.get(field?.split('.').next()?)?,
+            None => why,
+        };
+        let text = |name: &str| why.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let reason = Some(text("reason")).filter(|reason| !reason.is_empty());
+        Some(Self { reason: reason.unwrap_or_else(|| "unscored".to_owned()), detail: text("detail") })
+    }
+}
+
 /// A row of a judge's score and of people's. A value that is no grade is the row's own fault, said as what was found and expected.
 #[derive(Clone, Debug)]
 pub struct ScoredRow {
@@ -250,11 +265,7 @@ impl ScoredRow {
     fn new(row: Row, number: usize, fields: &Arc<ScoredFields>, numeric: bool) -> Self {
         let id = id(&row).unwrap_or_default();
         let why = row.optional::<Value>("unscored", "any value").unwrap_or_default();
-        let unscored = why.map(|why| {
-            let text = |name: &str| why.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let reason = Some(text("reason")).filter(|reason| !reason.is_empty());
-            NoScore { reason: reason.unwrap_or_else(|| "unscored".to_owned()), detail: text("detail") }
-        });
+        let unscored = why.and_then(|why| NoScore::of(&why, fields.predicted.as_deref()));
         let predicted = match &fields.predicted {
             Some(field) if unscored.is_none() => grade_as(&row, field, numeric),
             _ => Ok(None),
@@ -473,6 +484,14 @@ mod tests {
         assert_eq!(read[0].predicted, Ok(None));
         assert_eq!(read[0].unscored.as_ref().unwrap().reason, "too_long");
         assert_eq!((&read[1].predicted, &read[1].unscored), (&Ok(Some(Grade::Number(1.0))), &None));
+        // Of answers from contexts each measure has its own reason.
+        let (fields, read) = rows(
+            "{\"faithfulness\": {\"mean\": 0.5}, \"unscored\": {\"correctness\": {\"reason\": \"missing\"}}}\n\
+             {\"unscored\": {\"faithfulness\": {\"reason\": \"too_long\"}}}\n",
+        );
+        assert_eq!(fields.predicted.as_deref(), Some("faithfulness.mean"));
+        assert_eq!((&read[0].predicted, &read[0].unscored), (&Ok(Some(Grade::Number(0.5))), &None));
+        assert_eq!(read[1].unscored.as_ref().unwrap().reason, "too_long");
     }
 
     #[test]

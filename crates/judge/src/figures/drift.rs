@@ -45,7 +45,7 @@ pub(crate) struct Cli {
     /// The rows of the earlier run
     #[arg(long, value_name = "FILE")]
     against: PathBuf,
-    /// Field of the judge's score in both files [default: predicted, score or verdict]
+    /// Field of the judge's score in both files [default: predicted, score, verdict or faithfulness.mean]
     #[arg(long, value_name = "FIELD")]
     predicted: Option<String>,
     /// Field of what people said, of the run now [default: human or scores, where there is one]

@@ -66,7 +66,7 @@ pub(crate) struct Cli {
     /// The rows that were scored, JSON lines, for the texts and groups of the rows that are listed, where the scores do not carry them
     #[arg(long, value_name = "FILE")]
     texts: Option<PathBuf>,
-    /// Field of the prediction [default: predicted, score or verdict, the first that is there]
+    /// Field of the prediction [default: predicted, score, verdict or faithfulness.mean, the first that is there]
     #[arg(long, value_name = "FIELD")]
     predicted: Option<String>,
     /// Field of the human score [default: human, scores or score, whichever is not the prediction]

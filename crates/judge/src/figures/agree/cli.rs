@@ -55,7 +55,7 @@ pub(crate) struct Cli {
     pub comparison_plot: Option<PathBuf>,
     #[command(flatten)]
     pub bars: BarArgs,
-    /// Field of the prediction [default: predicted, else score, else verdict]
+    /// Field of the prediction [default: predicted, else score, verdict or faithfulness.mean]
     #[arg(long, value_name = "FIELD")]
     pub predicted: Option<String>,
     /// Field of the human score [default: human, scores or score, whichever is not the prediction]

@@ -180,7 +180,7 @@ impl Rows {
         }
         let reasons = self.unscored.iter().map(|(reason, rows)| format!("{} {reason}", rows.n));
         bail!(
-            "none of {} rows has a score: {}; a score is in predicted, score or verdict, or where --predicted says",
+            "none of {} rows has a score: {}; a score is in predicted, score, verdict or faithfulness.mean, or where --predicted says",
             self.n,
             reasons.collect::<Vec<_>>().join(", ")
         )
@@ -213,9 +213,7 @@ impl Rows {
         }
         let faithfulness = self.measures.see(&id, &row.row).get(&RagMeasure::Faithfulness).copied();
         faithfulness.map_or(Ok(()), |faithfulness| self.answers.see(&id, &row.row, faithfulness))?;
-        let faithfulness = faithfulness.filter(|_| self.fields.predicted.is_none());
-        let found = row.predicted.clone().map(|score| score.or_else(|| faithfulness.map(Grade::Number)));
-        let read = found.and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
+        let read = row.predicted.clone().and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
         let (predicted, human) = match read {
             Ok((Some(predicted), human)) => (predicted, human),
             Ok((None, _)) => {

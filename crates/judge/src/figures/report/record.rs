@@ -131,7 +131,7 @@ fn sources(mut files: Vec<InputFile>) -> Vec<String> {
         if found.contains(&file.blake3) {
             continue;
         }
-        let record: Option<RunRecord> = load(&record_path(&file.path)).ok();
+        let record: Option<RunRecord> = load(record_path(&file.path)).ok();
         let made_it =
             |record: &RunRecord| record.outputs.iter().any(|output| output.blake3.as_ref() == Some(&file.blake3));
         files.extend(record.filter(made_it).map_or_else(Vec::new, |record| record.inputs));

@@ -448,7 +448,7 @@ unsafe fn run<R: Register, const ACROSS: usize, const PLACES: usize, const ZEROS
                     for line in (0..ACROSS * R::WIDTH).step_by(LINE) {
                         prefetch(codes.wrapping_add(AHEAD + line));
                     }
-                    for (register, of_group) in of_group.into_iter().enumerate() {
+                    for (register, of_group) in of_group.iter().enumerate() {
                         let word = R::load(codes.add(register * R::WIDTH));
                         for pair in 0..PLACES / 2 {
                             let first = number.of(word, 2 * pair as u32);

@@ -139,11 +139,12 @@ pub(crate) unsafe fn halves<D: Dots, const ACROSS: usize, const COUNT: usize, co
                     }
                 }
                 let scale = group / matrix.groups_of_a_scale;
-                for (register, exact) in exact.into_iter().enumerate() {
+                // By reference: an array of registers that moves is copied to memory.
+                for (register, exact) in exact.iter().enumerate() {
                     let of = |lanes: &Lanes| D::Of::load_floats(lanes.as_ptr().add(place(register)).cast());
                     let (zero, minimum) = (panel.zeros.get(scale).map(of), panel.minima.get(scale).map(of));
                     let scale = of(panel.scales.get_unchecked(scale));
-                    for ((sums, row), exact) in sums.iter_mut().zip(&rows).zip(exact) {
+                    for ((sums, row), &exact) in sums.iter_mut().zip(&rows).zip(exact) {
                         let step = float(row.add(matrix.words() + group));
                         let sum_of_row = float(row.add(matrix.words() + matrix.groups() + group));
                         let mut number = D::Of::floats(exact);

@@ -35,7 +35,7 @@ fn behind(advice: Option<String>) -> String {
 /// If the file cannot be read, or has no such row, or one that does not say what it belongs to where `cluster` names a field.
 pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
     let file = ScoredFile::open(open(path)?, None)?;
-    let (fields, has_scores) = (file.fields(Some(score), human), file.has(score));
+    let fields = file.fields(Some(score), human);
     let clustered_by = cluster.map(str::to_owned);
     let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new(), clustered_by };
     let mut others = OtherFields::default();
@@ -63,21 +63,20 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&st
         unread.note(row.place(), pair.err());
     }
     if graded.scores.is_empty() {
-        let file = path.display();
+        let path = path.display();
         if let Some((place, why)) = unread.first() {
-            bail!("{file}: no row can be fitted on; the first that cannot be read is {place}: {why}");
+            bail!("{path}: no row can be fitted on; the first that cannot be read is {place}: {why}");
         }
-        if !has_scores {
-            let advice = offered(["name its field with --score".to_owned()]);
-            bail!("{file}: no row has a score in {score:?}{}", behind(advice));
+        if !file.has(score) {
+            let advice = behind(offered(["name its field with --score".to_owned()]));
+            bail!("{path}: no row has a score in {score:?}{advice}");
         }
         let names = match human {
             Some(name) => name.to_owned(),
             None => ScoredFile::human_names(score).collect::<Vec<_>>().join(" or "),
         };
-        let advice = offered(["name its field with --human".to_owned()]);
-        let advice = behind(advice);
-        bail!("{file}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
+        let advice = behind(offered(["name its field with --human".to_owned()]));
+        bail!("{path}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
     tell_unread_that(&unread, "cannot be read and are not fitted on");
     if cluster.is_none() {

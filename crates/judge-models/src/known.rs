@@ -1,6 +1,8 @@
 //! What people are told of the models that are read: the tables of the documentation are made of it.
 
 use judge_arch::{described_decoders, described_encoders, described_towers};
+use judge_weights::gguf::kind::Kind;
+use judge_weights::quantised::methods;
 
 use crate::gguf;
 
@@ -40,6 +42,17 @@ impl KnownModel {
     /// undone.
     pub fn of_gguf() -> Vec<(&'static str, &'static [&'static str], String)> {
         gguf::described().collect()
+    }
+
+    /// Types of tensors in GGUF files, each with the numbers of a block and the bits that one of them takes.
+    pub fn gguf_types() -> Vec<(String, usize, f64)> {
+        let of = |kind: Kind| (kind.to_string(), kind.elements(), 8.0 * kind.bytes() as f64 / kind.elements() as f64);
+        Kind::all().map(of).collect()
+    }
+
+    /// Methods of quantised folders (`quant_method` of `config.json`), each with what is read of it and what is to know about it.
+    pub fn quantised() -> Vec<[&'static str; 3]> {
+        methods().collect()
     }
 
     fn of([model_type, models, special]: [&'static str; 3]) -> Self {

@@ -1,8 +1,8 @@
 //! Quantised checkpoints: which tensors hold a module's codes and scales, and the weight made of
 //! them.
 //!
-//! `quantization_config.quant_method` of `config.json` names the method, and `choice.rs` picks the
-//! `Format` for it. A format is one file of pure functions from stored bytes to codes and scales,
+//! `quantization_config.quant_method` of `config.json` names the method, and `choice.rs` has the
+//! table of them. A format is one file of pure functions from stored bytes to codes and scales,
 //! which `codes.rs` makes numbers of:
 //!
 //! | file | stored as |
@@ -72,7 +72,7 @@ use crate::table::Table;
 use crate::tensors::{Store, Tensors};
 use crate::{Dtype, Error};
 
-pub use self::choice::{Method, method};
+pub use self::choice::{Method, method, methods};
 
 /// A checkpoint some of whose modules are stored as codes.
 pub struct Quantised {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use judge_core::Reason;
+use judge_core::prompted::{GradeConvention, PairConvention};
 use judge_data::{Benchmark, Field};
 use judge_models::KnownModel;
 
@@ -40,8 +41,11 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/models.md", "vision-language", models("family of the text model", KnownModel::vision_language())),
         ("docs/models.md", "encoders", models("what is special", KnownModel::encoders())),
         ("docs/models.md", "gguf", architectures()),
+        ("docs/models.md", "gguf-types", types()),
+        ("docs/models.md", "quantised", quantised()),
         ("docs/files.md", "columns", columns()),
         ("docs/prompted.md", "benchmarks", benchmarks()),
+        ("docs/prompted.md", "conventions", conventions()),
         ("docs/glossary.md", "reasons", reasons()),
         ("docs/commands.md", "commands", commands()),
         ("docs/benchmarks.md", "cpu", on_cpus()),
@@ -73,6 +77,18 @@ fn architectures() -> String {
     table(["`general.architecture`", "read as", "what the converter changed, and is undone"], rows)
 }
 
+fn types() -> String {
+    let rows =
+        KnownModel::gguf_types().into_iter().map(|(name, block, bits)| [name, block.to_string(), bits.to_string()]);
+    table(["type", "numbers in a block", "bits a number"], rows)
+}
+
+fn quantised() -> String {
+    let rows =
+        KnownModel::quantised().into_iter().map(|[name, read, notes]| [code(name), read.to_owned(), notes.to_owned()]);
+    table(["`quant_method`", "read", "notes"], rows)
+}
+
 fn columns() -> String {
     let rows = Field::ALL.into_iter().map(|field| {
         let columns: Vec<String> = field.aliases().iter().map(|name| code(name)).collect();
@@ -84,6 +100,15 @@ fn columns() -> String {
 fn benchmarks() -> String {
     let row = |known: Benchmark| [code(known.as_str()), known.about().to_owned(), known.groups().to_owned()];
     table(["`--benchmark`", "file", "groups"], Benchmark::ALL.into_iter().map(row))
+}
+
+fn conventions() -> String {
+    let plain = |form: &str| form.replace('\\', "\\\\").replace('<', "\\<");
+    let pairs =
+        PairConvention::ALL.map(|of| ["pairs".to_owned(), code(of.as_str()), of.origin().to_owned(), plain(of.form())]);
+    let grades = GradeConvention::ALL
+        .map(|of| ["one response".to_owned(), code(of.as_str()), of.origin().to_owned(), plain(of.form())]);
+    table(["of", "`--convention`", "published by", "what is looked for"], pairs.into_iter().chain(grades))
 }
 
 fn reasons() -> String {
@@ -176,7 +201,8 @@ fn commands() -> String {
         }
         let shared: Vec<String> = options(command).filter(|option| is_shared(option)).map(named).collect();
         if !shared.is_empty() {
-            text += &format!("Also {}.\n\n", shared.join(", "));
+            text += &wrapped(&format!("Also {}.", shared.join(", ")));
+            text += "\n\n";
         }
     }
     let mut seen = Vec::new();
@@ -192,6 +218,23 @@ fn commands() -> String {
     text += "\n### Options of every command\n\n";
     text + &table(HEAD, judge.get_arguments().filter(|option| option.is_global_set()).map(described))
 }
+
+/// A paragraph in lines of the pages' width.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("one at least");
+        match line.len() {
+            0 => line.push_str(word),
+            taken if taken + word.len() < WIDTH => *line += &format!(" {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// Columns of a page.
+const WIDTH: usize = 140;
 
 /// From so many commands on, an option stands apart.
 const SHARED: usize = 3;

@@ -64,15 +64,27 @@ impl GradeConvention {
     /// What a grade of this form looks like, for people; 7 and 4 stand for any grade.
     pub fn form(self) -> &'static str {
         match self {
-            Self::Strict => "[[7]]",
-            Self::Rating => "[[7]] or [7]",
-            Self::Decision => "Rating: [[7]]",
+            Self::Strict => "[[7]], all of them the same",
+            Self::Rating => "the first [[7]], or else the first [7]",
+            Self::Decision => "Rating: [[7]], the last one",
             Self::Result => "[RESULT] 4 at the end of the text",
             Self::ResultExact => "[RESULT] 4 once, with nothing after it",
             Self::Integer => "a whole number and nothing else",
             Self::Json => {
                 "{\"reason\": \"…\", \"score\": 7}, with the score a number and nothing around it but a fence or a thought before it"
             }
+        }
+    }
+
+    /// Whose form it is: a benchmark or a published judge.
+    pub fn origin(self) -> &'static str {
+        match self {
+            Self::Strict | Self::Json => "this project",
+            Self::Rating => "MT-bench",
+            Self::Decision => "Auto-J",
+            Self::Result => "prometheus-eval",
+            Self::ResultExact => "Prometheus",
+            Self::Integer => "LLMBar",
         }
     }
 

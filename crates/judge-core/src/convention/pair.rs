@@ -97,18 +97,35 @@ impl PairConvention {
     /// What a verdict of this form looks like, for people.
     pub fn form(self) -> &'static str {
         match self {
-            Self::Strict | Self::Letters => "[[A]], [[B]] or [[C]]",
-            Self::Decision => "`final decision is Response 1`, `Response 2` or `Tie`",
+            Self::Strict => "[[A]], [[B]] or [[C]], all of them the same",
+            Self::Letters => "[[A]], [[B]] or [[C]], looked for in this order",
+            Self::Decision => "`final decision is Response 1`, `Response 2` or `Tie`, the last one",
             Self::FirstLine => "1, 2 or Tie alone on the first line",
-            Self::OutputAb => "`Output (a)` or `Output (b)` at the start of a line",
-            Self::OutputAbSentence => "`Output (a) is better.` or `Output (b) is better.`",
+            Self::OutputAb => "`Output (a)` or `Output (b)` at the start of a line, looked for in this order",
+            Self::OutputAbSentence => "`Output (a) is better.` or `Output (b) is better.`, looked for in this order",
             Self::ScorePair => "two numbers on the first line, such as 8 5",
-            Self::RatingPair => "[[8, 5]]",
+            Self::RatingPair => "[[8, 5]], a tie up to 0.1",
             Self::Result => "[RESULT] A or [RESULT] B at the end of a line",
-            Self::Arrows => "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]]",
-            Self::Boxed => "\\boxed{A>>B}, or \\boxed{A}",
-            Self::AnswerTags => "<answer>[[A]]</answer>, or <answer>A>B</answer>",
+            Self::Arrows => "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], all of them the same, behind any thought",
+            Self::Boxed => "\\boxed{A>>B} or \\boxed{A}, the last one, behind any thought",
+            Self::AnswerTags => "<answer>[[A]]</answer> or <answer>A>B</answer>, the last one, behind any thought",
             Self::Bare => "A, B or tie, or 1, 2 or 0, and nothing else",
+        }
+    }
+
+    /// Whose form it is: a benchmark, a published judge, or a habit of models.
+    pub fn origin(self) -> &'static str {
+        match self {
+            Self::Strict => "this project",
+            Self::Letters | Self::RatingPair => "MT-bench",
+            Self::Decision => "Auto-J",
+            Self::FirstLine => "PandaLM",
+            Self::OutputAb | Self::OutputAbSentence => "LLMBar",
+            Self::ScorePair => "JudgeLM",
+            Self::Result => "prometheus-eval",
+            Self::Arrows => "Arena-Hard, JudgeBench",
+            Self::Boxed | Self::AnswerTags => "models that reason",
+            Self::Bare => "tables of verdicts",
         }
     }
 

@@ -117,7 +117,6 @@ impl Kind {
     }
 
     /// Every type that is read.
-    #[cfg(test)]
     pub fn all() -> impl Iterator<Item = Self> {
         KINDS.iter().map(|(kind, ..)| *kind)
     }

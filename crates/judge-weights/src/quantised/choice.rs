@@ -15,6 +15,41 @@ use crate::Error;
 /// What is supported, as errors say it.
 const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int-quantized, naive-quantized and pack-quantized), mxfp4 (gpt-oss), gptq, awq and bitsandbytes";
 
+/// Reads the settings of a folder.
+type Read = fn(&Settings) -> Result<Box<dyn Format>, Error>;
+
+/// Every `quant_method` that is read: its name, what is read of it, and what is to know about it, both in Markdown.
+const KNOWN: [(&str, &str, &str, Read); 7] = [
+    (
+        "fp8",
+        "E4M3 with scales by block, row or tensor",
+        "`weight_block_size` as stated, edges cut; scales f32, bf16, f16 or powers of two (`ue8m0`)",
+        |settings| Ok(Box::new(fp8::Fp8::read(settings)?)),
+    ),
+    ("fbgemm_fp8", "E4M3 with a scale for each row", "", |settings| Ok(Box::new(fp8::Fbgemm::read(settings)))),
+    (
+        "compressed-tensors",
+        "`float-quantized`, `int-quantized`, `naive-quantized` (8 bits), `pack-quantized` (4 and 8 bits), `mixed-precision` of these",
+        "zero points, `g_idx`, scales by tensor, channel, group or block",
+        |settings| Ok(Box::new(compressed::Compressed::read(settings)?)),
+    ),
+    ("mxfp4", "the experts of gpt-oss", "exact in bf16", |settings| Ok(Box::new(mxfp4::Mxfp4::read(settings)))),
+    ("gptq", "4 and 8 bits, `checkpoint_format` `gptq` and `gptq_v2`", "`g_idx` (`desc_act`)", |settings| {
+        Ok(Box::new(gptq::Gptq::read(settings)?))
+    }),
+    ("awq", "4 bits, `version` `gemm`", "", |settings| Ok(Box::new(awq::Awq::read(settings)?))),
+    (BITSANDBYTES, "`nf4`, `fp4` (nested too), int8", "", |settings| {
+        Ok(Box::new(bitsandbytes::Bitsandbytes::read(settings)))
+    }),
+];
+
+const BITSANDBYTES: &str = "bitsandbytes";
+
+/// Every `quant_method` that is read: its name, what is read of it, and what is to know about it, both in Markdown.
+pub fn methods() -> impl Iterator<Item = [&'static str; 3]> {
+    KNOWN.into_iter().map(|(name, read, notes, _)| [name, read, notes])
+}
+
 /// A method of quantisation, with the settings of a folder.
 pub struct Method(pub(crate) Box<dyn Format>);
 
@@ -56,16 +91,9 @@ pub fn method(config: &Value, path: PathBuf) -> Result<Option<Method>, Error> {
     let is_on = |field| settings.get(field) == Some(&Value::Bool(true));
     // transformers takes files without a name for those of bitsandbytes, which once wrote none.
     let unnamed = settings.get("quant_method").is_none() && (is_on("load_in_4bit") || is_on("load_in_8bit"));
-    let format: Box<dyn Format> = match settings.text("quant_method") {
-        "fp8" => Box::new(fp8::Fp8::read(&settings)?),
-        "fbgemm_fp8" => Box::new(fp8::Fbgemm::read(&settings)),
-        "compressed-tensors" => Box::new(compressed::Compressed::read(&settings)?),
-        "mxfp4" => Box::new(mxfp4::Mxfp4::read(&settings)),
-        "gptq" => Box::new(gptq::Gptq::read(&settings)?),
-        "awq" => Box::new(awq::Awq::read(&settings)?),
-        "bitsandbytes" => Box::new(bitsandbytes::Bitsandbytes::read(&settings)),
-        _ if unnamed => Box::new(bitsandbytes::Bitsandbytes::read(&settings)),
-        _ => return Err(settings.refuse("quant_method", METHODS)),
+    let name = if unnamed { BITSANDBYTES } else { settings.text("quant_method") };
+    let Some((.., read)) = KNOWN.into_iter().find(|(known, ..)| *known == name) else {
+        return Err(settings.refuse("quant_method", METHODS));
     };
-    Ok(Some(Method(format)))
+    Ok(Some(Method(read(&settings)?)))
 }

@@ -15,9 +15,16 @@ pub enum Ids {
     RowNumber,
 }
 
+const EXPECTED: &str = "a string or a whole number";
+
 /// The `id` of a row of this project's own files.
 pub(crate) fn id_of(row: &Row) -> Result<ItemId, Error> {
-    row.required("id", "a string or a whole number")
+    row.required("id", EXPECTED)
+}
+
+/// The same where a row may be without one.
+pub(crate) fn optional_id_of(row: &Row) -> Result<Option<ItemId>, Error> {
+    row.optional("id", EXPECTED)
 }
 
 /// Refuses an id that was there before.

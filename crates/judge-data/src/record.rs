@@ -63,15 +63,7 @@ impl Record {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        match self {
-            Self::Prompt(record) => record.human(),
-            Self::Graded(record) => record.human(),
-            Self::Pair(record) => record.human(),
-            Self::Answers(_) => None,
-            Self::Lager(record) => record.human(),
-            Self::Emotion(record) => Some(record.score as f64),
-            Self::Unread(record) => mean(&record.scores),
-        }
+        mean(&self.raters())
     }
 
     /// The fields that the record has no use for, as the file has them and in its order.
@@ -88,16 +80,8 @@ impl Record {
     }
 
     /// The same, to be carried to an output.
-    pub fn into_extra(self) -> Extra {
-        match self {
-            Self::Prompt(record) => record.extra,
-            Self::Graded(record) => record.extra,
-            Self::Pair(record) => record.extra,
-            Self::Answers(record) => record.extra,
-            Self::Lager(record) => record.extra,
-            Self::Emotion(record) => record.extra,
-            Self::Unread(record) => record.extra,
-        }
+    pub fn into_extra(mut self) -> Extra {
+        std::mem::take(self.extra_mut())
     }
 
     /// Where they are kept.

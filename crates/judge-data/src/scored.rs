@@ -7,7 +7,7 @@ use judge_core::ItemId;
 use serde_json::Value;
 
 use crate::grades;
-use crate::ids::UniqueIds;
+use crate::ids::{UniqueIds, optional_id_of};
 use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
 
 /// Fields that hold a prediction, in the order in which they are looked for; the last is that of answers from contexts.
@@ -83,7 +83,7 @@ impl ScoredFile {
         for (number, row) in file.input.rows()?.take(limit).enumerate() {
             let row = row?;
             if file.ids.is_ok() {
-                file.ids = id(&row).and_then(|id| id.map_or(Ok(()), |id| ids.check(&id, row.place())));
+                file.ids = optional_id_of(&row).and_then(|id| id.map_or(Ok(()), |id| ids.check(&id, row.place())));
             }
             for key in row.keys() {
                 row.value(key).into_iter().for_each(|json| file.note(key, json, number < LOOKED_AT));
@@ -263,7 +263,7 @@ pub struct ScoredRow {
 
 impl ScoredRow {
     fn new(row: Row, number: usize, fields: &Arc<ScoredFields>, numeric: bool) -> Self {
-        let id = id(&row).unwrap_or_default();
+        let id = optional_id_of(&row).unwrap_or_default();
         let why = row.optional::<Value>("unscored", "any value").unwrap_or_default();
         let unscored = why.and_then(|why| NoScore::of(&why, fields.predicted.as_deref()));
         let predicted = match &fields.predicted {
@@ -349,10 +349,6 @@ impl Grade {
             other => Err(other),
         }
     }
-}
-
-fn id(row: &Row) -> Result<Option<ItemId>, Error> {
-    row.optional("id", "a string or a whole number")
 }
 
 /// A field's value; null is none. Nothing but the size of a number can be wrong in a row that was read as JSON.

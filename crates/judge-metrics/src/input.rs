@@ -5,11 +5,14 @@ use crate::Error;
 /// Two sides of equal length, at least `required` items each, all finite.
 pub(crate) fn check_paired(x: &[f64], y: &[f64], required: usize) -> Result<(), Error> {
     check_lengths("y", y.len(), "x", x.len())?;
-    if x.len() < required {
-        return Err(Error::TooFewItems { required, found: x.len() });
-    }
+    check_count(required, x.len())?;
     check_finite("x", x)?;
     check_finite("y", y)
+}
+
+/// At least `required` items.
+pub(crate) fn check_count(required: usize, found: usize) -> Result<(), Error> {
+    if found < required { Err(Error::TooFewItems { required, found }) } else { Ok(()) }
 }
 
 /// `argument` has as many items as `other`.
@@ -37,6 +40,13 @@ pub(crate) fn check_varies(argument: &'static str, values: &[f64]) -> Result<(),
         }
         _ => Ok(()),
     }
+}
+
+/// As [`check_paired`] for two items or more, neither side of which is constant.
+pub(crate) fn check_varying(x: &[f64], y: &[f64]) -> Result<(), Error> {
+    check_paired(x, y, 2)?;
+    check_varies("x", x)?;
+    check_varies("y", y)
 }
 
 /// A number from `low` to `high`, both included, which NaN never is; `index` where it is one of a column.

@@ -12,7 +12,7 @@
 
 use crate::correlation::{fisher_interval, is_perfect};
 use crate::distribution::{f_sf, normal_cdf, normal_two_sided_quantile, student_t_quantile};
-use crate::input::{check_level, check_range};
+use crate::input::{check_count, check_level, check_range};
 use crate::proportion::wilson_half_width;
 use crate::{Error, Interval};
 
@@ -253,9 +253,7 @@ pub fn detectable_shortfall(expected: f64, n: usize, power: f64, level: f64) -> 
     check_level(level)?;
     check_power(power, level)?;
     check_range("expected", None, expected, [f64::MIN_POSITIVE, 1.0 - f64::EPSILON])?;
-    if n == 0 {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, n)?;
     let (z, n) = (normal_two_sided_quantile(level), n as f64);
     let deviation = |share: f64| (share * (1.0 - share)).sqrt();
     let found =

@@ -135,15 +135,7 @@ impl ResultColumns {
     pub fn json(&self) -> Value {
         let schema = self.schema();
         let columns = schema.fields().iter().map(|field| {
-            let kind = match field.data_type() {
-                DataType::Int64 => "int64",
-                DataType::Float64 => "double",
-                DataType::Int32 => "int32",
-                DataType::Binary => "binary",
-                DataType::List(item) if *item.data_type() == DataType::Float64 => "list<double>",
-                DataType::List(_) => "list<float>",
-                _ => "string",
-            };
+            let [kind, _] = words(field.data_type());
             json!({"name": field.name(), "type": kind, "nullable": field.is_nullable()})
         });
         columns.collect()
@@ -153,18 +145,7 @@ impl ResultColumns {
     #[must_use]
     pub fn spark_ddl(&self) -> String {
         let schema = self.schema();
-        let columns = schema.fields().iter().map(|field| {
-            let kind = match field.data_type() {
-                DataType::Int64 => "BIGINT",
-                DataType::Float64 => "DOUBLE",
-                DataType::Int32 => "INT",
-                DataType::Binary => "BINARY",
-                DataType::List(item) if *item.data_type() == DataType::Float64 => "ARRAY<DOUBLE>",
-                DataType::List(_) => "ARRAY<FLOAT>",
-                _ => "STRING",
-            };
-            format!("{} {kind}", field.name())
-        });
+        let columns = schema.fields().iter().map(|field| format!("{} {}", field.name(), words(field.data_type())[1]));
         columns.collect::<Vec<_>>().join(", ")
     }
 
@@ -235,6 +216,19 @@ impl ResultColumns {
                 Ok(Arc::new(builder.finish()))
             }
         }
+    }
+}
+
+/// What pyarrow and Spark call the type of a column.
+fn words(kind: &DataType) -> [&'static str; 2] {
+    match kind {
+        DataType::Int64 => ["int64", "BIGINT"],
+        DataType::Float64 => ["double", "DOUBLE"],
+        DataType::Int32 => ["int32", "INT"],
+        DataType::Binary => ["binary", "BINARY"],
+        DataType::List(item) if *item.data_type() == DataType::Float64 => ["list<double>", "ARRAY<DOUBLE>"],
+        DataType::List(_) => ["list<float>", "ARRAY<FLOAT>"],
+        _ => ["string", "STRING"],
     }
 }
 

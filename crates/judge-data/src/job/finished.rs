@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
-use judge_core::{ItemId, runner::RunSummary};
+use judge_core::runner::RunSummary;
 
 use super::Source;
+use crate::ids::optional_id_of;
 use crate::{Counts, Error, Row, RowItem, Rows};
 
 /// A job whose rows are all in place, unless it was ended before.
@@ -31,7 +32,7 @@ impl<S: Source> Finished<'_, S> {
             (Some(Ok(item)), Some(Ok(row))) => Some(beside(item, row)),
             (item, row) => {
                 let expected = item.and_then(Result::ok).map(|item| item.id());
-                let found = row.and_then(|row| id(&row.ok()?).ok()?);
+                let found = row.and_then(|row| optional_id_of(&row.ok()?).ok()?);
                 Some(Err(Error::OtherRow { path: self.output.clone(), expected, found }))
             }
         }))
@@ -40,14 +41,10 @@ impl<S: Source> Finished<'_, S> {
 
 /// A row that names its item names the right one.
 fn beside<I: RowItem>(item: I, row: Row) -> Result<(I, Row), Error> {
-    match id(&row)? {
+    match optional_id_of(&row)? {
         Some(found) if found != item.id() => {
             Err(Error::OtherRow { path: row.place().path.clone(), expected: Some(item.id()), found: Some(found) })
         }
         _ => Ok((item, row)),
     }
-}
-
-fn id(row: &Row) -> Result<Option<ItemId>, Error> {
-    row.optional("id", "a string or a whole number")
 }

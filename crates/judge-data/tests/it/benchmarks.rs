@@ -1,21 +1,13 @@
 //! The loaders of the public benchmarks, on small files of their forms and on the published ones.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
 use std::cmp::Ordering::{Equal, Greater, Less};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_core::{ItemId, prompted::PairConvention};
 use judge_data::{Benchmark, BenchmarkPair, Error, PairVerdicts, PairVote};
 use serde_json::{Value, json};
 
-fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
-    let path = folder.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    path
-}
+use crate::files::{lines, test_data, written};
 
 fn pandalm(change: impl FnOnce(&mut Value)) -> String {
     let row = |idx: u64, input: &str| {
@@ -38,10 +30,10 @@ fn texts(pair: &BenchmarkPair) -> [String; 3] {
 fn pairs_of_ones_own_have_the_majority_of_their_raters() {
     let folder = tempfile::tempdir().unwrap();
     let row = |id: u64, human: Value| {
-        json!({"id": id, "question": "q", "response_a": "a", "response_b": "b", "rubric": "r", "human": human})
-            .to_string()
+        json!({"id": id, "question": "q", "response_a": "a", "response_b": "b",
+               "rubric": "r", "human": human})
     };
-    let read = |rows: &[String]| Benchmark::Pairs.read(written(folder.path(), "pairs.jsonl", &rows.join("\n")));
+    let read = |rows: &[Value]| Benchmark::Pairs.read(written(folder.path(), "pairs.jsonl", &lines(rows)));
     let pairs =
         read(&[row(4, json!("B")), row(5, json!(null)), row(6, json!(["A", "tie", "A"])), row(7, json!(["A", "B"]))])
             .unwrap();
@@ -81,10 +73,10 @@ fn pandalms_rows_are_read_and_refused_by_line() {
 fn autojs_scenarios_have_groups() {
     let folder = tempfile::tempdir().unwrap();
     let row = |scenario: &str, label: i64| {
-        json!({"scenario": scenario, "label": label, "prompt": "P", "response 1": "one", "response 2": "two"})
-            .to_string()
+        json!({"scenario": scenario, "label": label, "prompt": "P",
+               "response 1": "one", "response 2": "two"})
     };
-    let read = |rows: &[String]| Benchmark::AutoJ.read(written(folder.path(), "pairs.jsonl", &rows.join("\n")));
+    let read = |rows: &[Value]| Benchmark::AutoJ.read(written(folder.path(), "pairs.jsonl", &lines(rows)));
     let pairs = read(&[row("roleplay", 0), row("ranking", 1), row("others", 2)]).unwrap();
     let found: Vec<_> =
         pairs.iter().map(|pair| (pair.id.clone(), pair.gold.unwrap(), pair.groups[0].as_str())).collect();
@@ -100,10 +92,7 @@ fn autojs_scenarios_have_groups() {
 #[test]
 fn mtbenchs_votes_have_turns_and_perhaps_conversations() {
     let folder = tempfile::tempdir().unwrap();
-    let read = |rows: &[Value]| {
-        let text: Vec<String> = rows.iter().map(Value::to_string).collect();
-        Benchmark::MtBench.read(written(folder.path(), "human.jsonl", &text.join("\n")))
-    };
+    let read = |rows: &[Value]| Benchmark::MtBench.read(written(folder.path(), "human.jsonl", &lines(rows)));
     let vote = |turn: u64, winner: &str| json!({"question_id": 81, "model_a": "x", "model_b": "y", "turn": turn, "winner": winner, "judge": "expert_1"});
     let pairs = read(&[vote(1, "model_b"), vote(2, "tie (inconsistent)")]).unwrap();
     assert_eq!((pairs[0].gold, &pairs[0].groups[..], &pairs[0].texts), (Some(Less), &["1".to_owned()][..], &None));
@@ -221,10 +210,7 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
 /// Counts of the published files.
 #[test]
 fn the_published_files_are_read_whole() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
+    let Some(data) = test_data() else { return };
     let counts = |benchmark: Benchmark, path: &str| {
         let pairs = benchmark.read(data.join(path)).unwrap();
         let of = |gold| pairs.iter().filter(|pair| pair.gold == Some(gold)).count();
@@ -278,8 +264,7 @@ fn judgebench_has_pairs_and_verdicts_in_one_form() {
         row("y", "livebench-math", "B>A", two(json!("A=B"), json!(null))),
         row("z", "mmlu-pro-math", "B>A", two(json!(""), json!("B>A"))),
     ];
-    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    let path = written(folder.path(), "verdicts.jsonl", &text);
+    let path = written(folder.path(), "verdicts.jsonl", &lines(&rows));
     let pairs = Benchmark::JudgeBench.read(&path).unwrap();
     let found: Vec<_> = pairs.iter().map(|pair| (pair.groups[0].as_str(), pair.gold.unwrap())).collect();
     assert_eq!(found, [("mmlu-pro", Greater), ("livebench-math", Less), ("mmlu-pro", Less)]);
@@ -373,8 +358,7 @@ fn helpsteer3_has_a_sign_and_conversations() {
     };
     let turns = json!([user("hi"), {"role": "assistant", "content": "hello"}, user("sort it")]);
     let rows = [row(-2, json!([user("sort it")])), row(0, json!([user("sort it")])), row(1, turns)];
-    let text: Vec<String> = rows.iter().map(Value::to_string).collect();
-    let pairs = Benchmark::HelpSteer3.read(written(folder.path(), "validation.jsonl", &text.join("\n"))).unwrap();
+    let pairs = Benchmark::HelpSteer3.read(written(folder.path(), "validation.jsonl", &lines(&rows))).unwrap();
     let gold: Vec<_> = pairs.iter().map(|pair| pair.gold).collect();
     assert_eq!(gold, [Some(Greater), None, Some(Less)]);
     assert_eq!(texts(&pairs[0]), ["sort it", "one", "two"]);
@@ -401,8 +385,7 @@ fn ppe_has_votes_and_pairs_of_right_and_wrong_answers() {
                "response_2": "two", "language": "Russian", "is_code": true, "hard_prompt": true, "math_prompt": false})
     };
     let rows = [vote("a", "model_a"), vote("b", "model_b"), vote("c", "tie (bothbad)")];
-    let text: Vec<String> = rows.iter().map(Value::to_string).collect();
-    let pairs = Benchmark::Ppe.read(written(folder.path(), "votes.jsonl", &text.join("\n"))).unwrap();
+    let pairs = Benchmark::Ppe.read(written(folder.path(), "votes.jsonl", &lines(&rows))).unwrap();
     let found: Vec<_> = pairs.iter().map(|pair| (pair.id.clone(), pair.gold)).collect();
     assert_eq!(found, [("a".into(), Some(Greater)), ("b".into(), Some(Less)), ("c".into(), None)]);
     assert_eq!(pairs[0].groups, ["hard_prompt", "is_code", "other_languages"]);
@@ -417,8 +400,8 @@ fn ppe_has_votes_and_pairs_of_right_and_wrong_answers() {
     // A tie needs no verdict, and may have one; a pair that was decided needs it.
     let (decided, ties) = pairs.split_at(2);
     let said = |ids: &[&str], others: &[BenchmarkPair]| {
-        let lines: Vec<String> = ids.iter().map(|id| json!({"id": id, "given": "[[A]]"}).to_string()).collect();
-        let path = written(folder.path(), "verdicts.jsonl", &lines.join("\n"));
+        let rows: Vec<Value> = ids.iter().map(|id| json!({"id": id, "given": "[[A]]"})).collect();
+        let path = written(folder.path(), "verdicts.jsonl", &lines(&rows));
         PairVerdicts::read_beside(path, decided, others, PairConvention::Letters)
     };
     for ids in [&["b", "a"][..], &["b", "c", "a"]] {

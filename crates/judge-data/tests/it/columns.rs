@@ -8,9 +8,10 @@ use judge_data::{
 };
 use proptest::prelude::*;
 
+use crate::files::place;
+
 fn dataset(text: &str, options: &DatasetOptions) -> Result<Vec<Record>, Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in.jsonl");
+    let (_folder, path) = place("in.jsonl");
     fs::write(&path, text).unwrap();
     Dataset::open(&path, options)?.collect()
 }
@@ -26,7 +27,7 @@ fn error(text: &str) -> Error {
     }
 }
 
-fn columns(text: &str) -> DatasetOptions {
+pub(crate) fn columns(text: &str) -> DatasetOptions {
     DatasetOptions { columns: text.parse().unwrap_or_else(|e| panic!("{text}: {e}")), ..DatasetOptions::default() }
 }
 

@@ -10,6 +10,8 @@ use judge_core::{
 use judge_data::{Counts, Document, Error, InputFile, OutputFile, Program, RunRecord, load, save};
 use serde_json::{Value, json};
 
+use crate::files::place;
+
 fn info() -> ModelInfo {
     let dimensions = judge_core::model::Dimensions { n_layers: 2, d_model: 8, n_heads: 2, d_vocab: 32, max_len: 64 };
     let mut info = ModelInfo::new("tiny", "f00d", dimensions);
@@ -35,8 +37,7 @@ fn record() -> RunRecord {
 
 #[test]
 fn run_records_come_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.json");
+    let (_folder, path) = place("run.json");
     save(&path, &record()).unwrap();
     assert_eq!(load::<RunRecord>(&path).unwrap(), record());
     assert_eq!(record().counts.rows(), 5);
@@ -48,8 +49,7 @@ fn run_records_come_back() {
 /// As version 1 wrote them: the first without the model's number of heads.
 #[test]
 fn records_of_version_1_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.json");
+    let (_folder, path) = place("run.json");
     let mut model = json!({"name": "tiny", "revision": null, "fingerprint": "f00d", "family": "llama", "n_layers": 2,
         "d_model": 8, "n_heads": 2, "d_vocab": 32, "max_len": 64, "dtype": "f32", "device": "cpu"});
     let written = |model: &Value| {
@@ -81,8 +81,7 @@ fn records_of_version_1_are_read() {
 
 #[test]
 fn fields_of_later_programs_are_accepted_and_later_versions_are_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("run.json");
+    let (_folder, path) = place("run.json");
     save(&path, &record()).unwrap();
     let mut json: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     json["signature"] = json!("x");
@@ -116,16 +115,14 @@ fn fitted_weights_come_back_bit_for_bit() {
     let origin = TableOrigin::new(&info(), Lens::Raw, scale, "template", Condition::direct());
     let weights = LayerWeightFit::default().fit(&graded, &origin).unwrap();
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("weights.json");
+    let (_folder, path) = place("weights.json");
     save(&path, &weights).unwrap();
     assert_eq!(load::<LayerWeights>(&path).unwrap(), weights);
 }
 
 #[test]
 fn what_is_not_the_document_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.json");
+    let (folder, path) = place("x.json");
     let error = |text: &[u8]| {
         fs::write(&path, text).unwrap();
         load::<LayerWeights>(&path).unwrap_err()
@@ -156,8 +153,7 @@ fn what_is_not_the_document_is_refused() {
 /// Expected hash: `printf abc | b3sum`.
 #[test]
 fn input_files_are_identified_by_content() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in");
+    let (_folder, path) = place("in");
     fs::write(&path, "abc").unwrap();
     let file = InputFile::of(&path).unwrap();
     assert_eq!((file.bytes, file.path), (3, path));

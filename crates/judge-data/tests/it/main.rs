@@ -5,6 +5,7 @@ mod carried_fields;
 mod columns;
 mod csv;
 mod documents;
+mod files;
 mod input;
 mod job;
 mod outputs;

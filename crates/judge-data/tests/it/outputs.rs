@@ -11,12 +11,7 @@ use judge_data::{
 };
 use serde_json::json;
 
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
+use crate::files::{names, place};
 
 #[track_caller]
 fn problem(inputs: &[&Path], outputs: &[&Path]) -> OutputProblem {
@@ -117,8 +112,7 @@ fn the_folder_that_is_not_there_is_named() {
 
 #[test]
 fn files_appear_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (folder, path) = place("out.jsonl");
     write_atomic(&path, b"old").unwrap();
     let mut writer = JsonlWriter::create(&path).unwrap();
     writer.write(&json!({"id": 0})).unwrap();
@@ -134,8 +128,7 @@ fn files_appear_whole_or_not_at_all() {
 
 #[test]
 fn what_a_kill_has_left_goes_with_the_version_that_begins_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.json");
+    let (folder, path) = place("out.json");
     let mut file = AtomicFile::create(&path).unwrap();
     file.write_all(&[b'x'; 100_000]).unwrap();
     file.flush().unwrap();
@@ -297,8 +290,7 @@ fn an_input_in_the_place_of_any_name_is_refused_even_if_everything_may_be_replac
 
 #[test]
 fn a_report_of_the_same_program_is_made_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a");
+    let (_folder, path) = place("a");
     let check = |program: &str| Outputs::default().reports(program, [&path]).check().is_ok();
     for (text, is_own) in [
         (String::new(), true),
@@ -318,8 +310,7 @@ fn a_report_of_the_same_program_is_made_anew() {
 
 #[test]
 fn what_is_kept_is_written_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a");
+    let (folder, path) = place("a");
     write_new(&path, b"one", false).unwrap();
     write_new(&path, b"one", false).unwrap();
     for other in [&b"two"[..], b"one more", b"on", b""] {

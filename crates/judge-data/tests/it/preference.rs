@@ -9,15 +9,16 @@ use judge_data::{
 };
 use serde_json::{Value, json};
 
+use crate::files::{lines, place};
+
 /// Rows without an id go by their number.
 fn numbered() -> DatasetOptions {
     DatasetOptions { ids: Ids::RowNumber, ..DatasetOptions::default() }
 }
 
 fn read(rows: &[Value], options: &DatasetOptions) -> (DatasetFormat, Vec<Record>) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("rows.jsonl");
-    std::fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
+    let (_folder, path) = place("rows.jsonl");
+    std::fs::write(&path, lines(rows)).expect("written");
     let dataset = Dataset::open(&path, options).expect("a data set");
     (dataset.format(), dataset.map(|record| record.expect("a record")).collect())
 }
@@ -145,7 +146,7 @@ fn a_file_without_ids_is_numbered() {
     let mixed = [json!({"id": "a", "prompt": "?", "chosen": "x", "rejected": "y"}), row(json!("y"))];
     let error = |rows: &[Value], options: &DatasetOptions| {
         let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
-        std::fs::write(file.path(), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
+        std::fs::write(file.path(), lines(rows)).expect("written");
         let all = Dataset::open(file.path(), options).and_then(|all| all.collect::<Result<Vec<_>, _>>());
         all.expect_err("a row without an id").to_string()
     };
@@ -167,7 +168,7 @@ fn people_grade_them_as_pairs() {
         json!({"prompt": "2 + 2?", "response": "4", "chosen": true, "rejected": false}),
     ];
     let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
-    std::fs::write(file.path(), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("written");
+    std::fs::write(file.path(), lines(&rows)).expect("written");
     let records = GradingRecord::all(&Input::open(file.path()).expect("a file"), None, &Columns::default());
     let records: Vec<_> = records.expect("rows").map(|row| row.expect("a row")).collect();
     assert!(GradingTask::Pairs.lacks(&records[3]).is_some_and(|why| why.contains("chosen")), "{:?}", records[3]);

@@ -2,16 +2,16 @@
 //!
 //! The rows here are made up in the published form. HHH's own file is not among the test data.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
 use std::cmp::Ordering::{Greater, Less};
 use std::collections::HashSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Fields, ItemId};
 use judge_data::{Benchmark, Dataset, DatasetFormat, DatasetOptions, Error, GradedRecord, Record};
 use serde_json::{Value, json};
+
+use crate::columns::columns;
+use crate::files::{self, lines, test_data};
 
 fn prompt(instruction: &str, response: &str, reference: Option<&str>, rubric: &str) -> String {
     let reference = reference.map_or(String::new(), |text| format!("###Reference Answer (Score 5):\n{text}\n\n"));
@@ -22,9 +22,7 @@ fn prompt(instruction: &str, response: &str, reference: Option<&str>, rubric: &s
 }
 
 fn written(folder: &Path, rows: &[Value]) -> PathBuf {
-    let path = folder.join("rows.jsonl");
-    fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
-    path
+    files::written(folder, "rows.jsonl", &lines(rows))
 }
 
 fn graded(source: &str, grades: &Value) -> Value {
@@ -41,10 +39,6 @@ fn read(rows: &[Value], options: &DatasetOptions) -> Result<Vec<GradedRecord>, E
         other => panic!("{other:?}"),
     };
     Dataset::open(written(folder.path(), rows), options)?.map(graded).collect()
-}
-
-fn columns(text: &str) -> DatasetOptions {
-    DatasetOptions { columns: text.parse().unwrap(), ..DatasetOptions::default() }
 }
 
 #[test]
@@ -109,10 +103,7 @@ fn damaged_evaluations_cost_themselves() {
 
 #[test]
 fn the_published_evaluation_is_read_whole() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
+    let Some(data) = test_data() else { return };
     let dataset = Dataset::open(data.join("prometheus_eval/mt_bench_eval.json"), &DatasetOptions::default()).unwrap();
     assert_eq!(dataset.format(), DatasetFormat::Prometheus);
     let (mut questions, mut models) = (HashSet::new(), HashSet::new());

@@ -7,6 +7,8 @@ use judge_data::{BatchItem, BatchReader, Error, IdKind, ItemColumns, ItemSpec, P
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::files::place;
+
 #[derive(Deserialize)]
 struct Fixtures {
     streams: Vec<Case>,
@@ -87,8 +89,7 @@ fn streams_hold_the_rows_that_pyarrow_wrote() {
 
 #[test]
 fn files_hold_the_rows_that_pyarrow_wrote() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("rows.parquet");
+    let (_folder, path) = place("rows.parquet");
     let fixtures = fixtures();
     assert!(fixtures.files.len() >= 8);
     for case in &fixtures.files {

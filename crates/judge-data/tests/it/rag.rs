@@ -4,9 +4,10 @@ use judge_core::ItemId;
 use judge_core::rag::{RagField, RagItem};
 use judge_data::{Columns, Error, Input, RagRecord};
 
+use crate::files::place;
+
 fn read_with(name: &str, text: &str, columns: &str) -> Result<Vec<RagRecord>, Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
+    let (_folder, path) = place(name);
     std::fs::write(&path, text).unwrap();
     let columns: Columns = columns.parse().unwrap();
     RagRecord::all(&Input::open(&path)?, None, &columns)?.collect()

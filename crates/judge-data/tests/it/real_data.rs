@@ -1,22 +1,11 @@
 //! Published files, read where `JUDGE_TEST_DATA` says they are.
 
-#![allow(clippy::print_stderr)] // a skipped test says so
-
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, HumanScores, Layout, Record, Rows};
 
-/// `None` if the variable is not set; a folder that is named but missing fails the test.
-fn test_data() -> Option<PathBuf> {
-    let Some(folder) = std::env::var_os("JUDGE_TEST_DATA") else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return None;
-    };
-    let folder = PathBuf::from(folder);
-    assert!(folder.is_dir(), "JUDGE_TEST_DATA is {folder:?}, which is no folder");
-    Some(folder)
-}
+use crate::columns::columns;
+use crate::files::test_data;
 
 #[test]
 fn emotion_items() {
@@ -51,17 +40,16 @@ fn prometheus_evaluation() {
     let Some(folder) = test_data() else { return };
     let path = folder.join("prometheus_eval/mt_bench_eval.json");
     // `idx` is the number of a question there, and several models answer each.
-    let options = |columns: &str| DatasetOptions { columns: columns.parse().unwrap(), ..DatasetOptions::default() };
-    let mut repeated = Dataset::open(&path, &options("prompt=instruction,human=gpt4_score")).unwrap();
+    let mut repeated = Dataset::open(&path, &columns("prompt=instruction,human=gpt4_score")).unwrap();
     assert!(matches!(repeated.find_map(Result::err), Some(Error::DuplicateId { .. })));
-    let dataset = Dataset::open(&path, &options("id=,prompt=instruction,human=gpt4_score")).unwrap();
+    let dataset = Dataset::open(&path, &columns("id=,prompt=instruction,human=gpt4_score")).unwrap();
     assert_eq!(dataset.format(), DatasetFormat::Prompts);
     let records: Vec<Record> = dataset.collect::<Result<_, _>>().unwrap();
     assert_eq!(records.len(), 320);
     assert!(records.iter().all(|record| record.human().is_some_and(|score| (1.0..=5.0).contains(&score))));
 
     let mut humans = HumanScores::default();
-    for record in Dataset::open(&path, &options("id=,prompt=instruction")).unwrap() {
+    for record in Dataset::open(&path, &columns("id=,prompt=instruction")).unwrap() {
         humans.see(&record.unwrap());
     }
     assert_eq!(humans.candidates().collect::<Vec<_>>(), ["gpt4_score"]);

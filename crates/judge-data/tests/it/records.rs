@@ -5,12 +5,14 @@ use std::path::Path;
 
 use judge_core::{Fields, ItemId, Message, Prompt, PromptTemplate, Reason, Scale};
 use judge_data::{
-    Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record, check_templates,
+    Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record, check_templates,
 };
 
+use crate::columns::columns;
+use crate::files::place;
+
 fn dataset(text: &str, options: &DatasetOptions) -> Result<(DatasetFormat, Vec<Record>), Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in.json");
+    let (_folder, path) = place("in.json");
     fs::write(&path, text).unwrap();
     let dataset = Dataset::open(&path, options)?;
     Ok((dataset.format(), dataset.collect::<Result<_, _>>()?))
@@ -20,18 +22,13 @@ fn detected(text: &str) -> (DatasetFormat, Vec<Record>) {
     dataset(text, &DatasetOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn with_columns(columns: &str) -> DatasetOptions {
-    DatasetOptions { columns: columns.parse::<Columns>().unwrap(), ..DatasetOptions::default() }
-}
-
 fn error(text: &str) -> Error {
     dataset(text, &DatasetOptions::default()).unwrap_err()
 }
 
 #[test]
 fn conversations_of_sharegpt_are_messages() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows.jsonl");
+    let (_folder, path) = place("rows.jsonl");
     let rows = concat!(
         r#"{"id": 1, "conversations": [{"from": "system", "value": "s"}, {"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}"#,
         "\n",
@@ -137,7 +134,7 @@ fn lager_records_are_numbered_from_0() {
     for ungraded in ["{\"user_prompt\":\"d\"}", "{\"user_prompt\":\"d\",\"score\":[null]}"] {
         assert_eq!(detected(ungraded).1[0].human(), None, "{ungraded}");
     }
-    let options = with_columns("human=second");
+    let options = columns("human=second");
     let (_, records) = dataset("{\"user_prompt\":\"d\",\"score\":1,\"second\":[null,5]}", &options).unwrap();
     assert_eq!((records[0].human(), records[0].extra().text("score")), (Some(5.0), Some("1")));
 }
@@ -292,19 +289,18 @@ fn a_grade_of_another_form_costs_the_grade() {
 #[test]
 fn what_is_not_to_be_read_is_not_carried_where_an_output_has_a_field_of_its_name() {
     let rows = "{\"id\":1.0,\"instruction\":\"i\",\"response\":\"r\",\"idx\":7,\"t\":1}\n{\"id\":1.0,\"instruction\":\"i\",\"response\":\"r\",\"idx\":8,\"t\":1}";
-    let (_, records) = dataset(rows, &with_columns("id=")).unwrap();
+    let (_, records) = dataset(rows, &columns("id=")).unwrap();
     assert_eq!(records.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), [0_u64, 1].map(ItemId::from));
     let names: Vec<&str> = records[0].extra().iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["idx", "t"]);
     let graded = "{\"id\":1,\"instruction\":\"i\",\"response\":\"r\",\"human\":\"x\",\"score\":1}";
-    let (_, records) = dataset(graded, &with_columns("human=")).unwrap();
+    let (_, records) = dataset(graded, &columns("human=")).unwrap();
     assert!(records[0].extra().is_empty() && records[0].human().is_none() && records[0].no_grade().is_none());
 }
 
 #[test]
 fn a_template_s_field_that_no_row_has_is_said_of_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in.jsonl");
+    let (_folder, path) = place("in.jsonl");
     let rows = r#"{"id":1,"instruction":"i","response":"r"}
 {"id":2,"instruction":"i","response":"r","topic":"t"}
 "#;
@@ -325,8 +321,7 @@ fn a_template_s_field_that_no_row_has_is_said_of_the_file() {
 
 #[test]
 fn a_list_in_a_template_s_field_is_said_to_be_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in.jsonl");
+    let (_folder, path) = place("in.jsonl");
     std::fs::write(&path, r#"{"id":1,"instruction":"i","response":"r","contexts":["a","b"]}"#).unwrap();
     let template = PromptTemplate::new(Prompt::user("{instruction} {contexts}")).unwrap();
     let records = Dataset::open(&path, &DatasetOptions::default()).unwrap();
@@ -338,14 +333,14 @@ fn a_list_in_a_template_s_field_is_said_to_be_one() {
 #[test]
 fn a_column_that_no_row_has_is_named() {
     let row = |id: usize, more: &str| format!("{{\"id\":{id},\"instruction\":\"i\",\"response\":\"r\"{more}}}\n");
-    let said = |text: &str, columns: &str| match dataset(text, &with_columns(columns)) {
+    let said = |text: &str, chosen: &str| match dataset(text, &columns(chosen)) {
         Ok((_, records)) => panic!("{records:?}"),
         Err(error) => error.to_string(),
     };
     let few = row(1, "") + &row(2, "");
-    for columns in ["instruction=frage", "reference=gold|golden", "human=grade"] {
-        let said = said(&few, columns);
-        let named = columns.split(['=', '|']).skip(1).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
+    for chosen in ["instruction=frage", "reference=gold|golden", "human=grade"] {
+        let said = said(&few, chosen);
+        let named = chosen.split(['=', '|']).skip(1).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(" or ");
         assert!(said.contains(&format!("no row has the column {named} that is named for the")), "{said}");
         assert!(
             said.ends_with("2 were read, and the first has the columns [\"id\", \"instruction\", \"response\"]"),
@@ -355,7 +350,7 @@ fn a_column_that_no_row_has_is_named() {
     // Beyond the head as well, and a column that only a later row has is one.
     let many: String = (0..150).map(|id| row(id, "")).collect();
     assert!(said(&many, "human=grade").contains("150 were read"));
-    let (_, records) = dataset(&(many + &row(150, ",\"grade\":4")), &with_columns("human=grade")).unwrap();
+    let (_, records) = dataset(&(many + &row(150, ",\"grade\":4")), &columns("human=grade")).unwrap();
     assert_eq!((records.len(), records[150].human()), (151, Some(4.0)));
 }
 

@@ -1,6 +1,5 @@
 //! Runs that survive a kill, a loss of power and a second start.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -12,6 +11,8 @@ use judge_data::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::files::{files, names, place};
 
 fn at(seconds: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
@@ -80,17 +81,6 @@ fn finish(mut run: Run) -> RunRecord {
     run.finish().unwrap()
 }
 
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn files(folder: &Path) -> Files {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    files(folder).into_keys().collect()
-}
-
 /// An output of 6 rows of which 4, 0 and 2 are written, left as a kill leaves it.
 fn interrupted(folder: &Path) -> PathBuf {
     let path = folder.join("out.jsonl");
@@ -103,8 +93,7 @@ fn interrupted(folder: &Path) -> PathBuf {
 
 #[test]
 fn rows_come_in_any_order_and_go_out_in_theirs() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (folder, path) = place("out.jsonl");
     let mut run = begin(plan(&path, 3, 1));
     assert_eq!(run.resumed(), Resumed::default());
     for row in [2, 0, 1] {
@@ -128,8 +117,7 @@ fn rows_come_in_any_order_and_go_out_in_theirs() {
 
 #[test]
 fn no_rows_make_an_empty_file_and_arrays_are_arrays() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (folder, path) = place("out.jsonl");
     finish(begin(plan(&path, 0, 1)));
     assert_eq!(fs::read(&path).unwrap(), b"");
     for rows in 0..3 {
@@ -196,8 +184,7 @@ fn a_finished_run_is_recognised_and_nothing_is_done() {
 
 #[test]
 fn a_finished_output_is_replaced_only_on_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (folder, path) = place("out.jsonl");
     finish(begin(plan(&path, 6, 1)));
     let before = files(folder.path());
     let refused = |plan: RunPlan| {
@@ -245,8 +232,7 @@ fn a_finished_output_is_replaced_only_on_request() {
 
 #[test]
 fn an_empty_file_is_no_output_yet() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (_folder, path) = place("out.jsonl");
     fs::write(&path, "").unwrap();
     finish(begin(plan(&path, 2, 1)));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected(2));
@@ -300,8 +286,7 @@ fn a_run_is_not_resumed_by_another_version_or_commit() {
 
 #[test]
 fn settings_of_a_run_without_rows_do_not_matter() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (_folder, path) = place("out.jsonl");
     drop(begin(plan(&path, 6, 1)));
     finish(begin(plan(&path, 5, 2)));
     assert_eq!(fs::read_to_string(&path).unwrap(), expected(5));
@@ -309,8 +294,7 @@ fn settings_of_a_run_without_rows_do_not_matter() {
 
 #[test]
 fn what_was_opened_and_not_begun_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (folder, path) = place("out.jsonl");
     let start = plan(&path, 6, 1).open().unwrap();
     assert_eq!(names(folder.path()), ["out.jsonl.partial"]);
     drop(start);
@@ -319,8 +303,7 @@ fn what_was_opened_and_not_begun_leaves_nothing() {
 
 #[test]
 fn two_processes_do_not_share_an_output() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (_folder, path) = place("out.jsonl");
     let first = begin(plan(&path, 6, 1));
     let error = plan(&path, 6, 1).open().unwrap_err();
     assert!(matches!(error, Error::Locked { .. }), "{error}");
@@ -333,8 +316,7 @@ fn two_processes_do_not_share_an_output() {
 
 #[test]
 fn an_output_without_locks_is_resumed_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (_folder, path) = place("out.jsonl");
     let mut unlocked = plan(&path, 6, 1);
     unlocked.options.locking = Locking::None;
     let mut run = begin(unlocked.clone());
@@ -420,8 +402,7 @@ fn a_first_line_that_was_cut_short_starts_again() {
 /// What a loss of power does: pages that were never written are zeros, in the middle too.
 #[test]
 fn damaged_lines_are_done_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (folder, path) = place("out.jsonl");
     let partial = folder.path().join("out.jsonl.partial");
     let mut run = begin(plan(&path, 8, 1));
     (0..7).for_each(|row| push(&mut run, row));
@@ -467,8 +448,7 @@ fn rows_are_synced_as_often_as_is_asked() {
 
 #[test]
 fn what_cannot_be_written_leaves_no_trace() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (_folder, path) = place("out.jsonl");
     let mut run = begin(plan(&path, 1, 1));
     let no_json = std::collections::HashMap::from([((1, 2), 3)]);
     assert!(matches!(run.push(0, &no_json, Fate::SCORED), Err(Error::Serialize { .. })));
@@ -510,8 +490,7 @@ proptest! {
     /// Wherever a run is cut off, resuming gives the bytes of an uninterrupted one.
     #[test]
     fn cut_anywhere_and_resumed(order in Just((0..7).collect::<Vec<usize>>()).prop_shuffle(), written in 0..=7_usize, cut in 0.0..=1.0) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out.jsonl");
+        let (folder, path) = place("out.jsonl");
         let mut run = begin(plan(&path, 7, 1));
         for &row in &order[..written] {
             push(&mut run, row);
@@ -583,8 +562,7 @@ fn judge(path: &Path, judge: &Fixed, most: usize) -> Result<usize, Error> {
 
 #[test]
 fn another_model_template_or_judge_is_never_complete_and_never_resumed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.jsonl");
+    let (_folder, path) = place("out.jsonl");
     // The judge says by itself which one it is: nobody has put it into the plan.
     assert_eq!(judge(&path, &Fixed(Some("one")), 2).unwrap(), 2);
     let run = begin(plan(&path, 4, 1));

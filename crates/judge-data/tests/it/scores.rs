@@ -10,6 +10,8 @@ use judge_data::{
 };
 use proptest::prelude::*;
 
+use crate::files::place;
+
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
@@ -25,8 +27,7 @@ fn lager_results_come_back_byte_for_byte() {
     assert_eq!(read.iter().map(|r| r.idx).collect::<Vec<_>>(), [0, 1, 4]);
     assert_eq!(read[2].prompt, "Bewerte dies: größer → 😀\u{7f}");
     assert_eq!((read[1].human_score, &read[1].scores), (7.0 / 3.0, &None));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("copy.json");
+    let (_folder, path) = place("copy.json");
     write_lager_results(&path, read.into_iter().map(Ok), false).unwrap();
     assert_eq!(fs::read_to_string(path).unwrap(), fs::read_to_string(fixture("lager_result.json")).unwrap());
 }
@@ -61,8 +62,7 @@ fn one_reader_takes_both_kinds() {
     let theirs: Vec<ScoredItem> = theirs.collect::<Result<_, _>>().unwrap();
     assert_eq!(theirs[1].table.as_ref().unwrap_err().reason, Reason::NoLabel);
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ours.jsonl");
+    let (_folder, path) = place("ours.jsonl");
     let mut writer = JsonlWriter::create(&path).unwrap();
     for item in &theirs {
         let outcome = match &item.table {
@@ -128,8 +128,7 @@ fn numbers_that_json_cannot_hold_are_refused() {
     taken.extra.set("step", &1).unwrap();
     assert!(serde_json::to_string(&taken).is_err());
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.json");
+    let (_folder, path) = place("x.json");
     let mut results = lager_results(&fixture("lager_result.json"));
     results[2].scores.as_mut().unwrap().layers[1].logits[0] = f64::NAN;
     let error = write_lager_results(&path, results.into_iter().map(Ok), false).unwrap_err();
@@ -138,8 +137,7 @@ fn numbers_that_json_cannot_hold_are_refused() {
 }
 
 fn score_error(text: &str) -> Error {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("in");
+    let (_folder, path) = place("in");
     fs::write(&path, text).unwrap();
     match ScoreFile::open(&path) {
         Err(error) => error,
@@ -177,8 +175,7 @@ fn bad_score_rows_are_typed_errors() {
 /// A pair is an item, with the mean of its orders in the letters of the pair as it is given: what the place adds cancels.
 #[test]
 fn pairs_are_items_with_preferences_as_scores_and_the_mean_of_their_orders() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pairs.jsonl");
+    let (_folder, path) = place("pairs.jsonl");
     let order = |order: &str, first: &str| {
         format!(r#"{{"order":"{order}","verdict":"A","layers":[0,1],"logits":{{"A":{first},"B":[3,4],"tie":[5,6]}}}}"#)
     };
@@ -283,8 +280,7 @@ proptest! {
             LagerResult { idx, prompt: prompt.clone(), human_score, scores: Some(scores) },
             LagerResult { idx: idx ^ 1, prompt, human_score, scores: None },
         ];
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.json");
+        let (_folder, path) = place("x.json");
         write_lager_results(&path, written.iter().cloned().map(Ok), true).unwrap();
         prop_assert_eq!(lager_results(&path), written);
     }

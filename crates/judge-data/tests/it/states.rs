@@ -11,6 +11,8 @@ use judge_data::{
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
+use crate::files::{names, place};
+
 const ROWS: usize = 5;
 
 fn spec() -> StatesSpec {
@@ -49,19 +51,11 @@ fn write_all(path: &Path) {
     writer.finish().unwrap();
 }
 
-fn files(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 #[test]
 fn the_safetensors_crate_reads_what_is_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (folder, path) = place("out.safetensors");
     write_all(&path);
-    assert_eq!(files(folder.path()), ["out.ids.jsonl", "out.safetensors"]);
+    assert_eq!(names(folder.path()), ["out.ids.jsonl", "out.safetensors"]);
 
     let bytes = fs::read(&path).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
@@ -91,8 +85,7 @@ fn the_safetensors_crate_reads_what_is_written() {
 
 #[test]
 fn the_file_reads_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (_folder, path) = place("out.safetensors");
     write_all(&path);
     let file = StatesFile::open(&path).unwrap();
     assert_eq!((file.rows(), file.d_model(), file.layers()), (ROWS, 2, &[Layer(0), Layer(7), Layer(12)][..]));
@@ -134,7 +127,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
         writer.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), fs::read(&whole).unwrap());
         assert_eq!(fs::read(ids_path(&path)).unwrap(), fs::read(ids_path(&whole)).unwrap());
-        assert_eq!(files(folder.path()).len(), 4);
+        assert_eq!(names(folder.path()).len(), 4);
         fs::remove_file(ids_path(&path)).unwrap(); // alone they would be nobody's
         fs::remove_file(path).unwrap();
     }
@@ -142,8 +135,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
 
 #[test]
 fn a_journal_without_its_states_starts_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (folder, path) = place("out.safetensors");
     let mut writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
     write(&mut writer, 0);
     drop(writer);
@@ -155,8 +147,7 @@ fn a_journal_without_its_states_starts_again() {
 
 #[test]
 fn other_shapes_and_settings_do_not_mix() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (_folder, path) = place("out.safetensors");
     let mut writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();
     write(&mut writer, 0);
     drop(writer);
@@ -184,8 +175,7 @@ fn rows_are_checked() {
 
 #[test]
 fn broken_files_are_typed_errors() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (_folder, path) = place("out.safetensors");
     write_all(&path);
     let bytes = fs::read(&path).unwrap();
     for cut in [0, 4, 8, 100, bytes.len() - 1] {
@@ -232,8 +222,7 @@ fn broken_files_are_typed_errors() {
 
 #[test]
 fn states_that_are_no_numbers_are_found_when_they_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (_folder, path) = place("out.safetensors");
     write_all(&path);
     let mut bytes = fs::read(&path).unwrap();
     let at = bytes.len() - ROWS - 4 * 3; // the last row's fourth value, before `scored`
@@ -249,8 +238,7 @@ fn states_that_are_no_numbers_are_found_when_they_are_read() {
 
 #[test]
 fn ids_must_fit_their_states() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (folder, path) = place("out.safetensors");
     write_all(&path);
     let ids = fs::read_to_string(ids_path(&path)).unwrap();
     let lines: Vec<&str> = ids.lines().collect();
@@ -288,8 +276,7 @@ fn ids_must_fit_their_states() {
 
 #[test]
 fn a_file_begun_but_not_headed_starts_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (folder, path) = place("out.safetensors");
     drop(StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap());
     let partial = folder.path().join("out.safetensors.partial");
     let begun = fs::read(&partial).unwrap();
@@ -308,8 +295,7 @@ fn a_file_begun_but_not_headed_starts_again() {
 /// What a loss of power does: the journal's line is on the disk, the states are not.
 #[test]
 fn a_row_is_not_done_without_its_states() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (folder, path) = place("out.safetensors");
     let whole = folder.path().join("whole.safetensors");
     write_all(&whole);
     let every = |rows| WriteOptions { sync: SyncEvery { rows, bytes: u64::MAX }, ..WriteOptions::default() };
@@ -348,8 +334,7 @@ fn a_row_is_not_done_without_its_states() {
 
 #[test]
 fn a_complete_table_is_not_written_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.safetensors");
+    let (_folder, path) = place("out.safetensors");
     write_all(&path);
     let before = fs::metadata(&path).unwrap().modified().unwrap();
     let writer = StatesWriter::open(&path, &spec(), WriteOptions::default()).unwrap();

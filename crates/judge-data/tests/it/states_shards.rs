@@ -1,6 +1,5 @@
 //! Hidden states in sets of shards: the same table as in one file, whatever happens on the way.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,8 @@ use judge_core::{ItemId, Layer, Reason, Unscored};
 use judge_data::{Error, Resumed, Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, WriteOptions, ids_path};
 use proptest::prelude::*;
 use safetensors::SafeTensors;
+
+use crate::files::{files, names, place};
 
 /// Bytes of a row: 2 layers of width 3, and whether it is scored.
 const ROW_BYTES: u64 = 2 * 3 * 4 + 1;
@@ -51,21 +52,9 @@ fn complete(path: &Path, spec: &StatesSpec) {
     writer.finish().unwrap();
 }
 
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn read_files(folder: &Path) -> Files {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    read_files(folder).into_keys().collect()
-}
-
 /// A complete set of five rows in shards of two.
 fn set() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.safetensors");
+    let (folder, path) = place("x.safetensors");
     complete(&path, &spec(5, per_shard(2)));
     (folder, path)
 }
@@ -140,8 +129,7 @@ fn every_number_of_rows_has_its_shards() {
         (0, Sharding::Whole, 1),
         (7, Sharding::Whole, 1),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.safetensors");
+        let (folder, path) = place("x.safetensors");
         let spec = spec(rows, sharding);
         assert_eq!(open(&path, &spec).unwrap().files(), files, "{rows} {sharding:?}");
         complete(&path, &spec);
@@ -154,20 +142,19 @@ fn every_number_of_rows_has_its_shards() {
 #[test]
 fn a_complete_set_is_not_written_again() {
     let (folder, path) = set();
-    let before = read_files(folder.path());
+    let before = files(folder.path());
     let mut writer = open(&path, &spec(5, per_shard(2))).unwrap();
     assert_eq!((writer.resumed(), writer.pending().count()), (Resumed { rows: 5, torn_bytes: 0 }, 0));
     assert!((0..5).all(|row| writer.is_done(row)) && !writer.is_done(5));
     assert!(matches!(writer.write(2, &id(2), &[0.0; 6]), Err(Error::RowTwice { row: 2 })));
     assert!(matches!(writer.write(5, &id(5), &[0.0; 6]), Err(Error::NoSuchRow { row: 5, rows: 5 })));
     writer.finish().unwrap();
-    assert_eq!(read_files(folder.path()), before);
+    assert_eq!(files(folder.path()), before);
 }
 
 #[test]
 fn rows_have_the_tables_numbers() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.safetensors");
+    let (_folder, path) = place("x.safetensors");
     let mut writer = open(&path, &spec(7, per_shard(2))).unwrap();
     for row in [5, 2, 6] {
         write(&mut writer, row);
@@ -197,7 +184,7 @@ fn differences(path: &Path, spec: &StatesSpec) -> Vec<String> {
 #[test]
 fn other_settings_are_refused_and_nothing_is_touched() {
     let (folder, path) = set();
-    let before = read_files(folder.path());
+    let before = files(folder.path());
     let changed = |change: fn(&mut StatesSpec)| {
         let mut spec = spec(5, per_shard(2));
         change(&mut spec);
@@ -212,7 +199,7 @@ fn other_settings_are_refused_and_nothing_is_touched() {
     assert_eq!(changed(|spec| spec.sharding = per_shard(5)), ["shards was 3, is 1"]);
     assert_eq!(changed(|spec| spec.sharding = per_shard(1)), ["shards was 3, is 5"]);
     assert_eq!(changed(|spec| spec.sharding = Sharding::Whole), ["shards was 3, is unset"]);
-    assert_eq!(read_files(folder.path()), before);
+    assert_eq!(files(folder.path()), before);
 
     fs::remove_file(ids_path(&shard(&path, 2, 3))).unwrap();
     let error = open(&path, &spec(5, per_shard(2))).unwrap_err();
@@ -226,8 +213,7 @@ fn other_settings_are_refused_and_nothing_is_touched() {
 
 #[test]
 fn an_interrupted_run_is_not_continued_with_other_settings() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.safetensors");
+    let (folder, path) = place("x.safetensors");
     let mut writer = open(&path, &spec(5, per_shard(4))).unwrap();
     write(&mut writer, 4);
     write(&mut writer, 0);

@@ -1,20 +1,12 @@
 //! MT-bench's votes: as they are read, and as they are made of a judge's verdicts.
 
-#![allow(clippy::print_stderr)] // what was skipped
-
 use std::cmp::Ordering::{Equal, Greater, Less};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, Error, PairVerdicts, PairVote};
 use serde_json::{Value, json};
 
-fn written(folder: &Path, name: &str, rows: &[Value]) -> PathBuf {
-    let path = folder.join(name);
-    fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
-    path
-}
+use crate::files::{lines, test_data, written};
 
 fn vote(judge: &Value, models: [&str; 2], winner: &str) -> Value {
     json!({"question_id": 81, "model_a": models[0], "model_b": models[1], "turn": 1, "winner": winner, "judge": judge})
@@ -31,7 +23,7 @@ fn votes_are_read_with_their_kind() {
         vote(&json!("expert_3"), ["x", "y"], "model_a"),
     ];
     rows[1]["question_id"] = json!("81");
-    let votes = PairVote::read(written(folder.path(), "votes.jsonl", &rows)).unwrap();
+    let votes = PairVote::read(written(folder.path(), "votes.jsonl", &lines(&rows))).unwrap();
     let found: Vec<_> = votes
         .iter()
         .map(|vote| (vote.kind(), vote.is_persons(), vote.verdict, vote.inconsistent, vote.question.as_str()))
@@ -51,7 +43,7 @@ fn votes_are_read_with_their_kind() {
 #[test]
 fn damaged_votes_are_refused_by_line() {
     let folder = tempfile::tempdir().unwrap();
-    let read = |rows: &[Value]| PairVote::read(written(folder.path(), "votes.jsonl", rows));
+    let read = |rows: &[Value]| PairVote::read(written(folder.path(), "votes.jsonl", &lines(rows)));
     let good = vote(&json!("judge"), ["x", "y"], "model_a");
     let changed = |field: &str, value: Value| {
         let mut row = good.clone();
@@ -83,20 +75,17 @@ fn verdicts_in_both_orders_make_one_vote() {
     let folder = tempfile::tempdir().unwrap();
     let expert = |models| vote(&json!("expert_1"), models, "tie");
     let people = [expert(["x", "y"]), expert(["y", "x"]), expert(["x", "z"]), expert(["y", "z"]), expert(["z", "w"])];
-    let path = written(folder.path(), "human.jsonl", &people);
+    let path = written(folder.path(), "human.jsonl", &lines(&people));
     let (people, pairs) = (PairVote::read(&path).unwrap(), Benchmark::MtBench.read(&path).unwrap());
     let row = |id: usize, given: &str, swapped: &str| json!({"id": id, "given": given, "swapped": swapped});
-    let written = written(
-        folder.path(),
-        "verdicts.jsonl",
-        &[
-            row(0, "[[A]]", "[[B]]"),
-            row(1, "[[A]]", "[[A]]"),
-            row(2, "[[A]]", "[[A]]"),
-            row(3, "?", "[[A]]"),
-            row(4, "[[C]]", "[[C]]"),
-        ],
-    );
+    let rows = [
+        row(0, "[[A]]", "[[B]]"),
+        row(1, "[[A]]", "[[A]]"),
+        row(2, "[[A]]", "[[A]]"),
+        row(3, "?", "[[A]]"),
+        row(4, "[[C]]", "[[C]]"),
+    ];
+    let written = written(folder.path(), "verdicts.jsonl", &lines(&rows));
     let verdicts = PairVerdicts::read(written, &pairs, PairConvention::Letters).unwrap();
     let votes = |unparsed| {
         let (votes, missing) = PairVote::of_verdicts("mine", &people, &verdicts, unparsed);
@@ -115,10 +104,7 @@ fn verdicts_in_both_orders_make_one_vote() {
 
 #[test]
 fn published_votes_are_read_whole() {
-    let Some(data) = std::env::var_os("JUDGE_TEST_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: JUDGE_TEST_DATA is not set");
-        return;
-    };
+    let Some(data) = test_data() else { return };
     let people = PairVote::read(data.join("mtbench/human.jsonl")).unwrap();
     let of = |kind: &str| people.iter().filter(|vote| vote.kind() == kind).count();
     assert_eq!((of("human"), of("author"), people.len()), (2668, 687, 3355));

@@ -1,6 +1,6 @@
 use crate::correlation::pearson;
 use crate::estimate::{Missing, Spread};
-use crate::input::{check_finite, check_lengths, unit_of};
+use crate::input::{check_count, check_finite, check_lengths, unit_of};
 use crate::sum::sum;
 use crate::{Error, Estimate};
 
@@ -89,9 +89,7 @@ impl PanelSize {
     /// `largest` is the size of what the errors are differences of, which they are rounded by.
     fn of_errors(n_raters: usize, errors: Vec<Vec<f64>>, largest: f64) -> Result<Self, Error> {
         let n = errors.len();
-        if n < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n });
-        }
+        check_count(2, n)?;
         let k = n_raters as f64;
         let column = |rater: usize| errors.iter().map(|row| row[rater]).collect::<Vec<f64>>();
         let deviations: Vec<Vec<f64>> = (0..n_raters).map(|rater| about_mean(&column(rater))).collect();

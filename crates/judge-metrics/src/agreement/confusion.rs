@@ -3,7 +3,7 @@ use std::fmt::Display;
 use crate::agreement::kappa::cohen_kappa;
 use crate::agreement::labels::{check_labels, place};
 use crate::agreement::{AgreementWeights, RatingTable};
-use crate::input::check_lengths;
+use crate::input::{check_count, check_lengths};
 use crate::{Error, Estimate, Proportion};
 
 /// A confusion matrix: how often each label was given for items of each true label.
@@ -62,9 +62,7 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     /// ```
     pub fn new(labels: Vec<L>, truth: &[L], predicted: &[L]) -> Result<Self, Error> {
         check_lengths("predicted", predicted.len(), "truth", truth.len())?;
-        if truth.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, truth.len())?;
         check_labels(&labels)?;
         let mut counts = vec![0; labels.len() * labels.len()];
         for (index, (truth, predicted)) in truth.iter().zip(predicted).enumerate() {

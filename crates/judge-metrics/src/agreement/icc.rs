@@ -1,6 +1,6 @@
 use super::mean_squares::{Form, McGrawWong, MeanSquares, STATISTIC, less, ratio};
 use crate::estimate::{Missing, Spread};
-use crate::input::{check_finite, check_lengths, unit_of};
+use crate::input::{check_count, check_finite, check_lengths, unit_of};
 use crate::{Error, Estimate, NullDistribution};
 
 /// The mean squares from which all intraclass correlations are made (McGraw and Wong, 1996), of k raters who each rated all of n subjects.
@@ -145,9 +145,7 @@ impl RatedSubjects {
     pub(crate) fn new<R: AsRef<[f64]>>(ratings: &[R]) -> Result<Self, Error> {
         let k = ratings.first().map_or(0, |row| row.as_ref().len());
         for found in [ratings.len(), k] {
-            if found < 2 {
-                return Err(Error::TooFewItems { required: 2, found });
-            }
+            check_count(2, found)?;
         }
         for (row, ratings) in ratings.iter().enumerate() {
             check_lengths("ratings", ratings.as_ref().len(), "ratings[0]", k)?;
@@ -163,9 +161,7 @@ impl RatedSubjects {
     /// [`Error::TooFewItems`] for fewer than two; [`Error::Undefined`] where all ratings are one value.
     pub(crate) fn squares(&self, rows: &[usize]) -> Result<IntraclassCorrelations, Error> {
         let (n, k) = (rows.len(), self.k);
-        if n < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n });
-        }
+        check_count(2, n)?;
         let mut ratings: Vec<f64> = Vec::with_capacity(n * k);
         rows.iter().for_each(|&row| ratings.extend_from_slice(&self.ratings[row * k..(row + 1) * k]));
         let (subjects_n, raters_n) = (n as f64, k as f64);

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::agreement::influence::over_subjects;
 use crate::estimate::Missing;
-use crate::input::{check_lengths, unit_of};
+use crate::input::{check_count, check_lengths, unit_of};
 use crate::{Error, Estimate};
 
 /// What differences between ratings mean.
@@ -130,9 +130,7 @@ impl RatedUnits {
     pub fn new<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> Result<Self, Error> {
         let Some(first) = ratings.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
         let n_raters = first.as_ref().len();
-        if n_raters < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n_raters });
-        }
+        check_count(2, n_raters)?;
         for (row, unit) in ratings.iter().enumerate() {
             check_lengths("ratings", unit.as_ref().len(), "ratings[0]", n_raters)?;
             let mut known = unit.as_ref().iter().enumerate().filter_map(|(rater, rating)| Some((rater, (*rating)?)));

@@ -3,12 +3,11 @@
 use std::fmt::Display;
 
 use crate::Error;
+use crate::input::check_count;
 
 /// At least two labels, none twice.
 pub(crate) fn check_labels<L: PartialEq + Display>(labels: &[L]) -> Result<(), Error> {
-    if labels.len() < 2 {
-        return Err(Error::TooFewItems { required: 2, found: labels.len() });
-    }
+    check_count(2, labels.len())?;
     match (1..labels.len()).find(|&index| labels[..index].contains(&labels[index])) {
         Some(index) => Err(Error::DuplicateLabel { index, label: labels[index].to_string() }),
         None => Ok(()),

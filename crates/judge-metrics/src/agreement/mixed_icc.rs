@@ -1,7 +1,7 @@
 //! Intraclass correlations of ratings with gaps, from the variance components of a mixed model.
 
 use crate::distribution::normal_two_sided_quantile;
-use crate::input::{check_finite, check_lengths, check_level, unit_of};
+use crate::input::{check_count, check_finite, check_lengths, check_level, unit_of};
 use crate::newton::{Cholesky, logistic};
 use crate::{Error, Interval};
 
@@ -96,9 +96,7 @@ impl MixedRatings {
         let rated: Vec<&[Option<f64>]> =
             ratings.iter().map(AsRef::as_ref).filter(|row| row.iter().any(Option::is_some)).collect();
         for found in [rated.len(), n_raters] {
-            if found < 2 {
-                return Err(Error::TooFewItems { required: 2, found });
-            }
+            check_count(2, found)?;
         }
         if all.len() == rated.len() {
             return Err(Error::Undefined { statistic: STATISTIC, reason: "no subject has two ratings" });

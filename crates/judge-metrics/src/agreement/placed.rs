@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use crate::Error;
 use crate::agreement::labels::{check_labels, place};
-use crate::input::check_lengths;
+use crate::input::{check_count, check_lengths};
 
 /// Ratings with labels replaced by their places in the list that the caller pinned, missing ones left out.
 pub(crate) struct PlacedRatings {
@@ -23,9 +23,7 @@ impl PlacedRatings {
     {
         check_labels(labels)?;
         let n_raters = ratings.first().map_or(0, |row| row.as_ref().len());
-        if n_raters < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n_raters });
-        }
+        check_count(2, n_raters)?;
         let of_row = |(subject, row): (usize, &R)| {
             check_lengths("ratings", row.as_ref().len(), "ratings[0]", n_raters)?;
             let given = row.as_ref().iter().enumerate().filter_map(|(rater, label)| Some((rater, label.as_ref()?)));

@@ -6,7 +6,7 @@ use crate::agreement::influence::over_subjects;
 use crate::agreement::placed::PlacedRatings;
 use crate::distribution::normal_tail;
 use crate::estimate::Missing;
-use crate::input::check_lengths;
+use crate::input::{check_count, check_lengths};
 use crate::{Error, Estimate, NullDistribution};
 
 /// How many raters gave each label to each subject.
@@ -56,9 +56,7 @@ impl RatingTable {
     /// [`Error::TooFewItems`] for fewer than two labels or no rating at all, [`Error::LengthMismatch`].
     pub fn from_counts<R: AsRef<[u64]>>(counts: &[R]) -> Result<Self, Error> {
         let n_labels = counts.first().map_or(0, |row| row.as_ref().len());
-        if n_labels < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n_labels });
-        }
+        check_count(2, n_labels)?;
         for row in counts {
             check_lengths("counts", row.as_ref().len(), "counts[0]", n_labels)?;
         }
@@ -138,9 +136,7 @@ impl RatingTable {
         for &total in &totals {
             check_lengths("a subject's ratings", total as usize, "the first subject's ratings", totals[0] as usize)?;
         }
-        if totals[0] < 2 {
-            return Err(Error::TooFewItems { required: 2, found: totals[0] as usize });
-        }
+        check_count(2, totals[0] as usize)?;
         let (n, m) = (self.n_subjects() as f64, totals[0] as f64);
         let shares = self.label_counts().map(|count| count as f64 / (n * m)).collect::<Vec<_>>();
         // Chance disagreement: pairs of different labels.
@@ -182,9 +178,7 @@ impl RatingTable {
     pub fn gwet(&self, weights: &AgreementWeights) -> Result<Estimate, Error> {
         let weights = weights.matrix(self.n_labels)?;
         let (n, q) = (self.n_subjects(), self.n_labels);
-        if n < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n });
-        }
+        check_count(2, n)?;
         // Shares of the labels among the ratings of each row, and over subjects.
         let shares: Vec<f64> = self
             .rows()
@@ -258,9 +252,7 @@ impl CountedSubjects {
         subjects.iter().filter_map(|&subject| self.row_of_subject[subject]).for_each(|row| drawn[row] += 1);
         let rows = self.all.rows().zip(drawn).filter(|(_, weight)| *weight > 0);
         let (counts, weights): (Vec<&[u64]>, Vec<u64>) = rows.unzip();
-        if weights.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, weights.len())?;
         Ok(RatingTable { n_labels: self.all.n_labels, counts: counts.concat(), weights })
     }
 }

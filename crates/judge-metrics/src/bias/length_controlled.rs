@@ -2,7 +2,7 @@
 //! the leaderboard: [`LengthControlled`] lists what differs.
 
 use crate::estimate::Spread;
-use crate::input::{check_each_in, check_finite, check_lengths, check_range, check_varies};
+use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_range, check_varies};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::{Error, Estimate};
 
@@ -69,9 +69,7 @@ impl LengthControlled {
     ) -> Result<LengthControlledWinRate, Error> {
         let n = preferences.len();
         check_lengths("lengths", lengths.len(), "preferences", n)?;
-        if n < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n });
-        }
+        check_count(2, n)?;
         check_finite("preferences", preferences)?;
         check_each_in("preferences", preferences, [0.0, 1.0])?;
         check_range("l2", None, self.l2, [0.0, f64::MAX])?;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::agreement::{check_labels, place};
+use crate::input::check_count;
 use crate::{Error, Proportion};
 
 /// How scores spread over the levels of a scale.
@@ -29,9 +30,7 @@ impl ScaleUse {
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
     pub fn new<L: PartialEq + Display + Clone>(levels: &[L], scores: &[L]) -> Result<Self, Error> {
-        if scores.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, scores.len())?;
         check_labels(levels)?;
         let mut counts = vec![0; levels.len()];
         for (index, score) in scores.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::EqualOpportunity;
 use crate::estimate::Spread;
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_count, check_finite, check_lengths};
 use crate::preference::{Preference, Unparsed};
 use crate::{Error, Estimate, Proportion};
 
@@ -132,8 +132,6 @@ pub fn equal_opportunity(
 
 fn check_pairs(lengths: &[[f64; 2]], found: usize, argument: &'static str) -> Result<(), Error> {
     check_lengths(argument, found, "lengths", lengths.len())?;
-    if lengths.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, lengths.len())?;
     lengths.iter().enumerate().try_for_each(|(row, pair)| check_finite("lengths", pair).map_err(Error::in_row(row)))
 }

@@ -3,7 +3,7 @@ use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
 use crate::groups::clusters;
-use crate::input::{check_each_in, check_finite, check_lengths, check_paired, check_varies, in_range};
+use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_paired, check_varies, in_range};
 use crate::resampling::{check_folds, folds_of_groups};
 use crate::{Error, Interval};
 
@@ -150,9 +150,7 @@ impl Calibrator {
         check_paired(scores, human, 0)?;
         check_lengths("groups", groups.len(), "scores", scores.len())?;
         for (required, found) in required.into_iter().zip([scores.len(), clusters(groups).len()]) {
-            if found < required {
-                return Err(Error::TooFewItems { required, found });
-            }
+            check_count(required, found)?;
         }
         if let Some([low, high]) = self.range {
             check_finite("range", &[low, high])?;

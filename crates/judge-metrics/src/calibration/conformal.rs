@@ -1,4 +1,4 @@
-use crate::input::{check_each_in, check_finite, check_lengths, check_level, in_range};
+use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_level, in_range};
 use crate::prediction::errors::check_predictions;
 use crate::{Error, Interval};
 
@@ -148,9 +148,7 @@ pub(super) fn conformal_quantile(mut scores: Vec<f64>, level: f64) -> Result<f64
 /// ⌈(n + 1) · level⌉, which is in 1..=n.
 pub(super) fn conformal_rank(n: usize, level: f64) -> Result<usize, Error> {
     let required = required_items(level)?;
-    if n < required {
-        return Err(Error::TooFewItems { required, found: n });
-    }
+    check_count(required, n)?;
     Ok(ceiling((n + 1) as f64 * level).clamp(1, n))
 }
 

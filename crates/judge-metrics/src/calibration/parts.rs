@@ -5,7 +5,7 @@ use super::calibrator::{FittedCalibrator, Fold, MOST_GRADES};
 use super::conformal::conformal_rank;
 use super::curves::Curves;
 use crate::Error;
-use crate::input::{check_each_in, check_finite, check_lengths, check_range};
+use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_range};
 
 /// The numbers of a [`FittedCalibrator`], in a form that any file format takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,9 +83,7 @@ impl FittedCalibrator {
             check_range("range", Some(0), range[0], [f64::MIN, range[1]])?;
         }
         if let Some(grades) = &grades {
-            if grades.is_empty() {
-                return Err(Error::TooFewItems { required: 1, found: 0 });
-            }
+            check_count(1, grades.len())?;
             if grades.len() > MOST_GRADES {
                 return Err(Error::TooManyItems { limit: MOST_GRADES, found: grades.len() });
             }

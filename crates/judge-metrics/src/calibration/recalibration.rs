@@ -1,5 +1,5 @@
 use crate::estimate::{Spread, UNBOUNDED};
-use crate::input::check_varies;
+use crate::input::{check_count, check_varies};
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::prediction::scoring::check_forecasts;
 use crate::sum::{dot, sum};
@@ -51,9 +51,7 @@ impl LogisticRecalibration {
     pub fn new(outcomes: &[bool], probabilities: &[f64]) -> Result<Self, Error> {
         check_forecasts(outcomes, probabilities)?;
         let n = outcomes.len();
-        if n < 2 {
-            return Err(Error::TooFewItems { required: 2, found: n });
-        }
+        check_count(2, n)?;
         if probabilities.iter().any(|&p| p == 0.0 || p == 1.0) {
             return Err(undefined("a probability is 0 or 1, which has no finite logit"));
         }

@@ -4,7 +4,7 @@ use super::Statistic;
 use super::collector::{Collector, Items};
 use crate::Error;
 use crate::estimate::{SHARE, UNBOUNDED};
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_count, check_finite, check_lengths};
 use crate::resampling::Bootstrap;
 
 /// The answers to one question: what the judge says of each, and what people gave it.
@@ -62,9 +62,7 @@ impl BestOf {
     /// [`Error::TooFewItems`] for no question or one without answers, [`Error::LengthMismatch`] for grades that are not as many as scores,
     /// [`Error::NonFinite`]. What the questions do not define is [`Statistic::Undefined`].
     pub fn statistics(&self) -> Result<Vec<(&'static str, Statistic)>, Error> {
-        if self.questions.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, self.questions.len())?;
         let sums = self.questions.iter().map(RankedAnswers::sums).collect::<Result<Vec<Sums>, Error>>()?;
         let mean = |of: Of| {
             let sums = &sums;

@@ -7,6 +7,7 @@ use crate::bias::position::{first_shown, order_effect};
 use crate::bias::self_preference;
 use crate::bias::verbosity::{equal_opportunity, length_preference};
 use crate::groups::clusters;
+use crate::input::check_count;
 use crate::preference::{Preference, TwoOrder, Unparsed};
 use crate::resampling::Bootstrap;
 
@@ -248,9 +249,7 @@ impl BiasReport {
         needs: &str,
         statistics: [(&'static str, &Of<'_, BiasPair>); N],
     ) -> Result<BiasFinding, Error> {
-        if self.pairs.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, self.pairs.len())?;
         let questions = rows.iter().map(|pair| pair.question.as_str()).collect();
         let orders = if self.both_orders { 2 } else { 1 };
         let unparsed = |pair: &&BiasPair| unparsed_share(&[pair.given, pair.swapped][..orders]);

@@ -5,6 +5,7 @@ use crate::calibration::{Binning, ReliabilityCurve};
 use crate::comparison::Statistic;
 use crate::comparison::collector::{Collector, Items};
 use crate::estimate::NOT_NEGATIVE;
+use crate::input::check_count;
 use crate::prediction::kl_divergence;
 use crate::resampling::Bootstrap;
 
@@ -83,9 +84,7 @@ impl DecisionComparison {
     /// # Ok::<(), judge_metrics::Error>(())
     /// ```
     pub fn new(decisions: &[ComparedDecision], bootstrap: &Bootstrap) -> Result<Self, Error> {
-        if decisions.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, decisions.len())?;
         let mut rows = Vec::with_capacity(decisions.len());
         for (row, decision) in decisions.iter().enumerate() {
             let divergence = match kl_divergence(&decision.observed, &decision.predicted) {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::{ComparedItem, Rating};
 use crate::Error;
+use crate::input::check_count;
 
 /// Whole numbers and texts are labels up to this many different ones.
 const MAX_LABELS: usize = 20;
@@ -41,9 +42,7 @@ impl Labels {
             }
             ratings.push(rating);
         }
-        if ratings.len() < 2 {
-            return Err(Error::TooFewItems { required: 2, found: ratings.len() });
-        }
+        check_count(2, ratings.len())?;
         let labels = Self::new(ratings);
         let places = (0..labels.ratings.len()).map(|place| place as f64).collect();
         Ok(Self { values: labels.values.or(Some(places)), ..labels })

@@ -6,6 +6,7 @@ use super::collector::{Collector, Items};
 use super::{RankedAnswers, Statistic};
 use crate::Error;
 use crate::estimate::SHARE;
+use crate::input::check_count;
 use crate::resampling::Bootstrap;
 
 /// The subset whose answers are equally right, whatever the case of its letters.
@@ -84,9 +85,7 @@ impl RewardBench {
     /// [`Error::TooFewItems`] for no row, or an answer list without a right or a wrong answer; [`Error::RewardBenchId`] for an id of the
     /// subset of ties that is not of its form, or is there twice; those of [`BestOf`](super::BestOf).
     pub fn subsets(&self) -> Result<BTreeMap<&str, RewardBenchSubset>, Error> {
-        if self.rows.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, self.rows.len())?;
         let mut rows: BTreeMap<&str, Vec<&RewardBenchRow>> = BTreeMap::new();
         for row in &self.rows {
             rows.entry(&row.subset).or_default().push(row);
@@ -225,9 +224,7 @@ impl Margins {
             of_side.map(|(score, _)| *score).collect::<Vec<_>>()
         };
         let (right, wrong) = (side(true), side(false));
-        if right.is_empty() || wrong.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, right.len().min(wrong.len()))?;
         let (Some(right), Some(wrong)) =
             (right.into_iter().collect::<Option<Vec<_>>>(), wrong.into_iter().collect::<Option<Vec<_>>>())
         else {

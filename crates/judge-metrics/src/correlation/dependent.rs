@@ -1,7 +1,7 @@
 use crate::correlation::fisher::{check_correlation, fisher_interval, is_perfect};
 use crate::correlation::pearson;
 use crate::distribution::{normal_tail, normal_two_sided_quantile, student_t_tail};
-use crate::input::check_level;
+use crate::input::{check_count, check_level};
 use crate::{Error, Interval};
 
 /// Two correlations that share a variable, measured on the same items: which of two judges agrees better with people.
@@ -57,9 +57,7 @@ impl DependentCorrelations {
     /// correlations, by more than 10⁻¹² in the determinant.
     pub fn new(r12: f64, r13: f64, r23: f64, n: usize) -> Result<Self, Error> {
         [r12, r13, r23].into_iter().try_for_each(check_correlation)?;
-        if n < 4 {
-            return Err(Error::TooFewItems { required: 4, found: n });
-        }
+        check_count(4, n)?;
         let correlations = Self { r12, r13, r23, n };
         let determinant = correlations.determinant();
         if determinant < -1e-12 {

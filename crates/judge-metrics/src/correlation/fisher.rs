@@ -1,5 +1,5 @@
 use crate::distribution::normal_two_sided_quantile;
-use crate::input::check_level;
+use crate::input::{check_count, check_level};
 use crate::{Error, Interval};
 
 /// Fisher's interval of a Pearson correlation, as `scipy.stats.pearsonr(…).confidence_interval` computes it.
@@ -26,9 +26,7 @@ pub fn fisher_interval(r: f64, n: usize, level: f64) -> Result<Interval, Error> 
 /// tanh(atanh r ∓ z √(`scale` / (n − `lost`))): everything where nothing is left of n.
 pub(crate) fn on_fisher_scale(r: f64, n: usize, level: f64, scale: f64, lost: usize) -> Result<Interval, Error> {
     check_correlation(r)?;
-    if n < 2 {
-        return Err(Error::TooFewItems { required: 2, found: n });
-    }
+    check_count(2, n)?;
     check_level(level)?;
     if n <= lost {
         return Ok(Interval { low: -1.0, high: 1.0, level });

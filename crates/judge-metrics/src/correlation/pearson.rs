@@ -1,6 +1,6 @@
 use crate::distribution::correlation_tail;
 use crate::estimate::Spread;
-use crate::input::{check_paired, check_varies};
+use crate::input::check_varying;
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, NullDistribution};
 
@@ -26,9 +26,7 @@ use crate::{Error, Estimate, NullDistribution};
 #[doc(alias = "pearsonr")]
 #[doc(alias = "pointbiserialr")]
 pub fn pearson(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
-    check_paired(x, y, 2)?;
-    check_varies("x", x)?;
-    check_varies("y", y)?;
+    check_varying(x, y)?;
 
     let (x, y) = (centred(x), centred(y));
     let n = x.len();

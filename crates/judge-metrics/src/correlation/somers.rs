@@ -3,7 +3,7 @@ use crate::correlation::ranks::doubled_ranks;
 use crate::correlation::tree::BinaryIndexedTree;
 use crate::distribution::normal_tail;
 use crate::estimate::{Missing, Spread};
-use crate::input::{check_paired, check_varies};
+use crate::input::check_varying;
 use crate::{Error, Estimate, NullDistribution};
 
 /// Somers' D of `y` given `x` in O(n log n), with the p-value of `scipy.stats.somersd(x, y)`.
@@ -35,9 +35,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// ```
 #[doc(alias = "somersd")]
 pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
-    check_paired(x, y, 2)?;
-    check_varies("x", x)?;
-    check_varies("y", y)?;
+    check_varying(x, y)?;
 
     let pairs = PairCounts::new(x, y);
     let surplus = pairs.concordant_minus_discordant();

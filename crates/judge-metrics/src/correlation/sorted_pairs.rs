@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::correlation::pairs::{PairCounts, Ties};
 use crate::correlation::tree::BinaryIndexedTree;
-use crate::input::{check_paired, check_varies};
+use crate::input::check_varying;
 
 /// Two columns sorted once, for the pairs of many resamples of their rows: where [`PairCounts::new`] sorts, this counts. Same numbers.
 ///
@@ -28,9 +28,7 @@ impl SortedPairs {
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::Constant`] as those of Kendall's correlation;
     /// [`Error::TooManyItems`].
     pub(crate) fn new(x: &[f64], y: &[f64]) -> Result<Self, Error> {
-        check_paired(x, y, 2)?;
-        check_varies("x", x)?;
-        check_varies("y", y)?;
+        check_varying(x, y)?;
         let limit = u32::MAX as usize;
         if x.len() > limit {
             return Err(Error::TooManyItems { limit, found: x.len() });

@@ -3,7 +3,7 @@
 use super::sample::{EQUAL_ITEMS, is_rounding, root_mean_square};
 use crate::estimate::{SHARE, Spread, UNBOUNDED};
 use crate::groups::clusters;
-use crate::input::{check_finite, check_lengths, in_range};
+use crate::input::{check_count, check_finite, check_lengths, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, Proportion};
 
@@ -54,9 +54,7 @@ pub(super) fn mean_of_clusters<G: Ord>(
     check_finite("values", values)?;
     check_lengths("groups", groups.len(), "values", values.len())?;
     let clusters = clusters(groups);
-    if clusters.len() < 2 {
-        return Err(Error::TooFewItems { required: 2, found: clusters.len() });
-    }
+    check_count(2, clusters.len())?;
     let (total, n_clusters) = (sum(weights), clusters.len() as f64);
     let mean = in_range("mean", dot(values, weights) / total)?;
     let residual_sum = |rows: &Vec<usize>| {

@@ -1,5 +1,5 @@
 use crate::estimate::{Missing, Spread};
-use crate::input::check_lengths;
+use crate::input::{check_count, check_lengths};
 use crate::{Error, Estimate, Proportion};
 
 /// A proportion that a judge counted, corrected for the judge's sensitivity and specificity.
@@ -54,9 +54,7 @@ pub fn corrected_proportion(
 ) -> Result<CorrectedProportion, Error> {
     const STATISTIC: &str = "the corrected share";
     check_lengths("verdicts", verdicts.len(), "labels", labels.len())?;
-    if unlabelled.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, unlabelled.len())?;
     let (mut sensitivity, mut specificity, mut judged) =
         (Proportion::default(), Proportion::default(), Proportion::default());
     for (&label, &verdict) in labels.iter().zip(verdicts) {

@@ -7,7 +7,7 @@ pub use stratified::{StratifiedPoweredMean, Stratum, StratumWeights};
 
 use super::parts::{Part, sum_of_parts};
 use super::sample::{EQUAL_ITEMS, mean_of};
-use crate::input::{check_finite, check_lengths, check_varies, in_range};
+use crate::input::{check_count, check_finite, check_lengths, check_varies, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate};
 
@@ -148,9 +148,7 @@ fn differences(argument: &'static str, [first, second]: [&[f64]; 2]) -> Result<V
 pub(super) fn check_columns(labels: &[f64], predictions: &[f64], unlabelled: &[f64]) -> Result<(), Error> {
     check_lengths("predictions", predictions.len(), "labels", labels.len())?;
     for items in [labels, unlabelled] {
-        if items.len() < 2 {
-            return Err(Error::TooFewItems { required: 2, found: items.len() });
-        }
+        check_count(2, items.len())?;
     }
     check_finite("labels", labels)?;
     check_finite("predictions", predictions)?;

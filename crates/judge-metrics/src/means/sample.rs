@@ -1,7 +1,7 @@
 //! The plain mean, from which every average of this crate takes its interval.
 
 use crate::estimate::{Missing, Spread, UNBOUNDED};
-use crate::input::{check_finite, in_range};
+use crate::input::{check_count, check_finite, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, Proportion};
 
@@ -43,9 +43,7 @@ pub(crate) fn mean_of(statistic: &'static str, values: &[f64]) -> Result<Estimat
 /// the same difference.
 pub(crate) fn mean_of_scale(statistic: &'static str, values: &[f64], scale: f64) -> Result<Estimate, Error> {
     let n = values.len();
-    if n == 0 {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, n)?;
     // Equal items must not differ by the rounding of their mean.
     let equal = values.iter().all(|&value| value == values[0]);
     let mean = if equal { values[0] } else { sum(values) / n as f64 };

@@ -1,4 +1,4 @@
-use crate::input::{check_finite, check_lengths};
+use crate::input::{check_count, check_finite, check_lengths};
 use crate::prediction::auroc::check_scores;
 use crate::sum::sum;
 use crate::{Error, Estimate};
@@ -146,9 +146,7 @@ pub fn best_f1_threshold(outcomes: &[bool], scores: &[f64]) -> Result<F1Threshol
 
 fn checked_cuts(outcomes: &[bool], scores: &[f64]) -> Result<Vec<Cut>, Error> {
     check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
-    if outcomes.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, outcomes.len())?;
     check_finite("scores", scores)?;
     Ok(cuts(outcomes, scores))
 }

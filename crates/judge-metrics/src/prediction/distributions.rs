@@ -1,7 +1,7 @@
 //! What counts as a probability, a distribution, and a table of them.
 
 use crate::Error;
-use crate::input::check_lengths;
+use crate::input::{check_count, check_lengths};
 use crate::sum::sum;
 
 /// How far the sum of a distribution may be from 1: softmax in single precision strays by about 1e-7.
@@ -20,9 +20,7 @@ pub(crate) fn check_probabilities(argument: &'static str, values: &[f64]) -> Res
 
 /// One or more probabilities that sum to 1 within [`SUM_TOLERANCE`]. An entry may exceed 1 by as much.
 pub(crate) fn check_distribution(argument: &'static str, values: &[f64]) -> Result<(), Error> {
-    if values.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, values.len())?;
     let clamped: Vec<f64> =
         values.iter().map(|&value| if value > 1.0 && value <= 1.0 + SUM_TOLERANCE { 1.0 } else { value }).collect();
     check_probabilities(argument, &clamped)?;

@@ -1,7 +1,7 @@
 use std::cmp::Ordering;
 
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
-use crate::input::{check_finite, check_lengths, in_range};
+use crate::input::{check_count, check_finite, check_lengths, in_range};
 use crate::means::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
 use crate::{Error, Estimate};
 
@@ -122,9 +122,7 @@ fn scale(observed: &[f64], predicted: &[f64]) -> f64 {
 /// As many predictions as observations, at least `required`, all finite.
 pub(crate) fn check_predictions(observed: &[f64], predicted: &[f64], required: usize) -> Result<(), Error> {
     check_lengths("predicted", predicted.len(), "observed", observed.len())?;
-    if observed.len() < required {
-        return Err(Error::TooFewItems { required, found: observed.len() });
-    }
+    check_count(required, observed.len())?;
     check_finite("observed", observed)?;
     check_finite("predicted", predicted)
 }

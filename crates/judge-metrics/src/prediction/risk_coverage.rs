@@ -1,7 +1,7 @@
 //! Selective prediction: what is risked by answering only the items that the judge is surest of.
 
 use crate::Error;
-use crate::input::{check_finite, check_lengths, in_range};
+use crate::input::{check_count, check_finite, check_lengths, in_range};
 use crate::sum::sum;
 
 /// One point of a risk–coverage curve.
@@ -82,9 +82,7 @@ struct Tied {
 /// By falling confidence; at least one.
 fn tied(losses: &[f64], confidence: &[f64]) -> Result<Vec<Tied>, Error> {
     check_lengths("confidence", confidence.len(), "losses", losses.len())?;
-    if losses.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, losses.len())?;
     check_finite("losses", losses)?;
     check_finite("confidence", confidence)?;
     // Adding +0 turns -0 into +0, so that the total order agrees with `==` on finite numbers.

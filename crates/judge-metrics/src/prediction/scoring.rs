@@ -1,5 +1,5 @@
 use crate::estimate::{NOT_NEGATIVE, SHARE};
-use crate::input::check_lengths;
+use crate::input::{check_count, check_lengths};
 use crate::means::{mean_loss, mean_of};
 use crate::prediction::distributions::{check_probabilities, check_table};
 use crate::{Error, Estimate};
@@ -146,9 +146,7 @@ pub(crate) fn check_clip(clip: f64) -> Result<(), Error> {
 /// As many outcomes as probabilities, at least one.
 pub(crate) fn check_forecasts(outcomes: &[bool], probabilities: &[f64]) -> Result<(), Error> {
     check_lengths("probabilities", probabilities.len(), "outcomes", outcomes.len())?;
-    if outcomes.is_empty() {
-        return Err(Error::TooFewItems { required: 1, found: 0 });
-    }
+    check_count(1, outcomes.len())?;
     check_probabilities("probabilities", probabilities)
 }
 

@@ -6,7 +6,7 @@
 use super::bradley_terry::{Pairs, numbered, of_sum_zero};
 use crate::Error;
 use crate::groups::clusters;
-use crate::input::{check_amount, check_finite, check_lengths};
+use crate::input::{check_amount, check_count, check_finite, check_lengths};
 use crate::newton::{Likelihood, log_logistic, logistic};
 use crate::ranking::{BradleyTerry, Comparison, FittedBradleyTerry, TieModel};
 
@@ -164,9 +164,7 @@ fn sandwich(inverse: &[f64], games: &[Played<'_>], m: usize, x: &[f64]) -> Resul
     let of_game: Vec<Result<&str, usize>> =
         games.iter().enumerate().map(|(row, game)| game.game.cluster.ok_or(row)).collect();
     let clusters = clusters(&of_game);
-    if clusters.len() < 2 {
-        return Err(Error::TooFewItems { required: 2, found: clusters.len() });
-    }
+    check_count(2, clusters.len())?;
     let mut covariance = vec![0.0; n * n];
     for rows in &clusters {
         let mut score = vec![0.0; n];

@@ -1,7 +1,7 @@
 use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
 use crate::estimate::ENOUGH_UNITS;
 use crate::groups::clusters;
-use crate::input::{check_level, check_paired};
+use crate::input::{check_count, check_level, check_paired};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 use crate::sum::sum;
 use crate::{Error, Interval};
@@ -222,9 +222,7 @@ impl Bootstrap {
         if self.resamples == 0 {
             return Err(Error::NoResamples);
         }
-        if n == 0 {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, n)?;
         if n == 1 {
             return Err(none(only_one));
         }

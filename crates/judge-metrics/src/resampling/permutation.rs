@@ -4,7 +4,7 @@ use rand_chacha::rand_core::Rng;
 use crate::Error;
 use crate::correlation::average_ranks;
 use crate::groups::clusters;
-use crate::input::{check_finite, check_lengths, check_paired};
+use crate::input::{check_count, check_finite, check_lengths, check_paired};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 
 /// Permutation tests: how often chance alone gives a statistic as extreme as the one seen, if the labels that are exchanged mean
@@ -176,9 +176,7 @@ impl PermutationTest {
     {
         check_finite("x", x)?;
         check_finite("y", y)?;
-        if x.is_empty() || y.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, x.len().min(y.len()))?;
         let all = [x, y].concat();
         let arrangements = binomial(all.len(), x.len());
         self.test(arrangements, &|arrangement| match arrangement {

@@ -1,7 +1,7 @@
 //! Ranks that resamples share: the rows are sorted once, and a resample only counts how often each was drawn.
 
 use crate::Error;
-use crate::input::{check_paired, check_varies};
+use crate::input::{check_count, check_varying};
 
 /// Two columns ranked once, for Spearman's correlation of many resamples of their rows: where
 /// [`spearman`](crate::correlation::spearman) sorts, this counts.
@@ -24,9 +24,7 @@ impl RankedPair {
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::TooManyItems`], [`Error::NonFinite`]; [`Error::Constant`] where all of
     /// `x` or all of `y` is one value.
     pub fn new(x: &[f64], y: &[f64]) -> Result<Self, Error> {
-        check_paired(x, y, 2)?;
-        check_varies("x", x)?;
-        check_varies("y", y)?;
+        check_varying(x, y)?;
         check_few(x.len())?;
         let ((x, distinct_x), (y, distinct_y)) = (codes(x), codes(y));
         Ok(Self { codes: x.into_iter().zip(y).map(|(x, y)| [x, y]).collect(), distinct: [distinct_x, distinct_y] })
@@ -46,9 +44,7 @@ impl RankedPair {
     /// [`Error::TooFewItems`] for fewer than two rows, [`Error::TooManyItems`] for 2³¹ or more, [`Error::OutOfRange`] for an index that no
     /// row has, [`Error::Undefined`] where the rows have one value in a column.
     pub fn spearman(&self, rows: &[usize]) -> Result<f64, Error> {
-        if rows.len() < 2 {
-            return Err(Error::TooFewItems { required: 2, found: rows.len() });
-        }
+        check_count(2, rows.len())?;
         check_few(rows.len())?;
         let mut ranks = self.distinct.map(|distinct| vec![0_i64; distinct]);
         let [x, y] = &mut ranks;

@@ -4,22 +4,15 @@
 use judge_metrics::Error;
 use judge_metrics::aggregation::{AggregatedLabels, AnnotatorModel, DawidSkene, MajorityVote};
 use proptest::prelude::*;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
+
+use crate::draw::Draw;
+use crate::fixtures::{count, fixture, list, near};
 
 const MODELS: [(AnnotatorModel, &str); 2] =
     [(AnnotatorModel::ConfusionMatrix, "confusion"), (AnnotatorModel::OneCoin, "one_coin")];
 
 type Ratings = Vec<Vec<Option<usize>>>;
-
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/aggregation.json")).unwrap()
-}
-
-fn list(value: &Value) -> &Vec<Value> {
-    value.as_array().unwrap()
-}
 
 /// All numbers of nested lists, in order.
 fn flat(value: &Value) -> Vec<f64> {
@@ -28,12 +21,6 @@ fn flat(value: &Value) -> Vec<f64> {
 
 fn confusion(found: &AggregatedLabels) -> Vec<f64> {
     found.annotators.iter().flat_map(|annotator| annotator.confusion.concat()).collect()
-}
-
-#[track_caller]
-fn near(ours: f64, expected: &Value) {
-    let expected = expected.as_f64().unwrap();
-    assert!((ours - expected).abs() <= 1e-10 * expected.abs().max(1e-3), "{ours}, not {expected}");
 }
 
 /// Probabilities, by their absolute distance.
@@ -46,11 +33,11 @@ fn within(ours: &[f64], expected: &Value, tolerance: f64, what: &str) {
 }
 
 fn cases() -> Vec<(Value, Vec<usize>, Ratings)> {
-    let mut fixture = fixture();
+    let mut fixture = fixture("aggregation");
     let cases = fixture["aggregated"].as_array_mut().unwrap();
     let row = |row: &Value| list(row).iter().map(|label| label.as_u64().map(|label| label as usize)).collect();
     let of = |case: &mut Value| {
-        let labels = (0..case["labels"].as_u64().unwrap() as usize).collect();
+        let labels = (0..count(&case["labels"])).collect();
         let ratings = list(&case["ratings"]).iter().map(row).collect();
         (case.take(), labels, ratings)
     };
@@ -106,33 +93,16 @@ fn smoothed_models_equal_numpy() {
     }
 }
 
-/// Uniform numbers in [0, 1).
-struct Uniform(ChaCha8Rng);
-
-impl Uniform {
-    fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    fn next(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() * n as f64) as usize
-    }
-}
-
 /// Truths and labels of annotators with these accuracies, whose errors fall on all other labels alike; each gives a label with probability
 /// `given`, the first always.
 fn simulated(seed: u64, subjects: usize, labels: usize, accuracies: &[f64], given: f64) -> (Vec<usize>, Ratings) {
-    let mut uniform = Uniform::new(seed);
-    let truth: Vec<usize> = (0..subjects).map(|_| uniform.below(labels)).collect();
+    let mut draw = Draw::new(seed);
+    let truth: Vec<usize> = (0..subjects).map(|_| draw.below(labels)).collect();
     let ratings = truth.iter().map(|&right| {
         let label = |(annotator, accuracy): (usize, &f64)| {
-            let wrong = (right + 1 + uniform.below(labels - 1)) % labels;
-            let label = if uniform.next() < *accuracy { right } else { wrong };
-            (uniform.next() < given || annotator == 0).then_some(label)
+            let wrong = (right + 1 + draw.below(labels - 1)) % labels;
+            let label = if draw.uniform() < *accuracy { right } else { wrong };
+            (draw.uniform() < given || annotator == 0).then_some(label)
         };
         accuracies.iter().enumerate().map(label).collect()
     });
@@ -169,10 +139,10 @@ fn accuracies_are_recovered_and_the_majority_is_beaten() {
 /// Everybody tends to call the second label by the first's name: only confusion matrices see that such a label says little.
 #[test]
 fn confusion_matrices_are_recovered() {
-    let mut uniform = Uniform::new(7);
-    let truth: Vec<usize> = (0..2_000).map(|_| usize::from(uniform.next() < 0.4)).collect();
+    let mut draw = Draw::new(7);
+    let truth: Vec<usize> = (0..2_000).map(|_| usize::from(draw.uniform() < 0.4)).collect();
     let hits = [[0.95, 0.6], [0.9, 0.7], [0.85, 0.65], [0.97, 0.55]];
-    let mut rate = |right: usize| hits.map(|hit| Some(if uniform.next() < hit[right] { right } else { 1 - right }));
+    let mut rate = |right: usize| hits.map(|hit| Some(if draw.uniform() < hit[right] { right } else { 1 - right }));
     let ratings: Vec<[Option<usize>; 4]> = truth.iter().map(|&right| rate(right)).collect();
     let found = DawidSkene::default().fit(&[0, 1], &ratings).unwrap();
     for (annotator, hit) in found.annotators.iter().zip(hits) {
@@ -188,10 +158,10 @@ fn confusion_matrices_are_recovered() {
 
 /// Grades of raters who miss the right one of five by a normal error with this deviation, roughly.
 fn graded(seed: u64, subjects: usize, deviation: f64) -> Ratings {
-    let mut uniform = Uniform::new(seed);
+    let mut draw = Draw::new(seed);
     let mut row = || {
-        let right = uniform.below(5) as f64;
-        let mut error = || (0..12).map(|_| uniform.next()).sum::<f64>() - 6.0;
+        let right = draw.below(5) as f64;
+        let mut error = || (0..12).map(|_| draw.uniform()).sum::<f64>() - 6.0;
         (0..3).map(|_| Some((right + deviation * error()).round().clamp(0.0, 4.0) as usize)).collect()
     };
     (0..subjects).map(|_| row()).collect()

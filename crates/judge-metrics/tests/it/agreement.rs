@@ -8,19 +8,8 @@ use judge_metrics::agreement::{
 use judge_metrics::{Error, NullDistribution};
 use serde_json::Value;
 
+use crate::fixtures::{fixture, list, numbers};
 use crate::published::json as published;
-
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/agreement.json")).unwrap()
-}
-
-fn list(value: &Value) -> &Vec<Value> {
-    value.as_array().unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    list(value).iter().map(|number| number.as_f64().unwrap()).collect()
-}
 
 fn integers(value: &Value) -> Vec<i64> {
     list(value).iter().map(|number| number.as_i64().unwrap()).collect()
@@ -34,7 +23,7 @@ fn close(ours: f64, expected: &Value) {
 
 #[test]
 fn labels_equal_scikit_learn_and_statsmodels() {
-    for case in list(&fixture()["labels"]) {
+    for case in list(&fixture("agreement")["labels"]) {
         let (labels, values) = (integers(&case["labels"]), numbers(&case["values"]));
         let matrix =
             ConfusionMatrix::new(labels.clone(), &integers(&case["truth"]), &integers(&case["predicted"])).unwrap();
@@ -111,7 +100,7 @@ fn by_subject<T: Copy>(raters: &[Vec<Option<T>>]) -> Vec<Vec<Option<T>>> {
 
 #[test]
 fn raters_equal_krippendorff_statsmodels_and_irrcac() {
-    for case in list(&fixture()["raters"]) {
+    for case in list(&fixture("agreement")["raters"]) {
         let raters: Vec<Vec<Option<f64>>> =
             list(&case["ratings"]).iter().map(|row| list(row).iter().map(Value::as_f64).collect()).collect();
         let ratings = by_subject(&raters);
@@ -169,7 +158,7 @@ fn raters_equal_krippendorff_statsmodels_and_irrcac() {
 
 #[test]
 fn intraclass_correlations_equal_pingouins() {
-    for case in list(&fixture()["subjects"]) {
+    for case in list(&fixture("agreement")["subjects"]) {
         let ratings: Vec<Vec<f64>> = list(&case["ratings"]).iter().map(numbers).collect();
         let icc = IntraclassCorrelations::new(&ratings).unwrap();
         let single = [icc.one_way(), icc.agreement(), icc.consistency()];

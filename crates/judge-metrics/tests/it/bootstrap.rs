@@ -5,9 +5,7 @@ use judge_metrics::correlation::{pearson, spearman};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
 use serde_json::Value;
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
+use crate::fixtures::{count, counts, fixture, list, numbers};
 
 fn rho(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     Ok(spearman(x, y)?.estimate)
@@ -21,21 +19,19 @@ const Y: [f64; 8] = [3.0, 5.0, 1.0, 2.0, 4.0, 2.0, 4.0, 3.0];
 
 #[test]
 fn intervals_equal_numpys_on_the_same_resamples() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/bootstrap.json")).unwrap();
+    let fixture = fixture("bootstrap");
     let (mut refused, mut accelerated) = (0, 0);
-    for case in fixture["cases"].as_array().unwrap() {
+    for case in list(&fixture["cases"]) {
         let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
         let bootstrap = Bootstrap {
-            resamples: case["resamples"].as_u64().unwrap() as usize,
+            resamples: count(&case["resamples"]),
             level: case["level"].as_f64().unwrap(),
             seed: case["seed"].as_u64().unwrap(),
             method: BootstrapMethod::Percentile,
         };
-        for pair in case["rows"].as_array().unwrap().chunks(2) {
-            let rows = bootstrap.rows(x.len(), pair[0].as_u64().unwrap() as usize);
-            let expected: Vec<usize> =
-                pair[1].as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize).collect();
-            assert_eq!(rows, expected);
+        for pair in list(&case["rows"]).chunks(2) {
+            let rows = bootstrap.rows(x.len(), count(&pair[0]));
+            assert_eq!(rows, counts(&pair[1]));
         }
         let r = |x: &[f64], y: &[f64]| Ok(pearson(x, y)?.estimate);
         // Fewer than six units, or more undefined resamples than a tail holds: NumPy has quantiles of the rest, and here there is no
@@ -66,7 +62,7 @@ fn intervals_equal_numpys_on_the_same_resamples() {
         };
         let statistics: [(&str, &Statistic<'_>); 2] =
             [("pearson", &of_rows), ("spearman", &|rows| ranked.spearman(rows))];
-        let groups: Vec<u64> = case["groups"].as_array().unwrap().iter().map(|group| group.as_u64().unwrap()).collect();
+        let groups = counts(&case["groups"]);
         let n_groups = groups.iter().collect::<std::collections::BTreeSet<_>>().len();
         for (name, statistic) in statistics {
             let expected = &case[name];

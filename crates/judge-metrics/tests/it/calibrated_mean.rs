@@ -4,21 +4,10 @@
 use judge_metrics::calibration::Direction;
 use judge_metrics::means::{CalibratedMean, PredictionPoweredMean, TransportVerdict};
 use judge_metrics::{Error, Estimate, Proportion};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/calibrated_mean.json")).unwrap()
-}
-
-fn column(case: &Value, name: &str) -> Vec<f64> {
-    case[name].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
-}
-
-fn indices(case: &Value, name: &str) -> Vec<usize> {
-    case[name].as_array().unwrap().iter().map(|value| value.as_u64().unwrap() as usize).collect()
-}
+use crate::draw::Draw;
+use crate::fixtures::{cases, count, counts, fixture, numbers};
 
 #[track_caller]
 fn near(ours: f64, expected: &Value) {
@@ -38,25 +27,22 @@ fn equal(ours: &Estimate, expected: &Value) {
 
 #[test]
 fn means_and_residuals_equal_the_definitions_in_scikit_learn() {
-    let fixture = fixture();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 5);
-    for case in cases {
+    for case in cases("calibrated_mean", "cases", 5) {
         let [human, judge, rest, target_human, target_judge] =
-            ["human", "judge", "rest", "target_human", "target_judge"].map(|name| column(case, name));
+            ["human", "judge", "rest", "target_human", "target_judge"].map(|name| numbers(&case[name]));
         let direction =
             if case["increasing"].as_bool().unwrap() { Direction::Increasing } else { Direction::Decreasing };
         let settings = CalibratedMean { direction, folds: human.len(), ..CalibratedMean::default() };
         let found = if case["groups"].is_array() {
-            let (groups, others) = (indices(case, "groups"), indices(case, "rest_groups"));
+            let (groups, others) = (counts(&case["groups"]), counts(&case["rest_groups"]));
             settings.clustered(&human, &judge, &groups, &rest, &others)
         } else {
-            settings.in_folds(&human, &judge, &rest, &indices(case, "fold_of"))
+            settings.in_folds(&human, &judge, &rest, &counts(&case["fold_of"]))
         };
         let found = found.unwrap();
         equal(&found.mean, &case["result"]);
         near(found.calibration_error, &case["result"]["calibration"]);
-        let outside = case["result"]["outside"].as_u64().unwrap() as usize;
+        let outside = count(&case["result"]["outside"]);
         assert_eq!(found.extrapolated, Proportion { count: outside, n: rest.len() });
         assert_eq!((found.mean.n, found.classical.n), (human.len() + rest.len(), human.len()));
 
@@ -75,11 +61,11 @@ fn means_and_residuals_equal_the_definitions_in_scikit_learn() {
 
 #[test]
 fn parts_equal_cje() {
-    let fixture = fixture();
+    let fixture = fixture("calibrated_mean");
     let case = &fixture["cje"];
     let [human, judge, rest, target_human, target_judge] =
-        ["human", "judge", "rest", "target_human", "target_judge"].map(|name| column(case, name));
-    let found = CalibratedMean::default().in_folds(&human, &judge, &rest, &indices(case, "fold_of")).unwrap();
+        ["human", "judge", "rest", "target_human", "target_judge"].map(|name| numbers(&case[name]));
+    let found = CalibratedMean::default().in_folds(&human, &judge, &rest, &counts(&case["fold_of"])).unwrap();
     near(found.calibration_error.powi(2), &case["calibration_variance"]);
     // Its mean predicts unlabelled items by a map of all labels, not by the mean of maps: far nearer than the error.
     let (mean, error) = (case["mean"].as_f64().unwrap(), case["se"].as_f64().unwrap());
@@ -96,7 +82,7 @@ fn parts_equal_cje() {
 #[test]
 fn a_cluster_for_each_item_is_no_cluster_and_folds_are_seeded() {
     let mut draw = Draw::new(2);
-    let ((human, judge), (_, rest)) = (draw.items(30), draw.items(90));
+    let ((human, judge), (_, rest)) = (draw.bent_items(30), draw.bent_items(90));
     let groups: Vec<usize> = (0..120).collect();
     let (of, others) = groups.split_at(30);
     let settings = CalibratedMean { folds: 5, ..CalibratedMean::default() };
@@ -112,23 +98,9 @@ fn a_cluster_for_each_item_is_no_cluster_and_folds_are_seeded() {
     assert_eq!(CalibratedMean { folds: 99, ..settings }.estimate(&human, &judge, &rest).unwrap().folds, 30);
 }
 
-struct Draw(ChaCha8Rng);
-
 impl Draw {
-    fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
     /// Human scores around 1 + 4 / (1 + exp(−2.5 x)), of mean 3, and a judge's x.
-    fn items(&mut self, n: usize) -> (Vec<f64>, Vec<f64>) {
+    fn bent_items(&mut self, n: usize) -> (Vec<f64>, Vec<f64>) {
         let mut item = || {
             let x = self.normal();
             (1.0 + 4.0 / (1.0 + (-2.5 * x).exp()) + 0.7 * self.normal(), x)
@@ -144,14 +116,14 @@ fn intervals_hold_and_the_check_rejects_as_often_as_they_say() {
     let (mut held, mut moved, mut rejected, mut found) = (0.0, 0.0, 0.0, 0.0);
     for run in 0..RUNS {
         let mut draw = Draw::new(run);
-        let ((human, judge), (_, rest)) = (draw.items(100), draw.items(1_000));
+        let ((human, judge), (_, rest)) = (draw.bent_items(100), draw.bent_items(1_000));
         let holds = |mean: Estimate| {
             let interval = mean.interval(0.95).unwrap();
             f64::from(interval.low <= 3.0 && 3.0 <= interval.high)
         };
         held += holds(settings.estimate(&human, &judge, &rest).unwrap().mean);
         moved += holds(settings.transported(&human, &judge, &rest).unwrap().mean);
-        let (same, scores) = draw.items(100);
+        let (same, scores) = draw.bent_items(100);
         let p_value = |target: &[f64]| {
             settings.transport_check(&human, &judge, target, &scores).unwrap().residual.p_value().unwrap()
         };
@@ -200,7 +172,7 @@ fn a_bent_scale_costs_it_nothing() {
 #[test]
 fn a_verdict_takes_a_margin() {
     let mut draw = Draw::new(3);
-    let ((human, judge), (target, scores)) = (draw.items(200), draw.items(200));
+    let ((human, judge), (target, scores)) = (draw.bent_items(200), draw.bent_items(200));
     let check = CalibratedMean::default().transport_check(&human, &judge, &target, &scores).unwrap();
     let interval = check.residual.interval(0.95).unwrap();
     let widest = interval.low.abs().max(interval.high);

@@ -8,23 +8,10 @@ use judge_metrics::calibration::{
 use judge_metrics::means::{PredictionPoweredMean, Tuning};
 use serde_json::Value;
 
-fn cases(area: &str, expected: usize) -> Vec<Value> {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/calibration.json")).unwrap();
-    let cases = fixture[area].as_array().unwrap().clone();
-    assert_eq!(cases.len(), expected, "{area}");
-    cases
-}
-
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn indices(list: &Value) -> Vec<usize> {
-    list.as_array().unwrap().iter().map(|index| index.as_u64().unwrap() as usize).collect()
-}
+use crate::fixtures::{cases, count, counts, flags, list, numbers};
 
 fn table(rows: &Value) -> Vec<Vec<f64>> {
-    rows.as_array().unwrap().iter().map(numbers).collect()
+    list(rows).iter().map(numbers).collect()
 }
 
 /// 1e-10 relative; `floor` is what the arithmetic loses where a result is small beside what it is made of.
@@ -36,15 +23,15 @@ fn assert_close(case: &Value, what: &str, ours: f64, expected: f64, floor: f64) 
 
 #[test]
 fn reliability_curves_equal_sklearns() {
-    for case in cases("reliability", 7) {
-        let outcomes: Vec<bool> = case["outcomes"].as_array().unwrap().iter().map(|o| o.as_bool().unwrap()).collect();
+    for case in cases("calibration", "reliability", 7) {
+        let outcomes = flags(&case["outcomes"]);
         let probabilities = numbers(&case["probabilities"]);
-        for expected in case["curves"].as_array().unwrap() {
-            let bins = expected["bins"].as_u64().unwrap() as usize;
+        for expected in list(&case["curves"]) {
+            let bins = count(&expected["bins"]);
             let width = expected["kind"] == "width";
             let binning = if width { Binning::EqualWidth { bins } } else { Binning::EqualMass { bins } };
             let curve = ReliabilityCurve::new(&outcomes, &probabilities, binning).unwrap();
-            assert_eq!(curve.bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), indices(&expected["counts"]));
+            assert_eq!(curve.bins.iter().map(|bin| bin.count).collect::<Vec<_>>(), counts(&expected["counts"]));
             let (accuracy, confidence) = (numbers(&expected["accuracy"]), numbers(&expected["confidence"]));
             for ((bin, accuracy), confidence) in curve.bins.iter().zip(accuracy).zip(confidence) {
                 assert_close(&case, "accuracy", bin.accuracy(), accuracy, 0.0);
@@ -61,9 +48,9 @@ fn reliability_curves_equal_sklearns() {
 
 #[test]
 fn isotonic_fits_equal_sklearns() {
-    for case in cases("isotonic", 12) {
+    for case in cases("calibration", "isotonic", 12) {
         let [x, y, weights, at] = ["x", "y", "weights", "at"].map(|key| numbers(&case[key]));
-        for expected in case["fits"].as_array().unwrap() {
+        for expected in list(&case["fits"]) {
             let bounded = expected["bounded"].as_bool().unwrap();
             let bound = |i: usize| bounded.then(|| case["bounds"][i].as_f64().unwrap());
             let direction = match expected["direction"].as_str().unwrap() {
@@ -89,7 +76,7 @@ fn isotonic_fits_equal_sklearns() {
 #[test]
 fn conformal_intervals_equal_mapies() {
     let mut by_mapie = 0;
-    for case in cases("split", 10) {
+    for case in cases("calibration", "split", 10) {
         let [predicted, observed, difficulty] = ["predicted", "observed", "difficulty"].map(|key| numbers(&case[key]));
         let level = case["level"].as_f64().unwrap();
         let conformal = SplitConformal { level };
@@ -114,14 +101,14 @@ fn conformal_intervals_equal_mapies() {
 
 #[test]
 fn ordinal_sets_are_those_of_lu_et_al() {
-    for case in cases("ordinal", 6) {
+    for case in cases("calibration", "ordinal", 6) {
         let level = case["level"].as_f64().unwrap();
         let fitted =
-            OrdinalConformal { level }.fit(&indices(&case["observed"]), &table(&case["distributions"])).unwrap();
+            OrdinalConformal { level }.fit(&counts(&case["observed"]), &table(&case["distributions"])).unwrap();
         assert_close(&case, "threshold", fitted.threshold, case["threshold"].as_f64().unwrap(), 1e-15);
-        for (row, expected) in table(&case["new"]).iter().zip(case["sets"].as_array().unwrap()) {
+        for (row, expected) in table(&case["new"]).iter().zip(list(&case["sets"])) {
             let set = fitted.set(row).unwrap();
-            assert_eq!([set.low, set.high], indices(expected)[..], "{}", case["name"]);
+            assert_eq!([set.low, set.high], counts(expected)[..], "{}", case["name"]);
             let mass: f64 = row[set.low..=set.high].iter().sum();
             assert!((set.probability - mass).abs() < 1e-15 && set.size() == set.high - set.low + 1);
         }
@@ -130,9 +117,9 @@ fn ordinal_sets_are_those_of_lu_et_al() {
 
 #[test]
 fn prediction_powered_means_equal_ppi_pythons_with_welchs_interval() {
-    for case in cases("powered", 9) {
+    for case in cases("calibration", "powered", 9) {
         let [labels, predictions, unlabelled] = ["labels", "predictions", "unlabelled"].map(|key| numbers(&case[key]));
-        for expected in case["results"].as_array().unwrap() {
+        for expected in list(&case["results"]) {
             let level = expected["level"].as_f64().unwrap();
             let tuning = expected["fixed"].as_f64().map_or(Tuning::Optimal, Tuning::Fixed);
             let ours = PredictionPoweredMean { tuning }.estimate(&labels, &predictions, &unlabelled).unwrap();

@@ -7,8 +7,8 @@ use judge_metrics::calibration::{
 use judge_metrics::means::{PredictionPoweredMean, Tuning};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::draw::Draw;
 
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()) + 1e-11
@@ -24,7 +24,7 @@ fn binning() -> impl Strategy<Value = Binning> {
         .prop_map(|(bins, mass)| if mass { Binning::EqualMass { bins } } else { Binning::EqualWidth { bins } })
 }
 
-fn columns() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
+pub(crate) fn columns() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
     let number = || prop_oneof![(-5..6i32).prop_map(f64::from), -1e3..1e3f64];
     prop::collection::vec((number(), number()), 1..60).prop_map(|rows| rows.into_iter().unzip())
 }
@@ -168,26 +168,18 @@ fn chernoff(q: f64, p: f64) -> f64 {
     (-f64::from(TRIALS) * relative_entropy).exp()
 }
 
-struct Draws(ChaCha8Rng);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * 2f64.powi(-53)
-    }
-}
-
 /// With continuous errors the chance is exactly ⌈(n + 1) · level⌉ / (n + 1), so too wide fails as well as too narrow.
 #[test]
 fn split_conformal_intervals_hold_their_level() {
     let (n, level, chance) = (20, 0.9, 19.0 / 21.0);
-    let mut draws = Draws(ChaCha8Rng::seed_from_u64(11));
+    let mut draw = Draw::new(11);
     let (mut plain, mut normalized) = (0, 0);
     for _ in 0..TRIALS {
         // A judge that is biased, and the more wrong the more difficult the item, with a long tail.
         let items: Vec<[f64; 3]> = (0..=n)
             .map(|_| {
-                let (predicted, difficulty) = (5.0 * draws.uniform(), 0.1 + draws.uniform());
-                let error = 0.3 - difficulty * (1.0 - draws.uniform()).ln();
+                let (predicted, difficulty) = (5.0 * draw.uniform(), 0.1 + draw.uniform());
+                let error = 0.3 - difficulty * (1.0 - draw.uniform()).ln();
                 [predicted, predicted + error, difficulty]
             })
             .collect();
@@ -209,14 +201,14 @@ fn split_conformal_intervals_hold_their_level() {
 #[test]
 fn ordinal_conformal_sets_hold_their_level() {
     let (n, level) = (39, 0.95);
-    let mut draws = Draws(ChaCha8Rng::seed_from_u64(12));
+    let mut draw = Draw::new(12);
     let (mut hits, mut sizes) = (0, 0);
     for _ in 0..TRIALS {
         // A judge that is too sure of itself: it states the square of what it should.
         let items: Vec<(Vec<f64>, usize)> = (0..=n)
             .map(|_| {
-                let weights: Vec<f64> = (0..5).map(|_| -(1.0 - draws.uniform()).ln()).collect();
-                let mut left = draws.uniform() * total(&weights);
+                let weights: Vec<f64> = (0..5).map(|_| -(1.0 - draw.uniform()).ln()).collect();
+                let mut left = draw.uniform() * total(&weights);
                 let label = weights.iter().position(|weight| {
                     left -= weight;
                     left < 0.0

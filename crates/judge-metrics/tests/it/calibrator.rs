@@ -5,19 +5,15 @@ use judge_metrics::Error;
 use judge_metrics::calibration::{CalibrationMethod, Calibrator, Direction, FittedCalibrator};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-use serde_json::Value;
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
+use crate::draw::Draw;
+use crate::fixtures::{fixture, list, numbers};
 
 #[test]
 fn every_row_a_fold_equals_mapie_and_the_definitions() {
-    let cases: Value = serde_json::from_str(include_str!("../fixtures/calibrator.json")).unwrap();
+    let cases = fixture("calibrator");
     let (mut intervals, mut sets) = (0, 0);
-    for case in cases.as_array().unwrap() {
+    for case in list(&cases) {
         let [x, y, at, values] = ["x", "y", "at", "values"].map(|key| numbers(&case[key]));
         let ordinal = case["kind"] == "ordinal";
         let method = if ordinal { CalibrationMethod::Ordinal } else { CalibrationMethod::Isotonic };
@@ -45,13 +41,7 @@ fn every_row_a_fold_equals_mapie_and_the_definitions() {
     assert!(intervals >= 55 && sets >= 50, "{intervals} intervals and {sets} sets compared, of 60 each");
 }
 
-struct Draws(ChaCha8Rng);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * 2f64.powi(-53)
-    }
-
+impl Draw {
     /// A judge's score and a person's: the judge squeezes the scale and is the less sure the higher it is.
     fn row(&mut self, grades: bool) -> (f64, f64) {
         let quality = 5.0 * self.uniform();
@@ -81,12 +71,12 @@ fn new_rows_lie_in_their_intervals_as_often_as_the_level_says() {
         (CalibrationMethod::Ordinal, 100, 0.8),
     ] {
         let settings = Calibrator { method, level, ..Calibrator::default() };
-        let mut draws = Draws(ChaCha8Rng::seed_from_u64(21));
+        let mut draw = Draw::new(21);
         let (mut hits, mut width) = (0, 0.0);
         for _ in 0..TRIALS {
-            let rows = (0..n).map(|_| draws.row(method == CalibrationMethod::Ordinal));
+            let rows = (0..n).map(|_| draw.row(method == CalibrationMethod::Ordinal));
             let (scores, human): (Vec<f64>, Vec<f64>) = rows.unzip();
-            let (score, truth) = draws.row(method == CalibrationMethod::Ordinal);
+            let (score, truth) = draw.row(method == CalibrationMethod::Ordinal);
             let calibrated = settings.fit(&scores, &human).unwrap().calibrate(score).unwrap();
             hits += usize::from(calibrated.interval.low <= truth && truth <= calibrated.interval.high);
             width += (calibrated.interval.high - calibrated.interval.low) / TRIALS as f64;
@@ -101,10 +91,10 @@ fn new_rows_lie_in_their_intervals_as_often_as_the_level_says() {
 
 #[test]
 fn what_is_assessed_is_what_new_rows_get() {
-    let mut draws = Draws(ChaCha8Rng::seed_from_u64(3));
+    let mut draw = Draw::new(3);
     for method in [CalibrationMethod::Isotonic, CalibrationMethod::Ordinal] {
         let mut sample =
-            |n| -> (Vec<f64>, Vec<f64>) { (0..n).map(|_| draws.row(method == CalibrationMethod::Ordinal)).unzip() };
+            |n| -> (Vec<f64>, Vec<f64>) { (0..n).map(|_| draw.row(method == CalibrationMethod::Ordinal)).unzip() };
         let ((scores, human), (new, truth)) = (sample(300), sample(4_000));
         let settings = Calibrator { method, ..Calibrator::default() };
         let report = settings.assess(&scores, &human).unwrap();
@@ -126,14 +116,14 @@ fn what_is_assessed_is_what_new_rows_get() {
 /// Rows of a question share an offset of the judge's: held-out rows whose companions were fitted on look too easy.
 #[test]
 fn questions_are_on_one_side_of_each_fold() {
-    let mut draws = Draws(ChaCha8Rng::seed_from_u64(8));
+    let mut draw = Draw::new(8);
     // Each question has a score of its own, which tells a fit its grade, for ten rows.
     let (mut scores, mut human, mut question) = (Vec::new(), Vec::new(), Vec::new());
     for q in 0..30 {
-        let (score, grade) = (draws.uniform(), 5.0 * draws.uniform());
+        let (score, grade) = (draw.uniform(), 5.0 * draw.uniform());
         for _ in 0..10 {
             scores.push(score);
-            human.push(grade + 0.1 * draws.uniform());
+            human.push(grade + 0.1 * draw.uniform());
             question.push(q);
         }
     }

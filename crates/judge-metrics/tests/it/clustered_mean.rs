@@ -2,14 +2,14 @@
 
 use judge_metrics::Error;
 use judge_metrics::means::{clustered_mean, sample_mean};
-use serde_json::Value;
+
+use crate::fixtures::{counts, fixture, list, numbers};
 
 #[test]
 fn it_equals_statsmodels() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/clustered.json")).unwrap();
-    for case in fixture["cases"].as_array().unwrap() {
-        let values: Vec<f64> = case["values"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
-        let groups: Vec<u64> = case["groups"].as_array().unwrap().iter().map(|x| x.as_u64().unwrap()).collect();
+    let fixture = fixture("clustered");
+    for case in list(&fixture["cases"]) {
+        let (values, groups) = (numbers(&case["values"]), counts(&case["groups"]));
         let mean = clustered_mean(&values, &groups).unwrap();
         let interval = mean.interval(0.95).unwrap();
         for (ours, name) in [

@@ -18,6 +18,8 @@ use judge_metrics::correlation::{grouped_correlation, pairwise_accuracy, spearma
 use judge_metrics::prediction::area_under_risk_coverage;
 use judge_metrics::resampling::Bootstrap;
 
+use crate::compared::compared;
+
 fn settings() -> ComparisonSettings {
     ComparisonSettings {
         bootstrap: Bootstrap { resamples: 200, ..Bootstrap::default() },
@@ -48,9 +50,7 @@ fn every_name_is_listed_and_every_listed_name_occurs() {
     let texts = (0..9).map(|i| text(["a", "b", "c"][i % 3], &[["a", "b"][i % 2], "a"]));
     let mut names = BTreeSet::new();
     for items in [numbers.collect::<Vec<_>>(), of_questions.collect(), texts.collect()] {
-        let comparison = Comparison::new(items, settings()).unwrap();
-        let found = comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>());
-        for (name, statistic) in &found.statistics {
+        for (name, statistic) in &all(items).statistics {
             names.insert(name.clone());
             if let Some(interval) = statistic.interval() {
                 let estimate = statistic.estimate().unwrap();
@@ -303,8 +303,7 @@ fn rank_agreement_refuses_what_is_unusable_and_explains_the_rest() {
 
 /// The statistics of all rows.
 fn all(items: Vec<ComparedItem>) -> Comparisons {
-    let comparison = Comparison::new(items, settings()).unwrap();
-    comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>())
+    compared(items, settings().bootstrap.resamples, None)
 }
 
 #[track_caller]

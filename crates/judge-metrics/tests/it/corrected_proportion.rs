@@ -2,20 +2,10 @@
 
 use judge_metrics::Error;
 use judge_metrics::means::corrected_proportion;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 
-struct Draw(ChaCha8Rng);
+use crate::draw::Draw;
 
 impl Draw {
-    fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * 2f64.powi(-53)
-    }
-
     fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }

@@ -7,6 +7,8 @@ use judge_metrics::correlation::{
 use judge_metrics::{Estimate, NullDistribution};
 use serde_json::Value;
 
+use crate::fixtures::{fixture, list, numbers};
+
 struct Case {
     name: String,
     x: Vec<f64>,
@@ -14,12 +16,8 @@ struct Case {
     expected: Value,
 }
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
 fn cases() -> Vec<Case> {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/correlation.json")).unwrap();
+    let fixture = fixture("correlation");
     let cases: Vec<Case> = fixture["cases"]
         .as_array()
         .unwrap()
@@ -78,7 +76,7 @@ fn fisher_intervals_equal_scipys() {
     for case in cases() {
         let expected = &case.expected["pearson"];
         let r = expected["estimate"].as_f64().unwrap();
-        for interval in expected["intervals"].as_array().unwrap() {
+        for interval in list(&expected["intervals"]) {
             let [level, low, high] = [0, 1, 2].map(|i| interval[i].as_f64().unwrap());
             if 1.0 - r * r < 1e-12 && case.x.len() > 3 {
                 assert!(fisher_interval(r, case.x.len(), level).unwrap_err().is_undefined(), "SciPy gives the point");

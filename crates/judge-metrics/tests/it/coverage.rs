@@ -3,28 +3,13 @@
 use judge_metrics::agreement::{Average, ConfusionMatrix, Measurement, RatingTable, ZeroDivision, krippendorff_alpha};
 use judge_metrics::prediction::root_mean_squared_error;
 use judge_metrics::{Error, Estimate};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::draw::Draw;
 
 const RUNS: u64 = 400;
 const N: usize = 100;
 
-struct Draw(ChaCha8Rng);
-
 impl Draw {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) * 2_f64.powi(-53)
-    }
-
-    /// Box and Muller (1958).
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    fn label(&mut self) -> usize {
-        (3.0 * self.uniform()) as usize
-    }
-
     /// `label` in a share of `right` of all cases, else either of the two others.
     fn repeated(&mut self, label: usize, right: f64) -> usize {
         let draw = self.uniform();
@@ -37,7 +22,7 @@ impl Draw {
 fn covers(truth: f64, statistic: impl Fn(&mut Draw) -> Result<Estimate, Error>) {
     let covered = (0..RUNS)
         .filter(|&run| {
-            let found = statistic(&mut Draw(ChaCha8Rng::seed_from_u64(run))).unwrap();
+            let found = statistic(&mut Draw::new(run)).unwrap();
             let interval = found.interval(0.95).unwrap();
             interval.low <= truth && truth <= interval.high
         })
@@ -52,7 +37,7 @@ fn krippendorffs_alpha_of_labels() {
     covers(0.55, |draw| {
         let ratings: Vec<[Option<f64>; 2]> = (0..N)
             .map(|_| {
-                let label = draw.label();
+                let label = draw.below(3);
                 [label, draw.repeated(label, 0.7)].map(|label| Some(label as f64))
             })
             .collect();
@@ -85,7 +70,7 @@ fn fleiss_kappa() {
     covers(0.49, |draw| {
         let ratings: Vec<[Option<usize>; 3]> = (0..N)
             .map(|_| {
-                let truth = draw.label();
+                let truth = draw.below(3);
                 std::array::from_fn(|_| Some(draw.repeated(truth, 0.8)))
             })
             .collect();
@@ -106,7 +91,7 @@ fn scores_of_labels() {
     ];
     for (truth, statistic) in statistics {
         covers(truth, |draw| {
-            let truth: Vec<usize> = (0..N).map(|_| draw.label()).collect();
+            let truth: Vec<usize> = (0..N).map(|_| draw.below(3)).collect();
             let predicted: Vec<usize> = truth.iter().map(|&label| draw.repeated(label, 0.7)).collect();
             statistic(&ConfusionMatrix::new(vec![0, 1, 2], &truth, &predicted)?)
         });

@@ -2,13 +2,10 @@
 //! how much less than the plain one it depends on chance.
 
 use judge_metrics::calibration::{Binning, ReliabilityCurve};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
+use crate::draw::Draw;
+use crate::fixtures::{count, fixture, flags, list, numbers};
 
 #[track_caller]
 fn close(ours: f64, expected: &Value) {
@@ -18,13 +15,12 @@ fn close(ours: f64, expected: &Value) {
 
 #[test]
 fn debiased_errors_equal_the_authors() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/debiased_calibration.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
+    let fixture = fixture("debiased_calibration");
+    let cases = list(&fixture["cases"]);
     assert!(cases.len() >= 6);
     for case in cases {
-        let outcomes: Vec<bool> =
-            case["outcomes"].as_array().unwrap().iter().map(|outcome| outcome.as_bool().unwrap()).collect();
-        let bins = case["bins"].as_u64().unwrap() as usize;
+        let outcomes = flags(&case["outcomes"]);
+        let bins = count(&case["bins"]);
         let binning = if case["kind"] == "mass" { Binning::EqualMass { bins } } else { Binning::EqualWidth { bins } };
         let curve = ReliabilityCurve::new(&outcomes, &numbers(&case["probabilities"]), binning).unwrap();
         let squares: f64 = curve.bins.iter().map(|bin| bin.gap().powi(2) * bin.count as f64).sum();
@@ -59,12 +55,11 @@ fn chance_adds_nothing_to_a_debiased_error() {
     for excess in [0.0, 0.1] {
         let (mut plain, mut debiased, mut covered) = (0.0, 0.0, 0);
         for run in 0..RUNS {
-            let mut draws = ChaCha8Rng::seed_from_u64(run);
-            let mut uniform = || (draws.next_u64() >> 11) as f64 * 2_f64.powi(-53);
+            let mut draw = Draw::new(run);
             let (outcomes, confidences): (Vec<bool>, Vec<f64>) = (0..N)
                 .map(|_| {
-                    let confidence = 0.5 + uniform() / 2.0;
-                    (uniform() < confidence - excess, confidence)
+                    let confidence = 0.5 + draw.uniform() / 2.0;
+                    (draw.uniform() < confidence - excess, confidence)
                 })
                 .unzip();
             let curve = ReliabilityCurve::new(&outcomes, &confidences, Binning::EqualMass { bins: 10 }).unwrap();

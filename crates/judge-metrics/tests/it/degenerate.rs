@@ -5,9 +5,7 @@
 use judge_metrics::agreement::{
     AgreementWeights, ConfusionMatrix, McNemarTest, Measurement, RatingTable, krippendorff_alpha, mcnemar,
 };
-use judge_metrics::comparison::{
-    BiasPair, BiasReport, ComparedItem, Comparison, ComparisonSettings, Comparisons, NO_VARIATION, Rating, Statistic,
-};
+use judge_metrics::comparison::{BiasPair, BiasReport, ComparedItem, Comparisons, NO_VARIATION, Rating, Statistic};
 use judge_metrics::correlation::{DependentCorrelations, fisher_interval};
 use judge_metrics::means::{clustered_mean, sample_mean};
 use judge_metrics::prediction::{average_precision, brier_score, log_loss, mean_absolute_error};
@@ -17,21 +15,11 @@ use judge_metrics::resampling::Bootstrap;
 use judge_metrics::{Error, Proportion};
 use serde_json::Value;
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/degenerate.json")).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
+use crate::compared::rows;
+use crate::fixtures::{count, fixture, list, numbers};
 
 fn near(found: f64, expected: &Value) -> bool {
     (found - expected.as_f64().unwrap()).abs() < 1e-12
-}
-
-fn rows(judge: &[f64], people: &[f64]) -> Vec<ComparedItem> {
-    let row = |(&judge, &people): (&f64, &f64)| ComparedItem::new(Rating::Number(judge), [Rating::Number(people)]);
-    judge.iter().zip(people).map(row).collect()
 }
 
 fn in_clusters(rows: Vec<ComparedItem>, size: usize) -> Vec<ComparedItem> {
@@ -40,14 +28,7 @@ fn in_clusters(rows: Vec<ComparedItem>, size: usize) -> Vec<ComparedItem> {
 }
 
 fn compared(items: Vec<ComparedItem>) -> Comparisons {
-    with_labels(items, None)
-}
-
-fn with_labels(items: Vec<ComparedItem>, labels: Option<&[&str]>) -> Comparisons {
-    let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };
-    let labels = labels.map(|labels| labels.iter().map(|label| (*label).to_owned()).collect());
-    let comparison = Comparison::new(items, ComparisonSettings { bootstrap, labels, ..Default::default() }).unwrap();
-    comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>())
+    crate::compared::compared(items, 500, None)
 }
 
 #[track_caller]
@@ -176,8 +157,8 @@ fn a_judge_that_says_one_thing_has_no_interval_around_what_no_skill_reaches() {
 /// statsmodels' proportion_confint.
 #[test]
 fn losses_of_decisions_are_shares() {
-    for case in fixture()["wilson"].as_array().unwrap() {
-        let (count, n) = (case["count"].as_u64().unwrap() as usize, case["n"].as_u64().unwrap() as usize);
+    for case in list(&fixture("degenerate")["wilson"]) {
+        let (count, n) = (count(&case["count"]), count(&case["n"]));
         let outcomes: Vec<bool> = (0..n).map(|i| i < count).collect();
         let people: Vec<f64> = outcomes.iter().map(|&came| f64::from(u8::from(came))).collect();
         let never = vec![0.0; n];
@@ -215,7 +196,7 @@ fn intervals_stay_in_their_range() {
 /// `scipy.stats.permutation_test` over all pairings.
 #[test]
 fn ranks_of_few_rows_are_tested_by_permutation() {
-    for case in fixture()["ranks"].as_array().unwrap() {
+    for case in list(&fixture("degenerate")["ranks"]) {
         let found = compared(rows(&numbers(&case["judge"]), &numbers(&case["people"])));
         assert!(near(p_value(&found, "spearman").unwrap(), &case["spearman_p"]), "{case}: {:?}", found.get("spearman"));
         for name in ["kendall_tau_b", "kendall_tau_c", "somers_d"] {
@@ -237,7 +218,7 @@ fn ranks_of_few_rows_are_tested_by_permutation() {
 
 #[test]
 fn somers_d_is_of_the_judge_given_people() {
-    let case = &fixture()["auroc"];
+    let case = &fixture("degenerate")["auroc"];
     let found = compared(rows(&numbers(&case["judge"]), &numbers(&case["human"])));
     assert!(near(estimate(&found, "somers_d"), &case["somers_d"]) && near(estimate(&found, "auroc"), &case["auroc"]));
     assert!((estimate(&found, "somers_d") - (2.0 * estimate(&found, "auroc") - 1.0)).abs() < 1e-12);
@@ -338,7 +319,7 @@ fn means_of_clusters_take_the_clustered_standard_error() {
 /// `sklearn.metrics.log_loss`.
 #[test]
 fn certainty_that_is_wrong_costs_what_scikit_learn_says_and_has_no_slope() {
-    let case = &fixture()["log_loss"];
+    let case = &fixture("degenerate")["log_loss"];
     let found = compared(rows(&numbers(&case["probabilities"]), &numbers(&case["outcomes"])));
     assert!(near(estimate(&found, "log_loss"), &case["loss"]), "{:?}", found.get("log_loss"));
     for name in ["calibration_slope", "calibration_intercept"] {
@@ -387,7 +368,7 @@ fn what_cannot_be_otherwise_says_so() {
     let found = average_precision(&[true; 4], &[0.1, 0.5, 0.2, 0.9]);
     assert!(found.is_err_and(|error| error.is_undefined()));
     let same = mcnemar(0, 0, McNemarTest::Exact).unwrap();
-    assert!(near(same.p_value, &fixture()["mcnemar_p"]));
+    assert!(near(same.p_value, &fixture("degenerate")["mcnemar_p"]));
     let judge: Vec<f64> = (0..30).map(|i| f64::from(i % 3)).collect();
     let people: Vec<f64> = (0..30).map(|i| f64::from(i % 4 % 3)).collect();
     let alike = rows(&judge, &people).into_iter();
@@ -398,10 +379,10 @@ fn what_cannot_be_otherwise_says_so() {
 /// Labels need no numbers: krippendorff.alpha and sklearn's cohen_kappa_score.
 #[test]
 fn texts_have_a_nominal_alpha_and_in_an_order_more() {
-    let case = &fixture()["texts"];
+    let case = &fixture("degenerate")["texts"];
     let labels = |name: &str| -> Vec<Rating> {
         let of = |label: &Value| Rating::Text(label.as_str().unwrap().to_owned());
-        case[name].as_array().unwrap().iter().map(of).collect()
+        list(&case[name]).iter().map(of).collect()
     };
     let items: Vec<ComparedItem> = labels("judge")
         .into_iter()
@@ -413,7 +394,7 @@ fn texts_have_a_nominal_alpha_and_in_an_order_more() {
     for name in ["krippendorff_alpha_ordinal", "cohen_kappa_quadratic", "krippendorff_alpha_interval"] {
         assert!(matches!(found.get(name), Some(Statistic::Undefined { .. })), "{name}");
     }
-    let found = with_labels(items, Some(&["A", "B", "C"]));
+    let found = crate::compared::compared(items, 500, Some(&["A", "B", "C"]));
     assert!(near(estimate(&found, "krippendorff_alpha_nominal"), &case["alpha_nominal"]));
     assert!(near(estimate(&found, "krippendorff_alpha_ordinal"), &case["alpha_ordinal"]));
     assert!(near(estimate(&found, "cohen_kappa_quadratic"), &case["kappa_quadratic"]));

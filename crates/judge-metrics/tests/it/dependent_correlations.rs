@@ -3,7 +3,8 @@
 
 use judge_metrics::correlation::{DependentCorrelations, DifferenceTest};
 use judge_metrics::{Error, Interval};
-use serde_json::Value;
+
+use crate::fixtures::cases;
 
 fn rounded(value: f64, digits: i32) -> f64 {
     (value * 10f64.powi(digits)).round() / 10f64.powi(digits)
@@ -15,10 +16,7 @@ fn close(ours: f64, expected: f64) -> bool {
 
 #[test]
 fn every_method_equals_its_formula() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/dependent_correlations.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 14);
-    for case in cases {
+    for case in cases("dependent_correlations", "cases", 14) {
         let number = |name: &str| case[name].as_f64().unwrap();
         let pair = |name: &str| [0, 1].map(|i| case[name][i].as_f64().unwrap());
         let ours =

@@ -1,13 +1,11 @@
 //! Differences of two judges against scikit-learn, krippendorff, SciPy and statsmodels (`scripts/metrics/differences_fixtures.py`).
 
-use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, Statistic};
+use judge_metrics::comparison::{ComparedItem, Comparisons, Rating, Statistic};
 use judge_metrics::prediction::auroc_difference;
-use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
 
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
+use crate::compared::compared;
+use crate::fixtures::{fixture, list, numbers};
 
 fn rows(case: &Value) -> Vec<ComparedItem> {
     let column = |name: &str| numbers(&case[name]);
@@ -20,20 +18,12 @@ fn rows(case: &Value) -> Vec<ComparedItem> {
     (0..human.len()).map(row).collect()
 }
 
-fn compared(items: Vec<ComparedItem>, labels: Option<&[&str]>) -> Comparisons {
-    let bootstrap = Bootstrap { resamples: 400, ..Bootstrap::default() };
-    let labels = labels.map(|labels| labels.iter().map(|&label| label.to_owned()).collect());
-    let all: Vec<usize> = (0..items.len()).collect();
-    let settings = ComparisonSettings { bootstrap, labels, ..ComparisonSettings::default() };
-    Comparison::new(items, settings).unwrap().statistics(&all)
-}
-
 #[test]
 fn estimates_and_p_values_equal_the_references() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/differences.json")).unwrap();
-    for case in fixture["cases"].as_array().unwrap() {
+    let fixture = fixture("differences");
+    for case in list(&fixture["cases"]) {
         let of_labels = case["found"].get("difference_brier").is_none();
-        let found = compared(rows(case), of_labels.then_some(&["1", "2", "3"]));
+        let found = compared(rows(case), 400, of_labels.then_some(&["1", "2", "3"]));
         for (name, expected) in case["found"].as_object().unwrap() {
             let known =
                 found.get(name).and_then(|known| known.defined()).unwrap_or_else(|| panic!("{name}: {found:?}"));
@@ -52,7 +42,7 @@ fn estimates_and_p_values_equal_the_references() {
     let case = &fixture["cases"][2];
     let outcomes: Vec<bool> = numbers(&case["human"]).iter().map(|&human| human == 1.0).collect();
     let delong = auroc_difference(&outcomes, &numbers(&case["first"]), &numbers(&case["second"])).unwrap();
-    let found = compared(rows(case), None);
+    let found = compared(rows(case), 400, None);
     let known = found.get("difference_auroc").and_then(|known| known.defined()).unwrap();
     assert_eq!((known.p, known.method.as_str()), (delong.p_value().ok(), "DeLong"));
 }
@@ -67,13 +57,13 @@ fn what_two_judges_do_not_define_is_said_of_their_difference() {
             ..ComparedItem::new(text(said[i]), [text(said[i])])
         })
         .collect();
-    let found = compared(of_texts.clone(), None);
+    let found = compared(of_texts.clone(), 400, None);
     let undefined = |found: &Comparisons, name: &str| found.get(name).unwrap().to_string();
     assert!(found.get("difference_krippendorff_alpha_nominal").unwrap().estimate().unwrap() > 0.5);
     assert!(undefined(&found, "difference_krippendorff_alpha_ordinal").contains("the labels have no order"));
     assert!(undefined(&found, "difference_cohen_kappa_linear").contains("nor named in their order"));
     assert!(undefined(&found, "difference_brier").contains("texts, not numbers"));
-    let ordered = compared(of_texts, Some(&["a", "b"]));
+    let ordered = compared(of_texts, 400, Some(&["a", "b"]));
     assert!(ordered.get("difference_krippendorff_alpha_ordinal").unwrap().estimate().unwrap() > 0.5);
     // A second judge on another scale is no probability.
     let items: Vec<ComparedItem> = (0..8)
@@ -82,7 +72,7 @@ fn what_two_judges_do_not_define_is_said_of_their_difference() {
             ..ComparedItem::new(Rating::Number(f64::from(i) / 8.0), [Rating::Number(f64::from(i % 2))])
         })
         .collect();
-    let found = compared(items, None);
+    let found = compared(items, 400, None);
     assert!(undefined(&found, "difference_brier").contains("2 is no probability"));
     // Scores in the same order are alike.
     let alike = found.get("difference_auroc").and_then(Statistic::defined).unwrap();

@@ -5,11 +5,9 @@ use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::ranking::{BradleyTerry, Comparison, Game, TieModel};
 use serde_json::Value;
 
-const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+use crate::fixtures::{cases, count, list, numbers};
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 #[track_caller]
 fn near(ours: f64, expected: f64) {
@@ -18,13 +16,10 @@ fn near(ours: f64, expected: f64) {
 
 #[test]
 fn games_equal_statsmodels() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/games.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 4);
-    for case in cases {
-        let name = |side: &str, row: usize| NAMES[case[side][row].as_u64().unwrap() as usize];
+    for case in cases("games", "cases", 4) {
+        let name = |side: &str, row: usize| NAMES[count(&case[side][row])];
         let (preferences, weights) = (numbers(&case["preference"]), numbers(&case["weight"]));
-        let covariates: Vec<Vec<f64>> = case["covariates"].as_array().unwrap().iter().map(numbers).collect();
+        let covariates: Vec<Vec<f64>> = list(&case["covariates"]).iter().map(numbers).collect();
         let clusters: Option<Vec<String>> =
             case["clusters"].as_array().map(|clusters| clusters.iter().map(Value::to_string).collect());
         let games: Vec<Game<'_>> = (0..preferences.len())

@@ -13,6 +13,9 @@ use judge_metrics::preference::Preference::{First, Second, Tie};
 use judge_metrics::preference::{Preference, TwoOrder, Unparsed};
 use serde_json::Value;
 
+use crate::fixtures::{count, fixture, list};
+use crate::preference::{proportion, verdicts};
+
 const POLICIES: [(&str, Unparsed); 4] = [
     ("dropped", Unparsed::Dropped),
     ("tie", Unparsed::Tie),
@@ -20,35 +23,8 @@ const POLICIES: [(&str, Unparsed); 4] = [
     ("own_label", Unparsed::OwnLabel),
 ];
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/preference.json")).unwrap()
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().unwrap()
-}
-
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
-}
-
-fn count(value: &Value) -> usize {
-    value.as_u64().unwrap() as usize
-}
-
-fn proportion(pair: &Value) -> Proportion {
-    Proportion { count: count(&pair[0]), n: count(&pair[1]) }
-}
-
-fn verdicts(text: &Value) -> Vec<Option<Preference>> {
-    let verdict = |letter| match letter {
-        '1' => Some(First),
-        '2' => Some(Second),
-        'T' => Some(Tie),
-        '-' => None,
-        _ => panic!("{letter}"),
-    };
-    text.as_str().unwrap().chars().map(verdict).collect()
 }
 
 #[track_caller]
@@ -64,7 +40,7 @@ fn near(ours: f64, expected: f64) {
 /// `statsmodels.stats.contingency_tables.mcnemar`, 0.15.0. At b = c it has no corrected form that is to be followed.
 #[test]
 fn mcnemars_test_equals_statsmodels() {
-    for case in list(&fixture()["mcnemar"]) {
+    for case in list(&fixture("preference")["mcnemar"]) {
         let (b, c) = (count(&case["b"]), count(&case["c"]));
         for (name, test) in [
             ("exact", McNemarTest::Exact),
@@ -89,7 +65,7 @@ fn mcnemars_test_equals_statsmodels() {
 /// `scipy.stats.binomtest`, 1.17.1.
 #[test]
 fn the_test_of_the_first_shown_rate_equals_scipys() {
-    for case in list(&fixture()["binomial"]) {
+    for case in list(&fixture("preference")["binomial"]) {
         let (first, n) = (count(&case[0]), count(&case[1]));
         let counts = FirstShown { first, second: n - first, ties: 3, unparsed: 1 };
         close(counts.p_value().unwrap(), number(&case[2]));
@@ -106,7 +82,7 @@ fn the_test_of_the_first_shown_rate_equals_scipys() {
 /// JudgeLM's a < b and a > b, and Shi et al.'s preference fairness in the paper's own steps.
 #[test]
 fn order_effects_are_counted_as_defined_under_every_policy() {
-    for case in list(&fixture()["two_order"]) {
+    for case in list(&fixture("preference")["two_order"]) {
         let pairs: Vec<_> = verdicts(&case["original"])
             .into_iter()
             .zip(verdicts(&case["swapped"]))
@@ -178,7 +154,7 @@ fn auto_js_order_effect_follows_from_its_transitions() {
 
 #[test]
 fn repetition_stability_is_the_mean_share_of_the_mode() {
-    for case in list(&fixture()["stability"]) {
+    for case in list(&fixture("preference")["stability"]) {
         let rows: Vec<_> = list(&case["rows"]).iter().map(verdicts).collect();
         for (name, policy) in POLICIES {
             match case[name].as_f64() {
@@ -198,7 +174,7 @@ fn repetition_stability_is_the_mean_share_of_the_mode() {
 /// `confint_proportions_2indep(method="newcomb")` and `proportions_ztest` of statsmodels 0.15.0.
 #[test]
 fn intervals_of_two_proportions_equal_statsmodels() {
-    for case in list(&fixture()["two_proportions"]) {
+    for case in list(&fixture("preference")["two_proportions"]) {
         let ours =
             EqualOpportunity { favoured: proportion(&case["own"]), other: proportion(&case["other"]), unparsed: 0 };
         for (name, level) in [("0.95", 0.95), ("0.9", 0.9)] {
@@ -256,7 +232,7 @@ fn self_preference_counts_as_defined() {
 /// `scipy.stats.ttest_rel`, 1.17.1.
 #[test]
 fn paired_differences_equal_scipys_paired_t() {
-    for case in list(&fixture()["paired"]) {
+    for case in list(&fixture("preference")["paired"]) {
         let [a, b] = ["a", "b"].map(|column| list(&case[column]).iter().map(number).collect::<Vec<_>>());
         let ours = paired_difference(&a, &b).unwrap();
         let standard_deviation = ours.standard_error().unwrap() * (ours.n as f64).sqrt();

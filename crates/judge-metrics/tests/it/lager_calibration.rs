@@ -8,6 +8,7 @@ use judge_metrics::means::PredictionPoweredMean;
 use judge_metrics::prediction::{auroc, average_precision, bias, mean_absolute_error, root_mean_squared_error};
 use serde_json::Value;
 
+use crate::fixtures::numbers;
 use crate::published::json as published;
 
 #[track_caller]
@@ -22,9 +23,7 @@ fn every(values: &[f64], step: usize, start: usize) -> Vec<f64> {
 #[test]
 fn flask_scores_calibrate_as_the_references_say() {
     let Some(file) = published::<Value>("lager/flask_llama31_8b_scores.json") else { return };
-    let column = |name: &str| -> Vec<f64> {
-        file[name].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect()
-    };
+    let column = |name: &str| numbers(&file[name]);
     let human = column("human");
     let (direct, lager) = (column("direct_score"), column("lager_w"));
 

@@ -3,14 +3,13 @@
 use judge_metrics::correlation::{pearson, spearman};
 use serde_json::Value;
 
+use crate::fixtures::numbers;
 use crate::published::json as published;
 
 #[test]
 fn flask_correlations_are_the_published_ones() {
     let Some(file) = published::<Value>("lager/flask_llama31_8b_scores.json") else { return };
-    let column = |name: &str| -> Vec<f64> {
-        file[name].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect()
-    };
+    let column = |name: &str| numbers(&file[name]);
     let human = column("human");
     for (variant, published) in
         [("direct_score", ["0.3341", "0.3927"]), ("e_score", ["0.3858", "0.4229"]), ("lager_w", ["0.4772", "0.4967"])]

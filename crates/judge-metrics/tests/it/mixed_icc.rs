@@ -4,9 +4,9 @@
 use judge_metrics::Error;
 use judge_metrics::agreement::{IntraclassCorrelations, IntraclassForm, MixedRatings};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
-use serde_json::Value;
+
+use crate::draw::Draw;
+use crate::fixtures::{fixture, list};
 
 const FORMS: [(&str, IntraclassForm); 3] = [
     ("one_way", IntraclassForm::OneWay),
@@ -18,8 +18,8 @@ type Ratings = Vec<Vec<Option<f64>>>;
 
 #[test]
 fn they_equal_the_whole_likelihood() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/mixed_icc.json")).unwrap();
-    for case in fixture["cases"].as_array().unwrap() {
+    let fixture = fixture("mixed_icc");
+    for case in list(&fixture["cases"]) {
         let ratings: Ratings = serde_json::from_value(case["ratings"].clone()).unwrap();
         let model = MixedRatings::new(&ratings).unwrap();
         // Neither unit nor level counts.
@@ -46,31 +46,24 @@ fn they_equal_the_whole_likelihood() {
     }
 }
 
-struct Draws(ChaCha8Rng);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * 2f64.powi(-53)
-    }
-
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
+/// Normal, nearly.
+fn bell(draw: &mut Draw) -> f64 {
+    (0..12).map(|_| draw.uniform()).sum::<f64>() - 6.0
 }
 
 #[test]
 fn intervals_hold_the_truth() {
     const TRIALS: usize = 200;
-    let mut draws = Draws(ChaCha8Rng::seed_from_u64(11));
+    let mut draw = Draw::new(11);
     let mut held = [0; 2];
     for _ in 0..TRIALS {
-        let levels: Vec<f64> = (0..4).map(|_| 0.3 * draws.normal()).collect();
+        let levels: Vec<f64> = (0..4).map(|_| 0.3 * bell(&mut draw)).collect();
         let ratings: Ratings = (0..40)
             .map(|_| {
-                let subject = draws.normal();
+                let subject = bell(&mut draw);
                 let mut rate = |level: &f64| {
-                    let rating = 3.0 + subject + level + 0.8 * draws.normal();
-                    (draws.uniform() > 0.3).then_some(rating)
+                    let rating = 3.0 + subject + level + 0.8 * bell(&mut draw);
+                    (draw.uniform() > 0.3).then_some(rating)
                 };
                 levels.iter().map(&mut rate).collect()
             })

@@ -8,6 +8,7 @@ use judge_metrics::resampling::Bootstrap;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::preference_properties::preference;
 use crate::published::json as published;
 
 fn few(comparison: PairComparison) -> PairComparison {
@@ -130,14 +131,10 @@ fn two_judges_are_compared_on_the_pairs_that_both_judged() {
     assert!(matches!(right.difference(&fewer), Err(Error::LengthMismatch { .. })));
 }
 
-fn verdict() -> impl Strategy<Value = Preference> {
-    prop::sample::select(vec![First, Second, Tie])
-}
-
 proptest! {
     #[test]
     fn renaming_the_items_exchanges_the_orders(
-        pairs in prop::collection::vec((verdict(), prop::option::of(verdict()), prop::option::of(verdict())), 1..30),
+        pairs in prop::collection::vec((preference(), prop::option::of(preference()), prop::option::of(preference())), 1..30),
         unparsed in prop::sample::select(vec![Unparsed::Tie, Unparsed::Dropped, Unparsed::OwnLabel, Unparsed::Wrong])
     ) {
         let pair = |&(gold, given, swapped): &(Preference, Option<Preference>, Option<Preference>)| {

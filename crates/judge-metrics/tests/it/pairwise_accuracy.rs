@@ -5,16 +5,14 @@ use judge_metrics::Error;
 use judge_metrics::correlation::{pairwise_accuracy, pairwise_accuracy_at};
 use judge_metrics::means::sample_mean;
 use proptest::prelude::*;
-use serde_json::Value;
+
+use crate::fixtures::{cases, list};
 
 #[test]
 fn it_equals_the_package_of_the_metrics_tasks() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/pairwise_accuracy.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 5);
-    for case in cases {
+    for case in cases("pairwise_accuracy", "cases", 5) {
         let (mut human, mut scores, mut groups) = (Vec::new(), Vec::new(), Vec::new());
-        let rows = case["human"].as_array().unwrap().iter().zip(case["scores"].as_array().unwrap());
+        let rows = list(&case["human"]).iter().zip(list(&case["scores"]));
         for (group, (by_people, by_judge)) in rows.enumerate() {
             for (human_score, score) in by_people.as_array().unwrap().iter().zip(by_judge.as_array().unwrap()) {
                 let Some(score) = score.as_f64() else { continue };

@@ -3,31 +3,14 @@
 use judge_metrics::Error;
 use judge_metrics::aggregation::PanelSize;
 use proptest::prelude::*;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/aggregation.json")).unwrap()
-}
-
-fn list(value: &Value) -> &Vec<Value> {
-    value.as_array().unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    list(value).iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-#[track_caller]
-fn near(ours: f64, expected: &Value) {
-    let expected = expected.as_f64().unwrap();
-    assert!((ours - expected).abs() <= 1e-10 * expected.abs().max(1e-3), "{ours}, not {expected}");
-}
+use crate::draw::Draw;
+use crate::fixtures::{fixture, flags, list, near, numbers};
 
 #[test]
 fn panels_equal_numpy() {
-    let fixture = fixture();
+    let fixture = fixture("aggregation");
     let check = |found: PanelSize, case: &Value| {
         near(found.effective.estimate, &case["effective"]);
         near(found.effective.standard_error().unwrap(), &case["standard_error"]);
@@ -52,8 +35,7 @@ fn panels_equal_numpy() {
         check(PanelSize::of_scores(&people.iter().map(scaled).collect::<Vec<_>>(), &large).unwrap(), case);
     }
     for case in list(&fixture["verdicts"]) {
-        let right: Vec<Vec<bool>> =
-            list(&case["right"]).iter().map(|row| list(row).iter().map(|v| v.as_bool().unwrap()).collect()).collect();
+        let right: Vec<Vec<bool>> = list(&case["right"]).iter().map(flags).collect();
         check(PanelSize::of_verdicts(&right).unwrap(), case);
     }
 }
@@ -96,21 +78,15 @@ fn what_defines_no_panel_is_refused() {
     ));
 }
 
-/// Uniform numbers in [0, 1).
-fn uniform(seed: u64) -> impl FnMut() -> f64 {
-    let mut words = ChaCha8Rng::seed_from_u64(seed);
-    move || (words.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
 /// Independent errors: as many as there are. Errors shared by all: one, however many.
 #[test]
 fn panels_of_known_size() {
-    let mut uniform = uniform(11);
-    let independent: Vec<Vec<bool>> = (0..20_000).map(|_| (0..8).map(|_| uniform() < 0.7).collect()).collect();
+    let mut draw = Draw::new(11);
+    let independent: Vec<Vec<bool>> = (0..20_000).map(|_| (0..8).map(|_| draw.uniform() < 0.7).collect()).collect();
     let found = PanelSize::of_verdicts(&independent).unwrap();
     let interval = found.effective.interval(0.99).unwrap();
     assert!(interval.low < 8.0 && 8.0 < interval.high && interval.high - interval.low < 1.0, "{interval:?}");
-    let shared: Vec<[bool; 8]> = (0..100).map(|_| [uniform() < 0.7; 8]).collect();
+    let shared: Vec<[bool; 8]> = (0..100).map(|_| [draw.uniform() < 0.7; 8]).collect();
     let found = PanelSize::of_verdicts(&shared).unwrap();
     assert!((found.effective.estimate - 1.0).abs() < 1e-12 && (found.correlation - 1.0).abs() < 1e-12);
 }
@@ -118,13 +94,13 @@ fn panels_of_known_size() {
 /// Verdicts that are a common draw with probability √r each, and else the member's own, have correlation r.
 #[test]
 fn intervals_of_a_panels_size_cover_it() {
-    let mut uniform = uniform(2);
+    let mut draw = Draw::new(2);
     for (k, n, r, least) in [(5, 30, 0.3, 0.91), (5, 100, 0.3, 0.93), (3, 50, 0.6, 0.92), (10, 50, 0.0, 0.93)] {
         let expected = k as f64 / (1.0 + (k - 1) as f64 * r);
         let mut covers = |_: &usize| {
             let item = |_: usize| -> Vec<bool> {
-                let common = uniform() < 0.7;
-                (0..k).map(|_| if uniform() < f64::sqrt(r) { common } else { uniform() < 0.7 }).collect()
+                let common = draw.uniform() < 0.7;
+                (0..k).map(|_| if draw.uniform() < f64::sqrt(r) { common } else { draw.uniform() < 0.7 }).collect()
             };
             let right: Vec<Vec<bool>> = (0..n).map(item).collect();
             let interval = PanelSize::of_verdicts(&right).unwrap().effective.interval(0.95).unwrap();

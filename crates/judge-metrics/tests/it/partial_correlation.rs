@@ -3,18 +3,14 @@
 
 use judge_metrics::Error;
 use judge_metrics::correlation::{fisher_interval, partial_pearson, partial_spearman, pearson, spearman};
-use serde_json::Value;
 
-fn columns(case: &Value) -> Vec<Vec<f64>> {
-    let column = |column: &Value| column.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
-    case["columns"].as_array().unwrap().iter().map(column).collect()
-}
+use crate::fixtures::{fixture, list, numbers};
 
 #[test]
 fn both_equal_pingouins() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/partial_correlation.json")).unwrap();
-    for case in fixture["cases"].as_array().unwrap() {
-        let columns = columns(case);
+    let fixture = fixture("partial_correlation");
+    for case in list(&fixture["cases"]) {
+        let columns: Vec<Vec<f64>> = list(&case["columns"]).iter().map(numbers).collect();
         let covariates: Vec<&[f64]> = columns[2..].iter().map(Vec::as_slice).collect();
         // A covariate offset by 10⁷ of its spread has lost seven digits before it comes here; so has what 10⁻⁶ tells apart.
         let name = case["name"].as_str().unwrap();

@@ -6,30 +6,10 @@ use judge_metrics::{Error, Estimate};
 use proptest::prelude::*;
 use serde_json::Value;
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/people.json")).unwrap()
-}
-
-fn list(value: &Value) -> &Vec<Value> {
-    value.as_array().unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    list(value).iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn places(value: &Value) -> Vec<usize> {
-    list(value).iter().map(|label| label.as_u64().unwrap() as usize).collect()
-}
+use crate::fixtures::{counts, fixture, list, near, numbers};
 
 fn table(value: &Value) -> Vec<Vec<Option<usize>>> {
     list(value).iter().map(|row| list(row).iter().map(|label| label.as_u64().map(|k| k as usize)).collect()).collect()
-}
-
-#[track_caller]
-fn near(ours: f64, expected: &Value) {
-    let expected = expected.as_f64().unwrap();
-    assert!((ours - expected).abs() <= 1e-10 * expected.abs().max(1e-3), "{ours}, not {expected}");
 }
 
 #[track_caller]
@@ -42,7 +22,7 @@ fn mean(ours: &Estimate, expected: &Value) {
 
 #[test]
 fn soft_labels_equal_scipy() {
-    for case in list(&fixture()["soft_labels"]) {
+    for case in list(&fixture("people")["soft_labels"]) {
         let rows = |name: &str| list(&case[name]).iter().map(numbers).collect::<Vec<_>>();
         let (people, judge) = (rows("people"), rows("judge"));
         let soft = SoftLabels::new(&people, &judge).unwrap();
@@ -65,7 +45,7 @@ fn soft_labels_equal_scipy() {
         mean(&soft.best(SoftMeasure::CrossEntropy { clip }).unwrap(), &case["entropy"]);
         assert_eq!(soft.best(SoftMeasure::Brier).unwrap().estimate, 0.0);
 
-        let chosen = SoftLabels::of_labels(&people, &places(&case["chosen"])).unwrap();
+        let chosen = SoftLabels::of_labels(&people, &counts(&case["chosen"])).unwrap();
         mean(&chosen.mean(SoftMeasure::ExpectedAgreement).unwrap(), &case["chosen_agreement"]);
         let infinite = chosen.mean(SoftMeasure::CrossEntropy { clip: 0.0 }).unwrap_err();
         assert!(matches!(infinite, Error::InRow { error, .. } if error.is_undefined()));
@@ -74,7 +54,7 @@ fn soft_labels_equal_scipy() {
 
 #[test]
 fn ceilings_equal_leaving_out_by_loops() {
-    let fixture = fixture();
+    let fixture = fixture("people");
     let check = |found: HumanCeiling, case: &Value| {
         mean(&found.people, &case["people_figure"]);
         mean(&found.judge, &case["judge_figure"]);
@@ -108,7 +88,7 @@ fn ceilings_equal_leaving_out_by_loops() {
 /// A judge that repeats one annotator scores as that annotator does against the same rest, and better against the others'.
 #[test]
 fn a_judge_that_copies_an_annotator_has_that_annotators_figure() {
-    for case in list(&fixture()["label_ceilings"]) {
+    for case in list(&fixture("people")["label_ceilings"]) {
         let ratings = table(&case["ratings"]);
         let judge: Vec<Option<usize>> = ratings.iter().map(|row| row[0]).collect();
         let found = HumanCeiling::of_labels(&judge, &ratings).unwrap();

@@ -5,15 +5,8 @@ use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::resampling::{Alternative, PermutationResult, PermutationTest};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use serde_json::Value;
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn numbers_of_groups(list: &Value) -> Vec<u64> {
-    list.as_array().unwrap().iter().map(|group| group.as_u64().unwrap()).collect()
-}
+use crate::fixtures::{cases, count, counts, numbers};
 
 fn difference(x: &[f64], y: &[f64]) -> Result<f64, Error> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -26,16 +19,13 @@ fn tau(x: &[f64], y: &[f64]) -> Result<f64, Error> {
 
 #[test]
 fn p_values_equal_scipys() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/permutation.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 11);
-    for case in cases {
+    for case in cases("permutation", "cases", 11) {
         let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
         let alternatives =
             [(Alternative::Less, "less"), (Alternative::Greater, "greater"), (Alternative::TwoSided, "two-sided")];
         for (alternative, name) in alternatives {
             let test = PermutationTest {
-                permutations: case["permutations"].as_u64().unwrap() as usize,
+                permutations: count(&case["permutations"]),
                 seed: case["seed"].as_u64().unwrap(),
                 alternative,
             };
@@ -44,7 +34,7 @@ fn p_values_equal_scipys() {
                 "paired" => test.paired(&x, &y, difference),
                 "independent" => test.independent(&x, &y, difference),
                 "pairing" => test.pairing(&x, &y, tau),
-                "clustered" => test.clustered(&x, &y, &numbers_of_groups(&case["groups"]), difference),
+                "clustered" => test.clustered(&x, &y, &counts(&case["groups"]), difference),
                 other => panic!("{other}"),
             }
             .unwrap();

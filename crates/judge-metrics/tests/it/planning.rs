@@ -10,6 +10,8 @@ use judge_metrics::planning::{
 use judge_metrics::{Error, Interval, Proportion};
 use serde_json::Value;
 
+use crate::fixtures::{count, fixture, list};
+
 const LEVELS: [f64; 3] = [0.8, 0.95, 0.99];
 const WIDTHS: [f64; 4] = [0.03, 0.1, 0.25, 0.6];
 
@@ -155,13 +157,13 @@ fn plans_that_cannot_be_are_refused() {
 
 #[test]
 fn powers_and_effects_equal_statsmodels() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/planning.json")).unwrap();
+    let fixture = fixture("planning");
     let number = |of: &Value| of.as_f64().unwrap();
     let near =
         |ours: f64, expected: f64, of: &Value| assert!((ours - expected).abs() <= 1e-9 * expected, "{ours}: {of}");
-    for case in fixture["means"].as_array().unwrap() {
-        let (n, level) = (case["n"].as_u64().unwrap() as usize, number(&case["level"]));
-        for (effect, power) in case["effects"].as_array().unwrap().iter().zip(case["powers"].as_array().unwrap()) {
+    for case in list(&fixture["means"]) {
+        let (n, level) = (count(&case["n"]), number(&case["level"]));
+        for (effect, power) in list(&case["effects"]).iter().zip(list(&case["powers"])) {
             // A scale and a sign change nothing.
             near(power_of_mean(number(effect) * -3.0, 3.0, n, level).unwrap(), number(power), case);
         }
@@ -169,17 +171,17 @@ fn powers_and_effects_equal_statsmodels() {
             near(detectable_mean(3.0, n, 0.85, level).unwrap(), 3.0 * number(expected), case);
         }
     }
-    for case in fixture["items"].as_array().unwrap() {
+    for case in list(&fixture["items"]) {
         let (effect, power) = (number(&case["effect"]), number(&case["power"]));
         assert_eq!(items_for_power(effect, 1.0, power, 0.95).unwrap() as u64, case["n"], "{case}");
     }
-    for case in fixture["normal"].as_array().unwrap() {
+    for case in list(&fixture["normal"]) {
         let half = number(&case["half_width"]) / 2.0;
         let interval = Interval { low: 0.3 - half, high: 0.3 + half, level: number(&case["level"]) };
         near(detectable_difference(interval, number(&case["power"])).unwrap(), number(&case["detectable"]) / 2.0, case);
     }
-    for case in fixture["shares"].as_array().unwrap() {
-        let found = detectable_shortfall(number(&case["expected"]), case["n"].as_u64().unwrap() as usize, 0.8, 0.95);
+    for case in list(&fixture["shares"]) {
+        let found = detectable_shortfall(number(&case["expected"]), count(&case["n"]), 0.8, 0.95);
         near(found.unwrap(), number(&case["shortfall"]), case);
     }
 }

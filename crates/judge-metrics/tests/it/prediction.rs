@@ -9,22 +9,9 @@ use judge_metrics::prediction::{
 use judge_metrics::{Error, Estimate, Interval};
 use serde_json::{Value, json};
 
+use crate::fixtures::{cases, flags, list, numbers};
+
 type Statistic = fn(&[f64], &[f64]) -> Result<Estimate, Error>;
-
-fn cases(area: &str, expected: usize) -> Vec<Value> {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/prediction.json")).unwrap();
-    let cases = fixture[area].as_array().unwrap().clone();
-    assert_eq!(cases.len(), expected, "{area}");
-    cases
-}
-
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn flags(list: &Value) -> Vec<bool> {
-    list.as_array().unwrap().iter().map(|flag| flag.as_bool().unwrap()).collect()
-}
 
 /// 1e-10 relative.
 #[track_caller]
@@ -48,7 +35,7 @@ fn assert_interval(case: &Value, what: &str, ours: Interval, expected: &Value) {
 
 #[test]
 fn errors_equal_sklearns_and_their_intervals_scipys() {
-    for case in cases("errors", 11) {
+    for case in cases("prediction", "errors", 11) {
         let (predicted, observed) = (numbers(&case["predicted"]), numbers(&case["observed"]));
         let root = root_mean_squared_error(&observed, &predicted).unwrap();
         assert_close(&case, "rmse", root.estimate, &case["rmse"]);
@@ -90,7 +77,7 @@ fn errors_equal_sklearns_and_their_intervals_scipys() {
 #[test]
 fn divergences_equal_scipys() {
     let mut infinite = 0;
-    for case in cases("divergences", 21) {
+    for case in cases("prediction", "divergences", 21) {
         let [p, q, values] = ["p", "q", "values"].map(|key| numbers(&case[key]));
         match case.get("kl") {
             Some(expected) => assert_close(&case, "KL", kl_divergence(&p, &q).unwrap(), expected),
@@ -110,7 +97,7 @@ fn divergences_equal_scipys() {
 
 #[test]
 fn binary_scores_equal_sklearns() {
-    for case in cases("binary", 9) {
+    for case in cases("prediction", "binary", 9) {
         let (outcomes, probabilities) = (flags(&case["outcomes"]), numbers(&case["probabilities"]));
         assert_close(&case, "Brier", brier_score(&outcomes, &probabilities).unwrap().estimate, &case["brier"]);
         let loss = log_loss(&outcomes, &probabilities, f64::EPSILON).unwrap();
@@ -120,9 +107,9 @@ fn binary_scores_equal_sklearns() {
 
 #[test]
 fn multiclass_scores_equal_sklearns() {
-    for case in cases("multiclass", 10) {
+    for case in cases("prediction", "multiclass", 10) {
         let observed: Vec<usize> = numbers(&case["observed"]).into_iter().map(|label| label as usize).collect();
-        let rows: Vec<Vec<f64>> = case["distributions"].as_array().unwrap().iter().map(numbers).collect();
+        let rows: Vec<Vec<f64>> = list(&case["distributions"]).iter().map(numbers).collect();
         let brier = multiclass_brier_score(&observed, &rows).unwrap();
         assert_close(&case, "Brier", brier.estimate, &case["brier"]);
         let loss = multiclass_log_loss(&observed, &rows, f64::EPSILON).unwrap();
@@ -135,7 +122,7 @@ fn multiclass_scores_equal_sklearns() {
 #[test]
 fn areas_and_curves_equal_sklearns_and_standard_errors_delongs() {
     let (mut with_error, mut compared) = (0, 0);
-    for case in cases("ranking", 13) {
+    for case in cases("prediction", "ranking", 13) {
         let outcomes = flags(&case["outcomes"]);
         let scores = ["first", "second"].map(|key| numbers(&case[key]));
         for (key, scores) in ["first_expected", "second_expected"].into_iter().zip(&scores) {

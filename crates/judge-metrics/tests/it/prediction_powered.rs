@@ -2,20 +2,10 @@
 
 use judge_metrics::means::{PredictionPoweredMean, Stratum, StratumWeights, Tuning, clustered_mean, paired_difference};
 use judge_metrics::{Error, Estimate};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 
-struct Draw(ChaCha8Rng);
+use crate::draw::Draw;
 
 impl Draw {
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
     /// Labels of standard normal items, and a judge that correlates with them by .8 and is off by .3.
     fn items(&mut self, n: usize) -> (Vec<f64>, Vec<f64>) {
         let mut item = || {
@@ -24,10 +14,6 @@ impl Draw {
         };
         (0..n).map(|_| item()).unzip()
     }
-}
-
-fn draw(seed: u64) -> Draw {
-    Draw(ChaCha8Rng::seed_from_u64(seed))
 }
 
 fn same(ours: &Estimate, theirs: &Estimate, tolerance: f64) {
@@ -41,7 +27,7 @@ fn same(ours: &Estimate, theirs: &Estimate, tolerance: f64) {
 
 #[test]
 fn a_cluster_for_each_item_is_no_cluster() {
-    let mut draw = draw(1);
+    let mut draw = Draw::new(1);
     let ((labels, predictions), (_, unlabelled)) = (draw.items(30), draw.items(90));
     let groups: Vec<usize> = (0..120).collect();
     for lambda in [0.0, 0.4, 1.0] {
@@ -65,7 +51,7 @@ fn a_cluster_for_each_item_is_no_cluster() {
 
 #[test]
 fn without_the_judge_clusters_are_those_of_the_labels() {
-    let mut draw = draw(2);
+    let mut draw = Draw::new(2);
     let ((labels, predictions), (_, unlabelled)) = (draw.items(40), draw.items(80));
     let groups: Vec<usize> = (0..40).map(|row| row / 4).collect();
     // Clusters that have items of both kinds.
@@ -78,7 +64,7 @@ fn without_the_judge_clusters_are_those_of_the_labels() {
 
 #[test]
 fn one_stratum_is_the_plain_mean() {
-    let mut draw = draw(3);
+    let mut draw = Draw::new(3);
     let ((labels, predictions), (_, unlabelled)) = (draw.items(30), draw.items(90));
     let stratum = Stratum { labels: &labels, predictions: &predictions, unlabelled: &unlabelled };
     for tuning in [Tuning::Optimal, Tuning::OptimalCommon, Tuning::Fixed(0.7)] {
@@ -95,7 +81,7 @@ fn one_stratum_is_the_plain_mean() {
 
 #[test]
 fn a_difference_is_the_mean_of_differences() {
-    let mut draw = draw(4);
+    let mut draw = Draw::new(4);
     let ([first, second], [third, fourth]) = ([draw.items(20), draw.items(20)], [draw.items(50), draw.items(50)]);
     let judge: [&[f64]; 2] = [&first.1, &second.1];
     let settings = PredictionPoweredMean::default();
@@ -139,7 +125,7 @@ fn bad_clusters_and_strata_are_refused() {
 /// The share of 2,000 samples whose 95 % interval holds the truth.
 fn coverage(truth: f64, sample: impl Fn(&mut Draw) -> Estimate) -> f64 {
     let held = (0..2_000).filter(|&seed| {
-        let interval = sample(&mut draw(100 + seed)).interval(0.95).unwrap();
+        let interval = sample(&mut Draw::new(100 + seed)).interval(0.95).unwrap();
         interval.low <= truth && truth <= interval.high
     });
     held.count() as f64 / 2_000.0
@@ -148,7 +134,7 @@ fn coverage(truth: f64, sample: impl Fn(&mut Draw) -> Estimate) -> f64 {
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let settings = PredictionPoweredMean::default();
-    for (n, n_unlabelled) in [(20, 1_000), (100, 1_000), (1_000, 4_000)] {
+    for (n, n_unlabelled) in [(100, 1_000), (300, 1_500)] {
         let plain = coverage(0.0, |draw| {
             let ((labels, predictions), (_, unlabelled)) = (draw.items(n), draw.items(n_unlabelled));
             settings.estimate(&labels, &predictions, &unlabelled).unwrap().mean
@@ -216,7 +202,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         ];
         let estimated = stratified(Tuning::Optimal, false);
         for (name, coverage) in all.into_iter().chain([("strata, estimated weights", estimated)]) {
-            assert!(n < 100 || (0.93..=0.97).contains(&coverage), "{n} {name} {coverage}");
+            assert!((0.93..=0.97).contains(&coverage), "{n} {name} {coverage}");
         }
     }
 }

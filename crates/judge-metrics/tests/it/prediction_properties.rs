@@ -8,13 +8,10 @@ use judge_metrics::prediction::{
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use crate::calibration_properties::columns;
+
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-10 * a.abs().max(b.abs()) + 1e-13
-}
-
-fn columns() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
-    let number = || prop_oneof![(-5..6i32).prop_map(f64::from), -1e3..1e3f64];
-    prop::collection::vec((number(), number()), 1..60).prop_map(|rows| rows.into_iter().unzip())
 }
 
 /// Distributions of equal width, zeros among their entries.

@@ -12,33 +12,21 @@ use judge_metrics::preference::{
 use judge_metrics::resampling::Bootstrap;
 use serde_json::Value;
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/preference.json")).unwrap()
-}
+use crate::fixtures::{count, fixture, list};
 
-fn list(value: &Value) -> &[Value] {
-    value.as_array().unwrap()
-}
-
-fn count(value: &Value) -> usize {
-    value.as_u64().unwrap() as usize
-}
-
-fn proportion(pair: &Value) -> Proportion {
+pub(crate) fn proportion(pair: &Value) -> Proportion {
     Proportion { count: count(&pair[0]), n: count(&pair[1]) }
 }
 
-fn verdict(letter: char) -> Option<Preference> {
-    match letter {
+/// One for each letter.
+pub(crate) fn verdicts(text: &Value) -> Vec<Option<Preference>> {
+    let verdict = |letter| match letter {
         '1' => Some(First),
         '2' => Some(Second),
         'T' => Some(Tie),
         '-' => None,
         _ => panic!("{letter}"),
-    }
-}
-
-fn verdicts(text: &Value) -> Vec<Option<Preference>> {
+    };
     text.as_str().unwrap().chars().map(verdict).collect()
 }
 
@@ -50,7 +38,7 @@ fn parsed(text: &Value) -> Vec<Preference> {
 /// `scipy.stats.binomtest(…).proportion_ci()`, 1.17.1.
 #[test]
 fn intervals_of_a_proportion_equal_statsmodels_and_scipys() {
-    for case in list(&fixture()["proportion"]) {
+    for case in list(&fixture("preference")["proportion"]) {
         let [level, ends @ ..] = [2, 3, 4, 5, 6].map(|i| case[i].as_f64().unwrap());
         let share = proportion(case);
         let ours = [share.wilson(level), share.clopper_pearson(level)].map(Result::unwrap);
@@ -118,7 +106,7 @@ fn votes(rows: &Value) -> Vec<Vote<'_>> {
 
 #[test]
 fn votes_agree_as_often_as_brute_force_finds() {
-    for case in list(&fixture()["votes"]) {
+    for case in list(&fixture("preference")["votes"]) {
         let (human, judge) = (votes(&case["human"]), votes(&case["judge"]));
         for (ties, name) in [(Ties::Counted, "counted"), (Ties::Excluded, "excluded")] {
             let between = judge_human_agreement(&judge, &human, ties).unwrap();
@@ -135,7 +123,7 @@ fn votes_agree_as_often_as_brute_force_finds() {
 
 #[test]
 fn an_interval_of_votes_resamples_questions() {
-    let case = &fixture()["votes"][2];
+    let case = &fixture("preference")["votes"][2];
     let agreement = annotator_agreement(&votes(&case["human"]), Ties::Counted).unwrap();
     let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };
     let ours = agreement.interval(&bootstrap).unwrap();

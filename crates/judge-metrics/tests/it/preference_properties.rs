@@ -6,7 +6,7 @@ use judge_metrics::preference::{Ties, TwoOrder, Unparsed, Vote, annotator_agreem
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-fn preference() -> impl Strategy<Value = Preference> {
+pub(crate) fn preference() -> impl Strategy<Value = Preference> {
     prop_oneof![Just(First), Just(Second), Just(Tie)]
 }
 

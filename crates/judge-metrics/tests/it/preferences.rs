@@ -9,6 +9,8 @@ use judge_metrics::preference::{PairReading, mean_log_odds, place_offset, place_
 use judge_metrics::resampling::Bootstrap;
 use proptest::prelude::*;
 
+use crate::preference_properties::preference;
+
 /// The probability of log-odds.
 fn logistic(odds: f64) -> f64 {
     1.0 / (1.0 + (-odds).exp())
@@ -216,14 +218,10 @@ fn a_layer_is_judged_on_pairs_that_did_not_choose_it() {
     assert_eq!(PreferenceComparison::new(pulled()).chosen_layer(&all).unwrap(), None);
 }
 
-fn verdict() -> impl Strategy<Value = Preference> {
-    prop_oneof![Just(First), Just(Second), Just(Tie)]
-}
-
 proptest! {
     /// Nothing depends on which item is named first.
     #[test]
-    fn renaming_the_items_turns_nothing_but_the_intercept(rows in prop::collection::vec((verdict(), -4.0_f64..4.0, -4.0_f64..4.0), 1..30)) {
+    fn renaming_the_items_turns_nothing_but_the_intercept(rows in prop::collection::vec((preference(), -4.0_f64..4.0, -4.0_f64..4.0), 1..30)) {
         let pair = |&(gold, one, other): &(Preference, f64, f64)| {
             PreferredPair { gold, orders: vec![reading(one), reading(other)], layers: vec![one], cluster: None }
         };
@@ -249,7 +247,7 @@ proptest! {
 
     /// A tally counts every pair once, whatever its verdicts.
     #[test]
-    fn a_tally_counts_every_pair_once(rows in prop::collection::vec((prop::option::of(verdict()), prop::option::of(verdict()), prop::option::of(0.0_f64..=1.0)), 0..30), both_orders: bool) {
+    fn a_tally_counts_every_pair_once(rows in prop::collection::vec((prop::option::of(preference()), prop::option::of(preference()), prop::option::of(0.0_f64..=1.0)), 0..30), both_orders: bool) {
         let pairs = rows.iter().map(|&(given, swapped, preference)| TalliedPair { given, swapped, preference, averaged: None }).collect();
         let bootstrap = Bootstrap { resamples: 20, ..Bootstrap::default() };
         let found = PairTally { both_orders, bootstrap, ..PairTally::new(pairs) }.found().unwrap();

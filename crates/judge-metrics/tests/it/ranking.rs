@@ -10,21 +10,10 @@ use judge_metrics::ranking::{
     AdaptivePairing, BradleyTerry, FittedBradleyTerry, Goal, TieCredit, TieModel, WinRecord, win_records,
 };
 use proptest::prelude::*;
-use serde_json::Value;
+
+use crate::fixtures::{fixture, list, numbers};
 
 const NAMES: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/ranking.json")).unwrap()
-}
-
-fn list(value: &Value) -> &Vec<Value> {
-    value.as_array().unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    list(value).iter().map(|number| number.as_f64().unwrap()).collect()
-}
 
 #[track_caller]
 fn near(ours: f64, expected: f64) {
@@ -38,7 +27,7 @@ fn comparison(first: usize, second: usize, result: u64) -> Comparison<'static> {
 
 #[test]
 fn strengths_equal_statsmodels_and_thirty_digit_arithmetic() {
-    for case in list(&fixture()["games"]) {
+    for case in list(&fixture("ranking")["games"]) {
         let games: Vec<Comparison<'_>> = list(&case["games"])
             .iter()
             .map(|game| [0, 1, 2].map(|i| game[i].as_u64().unwrap()))
@@ -106,7 +95,7 @@ fn a_prior_adds_no_variance_of_the_common_level() {
 
 #[test]
 fn length_controlled_win_rates_equal_statsmodels() {
-    for case in list(&fixture()["length"]) {
+    for case in list(&fixture("ranking")["length"]) {
         let lengths: Vec<[f64; 2]> =
             list(&case["lengths"]).iter().map(|pair| [0, 1].map(|i| pair[i].as_f64().unwrap())).collect();
         let difficulties = case["difficulties"].is_array().then(|| numbers(&case["difficulties"]));

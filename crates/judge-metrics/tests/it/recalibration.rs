@@ -2,7 +2,8 @@
 
 use judge_metrics::calibration::LogisticRecalibration;
 use judge_metrics::{Error, NullDistribution};
-use serde_json::Value;
+
+use crate::fixtures::{cases, flags, numbers};
 
 #[track_caller]
 fn near(ours: f64, expected: f64) {
@@ -11,18 +12,13 @@ fn near(ours: f64, expected: f64) {
 
 #[test]
 fn recalibration_equals_statsmodels() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/recalibration.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 4);
-    for case in cases {
-        let outcomes: Vec<bool> =
-            case["outcomes"].as_array().unwrap().iter().map(|came| came.as_bool().unwrap()).collect();
-        let probabilities: Vec<f64> =
-            case["probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
+    for case in cases("recalibration", "cases", 4) {
+        let outcomes = flags(&case["outcomes"]);
+        let probabilities = numbers(&case["probabilities"]);
         let expected = |name: &str| case[name].as_f64().unwrap();
         // The fixture's own clip, moved here: the function takes no side in it.
         let clip = expected("clip");
-        let clipped: Vec<f64> = probabilities.iter().map(|p: &f64| p.clamp(clip, 1.0 - clip)).collect();
+        let clipped: Vec<f64> = probabilities.iter().map(|p| p.clamp(clip, 1.0 - clip)).collect();
         let found = LogisticRecalibration::new(&outcomes, &clipped).unwrap();
         assert_eq!((found.intercept.n, found.slope.n), (outcomes.len(), outcomes.len()));
         near(found.intercept.estimate, expected("intercept"));

@@ -2,16 +2,16 @@
 
 use judge_metrics::Error;
 use judge_metrics::retrieval::Ranking;
-use serde_json::Value;
+
+use crate::fixtures::{fixture, list, numbers};
 
 /// Expected values: `scripts/metrics/retrieval_fixtures.py`.
 #[test]
 fn statistics_are_those_of_trec_eval_and_scikit_learn() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/retrieval.json")).unwrap();
-    let rows: Vec<Value> = serde_json::from_str(&text).unwrap();
-    assert!(rows.len() > 30);
-    for row in rows {
-        let ranked: Vec<f64> = serde_json::from_value(row["ranked"].clone()).unwrap();
+    let rows = fixture("retrieval");
+    assert!(list(&rows).len() > 30);
+    for row in list(&rows) {
+        let ranked = numbers(&row["ranked"]);
         let near = |name: &str, found: f64| {
             let expected = row[name].as_f64().unwrap();
             assert!((found - expected).abs() < 1e-12, "{name} of {ranked:?}: {found}, expected {expected}");

@@ -3,7 +3,8 @@
 use judge_metrics::Error;
 use judge_metrics::comparison::{RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset, Statistic};
 use judge_metrics::resampling::Bootstrap;
-use serde_json::Value;
+
+use crate::fixtures::{count, fixture, list, numbers};
 
 fn row(id: &str, subset: &str, scores: &[f64], right: usize) -> RewardBenchRow {
     let grades = (0..scores.len()).map(|place| f64::from(u8::from(place < right))).collect();
@@ -22,14 +23,10 @@ fn estimate(subset: &RewardBenchSubset, name: &str) -> f64 {
 /// Expected values: `scripts/metrics/reward_bench_fixtures.py`, the functions of rewardbench 0.1.4.
 #[test]
 fn scores_are_those_of_the_released_functions() {
-    let text =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/reward_bench.json")).unwrap();
-    let expected: Value = serde_json::from_str(&text).unwrap();
-    let rows = expected["rows"].as_array().unwrap().iter().map(|entry| {
-        let scores: Vec<f64> =
-            entry["scores"].as_array().unwrap().iter().map(|score| score.as_f64().unwrap()).collect();
-        let right = entry["num_correct"].as_u64().unwrap() as usize;
-        row(entry["id"].as_str().unwrap(), entry["subset"].as_str().unwrap(), &scores, right)
+    let expected = fixture("reward_bench");
+    let rows = list(&expected["rows"]).iter().map(|entry| {
+        let text = |name: &str| entry[name].as_str().unwrap();
+        row(text("id"), text("subset"), &numbers(&entry["scores"]), count(&entry["num_correct"]))
     });
     let bench = bench(rows.collect());
     let found = bench.subsets().unwrap();

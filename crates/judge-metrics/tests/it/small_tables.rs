@@ -4,32 +4,18 @@
 
 use judge_metrics::agreement::{IntraclassForm, MixedRatings};
 use judge_metrics::comparison::{
-    BestOf, ComparedDecision, ComparedItem, Comparison, ComparisonSettings, Comparisons, DecisionComparison, PairTally,
-    RankedAnswers, Rating, Reported, Statistic, TalliedPair,
+    BestOf, ComparedDecision, ComparedItem, Comparisons, DecisionComparison, PairTally, RankedAnswers, Rating,
+    Reported, Statistic, TalliedPair,
 };
 use judge_metrics::prediction::bias;
 use judge_metrics::preference::Preference;
 use judge_metrics::resampling::Bootstrap;
-use serde_json::Value;
 
-fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/small_tables.json")).unwrap()
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
+use crate::compared::rows;
+use crate::fixtures::{fixture, list, numbers};
 
 fn compared(items: Vec<ComparedItem>, labels: Option<&[&str]>) -> Comparisons {
-    let bootstrap = Bootstrap { resamples: 200, ..Bootstrap::default() };
-    let labels = labels.map(|labels| labels.iter().map(|label| (*label).to_owned()).collect());
-    let comparison = Comparison::new(items, ComparisonSettings { bootstrap, labels, ..Default::default() }).unwrap();
-    comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>())
-}
-
-fn rows(judge: &[f64], people: &[f64]) -> Vec<ComparedItem> {
-    let row = |(&judge, &people): (&f64, &f64)| ComparedItem::new(Rating::Number(judge), [Rating::Number(people)]);
-    judge.iter().zip(people).map(row).collect()
+    crate::compared::compared(items, 200, labels)
 }
 
 #[track_caller]
@@ -40,15 +26,15 @@ fn known<'c>(found: &'c Comparisons, name: &str) -> &'c Reported {
 /// Five rows that were all right had p = 7.7e-6, where one order in 120 is as good.
 #[test]
 fn kappas_of_few_rows_are_tested_by_permutation() {
-    for case in fixture()["kappa"].as_array().unwrap() {
+    for case in list(&fixture("small_tables")["kappa"]) {
         let found = compared(rows(&numbers(&case["judge"]), &numbers(&case["people"])), None);
         let names = ["cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic"];
         for (name, expected) in names.iter().zip(numbers(&case["p"])) {
             assert!((known(&found, name).p.unwrap() - expected).abs() < 1e-12, "{case}: {:?}", known(&found, name));
         }
     }
-    for case in fixture()["fleiss"].as_array().unwrap() {
-        let columns: Vec<Vec<f64>> = case["columns"].as_array().unwrap().iter().map(numbers).collect();
+    for case in list(&fixture("small_tables")["fleiss"]) {
+        let columns: Vec<Vec<f64>> = list(&case["columns"]).iter().map(numbers).collect();
         let row =
             |i: usize| ComparedItem::new(Rating::Number(0.0), columns.iter().map(|column| Rating::Number(column[i])));
         let found = compared((0..columns[0].len()).map(row).collect(), Some(&["0", "1", "2"]));
@@ -61,7 +47,7 @@ fn kappas_of_few_rows_are_tested_by_permutation() {
 /// `scipy.stats.ttest_rel`; of a constant difference, the signs.
 #[test]
 fn bias_is_tested() {
-    for case in fixture()["bias"].as_array().unwrap() {
+    for case in list(&fixture("small_tables")["bias"]) {
         let (judge, people) = (numbers(&case["judge"]), numbers(&case["people"]));
         let found = compared(rows(&judge, &people), None);
         let known = known(&found, "bias");
@@ -91,7 +77,7 @@ fn bias_is_tested() {
 
 #[test]
 fn kendalls_exact_distribution_is_taken_wherever_there_are_no_ties() {
-    for case in fixture()["kendall"].as_array().unwrap() {
+    for case in list(&fixture("small_tables")["kendall"]) {
         let found = compared(rows(&numbers(&case["judge"]), &numbers(&case["people"])), None);
         let expected = case["p"].as_f64().unwrap();
         for name in ["kendall_tau_b", "kendall_tau_c", "somers_d"] {

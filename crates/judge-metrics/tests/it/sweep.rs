@@ -3,8 +3,9 @@
 //! estimate, and an estimate of 0 is never significant.
 
 use judge_metrics::agreement::{AgreementWeights, ConfusionMatrix};
-use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, NO_VARIATION, Rating, Statistic};
-use judge_metrics::resampling::Bootstrap;
+use judge_metrics::comparison::{ComparedItem, NO_VARIATION, Rating};
+
+use crate::compared::compared;
 
 /// Numbers from 0 to 1 that look random, the same ones for each seed.
 fn noise(seed: u64, n: usize) -> Vec<f64> {
@@ -94,12 +95,6 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-fn compared(items: Vec<ComparedItem>) -> Vec<(String, Statistic)> {
-    let bootstrap = Bootstrap { resamples: 100, ..Bootstrap::default() };
-    let comparison = Comparison::new(items, ComparisonSettings { bootstrap, ..Default::default() }).unwrap();
-    comparison.statistics(&(0..comparison.items().len()).collect::<Vec<_>>()).statistics
-}
-
 /// A kappa of judge 4 to 6 and people 1 to 3 had p < 1e-300 at an estimate of 2e-16:
 /// <https://github.com/jmgirard/mReliability/issues/2>, <https://github.com/dkpro/dkpro-statistics/issues/13>.
 #[test]
@@ -107,7 +102,7 @@ fn no_statistic_of_an_odd_table_is_certain_by_rounding() {
     let mut wrong = Vec::new();
     for (what, items) in tables() {
         let n = items.len();
-        for (name, statistic) in compared(items) {
+        for (name, statistic) in compared(items, 100, None).statistics {
             let Some(known) = statistic.defined() else { continue };
             let mut fault = |which: &str| wrong.push(format!("{what}: {name}: {which}: {known:?}"));
             if !known.estimate.is_finite() || known.p.is_some_and(|p| !(0.0..=1.0).contains(&p)) {

@@ -3,30 +3,13 @@
 use judge_metrics::Error;
 use judge_metrics::agreement::{McNemarTest, clustered_mcnemar, mcnemar};
 use judge_metrics::correlation::{KendallTest, grouped_correlation, kendall_tau_b, pearson, somers_d};
-use serde_json::Value;
 
-fn cases(area: &str, expected: usize) -> Vec<Value> {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/systems.json")).unwrap();
-    let cases = fixture[area].as_array().unwrap().clone();
-    assert_eq!(cases.len(), expected);
-    cases
-}
-
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-#[track_caller]
-fn near(ours: f64, expected: &Value) {
-    let expected = expected.as_f64().unwrap();
-    assert!((ours - expected).abs() <= 1e-10 * expected.abs().max(1e-3), "{ours}, not {expected}");
-}
+use crate::fixtures::{cases, counts, flags, near, numbers};
 
 #[test]
 fn grouped_correlations_are_means_of_scipys() {
-    for case in cases("grouped", 2) {
-        let (human, scores, group) = (numbers(&case["human"]), numbers(&case["scores"]), numbers(&case["group"]));
-        let group: Vec<u64> = group.into_iter().map(|group| group as u64).collect();
+    for case in cases("systems", "grouped", 2) {
+        let (human, scores, group) = (numbers(&case["human"]), numbers(&case["scores"]), counts(&case["group"]));
         let found = grouped_correlation(&human, &scores, &group, pearson).unwrap();
         near(found.mean.estimate, &case["pearson"]);
         near(found.mean.standard_error().unwrap(), &case["pearson_se"]);
@@ -42,12 +25,8 @@ fn grouped_correlations_are_means_of_scipys() {
 
 #[test]
 fn clustered_mcnemar_is_a_score_test() {
-    for case in cases("mcnemar", 2) {
-        let flags = |name: &str| -> Vec<bool> {
-            case[name].as_array().unwrap().iter().map(|flag| flag.as_bool().unwrap()).collect()
-        };
-        let (first, second, group) = (flags("first"), flags("second"), numbers(&case["group"]));
-        let group: Vec<u64> = group.into_iter().map(|group| group as u64).collect();
+    for case in cases("systems", "mcnemar", 2) {
+        let (first, second, group) = (flags(&case["first"]), flags(&case["second"]), counts(&case["group"]));
         let ours = clustered_mcnemar(&first, &second, &group).unwrap();
         near(ours.statistic, &case["statistic"]);
         near(ours.p_value, &case["p"]);
@@ -65,7 +44,7 @@ fn clustered_mcnemar_is_a_score_test() {
 
 #[test]
 fn somers_d_has_the_standard_error_of_sas() {
-    for case in cases("somers", 3) {
+    for case in cases("systems", "somers", 3) {
         let (x, y) = (numbers(&case["x"]), numbers(&case["y"]));
         let ours = somers_d(&x, &y).unwrap();
         near(ours.estimate, &case["d"]);

@@ -8,6 +8,7 @@ use judge_metrics::preference::Unparsed;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::preference_properties::preference;
 use crate::published::json as published;
 
 /// Newcombe (1998), *Improved confidence intervals for the difference between binomial proportions based on paired data*: 36 both, 12
@@ -42,14 +43,10 @@ fn opportunity_is_counted_by_what_people_prefer() {
     assert_eq!(equal_opportunity(&lengths, &human, &judge, Unparsed::Refused), Err(refused));
 }
 
-fn verdict() -> impl Strategy<Value = Preference> {
-    prop::sample::select(vec![First, Second, Tie])
-}
-
 proptest! {
     #[test]
     fn exchanging_the_answers_changes_nothing(
-        pairs in prop::collection::vec((1_u8..9, 1_u8..9, prop::option::of(verdict()), verdict()), 1..40), more in 0_u8..50
+        pairs in prop::collection::vec((1_u8..9, 1_u8..9, prop::option::of(preference()), preference()), 1..40), more in 0_u8..50
     ) {
         let more = f64::from(more);
         let lengths: Vec<[f64; 2]> = pairs.iter().map(|&(a, b, ..)| [f64::from(a), f64::from(b)]).collect();

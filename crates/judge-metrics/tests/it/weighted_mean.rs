@@ -1,19 +1,14 @@
 //! Means of items drawn with unequal probabilities, against statsmodels (`scripts/metrics/weighted_fixtures.py`) and by simulation.
 
-use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating};
+use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Rating};
 use judge_metrics::means::{PredictionPoweredMean, Tuning, clustered_mean, weighted_mean};
+use judge_metrics::resampling::Bootstrap;
 use judge_metrics::{Error, Estimate};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn groups(list: &Value) -> Vec<u64> {
-    list.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
-}
+use crate::compared::compared;
+use crate::draw::Draw;
+use crate::fixtures::{counts, fixture, list, numbers};
 
 #[track_caller]
 fn near(mean: &Estimate, case: &Value, tolerance: f64) {
@@ -27,19 +22,19 @@ fn near(mean: &Estimate, case: &Value, tolerance: f64) {
 
 #[test]
 fn they_equal_statsmodels() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/weighted.json")).unwrap();
-    for case in fixture["means"].as_array().unwrap() {
+    let fixture = fixture("weighted");
+    for case in list(&fixture["means"]) {
         let (values, probabilities) = (numbers(&case["values"]), numbers(&case["probabilities"]));
-        let mean = weighted_mean(&values, &probabilities, &groups(&case["groups"])).unwrap();
+        let mean = weighted_mean(&values, &probabilities, &counts(&case["groups"])).unwrap();
         near(&mean, case, 1e-10);
         let p = case["p"].as_f64().unwrap();
         assert!((mean.p_value().unwrap() - p).abs() <= 1e-9 * p, "{mean:?}");
         // Equal probabilities weigh nothing.
-        let alike = weighted_mean(&values, &vec![0.25; values.len()], &groups(&case["groups"])).unwrap();
-        let plain = clustered_mean(&values, &groups(&case["groups"])).unwrap();
+        let alike = weighted_mean(&values, &vec![0.25; values.len()], &counts(&case["groups"])).unwrap();
+        let plain = clustered_mean(&values, &counts(&case["groups"])).unwrap();
         assert!((alike.estimate - plain.estimate).abs() < 1e-14);
     }
-    for case in fixture["powered"].as_array().unwrap() {
+    for case in list(&fixture["powered"]) {
         let fixed = case["fixed"].as_f64();
         let settings = PredictionPoweredMean { tuning: fixed.map_or(Tuning::Optimal, Tuning::Fixed) };
         let both = |name: &str, place: usize| &case[name][place];
@@ -47,9 +42,9 @@ fn they_equal_statsmodels() {
             &numbers(&case["labels"]),
             &numbers(both("scores", 0)),
             &numbers(&case["probabilities"]),
-            &groups(both("groups", 0)),
+            &counts(both("groups", 0)),
             &numbers(both("scores", 1)),
-            &groups(both("groups", 1)),
+            &counts(both("groups", 1)),
         );
         let found = found.unwrap();
         // A minimiser leaves half of the digits.
@@ -63,16 +58,15 @@ fn they_equal_statsmodels() {
 #[test]
 fn intervals_hold_the_mean_of_all_rows() {
     const TRIALS: usize = 1_000;
-    let mut random = ChaCha8Rng::seed_from_u64(5);
-    let mut uniform = || (random.next_u64() >> 11) as f64 * 2f64.powi(-53);
+    let mut draw = Draw::new(5);
     let (mut weighted, mut powered, mut plain, mut gain) = (0, 0, 0, 0.0);
     for _ in 0..TRIALS {
         let (mut labels, mut scores, mut probabilities, mut others) = (vec![], vec![], vec![], vec![]);
         for _ in 0..400 {
-            let score = 4.0 * uniform();
-            let label = 1.0 + score + 2.0 * (uniform() - 0.5);
+            let score = 4.0 * draw.uniform();
+            let label = 1.0 + score + 2.0 * (draw.uniform() - 0.5);
             let p = if score > 2.0 { 0.3 } else { 0.1 };
-            if uniform() < p {
+            if draw.uniform() < p {
                 labels.push(label);
                 scores.push(score);
                 probabilities.push(p);
@@ -118,10 +112,7 @@ fn a_comparison_weighs_means_and_refuses_the_rest() {
         };
         (0..30).map(row).collect()
     };
-    let compared = |items: Vec<ComparedItem>| -> Comparisons {
-        let all: Vec<usize> = (0..items.len()).collect();
-        Comparison::new(items, ComparisonSettings::default()).unwrap().statistics(&all)
-    };
+    let compared = |items: Vec<ComparedItem>| compared(items, Bootstrap::default().resamples, None);
     let found = compared(items(true));
     let rows: Vec<usize> = (0..30).collect();
     let probabilities: Vec<f64> = rows.iter().map(|&i| probability(i)).collect();

@@ -2,7 +2,7 @@
 
 use crate::calibration::{Direction, FittedIsotonicRegression, IsotonicRegression};
 use crate::groups::clusters;
-use crate::input::{check_lengths, check_varies};
+use crate::input::{check_count, check_lengths, check_varies};
 use crate::means::parts::Part;
 use crate::sum::sum;
 use crate::{Error, Proportion};
@@ -30,9 +30,7 @@ impl CrossFit {
         check_lengths("fold_of", fold_of.len(), "labels", n)?;
         check_varies("predictions", predictions)?;
         let folds = clusters(fold_of);
-        if folds.len() < 2 {
-            return Err(Error::TooFewItems { required: 2, found: folds.len() });
-        }
+        check_count(2, folds.len())?;
         let mut fold_of = vec![0; n];
         for (fold, rows) in folds.iter().enumerate() {
             rows.iter().for_each(|&row| fold_of[row] = fold);

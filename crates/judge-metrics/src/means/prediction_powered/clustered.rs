@@ -1,7 +1,7 @@
 use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_clustered, checked, effective_sample_size};
 use crate::Error;
 use crate::groups::clusters;
-use crate::input::{check_varies, in_range};
+use crate::input::{check_count, check_varies, in_range};
 use crate::means::clustered_mean;
 use crate::means::parts::{Part, sum_of_parts};
 use crate::sum::{dot, sum};
@@ -136,9 +136,7 @@ impl Clusters {
         let count = |has: &dyn Fn(usize) -> bool| rows.iter().filter(|rows| rows.iter().any(|&row| has(row))).count();
         let (n_labelled, n_unlabelled) = (count(&|row| row < n_labels), count(&|row| row >= n_labels));
         for found in [n_labelled, n_unlabelled] {
-            if found < 2 {
-                return Err(Error::TooFewItems { required: 2, found });
-            }
+            check_count(2, found)?;
         }
         Ok(Self { rows, n_labelled, n_unlabelled })
     }

@@ -1,5 +1,5 @@
 use super::{Comoments, PredictionPoweredMean, STATISTIC, Tuning, check_columns, checked, powered_parts};
-use crate::input::{check_lengths, check_varies, in_range};
+use crate::input::{check_count, check_lengths, check_varies, in_range};
 use crate::means::parts::{Part, sum_of_parts};
 use crate::prediction::distributions::check_distribution;
 use crate::{Error, Estimate};
@@ -75,9 +75,7 @@ impl PredictionPoweredMean {
         strata: &[Stratum<'_>],
         weights: StratumWeights<'_>,
     ) -> Result<StratifiedPoweredMean, Error> {
-        if strata.is_empty() {
-            return Err(Error::TooFewItems { required: 1, found: 0 });
-        }
+        check_count(1, strata.len())?;
         in_each(strata, |stratum| check_columns(stratum.labels, stratum.predictions, stratum.unlabelled))?;
         let sizes: Vec<usize> = strata.iter().map(|stratum| stratum.labels.len() + stratum.unlabelled.len()).collect();
         let n: usize = sizes.iter().sum();

@@ -134,7 +134,7 @@ impl HeadStep {
 }
 
 /// Fails unless there are as many numbers as expected, all of them finite.
-fn check(what: &'static str, found: &[f32], expected: usize) -> Result<(), Error> {
+pub(crate) fn check(what: &'static str, found: &[f32], expected: usize) -> Result<(), Error> {
     if found.len() != expected {
         return Err(Error::Shape { what, expected, found: found.len() });
     }

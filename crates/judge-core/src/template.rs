@@ -119,25 +119,16 @@ impl PromptTemplate {
     pub fn bind(mut self, name: &str, text: &str) -> Result<Self, Error> {
         self.used(name)?;
         let text = escape(text);
-        let bound = |source: &str| -> String {
+        let bound = |source: &str| {
             // `new` has refused every text with a wrong brace, so no piece is an error here.
             let pieces = pieces(source).flatten().map(|piece| match piece {
                 Piece::Text(literal) => escape(literal),
                 Piece::Field(field) if field == name => text.clone(),
                 Piece::Field(field) => format!("{{{field}}}"),
             });
-            pieces.collect()
+            Ok(pieces.collect())
         };
-        match &mut self.source {
-            Prompt::Raw(source) => *source = bound(source),
-            Prompt::Chat { messages, prefill, .. } => {
-                for message in messages {
-                    message.content = bound(&message.content);
-                }
-                *prefill = bound(prefill);
-            }
-            Prompt::Whole(_) => {}
-        }
+        change_texts(&mut self.source, bound)?;
         self.defaults.remove(name);
         Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
     }
@@ -164,16 +155,7 @@ impl PromptTemplate {
     pub fn fill(&self, item: &(impl Fields + ?Sized)) -> Result<Prompt, Error> {
         let item = &WithDefaults { item, defaults: &self.defaults };
         let mut prompt = self.source.clone();
-        match &mut prompt {
-            Prompt::Raw(text) => *text = fill_text(text, item)?,
-            Prompt::Chat { messages, prefill, .. } => {
-                for message in messages {
-                    message.content = fill_text(&message.content, item)?;
-                }
-                *prefill = fill_text(prefill, item)?;
-            }
-            Prompt::Whole(_) => {}
-        }
+        change_texts(&mut prompt, |text| fill_text(text, item))?;
         Ok(prompt)
     }
 
@@ -376,6 +358,21 @@ fn fill_text(text: &str, item: &(impl Fields + ?Sized)) -> Result<String, Error>
         }
     }
     Ok(filled)
+}
+
+/// Changes each text in which fields are filled.
+fn change_texts(prompt: &mut Prompt, change: impl Fn(&str) -> Result<String, Error>) -> Result<(), Error> {
+    match prompt {
+        Prompt::Raw(text) => *text = change(text)?,
+        Prompt::Chat { messages, prefill, .. } => {
+            for message in messages {
+                message.content = change(&message.content)?;
+            }
+            *prefill = change(prefill)?;
+        }
+        Prompt::Whole(_) => {}
+    }
+    Ok(())
 }
 
 fn texts(prompt: &Prompt) -> Vec<(String, &str)> {

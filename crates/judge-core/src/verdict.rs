@@ -230,3 +230,9 @@ impl Score {
         self.distribution.as_ref().map_or(self.value, |distribution| distribution.mode().value)
     }
 }
+
+/// The mean share of the model's probability that lay on the labels, over the scores that say it; `None` if none does.
+pub(crate) fn mean_label_mass<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<f64> {
+    let masses: Vec<f64> = verdicts.into_iter().filter_map(|verdict| verdict.score()?.label_mass).collect();
+    (!masses.is_empty()).then(|| masses.iter().sum::<f64>() / masses.len() as f64)
+}

@@ -4,6 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Error;
+use crate::parameters::{check_ascending, check_each};
 
 /// The probability of each class, with the class beside it: as JSON `{"2": 0.42, "3": 0.58}`, classes ascending.
 ///
@@ -34,13 +35,9 @@ impl ClassProbabilities {
             let (expected, found) = (classes.len(), probabilities.len());
             return Err(Error::ParameterCount { name: "probabilities", expected, found });
         }
-        if let Some(pair) = classes.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return Err(Error::ClassOrder { before: pair[0], after: pair[1] });
-        }
-        match probabilities.iter().position(|p| !(0.0..=1.0).contains(p)) {
-            Some(index) => Err(Error::InvalidParameter { name: "probability", index, value: probabilities[index] }),
-            None => Ok(Self(classes.iter().copied().zip(probabilities.iter().copied()).collect())),
-        }
+        check_ascending(classes)?;
+        check_each("probability", probabilities, |p| (0.0..=1.0).contains(&p))?;
+        Ok(Self(classes.iter().copied().zip(probabilities.iter().copied()).collect()))
     }
 
     /// The probability of a class; `None` of one that the probe does not know.

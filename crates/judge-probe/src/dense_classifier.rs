@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use crate::linear_functions::linear_functions;
+use crate::parameters::check_each;
 use crate::{Error, FittedClassifier, FittedEstimator, LinearClassifier, Matrix, Predictions};
 
 /// A layer of rectified linear units: max(0, w·x + b) for each unit.
@@ -30,10 +31,8 @@ impl HiddenLayer {
                 found: intercepts.len(),
             });
         }
-        match intercepts.iter().position(|intercept| !intercept.is_finite()) {
-            Some(index) => Err(Error::InvalidParameter { name: "intercept", index, value: intercepts[index] }),
-            None => Ok(Self { weights, intercepts }),
-        }
+        check_each("intercept", &intercepts, f64::is_finite)?;
+        Ok(Self { weights, intercepts })
     }
 
     /// `[n_units, n_inputs]`.

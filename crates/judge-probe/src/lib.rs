@@ -95,6 +95,7 @@ mod mlp;
 mod numpy_random;
 mod ordinal_regression;
 mod pairwise_sum;
+mod parameters;
 mod pca;
 pub mod pickle;
 mod pipeline;

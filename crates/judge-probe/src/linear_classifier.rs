@@ -8,6 +8,7 @@
 //! numbers besides the class for three; both depend on the rule alone and not on how a classifier was fitted.
 
 use crate::linear_functions::{first_greatest, linear_functions, sparse_functions};
+use crate::parameters::{check_ascending, check_each};
 use crate::sigmoid::{softmax, softplus};
 use crate::{
     DecisionRule, Error, FittedClassifier, FittedEstimator, Matrix, Predictions, ProbabilityTable, SparseMatrix,
@@ -48,9 +49,7 @@ impl LinearClassifier {
         coefficients: Matrix,
         intercepts: Vec<f64>,
     ) -> Result<Self, Error> {
-        if let Some(position) = classes.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return Err(Error::ClassOrder { before: classes[position], after: classes[position + 1] });
-        }
+        check_ascending(&classes)?;
         if let [] | [_] = classes[..] {
             return Err(Error::ParameterCount { name: "classes, at least", expected: 2, found: classes.len() });
         }
@@ -60,9 +59,7 @@ impl LinearClassifier {
                 return Err(Error::ParameterCount { name, expected, found });
             }
         }
-        if let Some(index) = intercepts.iter().position(|intercept| !intercept.is_finite()) {
-            return Err(Error::InvalidParameter { name: "intercept", index, value: intercepts[index] });
-        }
+        check_each("intercept", &intercepts, f64::is_finite)?;
         if rule == DecisionRule::Cumulative {
             let neighbours = coefficients.rows().zip(coefficients.rows().skip(1)).zip(intercepts.windows(2));
             let disordered =

@@ -4,6 +4,7 @@
 //! two sides. Whitening and randomised solvers are absent.
 
 use crate::linear_functions::linear_functions;
+use crate::parameters::check_each;
 use crate::products::{check_squares, right_singular_vectors};
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
@@ -105,10 +106,7 @@ impl FittedPca {
             if values.len() != expected {
                 return Err(Error::ParameterCount { name, expected, found: values.len() });
             }
-            let valid = |value: &f64| value.is_finite() && (name == "mean" || *value >= 0.0);
-            if let Some(index) = values.iter().position(|value| !valid(value)) {
-                return Err(Error::InvalidParameter { name, index, value: values[index] });
-            }
+            check_each(name, values, |value| value.is_finite() && (name == "mean" || value >= 0.0))?;
         }
         let along = linear_functions(&Matrix::new(mean.clone(), n_features)?, &components, &vec![0.0; n_components])?;
         let offsets = along.values().iter().map(|along| -along).collect();

@@ -3,6 +3,7 @@
 //! It owns their shapes and the checks of these. How good predictions are is `scoring`'s business, and how classes are decided
 //! the classifiers'.
 
+use crate::parameters::{check_ascending, check_each};
 use crate::{Error, Matrix};
 
 /// What an estimator says of some rows, one entry per row: classes (`i64`) or numbers (`f64`), and the probabilities of classes where they
@@ -83,15 +84,9 @@ impl ProbabilityTable {
         if expected != found {
             return Err(Error::ParameterCount { name: "columns of probabilities", expected, found });
         }
-        if let Some(pair) = classes.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return Err(Error::ClassOrder { before: pair[0], after: pair[1] });
-        }
-        match probabilities.values().iter().position(|p| !(0.0..=1.0).contains(p)) {
-            Some(index) => {
-                Err(Error::InvalidParameter { name: "probability", index, value: probabilities.values()[index] })
-            }
-            None => Ok(Self { classes, probabilities }),
-        }
+        check_ascending(&classes)?;
+        check_each("probability", probabilities.values(), |p| (0.0..=1.0).contains(&p))?;
+        Ok(Self { classes, probabilities })
     }
 
     /// The class of each column, ascending.

@@ -65,32 +65,28 @@ impl ProbeStage {
         };
         Matrix::new(features.rows().flat_map(scale).collect(), features.n_features())
     }
+
+    fn own(&self) -> &dyn FittedTransformer {
+        match self {
+            Self::Scaler(scaler) => scaler,
+            Self::Pca(pca) => pca,
+            Self::Blocks(blocks) => blocks,
+        }
+    }
 }
 
 /// In double precision. A probe transforms by `transform_in`, which is the same where its precision is double.
 impl FittedTransformer for ProbeStage {
     fn n_features_in(&self) -> usize {
-        match self {
-            Self::Scaler(scaler) => scaler.n_features_in(),
-            Self::Pca(pca) => pca.n_features_in(),
-            Self::Blocks(blocks) => blocks.n_features_in(),
-        }
+        self.own().n_features_in()
     }
 
     fn n_features_out(&self) -> usize {
-        match self {
-            Self::Scaler(scaler) => scaler.n_features_out(),
-            Self::Pca(pca) => pca.n_features_out(),
-            Self::Blocks(blocks) => blocks.n_features_out(),
-        }
+        self.own().n_features_out()
     }
 
     fn transform(&self, features: &Matrix) -> Result<Matrix, Error> {
-        match self {
-            Self::Scaler(scaler) => scaler.transform(features),
-            Self::Pca(pca) => pca.transform(features),
-            Self::Blocks(blocks) => blocks.transform(features),
-        }
+        self.own().transform(features)
     }
 }
 

@@ -9,6 +9,7 @@ use faer::traits::RealField;
 use faer::{Mat, MatRef};
 
 use crate::labels::EncodedLabels;
+use crate::parameters::check_c_and_tol;
 use crate::products::{Qr, add_product, check_squares, multiply, transposed};
 use crate::{ClassWeight, Error, Matrix};
 
@@ -31,13 +32,7 @@ pub(crate) struct Exactness {
 impl Exactness {
     /// [`Error::InvalidC`], [`Error::InvalidTol`]: both are finite and above 0.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::InvalidC { c: self.c });
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::InvalidTol { tol: self.tol });
-        }
-        Ok(())
+        check_c_and_tol(self.c, self.tol)
     }
 
     /// By how much inner products of rows may be off, in the spectral norm, without moving the minimum by more than half of `tol`: of a

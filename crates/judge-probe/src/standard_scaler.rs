@@ -2,6 +2,7 @@
 //! so the same features are left alone.
 
 use crate::matrix::check_overflow;
+use crate::parameters::check_each;
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
 /// Brings every feature to mean 0 and variance 1, as `sklearn.preprocessing.StandardScaler` does.
@@ -91,13 +92,9 @@ impl FittedStandardScaler {
         if mean.len() != scale.len() {
             return Err(Error::ParameterCount { name: "scales", expected: mean.len(), found: scale.len() });
         }
-        if let Some(index) = mean.iter().position(|mean| !mean.is_finite()) {
-            return Err(Error::InvalidParameter { name: "mean", index, value: mean[index] });
-        }
-        match scale.iter().position(|scale| !(scale.is_finite() && *scale > 0.0)) {
-            Some(index) => Err(Error::InvalidParameter { name: "scale", index, value: scale[index] }),
-            None => Ok(Self { mean, scale }),
-        }
+        check_each("mean", &mean, f64::is_finite)?;
+        check_each("scale", &scale, |scale| scale.is_finite() && scale > 0.0)?;
+        Ok(Self { mean, scale })
     }
 
     /// What is subtracted from each feature: its mean, or 0 without `with_mean`.

@@ -55,13 +55,16 @@ async fn decide<W: Wire>(
     RawQuery(query): RawQuery,
 ) -> Response {
     match answer::<W>(&app, client, held, asks_label_mass(query.as_deref())).await {
-        Ok((answer, work)) => {
-            let mut response = json_response(StatusCode::OK, &answer);
-            response.extensions_mut().insert(work);
-            response
-        }
+        Ok((answer, work)) => worked(&answer, work),
         Err(refused) => refused_response(&refused, &W::refusal(&refused)),
     }
+}
+
+/// An answer, with what it took to be counted.
+fn worked(answer: &Value, work: Work) -> Response {
+    let mut response = json_response(StatusCode::OK, answer);
+    response.extensions_mut().insert(work);
+    response
 }
 
 /// Whether a query asks for the label mass, which `--label-mass` adds to every answer.
@@ -99,11 +102,7 @@ async fn score(
     uri: Uri,
 ) -> Response {
     match scored(&app, client, held, uri.path().to_owned()).await {
-        Ok((answer, work)) => {
-            let mut response = json_response(StatusCode::OK, &answer);
-            response.extensions_mut().insert(work);
-            response
-        }
+        Ok((answer, work)) => worked(&answer, work),
         Err(refused) => refuse(uri.path(), &refused),
     }
 }

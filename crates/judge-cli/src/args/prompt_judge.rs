@@ -375,40 +375,34 @@ pub enum AskedJudge {
     Reward(Box<RewardJudge>),
 }
 
+impl AskedJudge {
+    fn own<Item: Fields + ?Sized>(&self) -> &dyn Judge<Item> {
+        match self {
+            Self::Prompted(judge) => &**judge,
+            Self::Reward(judge) => &**judge,
+        }
+    }
+}
+
 impl<Item: Fields + ?Sized> Judge<Item> for AskedJudge {
     fn name(&self) -> &str {
-        match self {
-            Self::Prompted(judge) => Judge::<Item>::name(&**judge),
-            Self::Reward(judge) => Judge::<Item>::name(&**judge),
-        }
+        self.own::<dyn Fields>().name()
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-        match self {
-            Self::Prompted(judge) => judge.ask(item),
-            Self::Reward(judge) => judge.ask(item),
-        }
+        self.own().ask(item)
     }
 
     fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        match self {
-            Self::Prompted(judge) => judge.follow_up(item, rounds),
-            Self::Reward(judge) => judge.follow_up(item, rounds),
-        }
+        self.own().follow_up(item, rounds)
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        match self {
-            Self::Prompted(judge) => judge.decide(item, rounds),
-            Self::Reward(judge) => judge.decide(item, rounds),
-        }
+        self.own().decide(item, rounds)
     }
 
     fn settings(&self) -> Option<serde_json::Value> {
-        match self {
-            Self::Prompted(judge) => Judge::<Item>::settings(&**judge),
-            Self::Reward(judge) => Judge::<Item>::settings(&**judge),
-        }
+        self.own::<Item>().settings()
     }
 }
 

@@ -5,7 +5,7 @@ use super::renamed::EachAsResponse;
 use super::tournament::{answer, answers};
 use crate::{
     Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored, Verdict,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// Ranks the answers of an item by grading each by itself: best of n with a judge of single responses, or with a reward model.
@@ -57,7 +57,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for E
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let verdicts = members::decide(&self.answers(item)?, rounds)?;
         let best = verdicts.iter().filter_map(Verdict::value).max_by(f64::total_cmp);
-        let mass = members::label_mass(&verdicts);
+        let mass = mean_label_mass(&verdicts);
         let parts = verdicts.into_iter().enumerate();
         let parts: Vec<Part> = parts.map(|(number, verdict)| Part { name: answer(number), verdict }).collect();
         match (best, parts.iter().find_map(|part| part.verdict.unscored())) {

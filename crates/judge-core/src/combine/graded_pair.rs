@@ -7,7 +7,7 @@ use crate::{
     Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     prompted::PromptFamily,
     scale::ScoreDistribution,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// A judge of pairs made of a judge of single responses: each response is graded by itself, as `response`, and the better grade wins.
@@ -104,7 +104,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
             (_, _, Rule::Higher) if is_tie => Score::new(0.5),
             (_, _, Rule::Higher) => Score::new(f64::from(u8::from(a.value > b.value))),
         };
-        let mass = members::label_mass(&verdicts);
+        let mass = mean_label_mass(&verdicts);
         let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);
         let parts = parts.map(|(name, verdict)| Part { name, verdict }).collect();
         Ok(Score { label_mass: mass, ..score }.with_parts(CombinedBy::Grades, parts))

@@ -129,9 +129,3 @@ pub(super) fn mixture(parts: &[Part], weights: &[f64]) -> Option<ScoreDistributi
     }
     ScoreDistribution::from_weights(scale, &mass).ok()
 }
-
-/// The mean share of the model's probability that lay on the labels, over the scores that say it; `None` if none does.
-pub(super) fn label_mass<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<f64> {
-    let masses: Vec<f64> = verdicts.into_iter().filter_map(|verdict| verdict.score()?.label_mass).collect();
-    (!masses.is_empty()).then(|| masses.iter().sum::<f64>() / masses.len() as f64)
-}

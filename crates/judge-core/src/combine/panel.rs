@@ -4,7 +4,7 @@ use super::members::{self, Members, mixture};
 use crate::{
     Error, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::PanelRule,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
@@ -159,7 +159,7 @@ impl<Item: ?Sized> Judge<Item> for Panel<'_, Item> {
             return Err(unscored.clone().into());
         }
         let value = self.combine(&scored);
-        let mass = members::label_mass(&verdicts);
+        let mass = mean_label_mass(&verdicts);
         let weights: Vec<f64> = scored.iter().map(|(weight, _)| *weight).collect();
         let names = self.judges.iter().map(|judge| judge.name().to_owned());
         let parts: Vec<Part> = names.zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();

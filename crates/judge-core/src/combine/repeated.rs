@@ -4,7 +4,7 @@ use super::members::{self, Members, mixture};
 use crate::{
     Error, Judge, JudgeError, Request, Rounds, Score, Verdict,
     request::Sampling,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// One judge asked several times: the mean of `n` samples of what the model writes.
@@ -102,7 +102,7 @@ impl<J: Judge<Item>, Item: ?Sized> Judge<Item> for Repeated<J> {
             return Err(unscored.clone().into());
         }
         let value = values.iter().sum::<f64>() / values.len() as f64; // one at least: `least` is
-        let mass = members::label_mass(&verdicts);
+        let mass = mean_label_mass(&verdicts);
         let part = |(sample, verdict): (usize, Verdict)| Part { name: sample.to_string(), verdict };
         let parts: Vec<Part> = verdicts.into_iter().enumerate().map(part).collect();
         let mut score = Score { label_mass: mass, ..Score::new(value) };

@@ -9,7 +9,7 @@ use crate::{
     Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::OrderPolicy,
     scale::ScoreDistribution,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
@@ -176,7 +176,7 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
         };
         let mut score = Score::new(value);
         score.distribution = distribution;
-        score.label_mass = members::label_mass(parts.iter().map(|part| &part.verdict));
+        score.label_mass = mean_label_mass(parts.iter().map(|part| &part.verdict));
         Ok(score.with_parts(CombinedBy::Orders(self.policy), parts))
     }
 

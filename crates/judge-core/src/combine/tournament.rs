@@ -6,7 +6,7 @@ use super::members::{self, Members};
 use super::renamed::{Renamed, preference};
 use crate::{
     Fields, Judge, JudgeError, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// Ranks the answers of an item by comparing them two by two with a judge of pairs.
@@ -252,7 +252,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing, Item: Fields + ?Sized> Judge
         };
         let parts = (0..answers(item)).map(|number| Part { name: answer(number), verdict: rate(number) });
         let parts: Vec<Part> = parts.collect();
-        let mass = members::label_mass(comparisons.iter().map(|compared| &compared.verdict));
+        let mass = mean_label_mass(comparisons.iter().map(|compared| &compared.verdict));
         let best = parts.iter().filter_map(|part| part.verdict.value()).max_by(f64::total_cmp);
         match (best, comparisons.iter().find_map(|compared| compared.verdict.unscored())) {
             (Some(best), _) => Ok(Score { label_mass: mass, ..Score::new(best) }

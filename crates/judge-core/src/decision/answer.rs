@@ -5,7 +5,7 @@ use super::{DecisionProblem, Question, Questions};
 use crate::{
     Error, JudgeError, Scale, Score, Unscored, Verdict,
     scale::{ScalePoint, ScoreDistribution, argmax},
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// The answer to a [`Question`], in the form of the standard.
@@ -157,13 +157,6 @@ impl Question {
     }
 }
 
-/// The mean label mass of the parts that have one.
-pub(super) fn mean_label_mass(parts: &[Part]) -> Option<f64> {
-    let masses = parts.iter().filter_map(|part| part.verdict.score()?.label_mass);
-    let (sum, n) = masses.fold((0.0, 0_usize), |(sum, n), mass| (sum + mass, n + 1));
-    (n > 0).then(|| sum / n as f64)
-}
-
 /// The score of an item of which each part answers a question: the share of them that were answered, and the mean of their label masses.
 /// One without any answer has no score.
 pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
@@ -173,7 +166,7 @@ pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
         _ => {
             let value = answered as f64 / parts.len().max(1) as f64;
             Ok(Score {
-                label_mass: mean_label_mass(&parts),
+                label_mass: mean_label_mass(parts.iter().map(|part| &part.verdict)),
                 ..Score::new(value).with_parts(CombinedBy::Questions, parts)
             })
         }

@@ -3,11 +3,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::answer::mean_label_mass;
 use super::{DecisionJudge, DecisionProblem, NoulCriteria, Question, Questions};
 use crate::{
-    Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored, template::TemplateProblem,
-    verdict::CombinedBy,
+    Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored,
+    template::TemplateProblem,
+    verdict::{CombinedBy, mean_label_mass},
 };
 
 /// One thing that a response is to do, or not to do.
@@ -229,7 +229,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for ChecklistJudge {
             is_vetoed |= *fatal && if *weight > 0.0 { met < 0.5 } else { met > 0.5 };
         }
         let value = if is_vetoed { 0.0 } else { (sum / most).clamp(0.0, 1.0) };
-        let label_mass = mean_label_mass(&parts);
+        let label_mass = mean_label_mass(parts.iter().map(|part| &part.verdict));
         Ok(Score { label_mass, ..Score::new(value).with_parts(CombinedBy::Checklist, parts) })
     }
 

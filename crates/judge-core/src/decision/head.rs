@@ -1,5 +1,5 @@
 use super::{ByKind, DecisionProblem, QuestionKind};
-use crate::{Error, Layer, ModelInfo, Reading, Want, request::Pooling};
+use crate::{Error, Layer, ModelInfo, Reading, Want, request::Pooling, reward};
 
 /// The head of a decision model: a score for each of its labels, linear in the last position's state behind all blocks and the final
 /// norm. The options of a question have the scores from the offset of its kind on, in their order.
@@ -30,15 +30,8 @@ impl DecisionHead {
         soft_cap: Option<f64>,
         offsets: ByKind<usize>,
     ) -> Result<Self, Error> {
-        let expected = bias.len().max(1) * d_model;
-        if weights.len() != expected {
-            return Err(Error::Shape { what: "weights of a decision head", expected, found: weights.len() });
-        }
-        for (what, values) in [("weights of a decision head", &weights), ("the bias of a decision head", &bias)] {
-            if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-                return Err(Error::NonFinite { what, index, value: f64::from(values[index]) });
-            }
-        }
+        reward::check("weights of a decision head", &weights, bias.len().max(1) * d_model)?;
+        reward::check("the bias of a decision head", &bias, bias.len())?;
         let setting = |setting: &str, expected, found: String| {
             Err(DecisionProblem::Setting { setting: setting.to_owned(), expected, found }.into())
         };

@@ -102,10 +102,14 @@ impl PromptedJudge {
 impl PromptedJudge {
     /// The name of the judge that was chosen.
     pub fn name(&self) -> &str {
+        self.chosen::<dyn Fields>().name()
+    }
+
+    fn chosen<Item: Fields + ?Sized>(&self) -> &dyn Judge<Item> {
         match self {
-            Self::Written(judge) => judge.name(),
-            Self::Read(judge) => (**judge).name(),
-            Self::Likelihood(judge) => judge.name(),
+            Self::Written(judge) => judge,
+            Self::Read(judge) => &**judge,
+            Self::Likelihood(judge) => judge,
         }
     }
 }
@@ -116,26 +120,14 @@ impl<Item: Fields + ?Sized> Judge<Item> for PromptedJudge {
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-        match self {
-            Self::Written(judge) => judge.ask(item),
-            Self::Read(judge) => judge.ask(item),
-            Self::Likelihood(judge) => judge.ask(item),
-        }
+        self.chosen().ask(item)
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        match self {
-            Self::Written(judge) => judge.decide(item, rounds),
-            Self::Read(judge) => judge.decide(item, rounds),
-            Self::Likelihood(judge) => judge.decide(item, rounds),
-        }
+        self.chosen().decide(item, rounds)
     }
 
     fn settings(&self) -> Option<Value> {
-        match self {
-            Self::Written(judge) => Judge::<Item>::settings(judge),
-            Self::Read(judge) => Judge::<Item>::settings(&**judge),
-            Self::Likelihood(judge) => Judge::<Item>::settings(judge),
-        }
+        self.chosen::<Item>().settings()
     }
 }

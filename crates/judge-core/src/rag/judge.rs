@@ -8,7 +8,7 @@ use super::plan::{Ask, Group, Plan, VERSION, name_of};
 use super::{RagItem, RagMeasure, RagSettings};
 use crate::decision::{DecisionJudge, DecisionTable};
 use crate::inspector::{Probe, ProbeReader};
-use crate::verdict::{CombinedBy, Part};
+use crate::verdict::{CombinedBy, Part, mean_label_mass};
 use crate::{Error, Judge, JudgeError, ModelInfo, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict};
 
 /// Measures answers that rest on retrieved contexts.
@@ -158,7 +158,7 @@ impl RagJudge {
             each.retain(|(ask, _)| !groups.iter().any(|group| group.asks.contains(ask)));
             each.extend(self.answers(&groups, second)?);
         }
-        let masses: Vec<f64> = each.iter().filter_map(|(_, verdict)| verdict.score()?.label_mass).collect();
+        let label_mass = mean_label_mass(each.iter().map(|(_, verdict)| verdict));
         let mut answers = Answers::new();
         for (ask, verdict) in each {
             let best = match answers.remove(&ask) {
@@ -174,11 +174,7 @@ impl RagJudge {
         {
             self.add_tables(&groups, first, &mut found)?;
         }
-        Ok(RagFindings {
-            by_context: self.settings.by_context || second.is_some(),
-            label_mass: (!masses.is_empty()).then(|| mean(&masses)),
-            ..found
-        })
+        Ok(RagFindings { by_context: self.settings.by_context || second.is_some(), label_mass, ..found })
     }
 
     /// Adds what all layers say of each sentence.

@@ -9,7 +9,7 @@ use crate::{
     decision::{ByKind, Combined, DecisionForm, DecisionOrigin, DecisionWeights, KindWeights, QuestionKind},
     lager::LayerTable,
     request::{LabelRead, ReadAt, TokenId},
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, mean_label_mass},
 };
 
 /// The layers that the logits of labels are read at.
@@ -303,8 +303,7 @@ impl<Item: Rerankable + ?Sized> Judge<Item> for RerankJudge {
             let none = || Unscored::new(Reason::Missing, "the item has no documents");
             return Err(verdicts.iter().find_map(Verdict::unscored).cloned().unwrap_or_else(none).into());
         };
-        let masses: Vec<f64> = verdicts.iter().filter_map(|verdict| verdict.score()?.label_mass).collect();
-        let mass = (!masses.is_empty()).then(|| masses.iter().sum::<f64>() / masses.len() as f64);
+        let mass = mean_label_mass(&verdicts);
         let parts = verdicts.into_iter().enumerate();
         let parts = parts.map(|(index, verdict)| Part { name: index.to_string(), verdict }).collect();
         Ok(Score { label_mass: mass, ..Score::new(best) }.with_parts(CombinedBy::Documents, parts))

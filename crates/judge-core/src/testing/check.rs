@@ -139,13 +139,14 @@ pub(super) fn all(model: &dyn TextModel, requests: &[Request]) -> Result<Vec<Out
     outcomes.into_iter().enumerate().map(|(index, outcome)| outcome.ok_or_else(|| unanswered(index))).collect()
 }
 
+/// As many as there must be.
+pub(super) fn count(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(ContractBreach::Shape { what, expected, found }.into()) }
+}
+
 fn check_shape(backbone: &dyn Backbone, request: &Request, outcome: &Outcome) -> Result<(), Error> {
     let Outcome::Read(reading) = outcome else { return Ok(()) };
     let info = backbone.info();
-    let count = |what, expected: usize, found: usize| match expected == found {
-        true => Ok(()),
-        false => Err(Error::from(ContractBreach::Shape { what, expected, found })),
-    };
     let want = &request.want;
     count("lengths of the prompt", 1, usize::from(reading.prompt_tokens.is_some()))?;
     count("label readings", want.labels.len(), reading.labels.len())?;
@@ -277,9 +278,9 @@ pub(super) fn check_stop(model: &dyn TextModel, prompt: &Prompt) -> Result<(), E
     }
 }
 
-fn check_break(backbone: &dyn Backbone, requests: &[Request]) -> Result<(), Error> {
+pub(super) fn check_break(model: &dyn TextModel, requests: &[Request]) -> Result<(), Error> {
     let mut calls = 0;
-    backbone.run(requests, &mut |_, _| {
+    model.run(requests, &mut |_, _| {
         calls += 1;
         ControlFlow::Break(())
     })?;

@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use super::check::{all, check_stop, one};
+use super::check::{all, check_break, check_stop, count, one};
 use crate::{
     Error, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
     model::BackboneError,
@@ -34,14 +34,7 @@ pub fn check_text_model(model: &dyn TextModel, prompts: &[Prompt]) -> Result<(),
             return Err(ContractBreach::Shape { what: "generated texts", expected: 1, found: 0 }.into());
         }
     }
-    let mut calls = 0;
-    model.run(&requests, &mut |_, _| {
-        calls += 1;
-        ControlFlow::Break(())
-    })?;
-    if calls > 1 {
-        return Err(ContractBreach::CalledAfterBreak.into());
-    }
+    check_break(model, &requests)?;
     for prompt in prompts {
         check_stop(model, prompt)?;
         check_alternatives(model, prompt)?;
@@ -82,10 +75,6 @@ fn check_alternatives(model: &dyn TextModel, prompt: &Prompt) -> Result<(), Erro
     };
     let Ok(Some(Generated { text, alternatives, .. })) = outcome.reading().map(|reading| &reading.generated) else {
         return Ok(());
-    };
-    let count = |what, expected: usize, found: usize| match expected == found {
-        true => Ok(()),
-        false => Err(Error::from(ContractBreach::Shape { what, expected, found })),
     };
     let mut end = 0;
     for token in alternatives {

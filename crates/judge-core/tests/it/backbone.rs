@@ -27,9 +27,11 @@ fn the_scripted_model_keeps_the_contract() {
     check_backbone(&mute, &prompts()).unwrap();
 }
 
+/// Takes what a backbone answers.
+type Sink<'s> = &'s mut dyn FnMut(usize, Outcome) -> ControlFlow<()>;
+
 /// What a spoilt backbone does with the answers of a good one.
-type Spoil =
-    fn(&dyn Backbone, &[Request], &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>) -> Result<(), BackboneError>;
+type Spoil = Box<dyn Fn(&dyn Backbone, &[Request], Sink<'_>) -> Result<(), BackboneError> + Send + Sync>;
 
 struct Spoilt(ScriptedBackbone, Spoil);
 
@@ -58,133 +60,116 @@ impl TextModel for Spoilt {
     }
 }
 
-fn breach(spoil: Spoil) -> ContractBreach {
-    match check_backbone(&Spoilt(scripted(), spoil), &prompts()) {
+fn breach(
+    spoil: impl Fn(&dyn Backbone, &[Request], Sink<'_>) -> Result<(), BackboneError> + Send + Sync + 'static,
+) -> ContractBreach {
+    match check_backbone(&Spoilt(scripted(), Box::new(spoil)), &prompts()) {
         Err(Error::Contract { breach }) => breach,
         other => panic!("expected a breach, found {other:?}"),
     }
 }
 
-/// Changes the reading of each request, told the number of requests.
-fn change(
-    good: &dyn Backbone,
-    requests: &[Request],
-    sink: &mut dyn FnMut(usize, Outcome) -> ControlFlow<()>,
-    change: impl Fn(&mut Reading, &Request),
-) -> Result<(), BackboneError> {
-    good.run(requests, &mut |index, mut outcome| {
-        if let Outcome::Read(reading) = &mut outcome {
-            change(reading, &requests[index]);
-        }
-        sink(index, outcome)
+/// The breach of a backbone that changes the reading of each request, which is told with all of them.
+fn changed(change: impl Fn(&mut Reading, &Request, &[Request]) + Send + Sync + 'static) -> ContractBreach {
+    breach(move |good, requests, sink| {
+        good.run(requests, &mut |index, mut outcome| {
+            if let Outcome::Read(reading) = &mut outcome {
+                change(reading, &requests[index], requests);
+            }
+            sink(index, outcome)
+        })
     })
 }
 
 #[test]
 fn every_breach_is_named() {
     assert!(matches!(breach(|_, _, _| Ok(())), ContractBreach::Unanswered { request: 0, requests: 1 }));
-    let twice: Spoil = |good, requests, sink| {
+    let twice = breach(|good, requests, sink| {
         good.run(requests, sink)?;
         good.run(requests, sink)
-    };
-    assert!(matches!(breach(twice), ContractBreach::AnsweredTwice { request: 0 }));
-    let astray: Spoil = |good, requests, sink| good.run(requests, &mut |index, outcome| sink(index + 1, outcome));
-    assert!(matches!(breach(astray), ContractBreach::NoSuchRequest { request: 1, requests: 1 }));
-    let deaf: Spoil = |good, requests, sink| {
+    });
+    assert!(matches!(twice, ContractBreach::AnsweredTwice { request: 0 }));
+    let astray = breach(|good, requests, sink| good.run(requests, &mut |index, outcome| sink(index + 1, outcome)));
+    assert!(matches!(astray, ContractBreach::NoSuchRequest { request: 1, requests: 1 }));
+    let deaf = breach(|good, requests, sink| {
         good.run(requests, &mut |index, outcome| {
             let _ = sink(index, outcome);
             ControlFlow::Continue(())
         })
-    };
-    assert!(matches!(breach(deaf), ContractBreach::CalledAfterBreak));
+    });
+    assert!(matches!(deaf, ContractBreach::CalledAfterBreak));
 
-    let company: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, _| {
-            if requests.len() > 1 {
-                let steps = reading.labels.iter_mut().flat_map(|labels| &mut labels.steps);
-                steps.for_each(|step| step.logits[0] += 1e-6);
+    let company = changed(|reading, _, requests| {
+        if requests.len() > 1 {
+            let steps = reading.labels.iter_mut().flat_map(|labels| &mut labels.steps);
+            steps.for_each(|step| step.logits[0] += 1e-6);
+        }
+    });
+    assert!(matches!(company, ContractBreach::NotInvariant { on: "its company", .. }));
+    let order = changed(|reading, _, requests| {
+        let first_generates = requests.len() > 1 && requests[0].want.generate.is_some();
+        reading.prompt_tokens = reading.prompt_tokens.map(|n| n + usize::from(first_generates));
+    });
+    assert!(matches!(order, ContractBreach::NotInvariant { on: "the order", .. }));
+    let sign = changed(|reading, _, requests| {
+        let zero = if requests.len() > 1 { -0.0 } else { 0.0 };
+        reading.pooled.iter_mut().for_each(|state| state.values[0] = zero);
+    });
+    assert!(matches!(sign, ContractBreach::NotInvariant { on: "its company", .. }));
+    let parts = changed(|reading, request, _| {
+        if !request.want.labels.is_empty() {
+            reading.pooled.iter_mut().for_each(|state| state.values[0] += 1.0);
+        }
+    });
+    assert!(matches!(parts, ContractBreach::NotInvariant { on: "what else is read", .. }));
+    let lens = changed(|reading, request, _| {
+        for (labels, read) in reading.labels.iter_mut().zip(&request.want.labels) {
+            if read.layers == [Layer(2)] {
+                labels.steps.iter_mut().for_each(|step| step.logits[0] *= 2.0);
             }
-        })
-    };
-    assert!(matches!(breach(company), ContractBreach::NotInvariant { on: "its company", .. }));
-    let order: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, _| {
-            let first_generates = requests.len() > 1 && requests[0].want.generate.is_some();
-            reading.prompt_tokens = reading.prompt_tokens.map(|n| n + usize::from(first_generates));
-        })
-    };
-    assert!(matches!(breach(order), ContractBreach::NotInvariant { on: "the order", .. }));
-    let sign: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, _| {
-            let zero = if requests.len() > 1 { -0.0 } else { 0.0 };
-            reading.pooled.iter_mut().for_each(|state| state.values[0] = zero);
-        })
-    };
-    assert!(matches!(breach(sign), ContractBreach::NotInvariant { on: "its company", .. }));
-    let parts: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, request| {
-            if !request.want.labels.is_empty() {
-                reading.pooled.iter_mut().for_each(|state| state.values[0] += 1.0);
-            }
-        })
-    };
-    assert!(matches!(breach(parts), ContractBreach::NotInvariant { on: "what else is read", .. }));
-    let lens: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, request| {
-            for (labels, read) in reading.labels.iter_mut().zip(&request.want.labels) {
-                if read.layers == [Layer(2)] {
-                    labels.steps.iter_mut().for_each(|step| step.logits[0] *= 2.0);
-                }
-            }
-        })
-    };
-    assert!(matches!(breach(lens), ContractBreach::NotInvariant { on: "the lens, at the last layer", .. }));
+        }
+    });
+    assert!(matches!(lens, ContractBreach::NotInvariant { on: "the lens, at the last layer", .. }));
 
-    let short: Spoil = |good, requests, sink| change(good, requests, sink, |reading, _| reading.pooled.truncate(3));
-    assert!(matches!(breach(short), ContractBreach::Shape { what: "pooled states", expected: 10, found: 3 }));
+    let short = changed(|reading, _, _| reading.pooled.truncate(3));
+    assert!(matches!(short, ContractBreach::Shape { what: "pooled states", expected: 10, found: 3 }));
 
-    let headless: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, _| {
-            reading.attention_entropy.iter_mut().for_each(|heads| heads.values.truncate(1));
-        })
-    };
+    let headless = changed(|reading, _, _| {
+        reading.attention_entropy.iter_mut().for_each(|heads| heads.values.truncate(1));
+    });
     let what = "heads of an attention entropy";
-    assert_eq!(breach(headless), ContractBreach::Shape { what, expected: 2, found: 1 });
-    let attention: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, request| {
-            if !request.want.labels.is_empty() {
-                reading.attention_entropy.iter_mut().for_each(|heads| heads.values[0] += 1.0);
-            }
-        })
-    };
-    assert!(matches!(breach(attention), ContractBreach::NotInvariant { on: "what else is read", .. }));
+    assert_eq!(headless, ContractBreach::Shape { what, expected: 2, found: 1 });
+    let attention = changed(|reading, request, _| {
+        if !request.want.labels.is_empty() {
+            reading.attention_entropy.iter_mut().for_each(|heads| heads.values[0] += 1.0);
+        }
+    });
+    assert!(matches!(attention, ContractBreach::NotInvariant { on: "what else is read", .. }));
 
-    let sure: Spoil = |good, requests, sink| {
-        change(good, requests, sink, |reading, _| {
-            reading.continuations.iter_mut().for_each(|found| found.tokens.log_probs[0] = 0.1);
-        })
-    };
+    let sure = changed(|reading, _, _| {
+        reading.continuations.iter_mut().for_each(|found| found.tokens.log_probs[0] = 0.1);
+    });
     let what = "log-probabilities above 0 or not finite";
-    assert_eq!(breach(sure), ContractBreach::Shape { what, expected: 0, found: 2 });
-    let talkative: Spoil = |good, requests, sink| {
+    assert_eq!(sure, ContractBreach::Shape { what, expected: 0, found: 2 });
+    let talkative = breach(|good, requests, sink| {
         let mut requests = requests.to_vec();
         requests.iter_mut().flat_map(|request| &mut request.want.generate).for_each(|generation| {
             generation.stop.retain(String::is_empty);
         });
         good.run(&requests, sink)
-    };
-    assert!(matches!(breach(talkative), ContractBreach::NotStopped { .. }));
+    });
+    assert!(matches!(talkative, ContractBreach::NotStopped { .. }));
 
     // Whatever is wrong with a request, it is taken for an item's fault.
-    let lenient: Spoil = |good, requests, sink| match good.run(requests, &mut |_, _| ControlFlow::Break(())) {
+    let lenient = breach(|good, requests, sink| match good.run(requests, &mut |_, _| ControlFlow::Break(())) {
         Ok(()) => good.run(requests, sink),
         Err(_) => {
             let unscored = || Outcome::Unscored(Unscored::new(Reason::NoLabel, ""));
             let _ = (0..requests.len()).try_for_each(|index| sink(index, unscored()));
             Ok(())
         }
-    };
-    let ContractBreach::NotRefused { case, expected, .. } = breach(lenient) else { panic!("not refused") };
+    });
+    let ContractBreach::NotRefused { case, expected, .. } = lenient else { panic!("not refused") };
     assert_eq!((case, expected), ("a layer above the last", "BackboneError::Layer"));
 }
 

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use crate::one;
 use judge_core::testing::{ScriptedBackbone, check_backbone, check_judge};
 use judge_core::{
-    Backbone, Error, Fields, Judge, Layer, Outcome, Prompt, PromptTemplate, Reason, Runner, Scale, TextModel, Want,
+    Backbone, Error, Fields, Judge, Layer, Outcome, Prompt, PromptTemplate, Reason, Scale, TextModel, Want,
     combine::{Named, OrderPolicy, Panel, PanelRule, Swapped},
     lager::{LagerJudge, LagerSettings},
     prompted::{PromptFamily, WrittenJudge},
@@ -44,8 +45,13 @@ fn a_panel_owns_its_members_and_its_parts_have_their_names() {
     let model: Box<dyn Backbone> = Box::new(model());
     let panel = panel(&model).unwrap();
     let on_a_thread = std::thread::spawn(move || {
-        let results = Runner::new(&model, vec![&panel]).collect([(1.into(), item())]).unwrap();
-        results[0].verdicts[0].score().unwrap().parts.iter().map(|part| part.name.clone()).collect::<Vec<_>>()
+        one::verdict(&model, &panel, item())
+            .score()
+            .unwrap()
+            .parts
+            .iter()
+            .map(|part| part.name.clone())
+            .collect::<Vec<_>>()
     });
     assert_eq!(on_a_thread.join().unwrap(), ["brief", "once", "twice"]);
 }

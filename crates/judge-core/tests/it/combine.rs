@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::{one, serving::Serving};
 use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
 use judge_core::{
     Backbone, Error, Fields, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Reading, Reason, Request,
@@ -11,7 +12,7 @@ use judge_core::{
         Swapped, Tournament,
     },
     lager::{LagerJudge, LagerSettings},
-    model::{BackboneError, Exchange, ModelIdentity},
+    model::{BackboneError, Exchange},
     reading::{Finish, Generated},
     request::{Generation, LabelRead, Sampling},
     scale::ScalePoint,
@@ -78,9 +79,8 @@ fn item(response: &'static str) -> Item {
 
 fn score(judge: &dyn Judge<Item>, response: &'static str) -> Result<Score, Reason> {
     check_judge(judge, &model(), [item(response)]).unwrap();
-    let results = Runner::new(&model(), vec![judge]).collect([("x".into(), item(response))]).unwrap();
-    match &results[0].verdicts[0] {
-        judge_core::Verdict::Scored(score) => Ok(score.clone()),
+    match one::verdict(&model(), judge, item(response)) {
+        judge_core::Verdict::Scored(score) => Ok(score),
         judge_core::Verdict::Unscored(unscored) => Err(unscored.reason),
     }
 }
@@ -119,9 +119,8 @@ fn a_panel_of_too_few_scores_nothing() {
     assert_eq!((lenient.value, lenient.parts.len()), (4.0, 2));
     let missing: Item = vec![("title", "t")];
     check_judge(&panel(), &model(), [missing.clone()]).unwrap();
-    let panel = panel();
-    let results = Runner::new(&model(), vec![&panel as &dyn Judge<Item>]).collect([("x".into(), missing)]).unwrap();
-    assert_eq!(results[0].verdicts[0].unscored().map(|unscored| unscored.reason), Some(Reason::Missing));
+    let verdict = one::verdict(&model(), &panel(), missing);
+    assert_eq!(verdict.unscored().map(|unscored| unscored.reason), Some(Reason::Missing));
 
     let new = |judges, rule| Panel::<Item>::new("panel", judges, rule).map(|_| ());
     assert!(matches!(new(vec![], PanelRule::Mean), Err(Error::Shape { .. })));
@@ -185,11 +184,7 @@ fn pair(a: &'static str, b: &'static str) -> Item {
 fn both_orders_speak_of_the_given_one() {
     let model = pair_model();
     let judge = |policy| Swapped::new(Pairwise::new(&model), policy);
-    let decide = |policy, item: Item| {
-        let judge = judge(policy);
-        let results = Runner::new(&model, vec![&judge as &dyn Judge<Item>]).collect([("x".into(), item)]).unwrap();
-        results[0].verdicts[0].score().unwrap().clone()
-    };
+    let decide = |policy, item: Item| one::verdict(&model, &judge(policy), item).score().unwrap().clone();
     check_judge(&judge(OrderPolicy::Average), &model, [pair("good", "bad"), pair("same", "same")]).unwrap();
     let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
 
@@ -238,8 +233,7 @@ fn one_order_less_its_place_says_what_both_orders_say() {
     // A verdict without probabilities has no log-odds.
     let written = PlaceCorrected::new(Written::new("grade", ""), 1.0).unwrap();
     let model = ScriptedBackbone::new(2).with_reply(|_| "1".into());
-    let judges = vec![&written as &dyn Judge<Item>];
-    let error = Runner::new(&model, judges).collect([("x".into(), item("x"))]).unwrap_err();
+    let error = one::result(&model, &written, item("x")).unwrap_err();
     assert!(error.to_string().contains("distribution over preferences"), "{error}");
 }
 
@@ -256,8 +250,7 @@ fn an_order_that_is_sure_is_outweighed_by_none() {
     for (second, value) in [(0.5, 1.0), (2000.0, 0.5)] {
         let model = model(second);
         let judge = Swapped::new(Pairwise::new(&model), OrderPolicy::LogOdds);
-        let results = Runner::new(&model, vec![&judge as &dyn Judge<Item>]).collect([("p".into(), pair("x", "y"))]);
-        let found = results.unwrap()[0].verdicts[0].value().unwrap();
+        let found = one::verdict(&model, &judge, pair("x", "y")).value().unwrap();
         assert!((found - value).abs() < 1e-12, "{second}: {found}");
     }
 }
@@ -266,48 +259,48 @@ fn an_order_that_is_sure_is_outweighed_by_none() {
 fn a_grade_is_no_preference() {
     let judge = Swapped::new(Written::new("grade", "a"), OrderPolicy::Average);
     let item: Item = vec![("response", "x"), ("response_a", "1"), ("response_b", "2")];
-    let error = Runner::new(&model(), vec![&judge as &dyn Judge<Item>]).collect([("x".into(), item)]).unwrap_err();
+    let error = one::result(&model(), &judge, item).unwrap_err();
     assert!(error.to_string().contains("expected a preference for the response shown first"), "{error}");
 }
 
 /// Writes the stream that it is asked for.
-struct Streams;
+fn streams() -> impl TextModel {
+    writing(|_, want| {
+        let stream = match want.generate.map(|generation| generation.sampling) {
+            Some(Sampling::Random { stream, .. }) => stream,
+            _ => 99,
+        };
+        let text = if stream == 1 { "none".to_owned() } else { stream.to_string() };
+        Ok(Generated::text_only(text, Finish::EndToken))
+    })
+}
 
-impl TextModel for Streams {
-    fn identity(&self) -> ModelIdentity {
-        ModelIdentity::named("streams")
-    }
-
-    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+/// Answers requests one after another with what is written to each, by its number and what it wants.
+fn writing(write: impl Fn(usize, Want) -> Result<Generated, BackboneError> + Send + Sync) -> impl TextModel {
+    Serving(move |exchange: &mut dyn Exchange| {
         let mut number = 0;
         while let Some(request) = exchange.take(1).pop() {
-            let stream = match request.want.generate.map(|generation| generation.sampling) {
-                Some(Sampling::Random { stream, .. }) => stream,
-                _ => 99,
-            };
-            let text = if stream == 1 { "none".to_owned() } else { stream.to_string() };
             let mut reading = Reading::default();
-            reading.generated = Some(Generated::text_only(text, Finish::EndToken));
+            reading.generated = Some(write(number, request.want)?);
             if exchange.give(number, Outcome::Read(reading)).is_break() {
                 break;
             }
             number += 1;
         }
         Ok(())
-    }
+    })
 }
 
 #[test]
 fn samples_have_streams_of_their_own() {
     let sampling = Sampling::Random { temperature: 1.0, top_k: None, top_p: None, seed: 7, stream: 0 };
     let written = || Written { sampling: sampling.clone(), ..Written::new("written", "a") };
-    let run = |judge: &dyn Judge<Item>| Runner::new(&Streams, vec![judge]).collect([("x".into(), item("ab"))]);
+    let run = |judge: &dyn Judge<Item>| one::result(&streams(), judge, item("ab"));
     let three = Repeated::new("three", written(), 3).unwrap();
-    let results = run(&three).unwrap();
-    assert_eq!(results[0].verdicts[0].unscored().map(|unscored| unscored.reason), Some(Reason::Unparsed));
-    let lenient = three.with_least(2);
-    let results = run(&lenient).unwrap();
-    let score = results[0].verdicts[0].score().unwrap();
+    let result = run(&three).unwrap();
+    assert_eq!(result.verdicts[0].unscored().map(|unscored| unscored.reason), Some(Reason::Unparsed));
+    let result = run(&three.with_least(2)).unwrap();
+    let score = result.verdicts[0].score().unwrap();
     assert_eq!((score.value, score.parts.len()), (1.0, 3)); // samples 0 and 2
     assert_eq!(score.combined_by, Some(CombinedBy::Samples(3)));
 
@@ -326,13 +319,13 @@ fn a_calibrator_adds_an_interval_and_leaves_the_value() {
         (found.value, found.calibrated),
         (4.0, Some(Calibration { value: 2.0, low: 1.0, high: 3.0, level: 0.9 }))
     );
-    let run = |judge: &dyn Judge<Item>| Runner::new(&model(), vec![judge]).collect([("x".into(), item("ab"))]);
+    let run = |judge: &dyn Judge<Item>| one::result(&model(), judge, item("ab"));
     // An interval without an end costs the item its score, and a check of the judge finds it.
     let unbounded = Calibrated::new(Written::new("written", "a"), |value: f64| {
         Ok::<_, Error>(Calibration { high: f64::INFINITY, ..around(value) })
     });
-    let results = run(&unbounded).unwrap();
-    let unscored = results[0].verdicts[0].unscored().unwrap();
+    let result = run(&unbounded).unwrap();
+    let unscored = result.verdicts[0].unscored().unwrap();
     assert_eq!(unscored.to_string(), "non_finite: the upper end is inf, expected a finite number");
     let breach = check_judge(&unbounded, &model(), [item("ab")]).unwrap_err().to_string();
     assert!(
@@ -363,10 +356,7 @@ impl<I: Fields + ?Sized> Judge<I> for Number {
 
 #[test]
 fn a_number_that_is_none_is_no_score_of_any_judge() {
-    let decide = |judge: &dyn Judge<Item>, item: Item| {
-        let results = Runner::new(&model(), vec![judge]).collect([("x".into(), item)]).unwrap();
-        results[0].verdicts[0].clone()
-    };
+    let decide = |judge: &dyn Judge<Item>, item: Item| one::verdict(&model(), judge, item);
     let reason = |verdict: judge_core::Verdict| verdict.unscored().map(|unscored| unscored.reason);
     let doubled = |value: f64| match value.is_finite() {
         true => Ok(Calibration { value, low: value, high: value, level: 0.5 }),
@@ -449,47 +439,31 @@ fn judges_that_break_their_promise_are_found_out() {
 }
 
 /// A service that writes "12.", and can do nothing else.
-struct Service;
-
-impl TextModel for Service {
-    fn identity(&self) -> ModelIdentity {
-        ModelIdentity::named("service")
-    }
-
-    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
-        let mut number = 0;
-        while let Some(Request { want, .. }) = exchange.take(1).pop() {
-            if !want.is_text_only() {
-                return Err(BackboneError::Unsupported { request: number, what: "what is inside" });
-            }
-            let Some(generation) = want.generate else {
-                return Err(BackboneError::Unsupported { request: number, what: "a prompt's length" });
-            };
-            let stop = generation.stop.iter().filter_map(|stop| "12.".find(stop.as_str())).min();
-            let finish = if stop.is_some() { Finish::StopText } else { Finish::EndToken };
-            let mut reading = Reading::default();
-            reading.generated = Some(Generated::text_only(&"12."[..stop.unwrap_or(3)], finish));
-            if exchange.give(number, Outcome::Read(reading)).is_break() {
-                break;
-            }
-            number += 1;
+fn service() -> impl TextModel {
+    writing(|request, want| {
+        if !want.is_text_only() {
+            return Err(BackboneError::Unsupported { request, what: "what is inside" });
         }
-        Ok(())
-    }
+        let Some(generation) = want.generate else {
+            return Err(BackboneError::Unsupported { request, what: "a prompt's length" });
+        };
+        let stop = generation.stop.iter().filter_map(|stop| "12.".find(stop.as_str())).min();
+        let finish = if stop.is_some() { Finish::StopText } else { Finish::EndToken };
+        Ok(Generated::text_only(&"12."[..stop.unwrap_or(3)], finish))
+    })
 }
 
 #[test]
 fn a_judge_of_words_needs_no_more_than_a_service() {
-    check_text_model(&Service, &[Prompt::user("a"), Prompt::Raw("b".into())]).unwrap();
+    check_text_model(&service(), &[Prompt::user("a"), Prompt::Raw("b".into())]).unwrap();
     let judge = Written::new("written", "a");
-    let results = Runner::new(&Service, vec![&judge as &dyn Judge<Item>]).collect([("x".into(), item("ab"))]).unwrap();
-    assert_eq!(results[0].verdicts[0].unscored().map(|unscored| unscored.detail.as_str()), None);
-    assert_eq!(results[0].verdicts[0].value(), Some(12.0));
+    let verdict = one::verdict(&service(), &judge, item("ab"));
+    assert_eq!(verdict.unscored().map(|unscored| unscored.detail.as_str()), None);
+    assert_eq!(verdict.value(), Some(12.0));
     // A judge that reads inside is told which request, of which item, the service cannot answer.
     let inside = Pairwise::new(&pair_model());
-    let error = Runner::new(&Service, vec![&inside as &dyn Judge<Item>]).collect([("p".into(), pair("a", "b"))]);
-    let error = error.unwrap_err();
-    assert_eq!(error.to_string(), "judge pairwise, item \"p\": request 0: this model does not support what is inside");
+    let error = one::result(&service(), &inside, pair("a", "b")).unwrap_err().to_string();
+    assert_eq!(error, "judge pairwise, item \"one\": request 0: this model does not support what is inside");
     // A model that can be read from the inside is no text-only one.
     let wrong = check_text_model(&model(), &[Prompt::user("a")]).unwrap_err();
     assert!(matches!(wrong, Error::Contract { breach: ContractBreach::NotRefused { case: "label logits", .. } }));
@@ -552,8 +526,7 @@ fn a_combination_says_how_much_probability_lay_on_the_labels() {
 #[test]
 fn a_margin_keeps_the_rule_of_rewards() {
     let decide = |judge: &dyn Judge<Item>, a: &'static str, b: &'static str| {
-        let results = Runner::new(&model(), vec![judge]).collect([("x".into(), pair(a, b))]).unwrap();
-        results[0].verdicts[0].value().unwrap()
+        one::verdict(&model(), judge, pair(a, b)).value().unwrap()
     };
     let rewards = GradedPair::of_rewards(Number).with_margin(0.1);
     assert_eq!(decide(&rewards, "1.0", "1.05"), 0.5);

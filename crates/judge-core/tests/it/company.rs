@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
+use crate::{one, probes::Saying};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Error, Fields, ItemId, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, PromptTemplate,
-    Reason, Request, Rounds, Runner, Scale, Score, Unscored, Want,
+    Backbone, Error, Fields, ItemId, Judge, JudgeError, Layer, Lens, Outcome, Prompt, PromptTemplate, Reason, Request,
+    Rounds, Runner, Scale, Score, Unscored, Want,
     combine::{
-        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
+        Calibrated, EachAnswer, GradedPair, Named, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
         Swapped, Tournament,
     },
-    inspector::{InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput},
+    inspector::{InspectorJudge, InspectorSettings, ProbeOutput},
     lager::{Condition, LagerJudge, LagerSettings, ScoreRule, States, Variant},
     prompted::{
         LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihoodJudge, Task, VerdictFrom, WrittenJudge,
@@ -55,28 +56,6 @@ fn model() -> ScriptedBackbone {
         })
         .with_label_mass(|before| (before.len() % 10) as f32 / 10.0)
         .with_info(|info| info.max_len = 24)
-}
-
-/// Predicts by the sum of what it reads.
-struct Summing;
-
-impl Probe for Summing {
-    fn signals(&self) -> &[(Layer, Signal)] {
-        &[(Layer(3), Signal::State(Pooling::Mean)), (Layer(1), Signal::AttentionEntropy)]
-    }
-
-    fn classes(&self) -> &[i64] {
-        &[1, 2, 3]
-    }
-
-    fn check_model(&self, _: &ModelInfo) -> Result<(), ProbeError> {
-        Ok(())
-    }
-
-    fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
-        let number = features.iter().map(|&x| f64::from(x)).sum();
-        Ok(ProbeOutput { number: Some(number), ..ProbeOutput::new(1) })
-    }
 }
 
 /// Wants this of the same prompt, and says all that it sees.
@@ -124,7 +103,16 @@ fn built_in(model: &ScriptedBackbone) -> Result<Vec<Box<dyn Judge<Item>>>, Error
         let head = RewardHead::new(vec!["good".into()], vec![1.0, -2.0, 0.5, 3.0], model.info().d_model)?;
         Ok::<_, Error>(RewardJudge::new(head, None, model.info())?.with_template(template(SINGLE)))
     };
-    let inspector = InspectorSettings { aspect: "sum".into(), template: template(SINGLE), probe: Arc::new(Summing) };
+    let summing = Saying {
+        signals: vec![(Layer(3), Signal::State(Pooling::Mean)), (Layer(1), Signal::AttentionEntropy)],
+        classes: vec![1, 2, 3],
+        settings: None,
+        output: |features: &[f32]| {
+            let number = features.iter().map(|&x| f64::from(x)).sum();
+            ProbeOutput { number: Some(number), ..ProbeOutput::new(1) }
+        },
+    };
+    let inspector = InspectorSettings { aspect: "sum".into(), template: template(SINGLE), probe: Arc::new(summing) };
     let sampling = Sampling::Random { temperature: 1.0, top_k: None, top_p: None, seed: 7, stream: 0 };
     let sampled = WrittenJudge::new(single.clone()).with_generation(Generation { sampling, ..generation(12) });
     let calibrator = |value: f64| {
@@ -265,8 +253,7 @@ fn every_response_to_one_instruction_has_its_own_likelihood() {
     assert_eq!(values, [Some(-1.0), Some(-2.5), Some(-4.0)]);
     let best = EachAnswer::new(&judge);
     let item = [("instruction", "i"), ("response_1", "bb"), ("response_2", "aa")];
-    let results = Runner::new(&model, vec![&best]).collect([("one".into(), item)]).unwrap();
-    assert_eq!(results[0].verdicts[0].value(), Some(-1.0));
+    assert_eq!(one::verdict(&model, &best, item).value(), Some(-1.0));
 }
 
 /// What a model refuses alone, it refuses in company, and the judge that wants it is named.
@@ -291,21 +278,9 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         Want { attention_entropy: vec![Layer(2), Layer(1)], ..Want::default() },
         Want { reply: vec![(Layer(1), ReplyPooling::Mean)], ..Want::default() },
     ];
-    struct Named(&'static str, Nosy);
-    impl Judge<Item> for Named {
-        fn name(&self) -> &str {
-            self.0
-        }
-        fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-            self.1.ask(item)
-        }
-        fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-            self.1.decide(item, rounds)
-        }
-    }
-    let company = Named("company", Nosy(all));
+    let company = Named::new("company", Nosy(all));
     for want in wrong {
-        let judge = Named("wrong", Nosy(want.clone()));
+        let judge = Named::new("wrong", Nosy(want.clone()));
         let judges: Vec<&dyn Judge<Item>> = vec![&company, &judge];
         let item = vec![("instruction", "a"), ("response", "b")];
         let error = Runner::new(&model(), judges).collect([("one".into(), item)]).unwrap_err();

@@ -1,5 +1,6 @@
 //! Decisions: questions and answers in the standard's form, judges of labels and heads, weights, checklists.
 
+use crate::one;
 use judge_core::decision::{
     Answer, ByKind, Checklist, ChecklistJudge, DecisionFit, DecisionForm, DecisionHead, DecisionItem, DecisionJudge,
     DecisionProblem, DecisionSettings, DecisionWeights, Labelled, Question, QuestionKind, Questions, Readout,
@@ -43,9 +44,7 @@ fn judge_of(settings: DecisionSettings) -> DecisionJudge {
 }
 
 fn verdict(judge: &DecisionJudge, state: Value, questions: &Questions) -> Verdict {
-    let item = DecisionItem { state, questions: questions.clone() };
-    let mut results = Runner::new(&model(), vec![judge]).collect([("one".into(), item)]).unwrap();
-    results.remove(0).verdicts.remove(0)
+    one::verdict(&model(), judge, DecisionItem { state, questions: questions.clone() })
 }
 
 /// The cases were computed by transformers: see `scripts/parity/make_decision_fixtures.py`.
@@ -208,8 +207,7 @@ fn a_soft_cap_is_part_of_the_last_layers_logits() {
         let settings = DecisionSettings { form: form(), ..DecisionSettings::default() };
         let judge = DecisionJudge::new(settings, &model).unwrap();
         let item = DecisionItem { state: "x".into(), questions: Questions::one("q", Question::noul("?")) };
-        let results = Runner::new(&model, vec![&judge]).collect([("one".into(), item)]).unwrap();
-        results[0].verdicts[0].score().unwrap().parts[0].verdict.value().unwrap()
+        one::verdict(&model, &judge, item).score().unwrap().parts[0].verdict.value().unwrap()
     };
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
     assert!((soft(None) - sigmoid(30.0)).abs() < 1e-15);
@@ -267,15 +265,15 @@ fn a_head_reads_the_last_state() {
     let readout = Readout::Head(Box::new(head.clone()));
     let settings = DecisionSettings { form, readout, ..DecisionSettings::default() };
     let judge = DecisionJudge::new(settings, &model).unwrap();
-    let one = questions(json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}}));
-    let item = DecisionItem { state: "x".into(), questions: one.clone() };
-    let results = Runner::new(&model, vec![&judge]).collect([("one".into(), item)]).unwrap();
-    let reading = results[0].rounds(0).outcomes().next().unwrap().reading().unwrap();
+    let asked = questions(json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}}));
+    let item = DecisionItem { state: "x".into(), questions: asked.clone() };
+    let result = one::result(&model, &judge, item).unwrap();
+    let reading = result.rounds(0).outcomes().next().unwrap().reading().unwrap();
     let state = reading.pooled(Layer(2), judge_core::request::Pooling::Last).unwrap();
     let capped = |x: f64| 3.0 * (x / 3.0).tanh();
     let [calm, angry] = [2.0 * f64::from(state[1]) - 1.0, 0.5 * f64::from(state[2])].map(capped);
     let expected = 1.0 / (1.0 + (angry - calm).exp());
-    let Ok(Answer::Choice { probabilities, .. }) = &one.answers(&results[0].verdicts[0]).unwrap()[0].answer else {
+    let Ok(Answer::Choice { probabilities, .. }) = &asked.answers(&result.verdicts[0]).unwrap()[0].answer else {
         panic!("a choice")
     };
     assert!((probabilities["calm"].as_f64().unwrap() - expected).abs() < 1e-12);
@@ -334,10 +332,8 @@ fn weights_find_the_layer_that_knows() {
     let fitted = DecisionSettings { readout: Readout::Weights(Box::new(read)), ..settings.clone() };
     let judge = DecisionJudge::new(fitted.clone(), &model).unwrap();
     let item = DecisionItem { state: "bad 3".into(), questions: asked.clone() };
-    let results = Runner::new(&model, vec![&judge]).collect([("new".into(), item)]).unwrap();
-    assert!(
-        matches!(asked.answers(&results[0].verdicts[0]).unwrap()[0].answer, Ok(Answer::Noul { noul }) if noul < 0.3)
-    );
+    let answers = asked.answers(&one::verdict(&model, &judge, item)).unwrap();
+    assert!(matches!(answers[0].answer, Ok(Answer::Noul { noul }) if noul < 0.3));
 
     // Weights are of one model, prompt and set of labels.
     let refused = |settings: DecisionSettings, model: &ScriptedBackbone| match DecisionJudge::new(settings, model) {
@@ -418,10 +414,7 @@ fn a_checklist_is_a_weighted_share_with_a_veto() {
     let settings = DecisionSettings { form: form(), ..DecisionSettings::default() };
     let asks = DecisionJudge::new(settings, &model).unwrap();
     let row = |list: Value| json!({"instruction": "Capital of France?", "response": "Paris.", "checklist": list});
-    let score = |judge: &ChecklistJudge, row: Value| {
-        let mut results = Runner::new(&model, vec![judge]).collect([("one".into(), row)]).unwrap();
-        results.remove(0).verdicts.remove(0)
-    };
+    let score = |judge: &ChecklistJudge, row: Value| one::verdict(&model, judge, row);
     let none = ChecklistJudge::new(asks.clone(), None);
     let found = score(
         &none,

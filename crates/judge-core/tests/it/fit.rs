@@ -7,6 +7,7 @@ use judge_core::{
     model::Dimensions,
 };
 use proptest::prelude::*;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const TOLERANCE: f64 = 1e-9;
@@ -41,8 +42,12 @@ fn fixture() -> Value {
     serde_json::from_str(include_str!("../fixtures/fit.json")).unwrap()
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
+fn of<T: DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    of(value)
 }
 
 fn close(what: &str, found: &[f64], expected: &[f64]) {
@@ -75,23 +80,22 @@ fn fits_are_pytorchs() {
     let mut rate_changes = 0;
     for entry in fits {
         let (case, expected) = (&entry["case"], &entry["expected"]);
-        let setting = |name: &str| serde_json::from_value::<usize>(case[name].clone()).unwrap();
         let fit = LayerWeightFit {
-            loss: serde_json::from_value(case["loss"].clone()).unwrap(),
-            alpha: serde_json::from_value(case["alpha"].clone()).unwrap(),
-            lr: case["lr"].as_f64().unwrap(),
-            epochs: setting("epochs"),
-            batch: setting("batch"),
-            seed: case["seed"].as_u64().unwrap(),
-            init: serde_json::from_value(case["init"].clone()).unwrap(),
-            states: serde_json::from_value(case["states"].clone()).unwrap(),
-            targets: serde_json::from_value(case["targets"].clone()).unwrap(),
+            loss: of(&case["loss"]),
+            alpha: of(&case["alpha"]),
+            lr: of(&case["lr"]),
+            epochs: of(&case["epochs"]),
+            batch: of(&case["batch"]),
+            seed: of(&case["seed"]),
+            init: of(&case["init"]),
+            states: of(&case["states"]),
+            targets: of(&case["targets"]),
             ..LayerWeightFit::default()
         };
-        let items = items(setting("items"), case["fractions"].as_bool().unwrap());
+        let items = items(of(&case["items"]), of(&case["fractions"]));
         let found = fit.fit(&items, &origin(3)).unwrap();
         let (losses, expected_losses) = (found.losses(), numbers(&expected["losses"]));
-        assert_eq!(losses.len(), setting_of(expected, "steps"));
+        assert_eq!(losses.len(), of::<usize>(&expected["steps"]));
         close("theta", found.theta(), &numbers(&expected["theta"]));
         close("weights", found.weights(), &numbers(&expected["weights"]));
         close("alpha", &[found.alpha()], &[expected["alpha"].as_f64().unwrap()]);
@@ -106,16 +110,12 @@ fn fits_are_pytorchs() {
     assert!(rate_changes >= 4, "the plateau must fire: {rate_changes}");
 }
 
-fn setting_of(value: &Value, name: &str) -> usize {
-    serde_json::from_value(value[name].clone()).unwrap()
-}
-
 /// The order of items shows in the losses of batches of one item:
 /// the same loss of an item wherever it stands, because the rate is next to nothing.
 #[test]
 fn the_order_of_items_is_pytorchs() {
     for entry in fixture()["orders"].as_array().unwrap() {
-        let n = setting_of(entry, "items");
+        let n = of(&entry["items"]);
         if n < 2 {
             continue; // one item has one order, and constant scores cannot be fitted
         }
@@ -123,7 +123,7 @@ fn the_order_of_items_is_pytorchs() {
         let single = |order, epochs| LayerWeightFit {
             lr: 1e-300,
             batch: 1,
-            seed: entry["seed"].as_u64().unwrap(),
+            seed: of(&entry["seed"]),
             epochs,
             order,
             ..LayerWeightFit::default()
@@ -131,8 +131,7 @@ fn the_order_of_items_is_pytorchs() {
         let in_order = single(ItemOrder::AsGiven, 1).fit(&items, &origin(3)).unwrap();
         let shuffled = single(ItemOrder::TorchShuffle, 3).fit(&items, &origin(3)).unwrap();
         for (epoch, visited) in shuffled.losses().chunks(n).zip(entry["epochs"].as_array().unwrap()) {
-            let visited: Vec<usize> = serde_json::from_value(visited.clone()).unwrap();
-            for (loss, item) in epoch.iter().zip(visited) {
+            for (loss, item) in epoch.iter().zip(of::<Vec<usize>>(visited)) {
                 assert_eq!(loss.to_bits(), in_order.losses()[item].to_bits(), "{entry}");
             }
         }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
+use crate::{one, probes::Saying};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, Error, ItemId, Judge, Layer, ModelInfo, Outcome, Reading, Reason, Rounds, Runner, TextModel, Verdict,
@@ -91,43 +92,23 @@ fn five_aspects_share_a_run_and_add_up() {
     assert_eq!((seen, summary.unwrap().progress.requests), (2, 10));
 }
 
-/// Tells what it is given.
-struct Telling(Mutex<Vec<f32>>);
-
-impl Probe for Telling {
-    fn signals(&self) -> &[(Layer, Signal)] {
-        const SIGNALS: [(Layer, Signal); 3] = [
-            (Layer(2), Signal::AttentionEntropy),
-            (Layer(3), Signal::State(Pooling::Max)),
-            (Layer(1), Signal::AttentionEntropy),
-        ];
-        &SIGNALS
-    }
-
-    fn classes(&self) -> &[i64] {
-        &[0, 1]
-    }
-
-    fn check_model(&self, _: &ModelInfo) -> Result<(), ProbeError> {
-        Ok(())
-    }
-
-    fn classify(&self, features: &[f32]) -> Result<ProbeOutput, ProbeError> {
-        *self.0.lock().unwrap() = features.to_vec();
-        Ok(ProbeOutput::new(0))
-    }
-}
-
 #[test]
 fn features_are_the_signals_in_the_probe_s_order() {
     let model = ScriptedBackbone::new(4);
-    let probe = Arc::new(Telling(Mutex::default()));
-    let template = Aspect::Fluency.template();
-    let judge = InspectorJudge::new(
-        InspectorSettings { aspect: "fluency".into(), template, probe: probe.clone() },
-        model.info(),
-    )
-    .unwrap();
+    let signals = vec![
+        (Layer(2), Signal::AttentionEntropy),
+        (Layer(3), Signal::State(Pooling::Max)),
+        (Layer(1), Signal::AttentionEntropy),
+    ];
+    let given = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&given);
+    let output = move |features: &[f32]| {
+        *told.lock().unwrap() = features.to_vec();
+        ProbeOutput::new(0)
+    };
+    let probe = Arc::new(Saying { signals: signals.clone(), classes: vec![0, 1], settings: None, output });
+    let settings = InspectorSettings { aspect: "fluency".into(), template: Aspect::Fluency.template(), probe };
+    let judge = InspectorJudge::new(settings, model.info()).unwrap();
     let item = [("question", "q"), ("response", "r")];
     let requests = judge.ask(&item).unwrap();
     assert_eq!(requests[0].want.attention_entropy, [Layer(1), Layer(2)]);
@@ -140,9 +121,9 @@ fn features_are_the_signals_in_the_probe_s_order() {
     model.run(&requests, &mut keep).unwrap();
     judge.decide(&item, &Rounds::new([&outcomes[..]])).unwrap();
     let Outcome::Read(reading) = &outcomes[0] else { panic!("{outcomes:?}") };
-    let parts = probe.signals().iter().map(|&(layer, signal)| reading.signal(layer, signal).unwrap());
-    assert_eq!(*probe.0.lock().unwrap(), parts.collect::<Vec<_>>().concat());
-    assert_eq!(probe.0.lock().unwrap().len(), 2 + 4 + 2);
+    let parts = signals.iter().map(|&(layer, signal)| reading.signal(layer, signal).unwrap());
+    assert_eq!(*given.lock().unwrap(), parts.collect::<Vec<_>>().concat());
+    assert_eq!(given.lock().unwrap().len(), 2 + 4 + 2);
     let breach = judge.decide(&item, &Rounds::new([&[Outcome::Read(Reading::default())][..]])).unwrap_err();
     assert!(breach.to_string().contains("an attention entropy: expected 2, found 0"), "{breach}");
 }
@@ -163,51 +144,23 @@ fn a_probe_without_probabilities_says_its_class() {
         (probe.with_probabilities, probe.classes) = (false, vec![0, 1]);
     });
     let judge = InspectorJudge::new(settings, model.info()).unwrap();
-    let items = [(ItemId::from("a"), [("question", "q"), ("response", "r")])];
-    Runner::new(&model, vec![&judge])
-        .run(items, &mut |event| {
-            if let RunEvent::Item(result) = event {
-                let score = result.verdicts[0].score().unwrap();
-                assert!([0.0, 1.0].contains(&score.value));
-                assert_eq!(score.distribution, None, "nobody knows how sure it is");
-            }
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    let verdict = one::verdict(&model, &judge, [("question", "q"), ("response", "r")]);
+    let score = verdict.score().unwrap();
+    assert!([0.0, 1.0].contains(&score.value));
+    assert_eq!(score.distribution, None, "nobody knows how sure it is");
 }
 
-/// A regression that was saved with a calibrator.
-struct Regressing {
-    number: f64,
-    high: f64,
-}
-
-impl Probe for Regressing {
-    fn signals(&self) -> &[(Layer, Signal)] {
-        &[(Layer(1), Signal::State(Pooling::Last))]
-    }
-
-    fn classes(&self) -> &[i64] {
-        &[1, 2, 3]
-    }
-
-    fn check_model(&self, _: &ModelInfo) -> Result<(), ProbeError> {
-        Ok(())
-    }
-
-    fn classify(&self, _: &[f32]) -> Result<ProbeOutput, ProbeError> {
-        let calibrated = Calibration { value: 40.0, low: 10.0, high: self.high, level: 0.9 };
-        Ok(ProbeOutput { number: Some(self.number), calibrated: Some(calibrated), ..ProbeOutput::new(1) })
-    }
-}
-
+/// Of a regression that was saved with a calibrator.
 #[test]
 fn a_verdict_has_the_number_and_the_calibration_of_its_probe() {
     let model = ScriptedBackbone::new(4);
     let decide = |number: f64, high: f64, outer: bool| {
-        let template = Aspect::Fluency.template();
-        let probe = Arc::new(Regressing { number, high });
-        let settings = InspectorSettings { aspect: "fluency".into(), template, probe };
+        let calibrated = Calibration { value: 40.0, low: 10.0, high, level: 0.9 };
+        let output =
+            move |_: &[f32]| ProbeOutput { number: Some(number), calibrated: Some(calibrated), ..ProbeOutput::new(1) };
+        let signals = vec![(Layer(1), Signal::State(Pooling::Last))];
+        let probe = Arc::new(Saying { signals, classes: vec![1, 2, 3], settings: None, output });
+        let settings = InspectorSettings { aspect: "fluency".into(), template: Aspect::Fluency.template(), probe };
         let judge = InspectorJudge::new(settings, model.info()).unwrap();
         let halved = |value: f64| -> Result<Calibration, Error> {
             Ok(Calibration { value: value / 2.0, low: 0.0, high: 9.0, level: 0.5 })
@@ -215,8 +168,7 @@ fn a_verdict_has_the_number_and_the_calibration_of_its_probe() {
         let outside = Calibrated::new(&judge, halved);
         let item = [("question", "q"), ("response", "r")];
         let judge: &dyn Judge<_> = if outer { &outside } else { &judge };
-        let results = Runner::new(&model, vec![judge]).collect([("a".into(), item)]).unwrap();
-        results[0].verdicts[0].clone()
+        one::verdict(&model, judge, item)
     };
     let verdict = decide(2.25, 90.0, false);
     let score = verdict.score().unwrap();
@@ -260,17 +212,10 @@ fn what_does_not_fit_is_refused() {
 fn one_aspect_without_a_score_leaves_no_total() {
     let model = ScriptedBackbone::new(4).with_info(|info| info.max_len = 10);
     let judge = InspectorJudge::new(settings(Aspect::Fluency, &model, |_| {}), model.info()).unwrap();
-    let items = [(ItemId::from("a"), [("question", "q"), ("response", "r")])];
-    Runner::new(&model, vec![&judge])
-        .run(items, &mut |event| {
-            if let RunEvent::Item(result) = event {
-                let Verdict::Unscored(unscored) = &result.verdicts[0] else { panic!() };
-                assert_eq!(unscored.reason, Reason::TooLong);
-                assert_eq!(total_score(&result.verdicts), None);
-            }
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    let result = one::result(&model, &judge, [("question", "q"), ("response", "r")]).unwrap();
+    let Verdict::Unscored(unscored) = &result.verdicts[0] else { panic!() };
+    assert_eq!(unscored.reason, Reason::TooLong);
+    assert_eq!(total_score(&result.verdicts), None);
 }
 
 /// A probe of whether verdicts are right, with its classes and signals.
@@ -294,10 +239,7 @@ fn a_confidence_comes_with_the_verdict_and_changes_nothing() {
     let plain = Swapped::new(WrittenJudge::new(family.clone()), OrderPolicy::TieUnlessAgreed);
     let sure = Swapped::new(judge(probe).unwrap(), OrderPolicy::TieUnlessAgreed);
     let passes = model.passes();
-    let found = |judge: &dyn Judge<[(&str, &str); 3]>| {
-        let results = Runner::new(&model, vec![judge]).collect([("one".into(), item)]).unwrap();
-        results[0].verdicts[0].score().unwrap().clone()
-    };
+    let found = |judge: &dyn Judge<[(&str, &str); 3]>| one::verdict(&model, judge, item).score().unwrap().clone();
     let (plain, mut sure) = (found(&plain), found(&sure));
     assert_eq!(model.passes() - passes, 4, "one for each order, with the probe as without it");
     let confidences: Vec<Option<f64>> = sure.parts.iter().map(|p| p.verdict.score().unwrap().confidence).collect();
@@ -313,7 +255,7 @@ fn a_confidence_comes_with_the_verdict_and_changes_nothing() {
     assert!(matches!(judge(classes).map(drop), Err(Error::NoConfidence { classes }) if classes == [1, 2]));
     let read = LikelihoodJudge::new(family.clone());
     let read = Confident::new(read, of_verdicts(&model, &[0, 1], &thought), model.info()).unwrap();
-    let ended = Runner::new(&model, vec![&read]).collect([("one".into(), item)]);
+    let ended = one::result(&model, &read, item);
     assert!(ended.unwrap_err().to_string().contains("this judge writes none"));
     let settings = InspectorSettings {
         probe: of_verdicts(&model, &[0, 1], &thought),

@@ -20,6 +20,11 @@ fn item(a: &str, b: &str) -> Item {
         .into()
 }
 
+/// A response by itself.
+fn single() -> Item {
+    [("instruction", "i".to_owned()), ("response", "r".to_owned())].into()
+}
+
 fn judged<J: Judge<Item>>(model: &ScriptedBackbone, judge: &J, items: &[Item]) -> Vec<ItemResult<Item>> {
     let items = items.iter().cloned().enumerate().map(|(row, item)| ((row as u64).into(), item));
     Runner::new(model, vec![judge]).collect(items).unwrap()
@@ -104,11 +109,7 @@ fn texts_without_a_verdict_and_grades_off_the_scale_are_kept_apart() {
     let forced = PromptFamily::built_in("pair-forced").unwrap();
     assert_eq!((forced.parse("[[B]]"), forced.parse("[[C]]").unwrap_err().reason), (Ok(0.0), Reason::OffScale));
     let model = ScriptedBackbone::new(2).with_reply(|_| "I cannot say.".into());
-    let results = judged(
-        &model,
-        &WrittenJudge::new(family),
-        &[[("instruction", "i".to_owned()), ("response", "r".to_owned())].into()],
-    );
+    let results = judged(&model, &WrittenJudge::new(family), &[single()]);
     let unscored = results[0].verdicts[0].unscored().unwrap();
     assert_eq!(unscored.reason, Reason::Unparsed);
     assert!(unscored.detail.contains("I cannot say."), "{unscored}");
@@ -176,8 +177,7 @@ fn labels_of_several_tokens_are_compared_whole() {
         _ => -5.0,
     });
     let judge = LikelihoodJudge::new(PromptFamily::built_in("single").unwrap());
-    let item: Item = [("instruction", "i".to_owned()), ("response", "r".to_owned())].into();
-    let results = judged(&model, &judge, &[item]);
+    let results = judged(&model, &judge, &[single()]);
     let score = results[0].verdicts[0].score().unwrap();
     assert_eq!(score.mode(), 10.0);
     let probabilities = score.distribution.as_ref().unwrap().probabilities();
@@ -246,8 +246,7 @@ fn an_answer_as_json_is_taken_as_it_is_or_not_at_all() {
     let answer = |text: &str| {
         let text = text.to_owned();
         let model = ScriptedBackbone::new(2).with_reply(move |_| text.clone());
-        let item = [("instruction", "i".to_owned()), ("response", "r".to_owned())].into();
-        judged(&model, &judge, &[item]).remove(0).verdicts.remove(0)
+        judged(&model, &judge, &[single()]).remove(0).verdicts.remove(0)
     };
     let good = answer(r#"{"reason": "so", "score": 5}"#);
     assert_eq!(
@@ -273,6 +272,20 @@ fn an_answer_as_json_is_taken_as_it_is_or_not_at_all() {
     assert!(messages[0].content.contains("{\"reason\": string, \"score\": integer}"), "{}", messages[0].content);
 }
 
+/// A token and its alternatives, with the logarithm of the probability of each.
+type Token<'t> = (&'t str, Vec<(&'t str, f32)>);
+
+fn written(tokens: &[Token<'_>]) -> Generated {
+    let mut generated = Generated::text_only("", Finish::EndToken);
+    for (text, top) in tokens {
+        let start = generated.text.len();
+        generated.text += text;
+        let top = top.iter().map(|(text, p)| ((*text).to_owned(), *p)).collect();
+        generated.alternatives.push(TokenAlternatives { start, end: generated.text.len(), top });
+    }
+    generated
+}
+
 /// Labels of which one begins another: `10` is not `1`, whether it is one token or two.
 #[test]
 fn the_alternatives_of_a_grade_of_two_digits_are_those_of_both_places() {
@@ -280,19 +293,9 @@ fn the_alternatives_of_a_grade_of_two_digits_are_those_of_both_places() {
     let ln = |p: f64| p.ln() as f32;
     // The tokens of a grade between brackets, each with the alternatives to it.
     let read = |points: u16, grade: &[(&str, &[(&str, f64)])]| {
-        let mut generated = Generated::text_only("[[", Finish::EndToken);
-        let token = |generated: &mut Generated, text: &str, top: &[(&str, f64)]| {
-            let start = generated.text.len();
-            let end = start + text.len();
-            if start > 0 || text != "[[" {
-                generated.text += text;
-            }
-            let top = top.iter().map(|(text, p)| ((*text).to_owned(), ln(*p))).collect();
-            generated.alternatives.push(TokenAlternatives { start, end, top });
-        };
-        generated.alternatives.push(TokenAlternatives { start: 0, end: 2, top: vec![("[[".to_owned(), 0.0)] });
-        grade.iter().for_each(|(text, top)| token(&mut generated, text, top));
-        family(points).grade_distribution(&generated)
+        let grade = grade.iter().map(|(text, top)| (*text, top.iter().map(|&(text, p)| (text, ln(p))).collect()));
+        let tokens: Vec<Token<'_>> = [("[[", vec![("[[", 0.0)])].into_iter().chain(grade).collect();
+        family(points).grade_distribution(&written(&tokens))
     };
     let check = |found: Option<(judge_core::scale::ScoreDistribution, f64)>, expected: &[(usize, f64)], mass: f64| {
         let (distribution, found) = found.expect("a distribution");
@@ -326,36 +329,26 @@ fn the_alternatives_of_a_grade_of_two_digits_are_those_of_both_places() {
 #[test]
 fn the_alternatives_of_a_grade_are_a_distribution_where_it_is_a_token() {
     let family = |points| PromptFamily::built_in_on("single", Some(points)).unwrap();
-    let token = |start, end, top: &[(&str, f32)]| TokenAlternatives {
-        start,
-        end,
-        top: top.iter().map(|(text, p)| ((*text).to_owned(), *p)).collect(),
-    };
-    let written = |text: &str, alternatives: Vec<TokenAlternatives>| {
-        let mut generated = Generated::text_only(text, Finish::EndToken);
-        generated.alternatives = alternatives;
-        generated
-    };
     let half = -(2.0_f32.ln());
     let text = "So: [[4]] [[4]]";
-    let tokens = |grade: &[(&str, f32)]| {
-        vec![token(0, 6, &[("So: [[", 0.0)]), token(6, 7, grade), token(7, 15, &[("]] [[4]]", 0.0)])]
+    let grade = |top: &[(&'static str, f32)]| {
+        written(&[("So: [[", vec![("So: [[", 0.0)]), ("4", top.to_vec()), ("]] [[4]]", vec![("]] [[4]]", 0.0)])])
     };
-    let (distribution, mass) = family(5)
-        .grade_distribution(&written(text, tokens(&[("4", half), ("2", 2.0 * half), ("X", 3.0 * half)])))
-        .unwrap();
+    let whole = |text: &'static str| written(&[(text, vec![(text, 0.0)])]);
+    let found = family(5).grade_distribution(&grade(&[("4", half), ("2", 2.0 * half), ("X", 3.0 * half)]));
+    let (distribution, mass) = found.unwrap();
     assert!((mass - 0.75).abs() < 1e-6);
     let expected = [0.0, 1.0 / 3.0, 0.0, 2.0 / 3.0, 0.0];
     assert!(distribution.probabilities().iter().zip(expected).all(|(p, e)| (p - e).abs() < 1e-6));
     // https://github.com/comet-ml/opik/issues/1635: a label that is not among the alternatives has the probability 0, not -0.
     assert!(distribution.probabilities().iter().all(|p| p.is_sign_positive()), "{distribution:?}");
     for (family, generated) in [
-        (family(10), written(text, tokens(&[("4", half), ("1", 2.0 * half)]))), // `1` may begin `10`
-        (family(5), written(text, Vec::new())),
-        (family(5), written("no grade", vec![token(0, 8, &[("no grade", 0.0)])])),
-        (family(5), written(text, vec![token(0, 15, &[(text, 0.0)])])),
-        (family(5), written(text, tokens(&[("X", half)]))), // no label at all
-        (PromptFamily::built_in("pair").unwrap(), written("[[A]]", vec![token(0, 5, &[("[[A]]", 0.0)])])),
+        (family(10), grade(&[("4", half), ("1", 2.0 * half)])), // `1` may begin `10`
+        (family(5), Generated::text_only(text, Finish::EndToken)),
+        (family(5), whole("no grade")),
+        (family(5), whole(text)),
+        (family(5), grade(&[("X", half)])), // no label at all
+        (PromptFamily::built_in("pair").unwrap(), whole("[[A]]")),
     ] {
         assert_eq!(family.grade_distribution(&generated), None, "{}", generated.text);
     }

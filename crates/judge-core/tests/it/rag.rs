@@ -1,9 +1,10 @@
 //! Answers from retrieved contexts: what is asked, what comes of it, and what a field's absence costs.
 
+use crate::one;
 use judge_core::decision::{DecisionForm, DecisionJudge, DecisionSettings};
 use judge_core::rag::{RagField, RagFindings, RagItem, RagJudge, RagMeasure, RagSettings};
 use judge_core::testing::{ScriptedBackbone, check_judge};
-use judge_core::{Judge, Reason, Runner, Verdict};
+use judge_core::{Judge, Reason, Verdict};
 
 /// A model that says yes with these log-odds where the question has one of these words, else no with log-odds 2.
 fn model(yes: &'static [(&'static str, f32)]) -> ScriptedBackbone {
@@ -36,8 +37,7 @@ fn item() -> RagItem {
 }
 
 fn findings(model: &ScriptedBackbone, judge: &RagJudge, item: RagItem) -> (RagFindings, Verdict) {
-    let mut results = Runner::new(model, vec![judge]).collect([("one".into(), item)]).unwrap();
-    let result = results.remove(0);
+    let result = one::result(model, judge, item).unwrap();
     (judge.findings(&result.item, &result.rounds(0)).unwrap(), result.verdicts[0].clone())
 }
 

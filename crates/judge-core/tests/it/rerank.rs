@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::one;
 use judge_core::decision::{DecisionFit, DecisionWeights, Labelled, QuestionKind};
 use judge_core::rerank::{
     Activation, Label, PairPrompt, Relevance, RerankItem, RerankJudge, RerankProblem, RerankReadout, RerankSettings,
@@ -9,7 +10,7 @@ use judge_core::rerank::{
 };
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Backbone, Error, Judge, Layer, Prompt, PromptTemplate, Reason, Request, Runner, Score, Unscored, Verdict,
+    Backbone, Error, Judge, Layer, Prompt, PromptTemplate, Reason, Request, Score, Unscored, Verdict,
     request::{Pooling, ReadAt},
     reward::RewardHead,
     verdict::CombinedBy,
@@ -47,18 +48,13 @@ fn item() -> RerankItem {
     RerankItem::new("which?", ["a 1", "b 3", "c 2"])
 }
 
-fn judged(judge: &RerankJudge, model: &ScriptedBackbone, item: RerankItem) -> Verdict {
-    let results = Runner::new(model, vec![judge]).collect([("1".into(), item)]).unwrap();
-    results.into_iter().next().unwrap().verdicts.remove(0)
-}
-
 fn values(verdict: &Verdict) -> Vec<Option<f64>> {
     verdict.score().unwrap().parts.iter().map(|part| part.verdict.value()).collect()
 }
 
 fn score(settings: RerankSettings) -> (Verdict, Score) {
     let model = model();
-    let verdict = judged(&RerankJudge::new(settings, &model).unwrap(), &model, item());
+    let verdict = one::verdict(&model, &RerankJudge::new(settings, &model).unwrap(), item());
     let score = verdict.score().unwrap().clone();
     (verdict, score)
 }
@@ -93,7 +89,7 @@ fn a_label_may_be_a_number() {
         RerankJudge::new(RerankSettings::new(prompt(), scoring), &model)
     };
     let judge = of(Label::Token(token)).unwrap();
-    assert_eq!(values(&judged(&judge, &model, item())), [Some(1.0), Some(3.0), Some(2.0)]);
+    assert_eq!(values(&one::verdict(&model, &judge, item())), [Some(1.0), Some(3.0), Some(2.0)]);
     let d_vocab = model.info().d_vocab;
     let beyond = of(Label::Token(d_vocab as u32));
     assert!(matches!(beyond, Err(Error::Rerank(RerankProblem::NoToken { .. }))));
@@ -132,8 +128,8 @@ fn fitted(scoring: &Scoring) -> (DecisionWeights, RerankSettings) {
     let settings = RerankSettings::new(prompt(), scoring.clone());
     let every = RerankSettings { every_layer: true, ..settings.clone() };
     let judge = RerankJudge::new(every, &model).unwrap();
-    let results = Runner::new(&model, vec![&judge]).collect([("1".into(), item())]).unwrap();
-    let tables = judge.tables(&item(), &results[0].rounds(0)).unwrap();
+    let result = one::result(&model, &judge, item()).unwrap();
+    let tables = judge.tables(&item(), &result.rounds(0)).unwrap();
     assert_eq!(tables.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(tables.iter().all(|(_, table)| table.layers().len() == LAYERS + 1 && table.n_scores() == 2));
     let labelled = tables.into_iter().zip([0.0, 1.0, 1.0]).map(|((_, table), relevance)| Labelled {
@@ -179,27 +175,27 @@ fn fitted_weights_are_of_the_same_labels_and_prompt_alone() {
 fn a_score_depends_on_no_other_document_and_one_that_is_unread_costs_itself_alone() {
     let model = model();
     let judge = RerankJudge::new(RerankSettings::new(prompt(), difference(Activation::Sigmoid)), &model).unwrap();
-    let all = values(&judged(&judge, &model, item()));
+    let all = values(&one::verdict(&model, &judge, item()));
     for (index, text) in ["a 1", "b 3", "c 2"].into_iter().enumerate() {
-        let alone = judged(&judge, &model, RerankItem::new("which?", [text]));
+        let alone = one::verdict(&model, &judge, RerankItem::new("which?", [text]));
         assert_eq!(values(&alone), [all[index]]);
     }
     let no = || Err(Unscored::new(Reason::Missing, "a number"));
     let mixed = RerankItem { query: "which?".into(), documents: vec![no(), Ok("b 3".into()), no(), Ok("a 1".into())] };
-    let verdict = judged(&judge, &model, mixed);
+    let verdict = one::verdict(&model, &judge, mixed);
     assert_eq!(values(&verdict), [None, all[1], None, all[0]]);
     assert_eq!(ranked(&verdict).iter().map(|document| document.index).collect::<Vec<_>>(), [1, 3, 0, 2]);
     let none = RerankItem { query: "which?".into(), documents: vec![no(), no()] };
-    assert_eq!(judged(&judge, &model, none).unscored().unwrap().reason, Reason::Missing);
+    assert_eq!(one::verdict(&model, &judge, none).unscored().unwrap().reason, Reason::Missing);
     let empty = RerankItem::new("which?", Vec::<String>::new());
-    assert_eq!(judged(&judge, &model, empty).unscored().unwrap().detail, "the item has no documents");
+    assert_eq!(one::verdict(&model, &judge, empty).unscored().unwrap().detail, "the item has no documents");
     // A number that is none is no score, and no other document's.
     let infinite = ScriptedBackbone::new(1).with_logits(|before, _, label| match label {
         'Y' if before.contains('b') => f32::INFINITY,
         _ => 1.0,
     });
     let judge = RerankJudge::new(RerankSettings::new(prompt(), difference(Activation::Sigmoid)), &infinite).unwrap();
-    assert_eq!(values(&judged(&judge, &infinite, item())), [Some(0.5), None, Some(0.5)]);
+    assert_eq!(values(&one::verdict(&infinite, &judge, item())), [Some(0.5), None, Some(0.5)]);
 }
 
 #[test]
@@ -222,7 +218,7 @@ fn a_head_reads_pairs_at_the_last_layer() {
     assert_eq!(messages.iter().map(|turn| turn.content.as_str()).collect::<Vec<_>>(), ["which?", "b 3"]);
     assert_eq!(template_args["add_generation_prompt"], false);
     assert_eq!(requests[1].prompt.truncation(), Some(None));
-    let found = values(&judged(&judge, &model, item()));
+    let found = values(&one::verdict(&model, &judge, item()));
     assert!(found.iter().all(|value| value.is_some_and(|value| (0.0..=1.0).contains(&value))), "{found:?}");
 
     let several = RerankJudge::new(settings(head(&["a", "b"])), &model);

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use crate::one;
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Backbone, ItemId, Judge, Message, Outcome, Prompt, Request, Runner, Score, TextModel,
+    Backbone, Judge, Message, Outcome, Prompt, Request, Score, TextModel,
     combine::{EachAnswer, GradedPair},
     reward::{RewardHead, RewardJudge, closed_conversation},
-    runner::RunEvent,
     verdict::CombinedBy,
 };
 
@@ -39,15 +39,7 @@ fn reward(model: &ScriptedBackbone, response: &str) -> f64 {
 }
 
 fn score(model: &ScriptedBackbone, judge: &dyn Judge<Item>, item: Item) -> Score {
-    let mut found = None;
-    let summary = Runner::new(model, vec![judge]).run([(ItemId::from("1"), item)], |event| {
-        if let RunEvent::Item(result) = event {
-            found = result.verdicts[0].score().cloned();
-        }
-        ControlFlow::Continue(())
-    });
-    summary.unwrap();
-    found.unwrap()
+    one::verdict(model, judge, item).score().unwrap().clone()
 }
 
 #[test]

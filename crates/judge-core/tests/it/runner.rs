@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
+use crate::serving::Serving;
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
     Backbone, Error, Fields, ItemId, ItemResult, Judge, JudgeError, Layer, Lens, Outcome, Prompt, PromptTemplate,
     Reason, Request, Rounds, Runner, Scale, Score, TextModel, Unscored, Verdict, Want,
     fit::{Graded, LayerWeightFit},
     lager::{Condition, LagerJudge, LagerSettings, States, Variant},
-    model::{BackboneError, Exchange, ModelIdentity},
+    model::{BackboneError, Exchange},
     request::Pooling,
     runner::{RunEvent, RunSettings, RunSummary},
     scale::ScoreDistribution,
@@ -51,16 +52,12 @@ fn run<I: Clone>(
     settings: RunSettings,
 ) -> (Vec<ItemResult<I>>, RunSummary) {
     let mut results = Vec::new();
-    let runner = Runner::new(model, judges.to_vec()).with_settings(settings);
-    let summary = runner
-        .run(items, &mut |event| {
-            if let RunEvent::Item(result) = event {
-                results.push(result);
-            }
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    (results, summary)
+    let summary = Runner::new(model, judges.to_vec()).with_settings(settings).run(items, |event| {
+        if let RunEvent::Item(result) = event {
+            results.push(result);
+        }
+    });
+    (results, summary.unwrap())
 }
 
 fn window(window: usize) -> RunSettings {
@@ -292,16 +289,14 @@ fn millions_of_items_stream_through_a_window() {
     let source = (0..1000u64).inspect(|_| drawn.set(drawn.get() + 1)).map(|i| (ItemId::from(i), Answer(i.to_string())));
     let mut done = 0;
     let runner = Runner::new(&model, vec![&judge as &dyn Judge<Answer>]).with_settings(window(8));
-    runner
-        .run(source, &mut |event| {
-            if let RunEvent::Item(result) = event {
-                assert_eq!(result.id, ItemId::from(done as u64));
-                done += 1;
-                assert!(drawn.get() <= done + 8, "{} drawn, {done} done", drawn.get());
-            }
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    let run = runner.run(source, |event| {
+        if let RunEvent::Item(result) = event {
+            assert_eq!(result.id, ItemId::from(done as u64));
+            done += 1;
+            assert!(drawn.get() <= done + 8, "{} drawn, {done} done", drawn.get());
+        }
+    });
+    run.unwrap();
     assert_eq!(done, 1000);
 }
 
@@ -358,18 +353,11 @@ fn an_observer_may_fail() {
 }
 
 /// Answers the first request last, and each other one as soon as the next is taken: a service with one slow reply.
-struct OneSlow(ScriptedBackbone);
-
-impl TextModel for OneSlow {
-    fn identity(&self) -> ModelIdentity {
-        ModelIdentity::named("one slow")
-    }
-
-    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+fn one_slow(model: ScriptedBackbone) -> impl TextModel {
+    Serving(move |exchange: &mut dyn Exchange| {
         let mut answers: Vec<Option<Outcome>> = Vec::new();
-        loop {
-            let Some(request) = exchange.take(1).pop() else { break };
-            self.0.run(&[request], &mut |_, outcome| {
+        while let Some(request) = exchange.take(1).pop() {
+            model.run(&[request], &mut |_, outcome| {
                 answers.push(Some(outcome));
                 ControlFlow::Continue(())
             })?;
@@ -382,7 +370,7 @@ impl TextModel for OneSlow {
             let _ = exchange.give(0, first);
         }
         Ok(())
-    }
+    })
 }
 
 #[test]
@@ -390,7 +378,7 @@ fn a_slow_answer_keeps_nobody_waiting_but_for_the_window_and_the_order() {
     let lager = PoolJudge(Layer(0));
     let order = |settings: RunSettings| {
         let mut ids = Vec::new();
-        let slow = OneSlow(model());
+        let slow = one_slow(model());
         let runner = Runner::new(&slow, vec![&lager as &dyn Judge<Answer>]).with_settings(settings);
         let items = (0..50u64).map(|i| (ItemId::from(i), Answer(i.to_string())));
         let summary = runner.run(items, |event| {
@@ -467,27 +455,21 @@ fn a_replaced_template_keeps_the_opening() {
 }
 
 /// A model that answers as its function says, with nothing in the answers.
-struct Careless(fn(usize) -> Vec<usize>);
-
-impl TextModel for Careless {
-    fn identity(&self) -> ModelIdentity {
-        ModelIdentity::named("careless")
-    }
-
-    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
+fn careless(answers: fn(usize) -> Vec<usize>) -> impl TextModel {
+    Serving(move |exchange: &mut dyn Exchange| {
         let requests = exchange.take(100);
-        for index in (self.0)(requests.len()) {
+        for index in answers(requests.len()) {
             let _ = exchange.give(index, Outcome::Unscored(Unscored::new(Reason::NoLabel, "")));
         }
         Ok(())
-    }
+    })
 }
 
 #[test]
 fn a_model_that_breaks_its_contract_is_found_out() {
     let two = || [("x", ""), ("y", "yy")].map(|(id, text)| (ItemId::from(id), Answer(text.to_owned())));
     let breach = |answers| {
-        let model = Careless(answers);
+        let model = careless(answers);
         match Runner::new(&model, vec![&Persistent as &dyn Judge<Answer>]).run(two(), |_| ()) {
             Err(Error::Contract { breach }) => breach,
             other => panic!("expected a breach, found {other:?}"),
@@ -500,31 +482,21 @@ fn a_model_that_breaks_its_contract_is_found_out() {
     assert_eq!(breach(|n| (0..n).collect()), ContractBreach::EndedEarly);
 
     // It goes on although the observer has said stop.
-    let deaf = Careless(|n| (0..n).collect());
+    let deaf = careless(|n| (0..n).collect());
     let runner = Runner::new(&deaf, vec![&Persistent as &dyn Judge<Answer>]);
     let error = runner.run(two(), |_| ControlFlow::Break(())).unwrap_err();
     assert!(matches!(error, Error::Contract { breach: ContractBreach::CalledAfterBreak }));
-}
-
-/// A model that fails at this request, once it has taken all.
-struct FailsAt(usize);
-
-impl TextModel for FailsAt {
-    fn identity(&self) -> ModelIdentity {
-        ModelIdentity::named("failing")
-    }
-
-    fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
-        exchange.take(100);
-        Err(BackboneError::Failed { request: self.0, source: "no more".into() })
-    }
 }
 
 #[test]
 fn a_model_that_fails_at_a_request_names_its_item() {
     let items = || ["x", "y"].map(|id| (ItemId::from(id), Answer(id.to_owned())));
     let error = |request| {
-        let model = FailsAt(request);
+        // It fails once it has taken all.
+        let model = Serving(move |exchange: &mut dyn Exchange| {
+            exchange.take(100);
+            Err(BackboneError::Failed { request, source: "no more".into() })
+        });
         Runner::new(&model, vec![&Persistent as &dyn Judge<Answer>]).run(items(), |_| ()).unwrap_err()
     };
     for (request, item) in ["x", "y"].into_iter().enumerate() {

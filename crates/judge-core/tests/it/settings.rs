@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::probes::Saying;
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Fields, Judge, JudgeError, Layer, Lens, ModelInfo, Prompt, PromptTemplate, Request, Rounds, Scale, Score,
+    Backbone, Fields, Judge, JudgeError, Layer, Lens, Prompt, PromptTemplate, Request, Rounds, Scale, Score,
     combine::{
         Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
         Swapped, Tournament,
     },
-    inspector::{InspectorJudge, InspectorSettings, Probe, ProbeError, ProbeOutput},
+    inspector::{InspectorJudge, InspectorSettings, ProbeOutput},
     lager::{LagerJudge, LagerSettings, States, Variant},
     prompted::{LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihoodJudge, VerdictFrom, WrittenJudge},
     request::{Generation, Pooling, Sampling, Signal},
@@ -57,34 +58,12 @@ fn reward(weights: [f32; 4], label: &str) -> RewardJudge {
     RewardJudge::new(head, Some(label), model.info()).unwrap()
 }
 
-/// Says what it is, or not.
-struct Told(Option<u8>);
-
-impl Probe for Told {
-    fn signals(&self) -> &[(Layer, Signal)] {
-        &[(Layer(1), Signal::State(Pooling::Last))]
-    }
-
-    fn classes(&self) -> &[i64] {
-        &[1, 2]
-    }
-
-    fn check_model(&self, _: &ModelInfo) -> Result<(), ProbeError> {
-        Ok(())
-    }
-
-    fn classify(&self, _: &[f32]) -> Result<ProbeOutput, ProbeError> {
-        Ok(ProbeOutput::new(0))
-    }
-
-    fn settings(&self) -> Option<Value> {
-        self.0.map(Value::from)
-    }
-}
-
+/// Of a probe that says what it is, or not.
 fn inspector(aspect: &str, text: &str, probe: Option<u8>) -> InspectorJudge {
-    let settings =
-        InspectorSettings { aspect: aspect.to_owned(), template: template(text), probe: Arc::new(Told(probe)) };
+    let signals = vec![(Layer(1), Signal::State(Pooling::Last))];
+    let output = |_: &[f32]| ProbeOutput::new(0);
+    let probe = Arc::new(Saying { signals, classes: vec![1, 2], settings: probe.map(Value::from), output });
+    let settings = InspectorSettings { aspect: aspect.to_owned(), template: template(text), probe };
     InspectorJudge::new(settings, model().info()).unwrap()
 }
 

@@ -3,9 +3,10 @@
 use std::error::Error as StdError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::one;
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
-    Error, ItemResult, Judge, Prompt, PromptTemplate, Reason, Runner, Scale, Score, Verdict,
+    Error, ItemResult, Judge, Prompt, PromptTemplate, Reason, Scale, Score, Verdict,
     combine::{Compared, EachAnswer, OrderPolicy, Pairing, RoundRobin, Swapped, Tournament},
     prompted::{GradeConvention, PromptFamily, Task, WrittenJudge},
 };
@@ -53,8 +54,7 @@ fn grades() -> WrittenJudge {
 }
 
 fn judged<J: Judge<Item>>(judge: &J, answers: &[&'static str]) -> ItemResult<Item> {
-    let model = model();
-    Runner::new(&model, vec![judge]).collect([("q".into(), item(answers))]).unwrap().remove(0)
+    one::result(&model(), judge, item(answers)).unwrap()
 }
 
 fn values(score: &Score) -> Vec<Option<f64>> {
@@ -134,15 +134,10 @@ fn a_comparison_without_a_verdict_counts_for_nobody() {
 #[test]
 fn a_pairing_that_names_no_pair_ends_the_run() {
     for stray in [[0, 0], [0, 3]] {
-        let model = model();
         let judge = Tournament::new(pairs(), Stray(stray));
-        let error = Runner::new(&model, vec![&judge]).collect([("q".into(), item(&["a", "b", "c"]))]).unwrap_err();
-        let mut cause: Option<&dyn StdError> = Some(&error);
-        let mut found = false;
-        while let Some(error) = cause {
-            found |= matches!(error.downcast_ref(), Some(Error::NotAPair { answers: 3, .. }));
-            cause = error.source();
-        }
+        let error = one::result(&model(), &judge, item(&["a", "b", "c"])).unwrap_err();
+        let mut causes = std::iter::successors(Some(&error as &dyn StdError), |&error| error.source());
+        let found = causes.any(|error| matches!(error.downcast_ref(), Some(Error::NotAPair { answers: 3, .. })));
         assert!(found, "{error:?}");
     }
 }

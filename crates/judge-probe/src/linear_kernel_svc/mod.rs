@@ -12,6 +12,7 @@ use faer::Mat;
 
 use crate::cross_validation::select;
 use crate::labels::EncodedLabels;
+use crate::parameters::check_c_and_tol;
 use crate::products::{check_squares, lower_gram, transposed};
 use crate::{ClassWeight, DecisionRule, Error, Estimator, LinearClassifier, Matrix};
 use smo::{TwoClasses, mirror_lower};
@@ -117,17 +118,6 @@ impl Pair {
 }
 
 impl LinearKernelSvc {
-    /// [`Error::InvalidC`], [`Error::InvalidTol`].
-    fn check(&self) -> Result<(), Error> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::InvalidC { c: self.c });
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::InvalidTol { tol: self.tol });
-        }
-        Ok(())
-    }
-
     /// Goes through the pairs of classes one by one, and through the settings for each, so that one table of inner products is held at a
     /// time.
     ///
@@ -140,7 +130,7 @@ impl LinearKernelSvc {
     ) -> Result<Vec<Result<LinearClassifier, Error>>, Error> {
         check_squares(features)?;
         let mut found: Vec<Result<Found, Error>> =
-            settings.iter().map(|settings| settings.check().map(|()| Found::default())).collect();
+            settings.iter().map(|of| check_c_and_tol(of.c, of.tol).map(|()| Found::default())).collect();
         let classes = 0..labels.classes.len();
         for (first, second) in classes.clone().flat_map(|i| classes.clone().skip(i + 1).map(move |j| (i, j))) {
             let pair = Pair::new(features, labels, first, second)?;
@@ -178,9 +168,8 @@ impl Estimator for LinearKernelSvc {
     /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
     /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
-        let labels = EncodedLabels::new(features, labels)?;
-        let fitted = Self::fit_all(slice::from_ref(self), features, &labels)?.pop();
-        fitted.unwrap_or(Err(Error::FittedCount { expected: 1, found: 0 }))
+        // One result a setting.
+        Self::fit_each(slice::from_ref(self), features, labels).swap_remove(0)
     }
 
     /// Inner products are formed once.

@@ -88,9 +88,8 @@ impl LogisticRegression {
     ///
     /// As [`fit`](Estimator::fit).
     pub fn fit_sparse(&self, features: &SparseMatrix, labels: &[i64]) -> Result<LinearClassifier, Error> {
-        let mut fitted = Self::fit_each_sparse(std::slice::from_ref(self), features, labels);
         // One result a setting.
-        fitted.swap_remove(0)
+        Self::fit_each_sparse(std::slice::from_ref(self), features, labels).swap_remove(0)
     }
 
     /// [`fit_sparse`](Self::fit_sparse) of several settings, each from where that of the next smaller c ended; results in their order.
@@ -137,9 +136,8 @@ impl Estimator for LogisticRegression {
     /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
     /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
-        let mut fitted = Self::fit_each(std::slice::from_ref(self), features, labels);
         // One result a setting.
-        fitted.swap_remove(0)
+        Self::fit_each(std::slice::from_ref(self), features, labels).swap_remove(0)
     }
 
     /// The features are factored once, and each fit starts from that of the next smaller c.

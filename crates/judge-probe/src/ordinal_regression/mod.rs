@@ -94,9 +94,8 @@ impl Estimator for OrdinalRegression {
     /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
     /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
-        let mut fitted = Self::fit_each(std::slice::from_ref(self), features, labels);
         // One result a setting.
-        fitted.swap_remove(0)
+        Self::fit_each(std::slice::from_ref(self), features, labels).swap_remove(0)
     }
 
     /// The features are factored once.

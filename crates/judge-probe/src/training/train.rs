@@ -83,22 +83,14 @@ impl ProbeTraining {
         signals: &S,
         origin: &TrainingOrigin,
     ) -> Result<TrainedProbe, S::Error> {
-        let logistic = |&c: &f64| {
-            let classifier =
-                LogisticRegression { c, class_weight: ClassWeight::Balanced, ..LogisticRegression::default() };
-            (c, classifier)
-        };
-        let svc =
-            |&c: &f64| (c, LinearKernelSvc { c, class_weight: ClassWeight::Balanced, ..LinearKernelSvc::default() });
+        let class_weight = ClassWeight::Balanced;
+        let logistic = |c| LogisticRegression { c, class_weight, ..LogisticRegression::default() };
+        let brier = |c| BrierRegression { c, ..BrierRegression::default() };
+        let svc = |c| LinearKernelSvc { c, class_weight, ..LinearKernelSvc::default() };
         match self.classifier {
-            ProbeClassifier::Logistic => self.train_with(self.c.iter().map(logistic).collect(), rows, signals, origin),
-            ProbeClassifier::Brier => {
-                let brier = |&c: &f64| (c, BrierRegression { c, ..BrierRegression::default() });
-                self.train_with(self.c.iter().map(brier).collect(), rows, signals, origin)
-            }
-            ProbeClassifier::LinearKernelSvc => {
-                self.train_with(self.c.iter().map(svc).collect(), rows, signals, origin)
-            }
+            ProbeClassifier::Logistic => self.train_with(logistic, rows, signals, origin),
+            ProbeClassifier::Brier => self.train_with(brier, rows, signals, origin),
+            ProbeClassifier::LinearKernelSvc => self.train_with(svc, rows, signals, origin),
         }
     }
 
@@ -122,11 +114,11 @@ impl ProbeTraining {
     /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is
     /// learnt has been.
     ///
-    /// It is generic so that logistic regression and the support vector machine take the same path. `candidates` are in the
+    /// It is generic so that logistic regression and the support vector machine take the same path. Candidates are in the
     /// order of [`c`](Self::c), and of equal ones the first is chosen.
     fn train_with<C, S>(
         &self,
-        candidates: Vec<(f64, C)>,
+        classifier: impl Fn(f64) -> C,
         rows: &[GradedRow],
         signals: &S,
         origin: &TrainingOrigin,
@@ -146,7 +138,7 @@ impl ProbeTraining {
         let folds = parts.folds(self, rows, &train_classes)?;
 
         // One candidate for each view of each layer: a layer's poolings compete, since of each layer the best view alone stays.
-        let selection = self.selection(&candidates);
+        let selection = self.selection(classifier);
         // Only positions of rows that were read reach `signals`, and those tested on not before the loop over `parts.tests`.
         let matrix = |of: &[usize], layer: Layer, view: View| signals.matrix(of, layer, &self.signals(layer, view));
         let source = |layer: Layer, view: &View| matrix(&parts.train, layer, *view);
@@ -154,7 +146,7 @@ impl ProbeTraining {
         let fitted = selected.fit(source, &train_classes)?;
         let probe: FittedProbe = fitted.into_probe()?;
         // Candidates of every search are in one order, so the best position names C.
-        let c = candidates.get(selected.scores.best).map(|&(c, _)| c);
+        let c = self.c.get(selected.scores.best).copied();
         let rule = probe.classifier().rule();
         let calibrator: Option<Fitted> = match self.calibration {
             None => None,
@@ -246,16 +238,16 @@ impl ProbeTraining {
     ///
     /// A state is taken as it is ([`FeatureFamily::State`]): probes read the whole width, `d_model` for one pooling and three
     /// times as much for [`View::Concat`]. The estimators' order is that of the candidates, and is relied on to find C again.
-    fn selection<C: Copy>(
+    fn selection<C>(
         &self,
-        candidates: &[(f64, C)],
+        classifier: impl Fn(f64) -> C,
     ) -> LayerSelection<View, FeatureFamily, Pipeline<StandardScaler, C>> {
         // Every view is a state; entropies of heads are part of it where the settings ask for them, see `signals`.
         let view = |layer: Layer, reading: View| LayerView { layer, reading, family: FeatureFamily::State };
         let pipeline = |estimator| Pipeline { transformer: StandardScaler::default(), estimator };
         LayerSelection {
             views: self.views.iter().flat_map(|&of| self.layers.iter().map(move |&layer| view(layer, of))).collect(),
-            estimators: candidates.iter().map(|&(_, classifier)| pipeline(classifier)).collect(),
+            estimators: self.c.iter().map(|&c| pipeline(classifier(c))).collect(),
             scoring: self.classifier.scoring(),
             top_k: self.top_k,
         }

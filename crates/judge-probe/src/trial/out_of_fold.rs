@@ -8,6 +8,7 @@ use judge_metrics::correlation::spearman;
 use super::error::TrialError;
 use super::reading::{ReadAs, Reading, SIGNAL};
 use super::rows::Trial;
+use crate::cross_validation::select;
 use crate::training::RowSignals;
 use crate::{
     Error, FeatureFamily, FittedProbe, IntoProbe, LayerSelection, LayerView, Matrix, OnScale, Pipeline,
@@ -65,10 +66,6 @@ impl<E: From<Error>> From<Learning<E>> for Failed<E> {
     }
 }
 
-fn pick(values: &[f64], rows: &[usize]) -> Vec<f64> {
-    rows.iter().map(|&row| values[row]).collect()
-}
-
 /// The number of each row, by what the splits' other rows have taught.
 pub(super) fn values<S: RowSignals>(
     trial: &Trial,
@@ -82,7 +79,7 @@ pub(super) fn values<S: RowSignals>(
             for split in splits {
                 let grades = trial.of(&split.train);
                 let layer = best_layer(layers, &split.train, &grades).map_err(Failed::Undefined)?;
-                let column = |rows: &[usize]| Matrix::new(pick(&layers[layer], rows), 1);
+                let column = |rows: &[usize]| Matrix::new(select(&layers[layer], rows), 1);
                 // No grade has a part in standard scores: the mean of the grades learnt from is the lower the higher the fold's own is, and
                 // would hide what a reading knows.
                 let scaler = column(&split.train).and_then(|numbers| StandardScaler::default().fit(&numbers));
@@ -192,7 +189,7 @@ fn best_layer(layers: &[Vec<f64>], rows: &[usize], grades: &[f64]) -> Result<usi
     let mut best: Option<(usize, f64)> = None;
     let mut undefined = "no layer was read".to_owned();
     for (layer, numbers) in layers.iter().enumerate() {
-        match spearman(&pick(numbers, rows), grades) {
+        match spearman(&select(numbers, rows), grades) {
             Ok(found) if best.is_none_or(|(_, most)| found.estimate > most) => best = Some((layer, found.estimate)),
             Ok(_) => {}
             Err(error) => undefined = error.to_string(),

@@ -1,6 +1,7 @@
 //! Equality with scipy's minima on the fixtures of `scripts/probe/brier_regression_fixtures.py`.
 
-use crate::formula::{self, Data};
+use crate::fixtures::{assert_close, cases};
+use crate::formula::Data;
 use judge_probe::testing::check_estimator;
 use judge_probe::{
     BrierRegression, ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, IntoProbe,
@@ -26,9 +27,7 @@ struct Expected {
 
 #[test]
 fn it_equals_the_minimum() {
-    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/brier_regression.json"));
-    assert_eq!(cases.len(), 7);
-    for case in cases {
+    for case in cases::<Case>("brier_regression", 7) {
         let (features, unseen) = case.data.features();
         let labels = case.data.labels();
         let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
@@ -38,16 +37,11 @@ fn it_equals_the_minimum() {
         for ((settings, expected), together) in settings.iter().zip(&case.results).zip(together) {
             let fitted = settings.fit(&features, labels).unwrap();
             assert_eq!(together.as_ref().map(|fitted| fitted.classes().to_vec()), Ok(fitted.classes().to_vec()));
+            let close = |name: &str, ours: &[f64], expected: &[f64], tolerance: f64| {
+                assert_close(&format!("{}, c {}: {name}", case.name, settings.c), ours, expected, tolerance);
+            };
             let p = fitted.predict_proba(&unseen).unwrap().unwrap();
-            assert_eq!(p.values().len(), expected.unseen_probabilities.len());
-            for (i, (ours, theirs)) in p.values().iter().zip(&expected.unseen_probabilities).enumerate() {
-                assert!(
-                    (ours - theirs).abs() < 1e-6,
-                    "{}, c {}: {i} is {ours}, expected {theirs}",
-                    case.name,
-                    settings.c
-                );
-            }
+            close("probabilities", p.values(), &expected.unseen_probabilities, 1e-6);
             // The objective as the documentation has it, from scratch.
             let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
             let n_classes = fitted.classes().len();
@@ -63,13 +57,7 @@ fn it_equals_the_minimum() {
             };
             let scores: f64 = p.rows().zip(labels).map(score).sum();
             let penalty: f64 = fitted.coefficients().values().iter().map(|w| w * w).sum::<f64>() / (2.0 * settings.c);
-            let objective = (scores + penalty) / sum;
-            assert!(
-                (objective - expected.objective).abs() < 1e-10,
-                "{}: {objective}, {}",
-                case.name,
-                expected.objective
-            );
+            close("objective", &[(scores + penalty) / sum], &[expected.objective], 1e-10);
         }
     }
 }

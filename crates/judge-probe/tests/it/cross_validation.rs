@@ -1,23 +1,15 @@
 //! Cross-validation and grid search: scores, predictions and choices equal scikit-learn's on the fixture of
 //! `scripts/probe/cross_validation_fixtures.py`; what cannot be fitted or tested is named.
 
+use crate::fixtures::{cases, count, fixture, list, stir};
 use judge_probe::{
-    ClassWeight, Error, Estimator, FittedClassifier, FittedEstimator, GridSearch, KFold, LinearKernelSvc,
-    LogisticRegression, Matrix, Pipeline, Predictions, ProbabilityTable, RegressionScoring, Ridge, Scorer, Scoring,
-    SearchScores, Split, SplitScores, StandardScaler, StratifiedKFold, TestSize, TrainTestSplit, cross_val_predict,
-    cross_val_score,
+    ClassWeight, Error, Estimator, FittedEstimator, GridSearch, KFold, LinearKernelSvc, LogisticRegression, Matrix,
+    Pipeline, Predictions, ProbabilityTable, RegressionScoring, Ridge, Scorer, Scoring, SearchScores, Split,
+    SplitScores, StandardScaler, StratifiedKFold, TestSize, TrainTestSplit, cross_val_predict, cross_val_score,
 };
 use serde_json::Value;
 
 type Probe = Pipeline<StandardScaler, LogisticRegression>;
-
-/// `stir` of the script.
-fn stir(number: u64) -> u64 {
-    let mut number = number * 2_654_435_761 % (1 << 32);
-    number ^= number >> 15;
-    number = number * 2_246_822_519 % (1 << 32);
-    number ^ number >> 13
-}
 
 /// `data` of the script.
 fn data(n: u64, d: u64, n_classes: u64, signal: f64) -> (Matrix, Vec<i64>) {
@@ -31,6 +23,12 @@ fn data(n: u64, d: u64, n_classes: u64, signal: f64) -> (Matrix, Vec<i64>) {
     (Matrix::new(values.collect(), d as usize).unwrap(), labels)
 }
 
+/// The data that a case was computed on.
+fn data_of(case: &Value) -> (Matrix, Vec<i64>) {
+    let number = |name: &str| case[name].as_u64().unwrap();
+    data(number("n"), number("d"), number("n_classes"), case["signal"].as_f64().unwrap())
+}
+
 fn probe(c: f64, balanced: bool) -> Probe {
     let class_weight = if balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
     let estimator = LogisticRegression { c, class_weight, ..LogisticRegression::default() };
@@ -39,10 +37,6 @@ fn probe(c: f64, balanced: bool) -> Probe {
 
 fn search(balanced: bool, scoring: Scoring) -> GridSearch<Probe> {
     GridSearch { candidates: [0.001, 0.01, 0.1, 1.0].map(|c| probe(c, balanced)).to_vec(), scoring }
-}
-
-fn classes(list: &Value) -> Vec<i64> {
-    list.as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
 }
 
 /// Scores of equal classes may differ in rounding alone.
@@ -74,12 +68,8 @@ fn assert_equal(ours: &SearchScores, expected: &Value, tolerance: f64) {
 
 #[test]
 fn scores_and_choices_equal_scikit_learns() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/cross_validation.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 5);
-    for case in cases {
-        let number = |name: &str| case[name].as_u64().unwrap();
-        let (features, labels) = data(number("n"), number("d"), number("n_classes"), case["signal"].as_f64().unwrap());
+    for case in cases::<Value>("cross_validation", 5) {
+        let (features, labels) = data_of(&case);
         let balanced = case["balanced"].as_bool().unwrap();
         let shuffle = case["shuffle"].as_u64().map(|seed| seed as u32);
         let splits = StratifiedKFold { n_splits: 5, shuffle }.split(&labels).unwrap();
@@ -110,7 +100,7 @@ fn scores_and_choices_equal_scikit_learns() {
             assert_close(*ours, expected, ROUNDING);
         }
         let predicted = cross_val_predict(&probe(0.1, balanced), &features, &labels, &splits).unwrap();
-        assert_eq!(predicted.labels, classes(&case["cross_val_predict"]));
+        assert_eq!(predicted.labels, list::<i64>(&case["cross_val_predict"]));
         assert_probabilities(&predicted, &case["probabilities"]);
 
         let inner = |rows: &[usize]| StratifiedKFold { n_splits: 3, shuffle: None }.split(&select(rows));
@@ -118,7 +108,7 @@ fn scores_and_choices_equal_scikit_learns() {
         assert_eq!(nested.len(), 5);
         for (ours, expected) in nested.iter().zip(case["nested"].as_array().unwrap()) {
             assert_equal(&ours.search, expected, ROUNDING);
-            assert_eq!(ours.predicted.labels, classes(&expected["predicted"]));
+            assert_eq!(ours.predicted.labels, list::<i64>(&expected["predicted"]));
             assert_close(ours.score, &expected["score"], ROUNDING);
         }
 
@@ -129,7 +119,7 @@ fn scores_and_choices_equal_scikit_learns() {
         let refit = search(balanced, Scoring::MacroF1).fit(&train_features, &train_labels, &folds).unwrap();
         assert_equal(&refit.scores, &case["refit"], ROUNDING);
         let predicted = refit.estimator.predict(&features.select_rows(&test).unwrap()).unwrap();
-        assert_eq!(predicted, classes(&case["refit"]["predicted"]));
+        assert_eq!(predicted, list::<i64>(&case["refit"]["predicted"]));
         assert_eq!(refit.settings, search(balanced, Scoring::MacroF1).candidates[refit.scores.best]);
     }
 }
@@ -148,14 +138,12 @@ fn assert_probabilities(ours: &Predictions<i64>, expected: &Value) {
 
 #[test]
 fn a_class_that_a_split_has_not_learnt_has_probability_0() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/cross_validation.json")).unwrap();
-    let case = &fixture["missing"];
-    let number = |name: &str| case[name].as_u64().unwrap();
-    let (features, labels) = data(number("n"), number("d"), number("n_classes"), case["signal"].as_f64().unwrap());
-    let rows: Vec<usize> = classes(&case["rows"]).into_iter().map(|row| row as usize).collect();
+    let case = &fixture::<Value>("cross_validation")["missing"];
+    let (features, labels) = data_of(case);
+    let rows: Vec<usize> = list(&case["rows"]);
     let (features, labels): (_, Vec<i64>) =
         (features.select_rows(&rows).unwrap(), rows.iter().map(|&row| labels[row]).collect());
-    let splits = KFold { n_splits: number("n_splits") as usize, shuffle: None }.split(labels.len()).unwrap();
+    let splits = KFold { n_splits: count(&case["n_splits"]), shuffle: None }.split(labels.len()).unwrap();
     let predicted = cross_val_predict(&probe(0.1, true), &features, &labels, &splits).unwrap();
     assert_probabilities(&predicted, &case["probabilities"]);
     let table = predicted.probabilities.as_ref().unwrap();
@@ -166,14 +154,10 @@ fn a_class_that_a_split_has_not_learnt_has_probability_0() {
 
 #[test]
 fn regressors_are_chosen_as_scikit_learn_chooses_them() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/cross_validation.json")).unwrap();
-    let case = &fixture["regression"];
-    let numbers =
-        |list: &Value| list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect::<Vec<_>>();
-    let number = |name: &str| case[name].as_u64().unwrap();
-    let (features, _) = data(number("n"), number("d"), number("n_classes"), case["signal"].as_f64().unwrap());
-    let labels = numbers(&case["labels"]);
-    let splits = KFold { n_splits: 5, shuffle: Some(number("shuffle") as u32) }.split(labels.len()).unwrap();
+    let case = &fixture::<Value>("cross_validation")["regression"];
+    let (features, _) = data_of(case);
+    let labels: Vec<f64> = list(&case["labels"]);
+    let splits = KFold { n_splits: 5, shuffle: Some(count(&case["shuffle"]) as u32) }.split(labels.len()).unwrap();
     let ridge = |alpha: f64| Pipeline {
         transformer: StandardScaler::default(),
         estimator: Ridge { alpha, ..Ridge::default() },
@@ -184,7 +168,7 @@ fn regressors_are_chosen_as_scikit_learn_chooses_them() {
         ("neg_mean_absolute_error", RegressionScoring::NegMeanAbsoluteError),
         ("neg_root_mean_squared_error", RegressionScoring::NegRootMeanSquaredError),
     ] {
-        let candidates = numbers(&case["alphas"]).into_iter().map(ridge).collect();
+        let candidates = list(&case["alphas"]).into_iter().map(ridge).collect();
         let search = GridSearch { candidates, scoring };
         let found = search.fit(&features, &labels, &splits).unwrap();
         assert_equal(&found.scores, &case["searches"][name], 1e-12);
@@ -192,7 +176,7 @@ fn regressors_are_chosen_as_scikit_learn_chooses_them() {
     }
     let predicted = cross_val_predict(&ridge(10.0), &features, &labels, &splits).unwrap();
     assert_eq!(predicted.probabilities, None);
-    for (ours, expected) in predicted.labels.iter().zip(numbers(&case["cross_val_predict"])) {
+    for (ours, expected) in predicted.labels.iter().zip(list::<f64>(&case["cross_val_predict"])) {
         assert!((ours - expected).abs() < 1e-12);
     }
 }
@@ -270,14 +254,15 @@ fn a_candidate_that_cannot_be_fitted_is_named() {
 #[derive(Clone)]
 struct Constant(i64);
 
-struct FittedConstant(i64, Vec<i64>, usize);
+/// The class, and how many features there are.
+struct FittedConstant(i64, usize);
 
 impl Estimator for Constant {
     type Label = i64;
     type Fitted = FittedConstant;
 
-    fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<FittedConstant, Error> {
-        Ok(FittedConstant(self.0, labels.to_vec(), features.n_features()))
+    fn fit(&self, features: &Matrix, _: &[i64]) -> Result<FittedConstant, Error> {
+        Ok(FittedConstant(self.0, features.n_features()))
     }
 }
 
@@ -285,7 +270,7 @@ impl FittedEstimator for FittedConstant {
     type Label = i64;
 
     fn n_features(&self) -> usize {
-        self.2
+        self.1
     }
 
     fn predict(&self, features: &Matrix) -> Result<Vec<i64>, Error> {
@@ -293,21 +278,7 @@ impl FittedEstimator for FittedConstant {
     }
 
     fn predictions(&self, features: &Matrix) -> Result<Predictions<i64>, Error> {
-        Predictions::of_classifier(self, features)
-    }
-}
-
-impl FittedClassifier for FittedConstant {
-    fn classes(&self) -> &[i64] {
-        &self.1
-    }
-
-    fn decision_function(&self, features: &Matrix) -> Result<Matrix, Error> {
-        Matrix::new(vec![0.0; features.n_rows()], 1)
-    }
-
-    fn predict_proba(&self, _: &Matrix) -> Result<Option<Matrix>, Error> {
-        Ok(None)
+        Ok(self.predict(features)?.into())
     }
 }
 

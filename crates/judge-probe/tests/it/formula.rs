@@ -2,16 +2,6 @@
 
 use judge_probe::Matrix;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-
-/// The cases of a fixture.
-pub(crate) fn cases<C: DeserializeOwned>(json: &str) -> Vec<C> {
-    #[derive(Deserialize)]
-    struct Fixture<C> {
-        cases: Vec<C>,
-    }
-    serde_json::from_str::<Fixture<C>>(json).unwrap().cases
-}
 
 #[derive(Deserialize)]
 pub(crate) struct Data {

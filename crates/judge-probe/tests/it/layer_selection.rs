@@ -1,6 +1,7 @@
 //! Layer selection: scan, ranking, steps and choice equal those of scikit-learn's parts on the fixture of
 //! `scripts/probe/layer_selection_fixtures.py`.
 
+use crate::fixtures::{cases, count, list, stir};
 use judge_core::{Layer, request::Pooling};
 use judge_probe::{
     ClassWeight, Error, FeatureFamily, FittedEstimator, FittedTransformer, LayerSelection, LayerView,
@@ -14,14 +15,6 @@ const D: u64 = 7;
 
 type Probe = Pipeline<StandardScaler, LogisticRegression>;
 type Selection = LayerSelection<Pooling, FeatureFamily, Probe>;
-
-/// `stir` of the script.
-fn stir(number: u64) -> u64 {
-    let mut number = number * 2_654_435_761 % (1 << 32);
-    number ^= number >> 15;
-    number = number * 2_246_822_519 % (1 << 32);
-    number ^ number >> 13
-}
 
 fn labels(n_classes: u64) -> Vec<i64> {
     (0..N).map(|row| (stir(row) % n_classes) as i64).collect()
@@ -60,10 +53,6 @@ fn source(n_classes: u64, signal: f64) -> impl Fn(Layer, &Pooling) -> Result<Mat
     move |layer, pooling| Ok(states(layer.0 as u64, u64::from(*pooling != Pooling::Last), n_classes, signal))
 }
 
-fn positions(list: &Value) -> Vec<usize> {
-    list.as_array().unwrap().iter().map(|position| position.as_u64().unwrap() as usize).collect()
-}
-
 #[track_caller]
 fn assert_equal(ours: &Option<SearchScores>, expected: &Value) {
     let ours = ours.as_ref().unwrap();
@@ -77,34 +66,31 @@ fn assert_equal(ours: &Option<SearchScores>, expected: &Value) {
 
 #[test]
 fn selections_equal_those_made_of_scikit_learns_parts() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/layer_selection.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 3);
-    for case in cases {
+    for case in cases::<Value>("layer_selection", 3) {
         let (n_classes, signal) = (case["n_classes"].as_u64().unwrap(), case["signal"].as_f64().unwrap());
         let (labels, source) = (labels(n_classes), source(n_classes, signal));
         let shuffle = Some(case["seed"].as_u64().unwrap() as u32);
         let splits = StratifiedKFold { n_splits: 5, shuffle }.split(&labels).unwrap();
-        let selection = selection(case["top_k"].as_u64().unwrap() as usize);
+        let selection = selection(count(&case["top_k"]));
         let selected = selection.select(&source, &labels, &splits).unwrap();
 
         assert_eq!(selected.scan.len(), 36);
         for (ours, expected) in selected.scan.iter().zip(case["scan"].as_array().unwrap()) {
             assert_equal(&ours.scores, expected);
         }
-        assert_eq!(selected.ranking, positions(&case["ranking"]));
+        assert_eq!(selected.ranking, list::<usize>(&case["ranking"]));
         let steps = case["steps"].as_array().unwrap();
         assert_eq!(selected.steps.len(), steps.len());
         for (ours, expected) in selected.steps.iter().zip(steps) {
-            assert_eq!(ours.views, positions(&expected["views"]));
+            assert_eq!(ours.views, list::<usize>(&expected["views"]));
             assert_equal(&ours.scores, expected);
             assert_eq!(Some(ours.kept), expected["kept"].as_bool());
         }
-        let views: Vec<_> = positions(&case["chosen"]).into_iter().map(|view| selection.views[view]).collect();
+        let views: Vec<_> = list::<usize>(&case["chosen"]).into_iter().map(|view| selection.views[view]).collect();
         assert_eq!(selected.chosen, views);
         let last = selected.steps.iter().rev().find(|step| step.kept).unwrap();
         assert_eq!(Some(&selected.scores), last.scores.as_ref());
-        assert_eq!(selected.estimator, selection.estimators[case["classifier"].as_u64().unwrap() as usize]);
+        assert_eq!(selected.estimator, selection.estimators[count(&case["classifier"])]);
 
         let probe = selected.fit(&source, &labels).unwrap();
         let features = selected.features(&source).unwrap();

@@ -1,6 +1,7 @@
 //! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/linear_svc_fixtures.py`.
 
-use crate::formula::{self, Data};
+use crate::fixtures::{assert_close, cases};
+use crate::formula::Data;
 use judge_probe::{
     ClassWeight, DecisionRule, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LinearKernelSvc, Matrix,
 };
@@ -31,9 +32,7 @@ struct Expected {
 
 #[test]
 fn it_equals_scikit_learns() {
-    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/linear_svc.json"));
-    assert_eq!(cases.len(), 10);
-    for case in cases {
+    for case in cases::<Case>("linear_svc", 10) {
         let (features, unseen) = case.data.features();
         let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
         let settings: Vec<LinearKernelSvc> = case
@@ -47,16 +46,7 @@ fn it_equals_scikit_learns() {
             assert_eq!(fitted, settings.fit(&features, case.data.labels()).unwrap());
 
             let close = |name: &str, ours: Vec<f64>, expected: &[f64]| {
-                assert_eq!(ours.len(), expected.len(), "{}: {name}", case.name);
-                for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
-                    let off = (ours - expected).abs() / expected.abs().max(1.0);
-                    assert!(
-                        off <= case.tolerance,
-                        "{}, c {}: {name}[{i}] is {ours}, expected {expected}",
-                        case.name,
-                        settings.c
-                    );
-                }
+                assert_close(&format!("{}, c {}: {name}", case.name, settings.c), &ours, expected, case.tolerance);
             };
             // scikit-learn negates the one function of two classes.
             let sign = if fitted.classes().len() == 2 { -1.0 } else { 1.0 };

@@ -1,7 +1,8 @@
 //! linfa's estimators as probes, and where the one that comes with the crate falls behind ours.
 #![cfg(feature = "linfa")]
 
-use crate::formula::{self, Data};
+use crate::fixtures::cases;
+use crate::formula::Data;
 use judge_probe::testing::check_estimator;
 use judge_probe::{Estimator, FittedClassifier, FittedEstimator, LinfaClassifier, LogisticRegression, Matrix};
 use linfa_logistic::error::Error as LogisticError;
@@ -15,8 +16,10 @@ fn linfas_logistic_regression_keeps_the_contract() {
 
 /// Five classes, 300 rows of 40 features, every tenth row 60 times larger.
 fn uneven() -> (Matrix, Data) {
-    let cases: Vec<Value> = formula::cases(include_str!("../fixtures/logistic_regression.json"));
-    let case = cases.into_iter().find(|case| case["name"] == "every tenth row 60 times larger").unwrap();
+    let case = cases::<Value>("logistic_regression", 14)
+        .into_iter()
+        .find(|case| case["name"] == "every tenth row 60 times larger")
+        .unwrap();
     let data: Data = from_value(case).unwrap();
     (data.features().0, data)
 }
@@ -49,8 +52,7 @@ fn linfa_logistic_still_stops_early_where_rows_differ_in_magnitude() {
 
 #[test]
 fn on_even_rows_it_finds_what_ours_does() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/logistic_regression.json")).unwrap();
-    let data: Data = from_value(fixture["cases"][2].clone()).unwrap();
+    let data: Data = cases("logistic_regression", 14).remove(2);
     let (features, unseen) = data.features();
     let ours = LogisticRegression::default().fit(&features, data.labels()).unwrap();
     let theirs = LinfaClassifier::logistic(1.0).fit(&features, data.labels()).unwrap();

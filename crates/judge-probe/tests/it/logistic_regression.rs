@@ -1,6 +1,7 @@
 //! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/logistic_regression_fixtures.py`.
 
-use crate::formula::{self, Data};
+use crate::fixtures::{assert_close, cases};
+use crate::formula::Data;
 use judge_probe::{
     ClassWeight, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LogisticRegression, Matrix,
 };
@@ -28,12 +29,6 @@ struct Expected {
     unseen_decision: Vec<f64>,
     unseen_probabilities: Vec<f64>,
     unseen_predicted: Vec<i64>,
-}
-
-fn cases() -> Vec<Case> {
-    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/logistic_regression.json"));
-    assert_eq!(cases.len(), 14);
-    cases
 }
 
 impl Case {
@@ -73,11 +68,7 @@ impl Case {
 
     fn check(&self, fitted: &LinearClassifier, expected: &Expected, features: &Matrix, unseen: &Matrix) {
         let close = |name: &str, ours: &[f64], expected: &[f64], tolerance: f64| {
-            assert_eq!(ours.len(), expected.len(), "{}: {name}", self.name);
-            for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
-                let off = (ours - expected).abs() / expected.abs().max(1.0);
-                assert!(off <= tolerance, "{}: {name}[{i}] is {ours}, expected {expected}", self.name);
-            }
+            assert_close(&format!("{}: {name}", self.name), ours, expected, tolerance);
         };
         let coefficients: Vec<f64> = fitted.coefficients().values().iter().copied().step_by(expected.stride).collect();
         close("coefficients", &coefficients, &expected.coefficients, 2e-6);
@@ -94,7 +85,7 @@ impl Case {
 
 #[test]
 fn it_equals_scikit_learns() {
-    for case in cases() {
+    for case in cases::<Case>("logistic_regression", 14) {
         let (features, unseen) = case.data.features();
         for (settings, expected) in case.settings().iter().zip(&case.results) {
             let fitted = settings.fit(&features, case.data.labels()).unwrap();
@@ -105,7 +96,7 @@ fn it_equals_scikit_learns() {
 
 #[test]
 fn settings_fitted_together_give_what_each_gives_alone() {
-    for case in cases() {
+    for case in cases::<Case>("logistic_regression", 14) {
         let (features, unseen) = case.data.features();
         let mut settings = case.settings();
         settings.reverse();

@@ -1,10 +1,28 @@
-//! Files of saved probes of the right form but with changes: not damaged but made.
+//! Files of saved probes: what is read back, what is refused, and files of the right form but with changes, not damaged but made.
 
-use judge_probe::SavedProbe;
+use judge_probe::{Error, SavedProbe, SavedProbeError};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 /// Name, type, shape and bytes.
 pub(crate) type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
+
+#[track_caller]
+pub(crate) fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> SavedProbeError {
+    match result {
+        Err(Error::SavedProbe(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is read back of a probe, which is what was written, to the byte.
+#[track_caller]
+pub(crate) fn kept(saved: &SavedProbe) -> SavedProbe {
+    let bytes = saved.to_bytes().unwrap();
+    let read = SavedProbe::from_bytes(&bytes).unwrap();
+    assert_eq!(read, *saved);
+    assert_eq!(read.to_bytes().unwrap(), bytes);
+    read
+}
 
 /// The file of a probe with changes to its description and tensors, and a checksum that fits them.
 pub(crate) fn made_from(saved: &SavedProbe, change: impl Fn(&mut String, &mut Vec<Tensor>)) -> Vec<u8> {

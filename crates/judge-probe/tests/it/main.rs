@@ -10,6 +10,7 @@ mod cross_validation;
 mod errors;
 mod exact_coordinates;
 mod f32_rows;
+mod fixtures;
 mod formula;
 mod layer_selection;
 mod linear_kernel_svc;

@@ -1,7 +1,8 @@
 //! The multi-layer perceptron: equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/mlp_fixtures.py`, and what it refuses.
 #![cfg(feature = "mlp")]
 
-use crate::formula::{self, Data};
+use crate::fixtures::{assert_close, cases};
+use crate::formula::Data;
 use judge_probe::testing::check_estimator;
 use judge_probe::{
     DenseClassifier, Error, Estimator, FittedClassifier, FittedEstimator, FittedMlpClassifier, GridSearch, IntoProbe,
@@ -55,17 +56,11 @@ impl Case {
 
 #[test]
 fn it_trains_as_scikit_learns_does() {
-    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/mlp.json"));
-    assert_eq!(cases.len(), 7);
-    for case in cases {
+    for case in cases::<Case>("mlp", 7) {
         let (features, unseen) = case.data.features();
         let fitted = case.settings().fit(&features, case.data.labels()).unwrap();
         let close = |what: &str, ours: &[f64], expected: &[f64]| {
-            assert_eq!(ours.len(), expected.len(), "{}: {what}", case.name);
-            for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
-                let off = (ours - expected).abs() / expected.abs().max(1.0);
-                assert!(off <= 1e-11, "{}: {what}[{i}] is {ours}, expected {expected}", case.name);
-            }
+            assert_close(&format!("{}: {what}", case.name), ours, expected, 1e-11);
         };
         // As many passes, each with its loss.
         close("loss", fitted.loss_curve(), &case.loss_curve);

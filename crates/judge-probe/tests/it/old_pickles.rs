@@ -1,9 +1,9 @@
 //! Pickles of other machines and of old releases.
 
 use judge_probe::pickle::{Limits, Problem, Value, read};
-use judge_probe::{Error, FittedEstimator, Matrix, Precision, SklearnProbe};
+use judge_probe::{Error, FittedEstimator, Matrix};
 
-use crate::pickles::{global, honest, program, text};
+use crate::pickles::{global, honest, import, program, text};
 
 /// An array of 64-bit floats in this byte order, as protocol 5 writes it.
 fn array(order: &str, bytes: &[u8]) -> Vec<u8> {
@@ -44,7 +44,6 @@ fn classes_are_found_where_old_releases_had_them() {
     };
     // Protocols 2 and 3 write a name as lines, without its length.
     let is_of_lines = |pickle: &&Vec<u8>| matches!(pickle[..], [0x80, 2 | 3, ..]);
-    let load = |pickle: &[u8]| SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64);
     let mut found = 0;
     for (now, before) in [
         (
@@ -58,7 +57,7 @@ fn classes_are_found_where_old_releases_had_them() {
         for pickle in honest().iter().filter(is_of_lines) {
             let Some(old) = renamed(pickle, now, before) else { continue };
             found += 1;
-            let (ours, old) = (load(pickle).unwrap().probe, load(&old).unwrap().probe);
+            let (ours, old) = (import(pickle).unwrap().probe, import(&old).unwrap().probe);
             let row = Matrix::from_rows([vec![0.25; ours.n_features()]]).unwrap();
             assert_eq!(ours.predictions(&row).unwrap(), old.predictions(&row).unwrap(), "{before}");
         }
@@ -67,7 +66,7 @@ fn classes_are_found_where_old_releases_had_them() {
 
     // What has changed since is refused by the release.
     let svc = program(&[global("sklearn.svm.classes", "SVC"), b")\x81".to_vec()].concat());
-    let Err(Error::Pickle(error)) = load(&svc) else { panic!("read") };
+    let Err(Error::Pickle(error)) = import(&svc) else { panic!("read") };
     assert!(matches!(&error.problem, Problem::OldRelease { name, .. } if name == "SVC"), "{error}");
     assert!(error.to_string().contains("before 0.22") && error.to_string().contains("save it anew"), "{error}");
 }

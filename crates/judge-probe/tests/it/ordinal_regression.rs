@@ -1,7 +1,8 @@
 //! Equality with statsmodels' ordered model, and with scipy's minimum where there is a penalty, on the fixtures of
 //! `scripts/probe/ordinal_regression_fixtures.py`.
 
-use crate::formula::{self, Data};
+use crate::fixtures::{assert_close, cases};
+use crate::formula::Data;
 use judge_probe::{
     ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, IntoProbe, LinearClassifier,
     LogisticRegression, Matrix, OrdinalRegression, Pipeline, StandardScaler,
@@ -78,15 +79,9 @@ fn thresholds(fitted: &LinearClassifier) -> Vec<f64> {
 
 #[test]
 fn it_equals_the_optimum() {
-    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/ordinal_regression.json"));
-    assert_eq!(cases.len(), 9);
-    for case in cases {
+    for case in cases::<Case>("ordinal_regression", 9) {
         let close = |name: &str, ours: &[f64], expected: &[f64], tolerance: f64| {
-            assert_eq!(ours.len(), expected.len(), "{}: {name}", case.name);
-            for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
-                let off = (ours - expected).abs() / expected.abs().max(1.0);
-                assert!(off <= tolerance, "{}: {name}[{i}] is {ours}, expected {expected}", case.name);
-            }
+            assert_close(&format!("{}: {name}", case.name), ours, expected, tolerance);
         };
         let (features, unseen) = case.data.features();
         let together = OrdinalRegression::fit_each(&case.settings(), &features, case.data.labels());

@@ -1,6 +1,7 @@
 //! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/pca_fixtures.py`, and what is refused.
 
-use crate::formula::{self, Data};
+use crate::fixtures::cases;
+use crate::formula::Data;
 use judge_probe::{Error, FittedTransformer, Matrix, Pca, Transformer};
 use serde::Deserialize;
 
@@ -20,9 +21,7 @@ struct Case {
 
 #[test]
 fn it_equals_scikit_learns() {
-    let cases: Vec<Case> = formula::cases(include_str!("../fixtures/pca.json"));
-    assert_eq!(cases.len(), 6);
-    for case in cases {
+    for case in cases::<Case>("pca", 6) {
         let (features, unseen) = case.data.features();
         assert_eq!(case.data.labels().len(), features.n_rows());
         let pca = Pca { n_components: case.n_components }.fit(&features).unwrap();

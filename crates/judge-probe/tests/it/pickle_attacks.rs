@@ -1,6 +1,6 @@
 //! Malicious and damaged pickles are refused, and the error says what was refused and where.
 
-use crate::pickles::{bomb, global, honest, program, resource_attacks, text};
+use crate::pickles::{bomb, global, honest, import, program, resource_attacks, text};
 use judge_probe::pickle::{Limit, Limits, Problem, ReadError, Value, read};
 use judge_probe::{Precision, SklearnProbe};
 use proptest::prelude::*;
@@ -200,7 +200,7 @@ fn what_would_grow_ends_at_a_limit() {
 #[test]
 fn a_pickle_cut_anywhere_is_refused() {
     for pickle in honest() {
-        assert!(SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64).is_ok());
+        assert!(import(pickle).is_ok());
         for length in 0..pickle.len() {
             assert!(read(&pickle[..length], &Limits::default()).is_err(), "cut at {length}");
         }
@@ -240,7 +240,7 @@ proptest! {
             let place = place.index(pickle.len());
             pickle[place] = if flips { pickle[place] ^ (1 << (byte % 8)) } else { byte };
         }
-        if let Ok(imported) = SklearnProbe::from_pickle(&pickle, &Limits::default(), Precision::F64) {
+        if let Ok(imported) = import(&pickle) {
             let numbers = imported.probe.classifier().coefficients().values();
             prop_assert!(numbers.iter().all(|number| number.is_finite()));
         }

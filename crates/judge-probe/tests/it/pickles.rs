@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use judge_probe::pickle::Limits;
+use judge_probe::{Error, Precision, SklearnProbe};
 use serde_json::Value;
 
 /// A pickle whose name says what it tries.
@@ -11,13 +13,20 @@ pub(crate) type Attack = (&'static str, Vec<u8>);
 pub(crate) fn honest() -> &'static [Vec<u8>] {
     static PICKLES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         let fixture: Value = serde_json::from_str(include_str!("../fixtures/sklearn_import_1_9_1.json")).unwrap();
-        fixture["cases"].as_array().unwrap().iter().map(|case| hex(case["pickle"].as_str().unwrap())).collect()
+        fixture["cases"].as_array().unwrap().iter().map(|case| hex(&case["pickle"])).collect()
     });
     &PICKLES
 }
 
-fn hex(text: &str) -> Vec<u8> {
+/// The bytes that a fixture has as hexadecimal digits.
+pub(crate) fn hex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap();
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+/// Within the usual limits, in double precision.
+pub(crate) fn import(pickle: &[u8]) -> Result<SklearnProbe, Error> {
+    SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64)
 }
 
 /// A pickle of protocol 4 with these opcodes.

@@ -1,16 +1,14 @@
 //! The calibrator of a saved probe: kept to the bit, used by a judge, and refused where its numbers contradict each other.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::made::{Tensor, made_from};
+use crate::made::{Tensor, kept, made_from, problem};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, ItemId, Layer, Runner,
     inspector::{Aspect, InspectorJudge, InspectorSettings, Probe},
     request::{Pooling, Signal},
-    runner::RunEvent,
 };
 use judge_metrics::Error as Metric;
 use judge_metrics::calibration::{CalibrationMethod, Calibrator, Direction, FittedCalibrator};
@@ -66,14 +64,6 @@ fn ordinal() -> FittedCalibrator {
     fitted(Calibrator { method: CalibrationMethod::Ordinal, folds: 4, range, ..Calibrator::default() })
 }
 
-#[track_caller]
-fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> SavedProbeError {
-    match result {
-        Err(Error::SavedProbe(error)) => error,
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
 fn a_calibrator_is_kept_to_the_bit() {
     let falling = fitted(Calibrator { direction: Direction::Decreasing, level: 0.8, ..Calibrator::default() });
@@ -83,17 +73,13 @@ fn a_calibrator_is_kept_to_the_bit() {
         for rule in [DecisionRule::Nearest, DecisionRule::Logistic, DecisionRule::Cumulative] {
             let Ok(bare) = SavedProbe::new(probe_of(rule), origin("5eed")) else { panic!("{rule:?}") };
             let with = bare.clone().with_calibrator(calibrator.clone()).unwrap();
-            let bytes = with.to_bytes().unwrap();
-            let read = SavedProbe::from_bytes(&bytes).unwrap();
-            assert_eq!(read, with);
-            assert_eq!(read.to_bytes().unwrap(), bytes);
+            let read = kept(&with);
             assert_eq!(read.calibrator(), Some(&calibrator));
             assert_ne!(read, bare);
-            assert_eq!(read.without_calibrator(), bare);
             for number in [0.5, 1.0, 1.75, 2.9, 4.0] {
-                let kept = SavedProbe::from_bytes(&bytes).unwrap();
-                assert_eq!(kept.calibrator().unwrap().calibrate(number), calibrator.calibrate(number));
+                assert_eq!(read.calibrator().unwrap().calibrate(number), calibrator.calibrate(number));
             }
+            assert_eq!(read.without_calibrator(), bare);
         }
     }
 }
@@ -156,30 +142,25 @@ fn a_judge_s_verdicts_carry_the_calibration() {
         let settings = InspectorSettings { aspect: "fluency".into(), template, probe: probe.clone() };
         let judge = InspectorJudge::new(settings, model.info()).unwrap();
         let items = ["a", "b"].map(|id| (ItemId::from(id), [("question", id), ("response", "r")]));
-        let mut seen = 0;
-        let summary = Runner::new(&model, vec![&judge]).run(items, &mut |event| {
-            if let RunEvent::Item(result) = event {
-                let score = result.verdicts[0].score().unwrap();
-                let number = match &score.distribution {
-                    Some(distribution) => {
-                        assert_eq!((rule, score.value), (DecisionRule::Logistic, distribution.mode().value));
-                        distribution.expected()
-                    }
-                    None => score.value,
-                };
-                assert!((1.0..=3.0).contains(&number) && number.fract() != 0.0, "{number}");
-                let expected = probe.calibrator().unwrap().calibrate(number).unwrap();
-                let found = score.calibrated.unwrap();
-                assert!((found.value - expected.value).abs() < 1e-9);
-                assert!((found.low - expected.interval.low).abs() < 1e-9);
-                assert!((found.high - expected.interval.high).abs() < 1e-9);
-                assert_eq!(found.level, 0.9);
-                seen += 1;
-            }
-            ControlFlow::Continue(())
-        });
-        summary.unwrap();
-        assert_eq!(seen, 2);
+        let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();
+        assert_eq!(results.len(), 2);
+        for result in results {
+            let score = result.verdicts[0].score().unwrap();
+            let number = match &score.distribution {
+                Some(distribution) => {
+                    assert_eq!((rule, score.value), (DecisionRule::Logistic, distribution.mode().value));
+                    distribution.expected()
+                }
+                None => score.value,
+            };
+            assert!((1.0..=3.0).contains(&number) && number.fract() != 0.0, "{number}");
+            let expected = probe.calibrator().unwrap().calibrate(number).unwrap();
+            let found = score.calibrated.unwrap();
+            assert!((found.value - expected.value).abs() < 1e-9);
+            assert!((found.low - expected.interval.low).abs() < 1e-9);
+            assert!((found.high - expected.interval.high).abs() < 1e-9);
+            assert_eq!(found.level, 0.9);
+        }
     }
     let output = saved(DecisionRule::Nearest).classify(&[0.5; D_MODEL]).unwrap();
     assert!(output.number.is_some() && output.calibrated.is_none());

@@ -1,30 +1,17 @@
 //! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/make_fixtures.py`.
 
+use crate::fixtures::{cases, count, numbers};
 use judge_probe::{Estimator, FittedEstimator, Matrix, Ridge, StandardScaler};
 use serde_json::Value;
 
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn cases(fixture: &str, expected: usize) -> Vec<Value> {
-    let fixture: Value = serde_json::from_str(fixture).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), expected);
-    cases.clone()
-}
-
 fn matrix(case: &Value, name: &str) -> Matrix {
-    Matrix::new(numbers(&case[name]), case["n_features"].as_u64().unwrap() as usize).unwrap()
+    Matrix::new(numbers(&case[name]), count(&case["n_features"])).unwrap()
 }
 
 /// 1e-10 relative; numbers that are 0 but for rounding are compared on the scale of `unit`.
 #[track_caller]
 fn assert_close(case: &Value, name: &str, ours: &[f64], unit: f64) {
-    let expected = match &case[name] {
-        Value::Array(_) => numbers(&case[name]),
-        number => vec![number.as_f64().unwrap()],
-    };
+    let expected = numbers(&case[name]);
     assert_eq!(ours.len(), expected.len(), "{}: {name}", case["name"]);
     for (index, (ours, expected)) in ours.iter().zip(expected).enumerate() {
         let difference = (ours - expected).abs();
@@ -35,7 +22,7 @@ fn assert_close(case: &Value, name: &str, ours: &[f64], unit: f64) {
 
 #[test]
 fn standard_scaler_equals_scikit_learns() {
-    for case in cases(include_str!("../fixtures/standard_scaler.json"), 11) {
+    for case in cases::<Value>("standard_scaler", 11) {
         let settings = StandardScaler {
             with_mean: case["with_mean"].as_bool().unwrap(),
             with_std: case["with_std"].as_bool().unwrap(),
@@ -54,7 +41,7 @@ fn standard_scaler_equals_scikit_learns() {
 
 #[test]
 fn ridge_equals_scikit_learns() {
-    for case in cases(include_str!("../fixtures/ridge.json"), 14) {
+    for case in cases::<Value>("ridge", 14) {
         let settings =
             Ridge { alpha: case["alpha"].as_f64().unwrap(), fit_intercept: case["fit_intercept"].as_bool().unwrap() };
         let features = matrix(&case, "x");

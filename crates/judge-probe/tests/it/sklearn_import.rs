@@ -3,6 +3,8 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
+use crate::fixtures::{count, fixture, list, numbers};
+use crate::pickles::{hex, import};
 use judge_core::{Layer, request::Pooling};
 use judge_probe::pickle::Limits;
 use judge_probe::{
@@ -14,29 +16,10 @@ use serde_json::Value;
 const PRECISIONS: [(&str, Precision); 3] =
     [("float64", Precision::F64), ("float32", Precision::F32), ("float16", Precision::F16)];
 
-fn numbers(list: &Value) -> Vec<f64> {
-    match list {
-        Value::Array(items) => items.iter().flat_map(numbers).collect(),
-        number => vec![number.as_f64().unwrap()],
-    }
-}
-
-fn integers(list: &Value) -> Vec<i64> {
-    list.as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
-}
-
-fn hex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
 fn cases() -> Vec<Value> {
-    let fixtures = [
-        (include_str!("../fixtures/sklearn_import_1_9_1.json"), 24),
-        (include_str!("../fixtures/sklearn_import_1_6_0.json"), 12),
-        (include_str!("../fixtures/sklearn_import_1_2_2.json"), 12),
-    ];
-    let read = |(fixture, n_cases): (&str, usize)| {
-        let fixture: Value = serde_json::from_str(fixture).unwrap();
+    let fixtures = [("1_9_1", 24), ("1_6_0", 12), ("1_2_2", 12)];
+    let read = |(release, n_cases): (&str, usize)| {
+        let fixture: Value = fixture(&format!("sklearn_import_{release}"));
         let version = fixture["made_with"]["scikit-learn"].clone();
         let mut cases = fixture["cases"].as_array().unwrap().clone();
         assert_eq!(cases.len(), n_cases);
@@ -61,15 +44,15 @@ fn difference(ours: &[f64], expected: &[f64]) -> f64 {
 fn pickles_of_every_protocol_and_release_decide_as_scikit_learn_does() {
     for case in cases() {
         let name = format!("{} {}", case["version"], case["name"]);
-        let pickle = hex(case["pickle"].as_str().unwrap());
-        let unseen = Matrix::new(numbers(&case["unseen"]), case["n_features"].as_u64().unwrap() as usize).unwrap();
+        let pickle = hex(&case["pickle"]);
+        let unseen = Matrix::new(numbers(&case["unseen"]), count(&case["n_features"])).unwrap();
         for (dtype, precision) in PRECISIONS {
             let imported = SklearnProbe::from_pickle(&pickle, &Limits::default(), precision);
             let imported = imported.unwrap_or_else(|error| panic!("{name}: {error}"));
             let (probe, expected) = (&imported.probe, &case["results"][dtype]);
             assert_eq!(imported.sklearn_version.as_deref(), case["version"].as_str(), "{name}");
-            assert_eq!(probe.classes(), integers(&case["classes"]), "{name}");
-            assert_eq!(probe.predict(&unseen).unwrap(), integers(&expected["predict"]), "{name}, {dtype}");
+            assert_eq!(probe.classes(), list::<i64>(&case["classes"]), "{name}");
+            assert_eq!(probe.predict(&unseen).unwrap(), list::<i64>(&expected["predict"]), "{name}, {dtype}");
             let decision = probe.decision_function(&unseen).unwrap();
             // Rounded features are the same; only the order of sums differs, which features in the hundreds make felt.
             let scaled = ["pipeline", "grid", "published"].contains(&case["wrapper"].as_str().unwrap());
@@ -103,8 +86,7 @@ fn pickles_of_every_protocol_and_release_decide_as_scikit_learn_does() {
 #[test]
 fn support_vectors_are_folded_into_a_function_for_every_two_classes() {
     for case in cases().iter().filter(|case| case["estimator"] == "svc multi") {
-        let pickle = hex(case["pickle"].as_str().unwrap());
-        let probe = SklearnProbe::from_pickle(&pickle, &Limits::default(), Precision::F64).unwrap().probe;
+        let probe = import(&hex(&case["pickle"])).unwrap().probe;
         assert_eq!(probe.classifier().rule(), DecisionRule::OneVsOne);
         assert_eq!((probe.classifier().coefficients().n_rows(), probe.n_features()), (3, 3));
     }
@@ -121,11 +103,11 @@ fn replaced(pickle: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 fn case(version: &str, name: &str) -> Vec<u8> {
     let all = cases();
     let found = all.iter().find(|case| case["version"] == version && case["name"].as_str().unwrap().starts_with(name));
-    hex(found.unwrap()["pickle"].as_str().unwrap())
+    hex(&found.unwrap()["pickle"])
 }
 
 fn problem(pickle: &[u8]) -> (String, ImportProblem) {
-    match SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64) {
+    match import(pickle) {
         Err(Error::Import(error)) => (error.path, error.problem),
         other => panic!("{other:?}"),
     }
@@ -142,7 +124,7 @@ fn words(numbers: &[i64]) -> Vec<u8> {
 #[test]
 fn what_does_not_fit_together_is_refused_with_its_place() {
     let multi = case("1.9.1", "lr multi, bare");
-    let coefficients = SklearnProbe::from_pickle(&multi, &Limits::default(), Precision::F64).unwrap().probe;
+    let coefficients = import(&multi).unwrap().probe;
     let first = doubles(&coefficients.classifier().intercepts()[..1]);
     for bad in [f64::NAN, f64::INFINITY] {
         let (path, problem) = problem(&replaced(&multi, &first, &doubles(&[bad])));
@@ -197,11 +179,7 @@ fn other_objects_are_refused() {
     assert_eq!(problem(unfitted), ("pickle.classes_".to_owned(), ImportProblem::Missing));
     let scaler_alone = b"\x80\x02csklearn.preprocessing._data\nStandardScaler\n)\x81}b.";
     assert_eq!(problem(scaler_alone).1, ImportProblem::Missing);
-    let other = SklearnProbe::from_pickle(
-        b"\x80\x02csklearn.ensemble._forest\nRandomForestClassifier\n)\x81.",
-        &Limits::default(),
-        Precision::F64,
-    );
+    let other = import(b"\x80\x02csklearn.ensemble._forest\nRandomForestClassifier\n)\x81.");
     assert!(matches!(other, Err(Error::Pickle(_))), "{other:?}");
 }
 
@@ -233,7 +211,7 @@ fn the_published_probes_decide_as_scikit_learn_does() {
             let imported = SklearnProbe::from_pickle(&bytes, &Limits::default(), precision).unwrap();
             let (probe, expected) = (&imported.probe, &expected[dtype]);
             let input = golden_input(probe);
-            assert_eq!(probe.predict(&input).unwrap(), integers(&expected["predict"]), "{file}, {dtype}");
+            assert_eq!(probe.predict(&input).unwrap(), list::<i64>(&expected["predict"]), "{file}, {dtype}");
             let decision = probe.decision_function(&input).unwrap();
             let off = difference(decision.values(), &numbers(&expected["decision"]));
             let functions = probe.classifier().functions(&probe.transform(&input).unwrap()).unwrap();

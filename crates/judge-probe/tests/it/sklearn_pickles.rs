@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::fixtures::{self, assert_close, numbers};
+use crate::made;
+use crate::pickles::{hex, import};
 use judge_core::{
     Layer,
     request::{Pooling, Signal},
@@ -15,43 +18,23 @@ use judge_probe::{
 use serde_json::Value;
 
 fn fixture() -> Value {
-    serde_json::from_str(include_str!("../fixtures/sklearn_pickles.json")).unwrap()
-}
-
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn hex(text: &Value) -> Vec<u8> {
-    let text = text.as_str().unwrap();
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn import(pickle: &[u8]) -> Result<SklearnProbe, Error> {
-    SklearnProbe::from_pickle(pickle, &Limits::default(), Precision::F64)
+    fixtures::fixture("sklearn_pickles")
 }
 
 #[test]
 fn cross_validated_logistic_regressions_decide_as_scikit_learn_does() {
     let fixture = fixture();
     let unseen = Matrix::new(numbers(&fixture["unseen"]), 3).unwrap();
-    let close = |ours: &Matrix, expected: &Value| {
-        let expected = numbers(expected);
-        assert_eq!(ours.values().len(), expected.len());
-        ours.values()
-            .iter()
-            .zip(expected)
-            .all(|(ours, expected)| (ours - expected).abs() <= 1e-12 * expected.abs().max(1.0))
-    };
     let cases = fixture["cross_validated"].as_array().unwrap();
     assert_eq!(cases.len(), 5);
     for case in cases {
-        let name = &case["name"];
+        let name = case["name"].as_str().unwrap();
         let probe = import(&hex(&case["pickle"])).unwrap_or_else(|error| panic!("{name}: {error}")).probe;
         assert_eq!(Value::from(probe.classes().to_vec()), case["classes"], "{name}");
         assert_eq!(Value::from(probe.predict(&unseen).unwrap()), case["predict"], "{name}");
-        assert!(close(&probe.decision_function(&unseen).unwrap(), &case["decision"]), "{name}");
-        assert!(close(&probe.predict_proba(&unseen).unwrap().unwrap(), &case["proba"]), "{name}");
+        let (decision, proba) = (probe.decision_function(&unseen).unwrap(), probe.predict_proba(&unseen).unwrap());
+        assert_close(name, decision.values(), &numbers(&case["decision"]), 1e-12);
+        assert_close(name, proba.unwrap().values(), &numbers(&case["proba"]), 1e-12);
     }
 }
 
@@ -158,10 +141,7 @@ fn a_pickle_that_names_no_layers_is_saved_by_who_knows_them() {
         assert_eq!(notes, BTreeMap::from(expected));
         assert_eq!(SavedProbe::from_bytes(&saved.to_bytes().unwrap()).unwrap(), saved);
 
-        let problem = |from: ImportedFrom| match imported().into_saved(from) {
-            Err(Error::SavedProbe(error)) => error,
-            other => panic!("{other:?}"),
-        };
+        let problem = |from: ImportedFrom| made::problem(imported().into_saved(from));
         let no_signals = problem(ImportedFrom { signals: Vec::new(), ..from.clone() });
         assert!(matches!(no_signals, SavedProbeError::NoOrigin { missing } if missing.contains("layers")));
         let no_model = problem(ImportedFrom { model: None, ..from.clone() });

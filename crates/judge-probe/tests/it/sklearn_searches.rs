@@ -1,26 +1,14 @@
 //! Searches and labels as people have them (`scripts/probe/sklearn_searches_fixtures.py`, scikit-learn 1.0.2, 1.3.2 and 1.9.1): what a
 //! search drags along is not looked into, and the best estimator decides as there.
 
+use crate::fixtures::{assert_close, fixture, numbers};
+use crate::pickles::{hex, import};
 use judge_probe::pickle::{self, Limits, Problem};
-use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, SklearnProbe};
+use judge_probe::{FittedClassifier, FittedEstimator, Matrix};
 use serde_json::Value;
 
 fn fixtures() -> [Value; 3] {
-    [
-        include_str!("../fixtures/sklearn_searches_1.0.2.json"),
-        include_str!("../fixtures/sklearn_searches_1.3.2.json"),
-        include_str!("../fixtures/sklearn_searches_1.9.1.json"),
-    ]
-    .map(|text| serde_json::from_str(text).unwrap())
-}
-
-fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
-}
-
-fn hex(text: &Value) -> Vec<u8> {
-    let text = text.as_str().unwrap();
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+    ["1.0.2", "1.3.2", "1.9.1"].map(|release| fixture(&format!("sklearn_searches_{release}")))
 }
 
 #[test]
@@ -31,13 +19,10 @@ fn best_estimators_decide_as_scikit_learn_does_whatever_the_search_keeps() {
         assert_eq!(cases.len(), 28);
         for case in cases {
             let name = format!("{} of {}", case["name"], fixture["release"]);
-            let found = SklearnProbe::from_pickle(&hex(&case["pickle"]), &Limits::default(), Precision::F64)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let found = import(&hex(&case["pickle"])).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(Value::from(found.probe.predict(&unseen).unwrap()), case["predict"], "{name}");
-            let ours = found.probe.decision_function(&unseen).unwrap();
-            for (ours, expected) in ours.values().iter().zip(numbers(&case["decision"])) {
-                assert!((ours - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{name}: {ours} for {expected}");
-            }
+            let decision = found.probe.decision_function(&unseen).unwrap();
+            assert_close(&name, decision.values(), &numbers(&case["decision"]), 1e-9);
             if let Some(score) = case["best_score"].as_f64() {
                 assert_eq!(found.search.unwrap().best_score, score, "{name}");
             }
@@ -50,10 +35,7 @@ fn scores_and_settings_of_a_search_are_told() {
     for fixture in fixtures() {
         let search = |name: &str| {
             let case = fixture["cases"].as_array().unwrap().iter().find(|case| case["name"] == name).unwrap();
-            SklearnProbe::from_pickle(&hex(&case["pickle"]), &Limits::default(), Precision::F64)
-                .unwrap()
-                .search
-                .unwrap()
+            import(&hex(&case["pickle"])).unwrap().search.unwrap()
         };
         assert_eq!(search("make_scorer").scoring, "cohen_kappa_score");
         assert_eq!(search("a score of numbers").scoring, "neg_mean_absolute_error");

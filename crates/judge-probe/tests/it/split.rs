@@ -6,17 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::fixtures::{cases, count, list};
 use judge_probe::{Error, GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
 use proptest::prelude::*;
 use serde_json::Value;
-
-fn integers(list: &Value) -> Vec<usize> {
-    list.as_array().unwrap().iter().map(|number| number.as_u64().unwrap() as usize).collect()
-}
-
-fn integer(case: &Value, name: &str) -> usize {
-    case[name].as_u64().unwrap() as usize
-}
 
 /// The formula of `mixed` in the script.
 fn mixed(n: usize, factor: usize, modulus: usize) -> impl Iterator<Item = usize> {
@@ -41,17 +34,14 @@ fn size(case: &Value) -> TestSize {
 
 #[test]
 fn folds_and_splits_equal_scikit_learns() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/split.json")).unwrap();
-    let cases = fixture["cases"].as_array().unwrap();
-    assert_eq!(cases.len(), 8);
-    for case in cases {
-        let (n, n_splits) = (integer(case, "n"), integer(case, "n_splits"));
-        let seed = integer(case, "seed") as u32;
-        let labels: Vec<i64> = mixed(n, 31, integer(case, "n_classes")).map(|label| label as i64).collect();
-        let groups: Vec<usize> = mixed(n, 57, integer(case, "n_groups")).collect();
+    for case in cases::<Value>("split", 8) {
+        let (n, n_splits) = (count(&case["n"]), count(&case["n_splits"]));
+        let seed = count(&case["seed"]) as u32;
+        let labels: Vec<i64> = mixed(n, 31, count(&case["n_classes"])).map(|label| label as i64).collect();
+        let groups: Vec<usize> = mixed(n, 57, count(&case["n_groups"])).collect();
         for (name, shuffle) in [("plain", None), ("shuffled", Some(seed))] {
             let equal = |splitter: &str, splits: Result<Vec<Split>, Error>| {
-                let expected = integers(&case[name][splitter]);
+                let expected: Vec<usize> = list(&case[name][splitter]);
                 assert_eq!(fold_of_row(&splits.unwrap(), n), expected, "{splitter} {name}, {n} rows");
             };
             equal("k_fold", KFold { n_splits, shuffle }.split(n));
@@ -61,7 +51,7 @@ fn folds_and_splits_equal_scikit_learns() {
         }
         let equal = |expected: &Value, split: &dyn Fn(TrainTestSplit) -> Result<Split, Error>| {
             let split = split(TrainTestSplit { test_size: size(expected), seed }).unwrap();
-            assert_eq!(split, Split { train: integers(&expected["train"]), test: integers(&expected["test"]) });
+            assert_eq!(split, Split { train: list(&expected["train"]), test: list(&expected["test"]) });
         };
         for expected in case["train_test"].as_array().unwrap() {
             equal(expected, &|settings| settings.split(n));
@@ -130,7 +120,7 @@ fn published_splits_are_reproduced() {
             }
             assert_eq!(parts.len(), entry.as_object().unwrap().len(), "{aspect} {name}");
             for (part, rows) in parts {
-                assert_eq!(rows, integers(&entry[part]), "{aspect} {name} {part}");
+                assert_eq!(rows, list::<usize>(&entry[part]), "{aspect} {name} {part}");
                 compared += 1;
             }
         }

@@ -1,24 +1,21 @@
 //! TF-IDF weights, and what logistic regression learns from them, equal scikit-learn's on the fixtures of
 //! `scripts/probe/tfidf_fixtures.py`.
 
+use crate::fixtures::{assert_close, fixture, list};
 use judge_probe::{ClassWeight, Error, LogisticRegression, TfidfVectorizer};
 use serde::Deserialize;
 use serde_json::Value;
 
-fn texts(list: &Value) -> Vec<&str> {
-    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
-}
-
 #[test]
 fn words_and_weights_equal_scikit_learns() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/tfidf.json")).unwrap();
-    let learnt = texts(&fixture["texts"]);
-    let all = [learnt.clone(), texts(&fixture["unseen"])].concat();
+    let fixture: Value = fixture("tfidf");
+    let learnt: Vec<&str> = list(&fixture["texts"]);
+    let all = [learnt.clone(), list(&fixture["unseen"])].concat();
     let cases = fixture["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 2);
     for case in cases {
         let fitted = TfidfVectorizer { min_df: case["min_df"].as_u64().unwrap() as usize }.fit(&learnt).unwrap();
-        assert_eq!(fitted.words(), texts(&case["words"]));
+        assert_eq!(fitted.words(), list::<&str>(&case["words"]));
         for (ours, expected) in fitted.idf().iter().zip(case["idf"].as_array().unwrap()) {
             assert!((ours - expected.as_f64().unwrap()).abs() < 1e-14);
         }
@@ -61,8 +58,7 @@ struct Case {
 /// With the words as they are weighted: nothing is centred and nothing scaled.
 #[test]
 fn logistic_regression_on_words_equals_scikit_learns() {
-    let Classified { texts, unseen, n_words, cases } =
-        serde_json::from_str(include_str!("../fixtures/tfidf_logistic.json")).unwrap();
+    let Classified { texts, unseen, n_words, cases } = fixture("tfidf_logistic");
     assert_eq!(cases.len(), 8);
     let words = TfidfVectorizer::default().fit(&texts).unwrap();
     assert_eq!(words.words().len(), n_words);
@@ -72,11 +68,7 @@ fn logistic_regression_on_words_equals_scikit_learns() {
         let settings = LogisticRegression { c: case.c, class_weight, ..LogisticRegression::default() };
         let fitted = settings.fit_sparse(&learnt, &case.labels).unwrap();
         let close = |name: &str, ours: &[f64], expected: &[f64]| {
-            assert_eq!(ours.len(), expected.len(), "{name}");
-            for (ours, expected) in ours.iter().zip(expected) {
-                let off = (ours - expected).abs() / expected.abs().max(1.0);
-                assert!(off <= 2e-6, "C {}: {name}: {ours}, expected {expected}", case.c);
-            }
+            assert_close(&format!("C {}: {name}", case.c), ours, expected, 2e-6);
         };
         let coefficients: Vec<f64> = fitted.coefficients().values().iter().copied().step_by(case.stride).collect();
         close("coefficients", &coefficients, &case.coefficients);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::fixtures::fixture;
 use judge_core::{
     Layer, Prompt,
     request::{Pooling, Signal},
@@ -17,17 +18,19 @@ use serde_json::Value;
 
 const D_MODEL: usize = 2;
 
-/// Signals in which the grade shows in layer 2 only, in every pooling; `noise` in [0, 1) hides it.
+/// Signals in which the grade shows in layer 2 only, in every pooling; noise hides it.
 struct Told<'a> {
     rows: &'a [GradedRow],
-    noise: f64,
     unread: Vec<usize>,
-    logits: bool,
+    /// How many grades a row has logits of; none of 0.
+    logits: usize,
+    /// How many of the rows tested on a tuned model does not answer for, where there is one.
+    untuned: Option<usize>,
 }
 
 impl<'a> Told<'a> {
     fn new(rows: &'a [GradedRow]) -> Self {
-        Self { rows, noise: 0.5, unread: Vec::new(), logits: false }
+        Self { rows, unread: Vec::new(), logits: 0, untuned: None }
     }
 }
 
@@ -40,7 +43,7 @@ impl RowSignals for Told<'_> {
 
     fn matrix(&self, of: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix, Error> {
         let value = |row: usize, k: usize| {
-            let told = if layer == Layer(2) && k == 0 { self.rows[row].grade * (1.0 - self.noise) } else { 0.0 };
+            let told = if layer == Layer(2) && k == 0 { self.rows[row].grade / 2.0 } else { 0.0 };
             told + ((row * 7919 + k * 31 + layer.0) % 97) as f64 / 97.0
         };
         let row = |&row: &usize| {
@@ -53,7 +56,16 @@ impl RowSignals for Told<'_> {
     fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>, Error> {
         // Of the grades 1 to 4 the one above the true one is said, and of 4 itself 4.
         let said = (self.rows[row].grade as usize).min(3);
-        Ok(self.logits.then(|| (0..4).map(|grade| if grade == said { 3.0 } else { 0.0 }).collect()))
+        let logits = (0..self.logits).map(|grade| if grade == said { 3.0 } else { 0.0 }).collect();
+        Ok((self.logits > 0).then_some(logits))
+    }
+
+    fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        let Some(untuned) = self.untuned else { return Ok(None) };
+        assert!(tested.iter().all(|row| !train.contains(row)));
+        let of_grade = |row: usize, grade: i32| -3.0 * (self.rows[row].grade - f64::from(grade)).abs();
+        let logits = |&row: &usize| (1..=4).map(|grade| of_grade(row, grade)).collect();
+        Ok(Some(tested.iter().skip(untuned).map(logits).collect()))
     }
 }
 
@@ -112,7 +124,7 @@ fn refused(training: &ProbeTraining, rows: &[GradedRow]) -> TrainingError {
 /// As `GridSearchCV` finds it over `TfidfVectorizer` and `LogisticRegression`, without a scaler: see `scripts/probe/tfidf_fixtures.py`.
 #[test]
 fn the_baseline_of_words_is_scikit_learns() {
-    let fixture: Value = serde_json::from_str(include_str!("../fixtures/tfidf_logistic.json")).unwrap();
+    let fixture: Value = fixture("tfidf_logistic");
     let expected = &fixture["baseline"];
     let part = |split: &str, texts: &Value, labels: &Value| -> Vec<GradedRow> {
         let graded = texts.as_array().unwrap().iter().zip(labels.as_array().unwrap()).enumerate();
@@ -279,37 +291,19 @@ fn rows_that_could_not_be_read_are_counted_and_left_out() {
 /// What has learned the same rows elsewhere is compared as the model's own score is, and must answer for every row.
 #[test]
 fn a_tuned_model_is_a_baseline_where_there_is_one() {
-    struct Tuned<'a>(Told<'a>, &'a [GradedRow], usize);
-    impl RowSignals for Tuned<'_> {
-        type Error = Error;
-
-        fn is_read(&self, row: usize) -> bool {
-            self.0.is_read(row)
-        }
-
-        fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix, Error> {
-            self.0.matrix(rows, layer, signals)
-        }
-
-        fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>, Error> {
-            assert!(tested.iter().all(|row| !train.contains(row)));
-            let logits =
-                |&row: &usize| (1..=4).map(|grade| -3.0 * (self.1[row].grade - f64::from(grade)).abs()).collect();
-            Ok(Some(tested.iter().skip(self.2).map(logits).collect()))
-        }
-    }
     let rows = rows(120);
-    let report = training().train(&rows, &Tuned(Told::new(&rows), &rows, 0), &origin()).unwrap().report;
+    let tuned = |untuned| Told { untuned: Some(untuned), ..Told::new(&rows) };
+    let report = training().train(&rows, &tuned(0), &origin()).unwrap().report;
     assert_eq!(report.splits["test"].predictors["tuned"].accuracy.estimate(), Some(1.0));
     assert!(report.splits["test"].gain_over.contains_key("tuned"));
-    let error = training().train(&rows, &Tuned(Told::new(&rows), &rows, 1), &origin()).unwrap_err();
+    let error = training().train(&rows, &tuned(1), &origin()).unwrap_err();
     assert!(matches!(error, Error::Training(TrainingError::TunedRows { .. })), "{error}");
 }
 
 #[test]
 fn the_models_own_score_is_a_baseline_where_it_was_read() {
     let rows = rows(120);
-    let signals = Told { logits: true, ..Told::new(&rows) };
+    let signals = Told { logits: 4, ..Told::new(&rows) };
     let report = training().train(&rows, &signals, &origin()).unwrap().report;
     let prompted = report.splits["test"].predictors["prompted"].accuracy.estimate().unwrap();
     let tested: Vec<usize> = report.artefacts["test"].label_counts.iter().map(|&(_, n)| n).collect();
@@ -322,24 +316,8 @@ fn the_models_own_score_is_a_baseline_where_it_was_read() {
     let accuracy = report.splits["test"].predictors["prompted"].accuracy.estimate().unwrap();
     assert!(accuracy > prompted, "{accuracy} {prompted}");
 
-    let wrong = |row: usize| -> Result<Option<Vec<f64>>, Error> {
-        let _ = row;
-        Ok(Some(vec![0.0; 3]))
-    };
-    struct Wrong<'a, F>(Told<'a>, F);
-    impl<F: Fn(usize) -> Result<Option<Vec<f64>>, Error> + Sync> RowSignals for Wrong<'_, F> {
-        type Error = Error;
-        fn is_read(&self, row: usize) -> bool {
-            self.0.is_read(row)
-        }
-        fn matrix(&self, of: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix, Error> {
-            self.0.matrix(of, layer, signals)
-        }
-        fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>, Error> {
-            self.1(row)
-        }
-    }
-    let error = training().train(&rows, &Wrong(Told::new(&rows), wrong), &origin()).unwrap_err();
+    let wrong = Told { logits: 3, ..Told::new(&rows) };
+    let error = training().train(&rows, &wrong, &origin()).unwrap_err();
     assert!(matches!(error, Error::Training(TrainingError::GradeLogits { expected: 4, found: 3, .. })), "{error}");
 }
 

@@ -10,7 +10,7 @@ use safetensors::{Dtype, SafeTensors};
 use tempfile::TempDir;
 
 use crate::Model;
-use crate::fixtures::folder;
+use crate::fixtures::{copy, folder};
 use crate::test_models::{answers, in_bf16, in_f32, reading};
 
 /// Finite, as weights must be, in f32 as in bf16; but nothing that meets a matrix of it stays so.
@@ -18,11 +18,7 @@ const HUGE: f32 = 3e38;
 
 /// A copy of a model whose blocks from number `first` on, counted from 0, hold [`HUGE`] alone.
 fn spoilt(family: &str, first: usize) -> TempDir {
-    let copy = TempDir::new().unwrap();
-    for entry in std::fs::read_dir(folder(family)).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
-    }
+    let copy = copy(family);
     let path = copy.path().join("model.safetensors");
     let mut bytes = std::fs::read(&path).unwrap();
     let base = bytes.as_ptr() as usize;

@@ -45,12 +45,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use judge_arch::{
-    Architecture, EncoderSpec, HEAD, HeadSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter, text_fields,
+    Architecture, EncoderSpec, HEAD, HeadSpec, LabelsSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter,
+    text_fields,
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::fingerprint::Hashed;
-use crate::folder::{Folder, file};
+use crate::folder::Folder;
 use crate::value_head::ValueHead;
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store};
 use crate::{AdapterProblem, Dtype, Error};
@@ -125,13 +126,7 @@ impl CheckedWeights {
         };
         let mut is_untied = false;
         if let Architecture::Decoder(spec) = &mut *spec {
-            let text = text_fields(folder.config())
-                .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-            weights::check_settings(
-                &*base,
-                spec,
-                text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()),
-            )?;
+            weights::check_settings(&*base, spec, &text_model(folder)?)?;
             let spec = Arc::make_mut(spec);
             if let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
                 let d_vocab = spec.d_vocab;
@@ -175,6 +170,23 @@ impl CheckedWeights {
     }
 }
 
+/// The fields of the text model: those of `config.json`, or of a vision-language folder those inside it.
+///
+/// # Errors
+/// [`Error::Config`] if the text model's fields are not found.
+fn text_model(folder: &Folder) -> Result<Map<String, Value>, Error> {
+    let text = text_fields(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
+    Ok(text.or_else(|| folder.config().as_object().cloned()).unwrap_or_default())
+}
+
+/// A head of so many labels for a folder that has none.
+///
+/// # Errors
+/// [`Error::Config`] for fields of labels that are none.
+pub(crate) fn brought_labels(folder: &Folder, n: usize) -> Result<LabelsSpec, Error> {
+    labels_of_adapter(&text_model(folder)?, n).map_err(|problem| folder.wrong_config(problem))
+}
+
 /// Makes the head of a description that of labels which adapters bring, if they do and it is another. Returns
 /// the name of its matrix, which the base then need not have.
 ///
@@ -187,12 +199,7 @@ fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> 
         let rows = adapter.rows_of_replacement(SCORE).filter(|_| adapter.may_bring_labels());
         match rows {
             Some(rows) if spec.labels().is_none() => {
-                let text = text_fields(folder.config());
-                let labels = text.and_then(|text| {
-                    labels_of_adapter(text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()), rows)
-                });
-                let labels = labels.map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
-                spec.head = HeadSpec::Labels(labels);
+                spec.head = HeadSpec::Labels(brought_labels(folder, rows)?);
                 brought = Some(SCORE.to_owned());
             }
             None if spec.labels().is_none() && adapter.is_of_classifier() => {
@@ -215,9 +222,7 @@ fn bring_encoder_head(folder: &Folder, spec: &mut Arc<EncoderSpec>, adapters: &[
         return Ok(false);
     }
     let fields = folder.config().as_object().cloned().unwrap_or_default();
-    let head = |count: usize| {
-        encoder_head(&fields, count).map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })
-    };
+    let head = |count: usize| encoder_head(&fields, count).map_err(|problem| folder.wrong_config(problem));
     let labels = head(1)?.out.weight();
     let Some(rows) = adapters.find_map(|adapter| adapter.rows_of_replacement(&labels)) else { return Ok(false) };
     Arc::make_mut(spec).head = Some(head(rows)?);

@@ -243,12 +243,6 @@ pub enum Error {
         /// What reading some of them back brought.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The system gave no threads to run on.
-    #[error("cannot start threads: {source}")]
-    Threads {
-        /// What the system says.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
     /// A pass brought no state to generate from, or a model without a head over a vocabulary was
     /// asked for one. Says that this crate is wrong, not its input.
     #[error("the forward pass brought no state")]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use tempfile::TempDir;
 
 use judge_arch::described_decoders;
 
@@ -39,6 +40,27 @@ pub(crate) fn families() -> Vec<String> {
 /// models that differ in their rotation; an empty name is the folder of all.
 pub(crate) fn folder(family: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(family)
+}
+
+/// Puts the files of a folder into another, those in folders too, but not what is expected of its model.
+pub(crate) fn copy_into(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            copy_into(&path, &to.join(name));
+        } else if !name.starts_with("expected") {
+            std::fs::write(to.join(name), std::fs::read(&path).unwrap()).unwrap();
+        }
+    }
+}
+
+/// A copy of a [`folder`], to be changed.
+pub(crate) fn copy(family: &str) -> TempDir {
+    let to = TempDir::new().unwrap();
+    copy_into(&folder(family), to.path());
+    to
 }
 
 /// Named tensors of a fixture, widened to f32, with its metadata. Tensors are flat; for prompt `i`

@@ -50,7 +50,7 @@ pub(crate) use judge_weights::read::{names, read_json, read_text, refuse_stand_i
 use serde_json::Value;
 
 use crate::gguf::{self, TextFiles};
-use crate::{Error, WeightsError};
+use crate::{ConfigProblem, Error, WeightsError};
 
 /// A Hugging Face model folder that has everything this crate needs.
 ///
@@ -184,6 +184,11 @@ impl Folder {
     /// The parsed `config.json`.
     pub(crate) fn config(&self) -> &Value {
         &self.config
+    }
+
+    /// The error of what `config.json` says.
+    pub(crate) fn wrong_config(&self, problem: ConfigProblem) -> Error {
+        Error::Config { path: self.file(file::CONFIG), problem }
     }
 
     /// The path of a file in the folder, whether or not it is there; that of the GGUF file where it was

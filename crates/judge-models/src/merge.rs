@@ -107,8 +107,7 @@ pub fn merge_adapters(
     let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
     let folder = Folder::open(model.path)?;
     refuse_head_of_decisions(&folder)?;
-    let mut spec = Architecture::from_json(folder.config())
-        .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+    let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
     let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
     if let Architecture::Encoder(spec) = &spec {
         return Err(Error::Unsupported {
@@ -341,8 +340,7 @@ fn rounded(values: &[f32], dtype: Dtype) -> Vec<u8> {
 /// # Errors
 /// [`Error::Config`] if the text model's fields of a vision-language folder are not found.
 fn config(folder: &Folder, spec: &Architecture, dtype: Dtype) -> Result<Value, Error> {
-    let text =
-        text_fields(folder.config()).map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+    let text = text_fields(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
     let is_tower = text.is_some();
     let mut fields = text.or_else(|| folder.config().as_object().cloned()).unwrap_or_default();
     OF_QUANTISATION.iter().for_each(|field| drop(fields.remove(*field)));

@@ -236,8 +236,7 @@ impl Model {
     pub fn fingerprint_of(folder: impl AsRef<Path>, options: &LoadOptions) -> Result<String, Error> {
         let Based { model, adapters } = Based::of(folder.as_ref(), &options.adapters, &HubOptions::from_env())?;
         let folder = Folder::open(model.path)?;
-        let mut spec = Architecture::from_json(folder.config())
-            .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+        let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
         let dtype = options.dtype.map(Dtype::of_weights);
         let weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
         fingerprint::of(&folder, &weights.hashed(), options.full_fingerprint)
@@ -283,8 +282,7 @@ impl Model {
     ) -> Result<Self, Error> {
         let Based { model, adapters } = Based::of(folder, &options.adapters, &HubOptions::from_env())?;
         let folder = Folder::open(model.path)?;
-        let mut spec = Architecture::from_json(folder.config())
-            .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+        let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
         let f32_alone = options.devices.iter().any(|device| device.has_f32_alone());
         let is_packed = matches!(choice, Choice::Packed);

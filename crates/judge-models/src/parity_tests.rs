@@ -82,6 +82,44 @@ fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
     states
 }
 
+/// The largest error of a prompt's states and logits, all of which are within the tolerance.
+fn check_prompt(of: &str, expected: &Expected, prompt: usize, states: &[Vec<f32>], logits: &[f32]) -> f32 {
+    let mut worst = 0.0_f32;
+    for (layer, state) in states.iter().enumerate() {
+        let error = relative_error(state, &expected.get(prompt, "hidden")[layer * state.len()..][..state.len()]);
+        assert!(error < TOLERANCE, "{of}: prompt {prompt}, layer {layer}: {error:e}");
+        worst = worst.max(error);
+    }
+    let error = relative_error(logits, expected.get(prompt, "logits"));
+    assert!(error < TOLERANCE, "{of}: prompt {prompt}, logits: {error:e}");
+    worst.max(error)
+}
+
+/// The largest error of the last position's states in bf16.
+fn bf16_error(expected: &Expected, prompt: usize, states: &[Vec<f32>], d_model: usize) -> f32 {
+    let error = |(layer, state): (usize, &Vec<f32>)| {
+        let reference = &expected.get(prompt, "bf16")[layer * d_model..][..d_model];
+        relative_error(&state[state.len() - d_model..], reference)
+    };
+    states.iter().enumerate().map(error).fold(0.0, f32::max)
+}
+
+/// The model of the folder of rotations that has one of [`ROPES`].
+fn rope(kind: &str) -> (ModelSpec, Expected) {
+    let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
+    (config(folder("rope").join(file)), Expected::read("rope", &format!("expected.{kind}.safetensors")))
+}
+
+/// The last states of all prompts are within the tolerance.
+fn check_rope(kind: &str, expected: &Expected, states: impl Fn(&[i32]) -> Vec<Vec<f32>>) {
+    for prompt in 0..expected.prompts() {
+        let states = states(&expected.ids(prompt));
+        let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
+        println!("{kind}: prompt {prompt}: relative error {error:.1e}");
+        assert!(error < TOLERANCE, "{kind}: prompt {prompt}: {error:e}");
+    }
+}
+
 #[test]
 fn all_layers_and_logits_equal_transformers() {
     for name in &families() {
@@ -90,17 +128,9 @@ fn all_layers_and_logits_equal_transformers() {
         for prompt in 0..expected.prompts() {
             let ids = expected.ids(prompt);
             let states = hidden_states(&decoder, &ids);
-            let size = ids.len() * decoder.spec().d_model;
-            for (layer, state) in states.iter().enumerate() {
-                let error = relative_error(state, &expected.get(prompt, "hidden")[layer * size..][..size]);
-                assert!(error < TOLERANCE, "{name}: prompt {prompt}, layer {layer}: {error:e}");
-                worst = worst.max(error);
-            }
             let last = TensorData::new(states.last().unwrap().clone(), [1, ids.len(), decoder.spec().d_model]);
             let logits = values(decoder.logits(Tensor::from_data(last, &Device::flex())));
-            let error = relative_error(&logits, expected.get(prompt, "logits"));
-            assert!(error < TOLERANCE, "{name}: prompt {prompt}, logits: {error:e}");
-            worst = worst.max(error);
+            worst = worst.max(check_prompt(name, &expected, prompt, &states, &logits));
         }
         println!("{name}: largest relative error {worst:.1e}");
     }
@@ -109,17 +139,10 @@ fn all_layers_and_logits_equal_transformers() {
 #[test]
 fn every_rope_equals_transformers_within_and_beyond_its_original_context() {
     for kind in ROPES {
-        let folder = folder("rope");
-        let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
-        let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
-        let decoder = load(folder.clone(), config(folder.join(file)), Dtype::F32).unwrap();
+        let (config, expected) = rope(kind);
+        let decoder = load(folder("rope"), config, Dtype::F32).unwrap();
         assert_eq!(decoder.spec().max_len, 64, "{kind}");
-        for prompt in 0..expected.prompts() {
-            let states = hidden_states(&decoder, &expected.ids(prompt));
-            let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
-            println!("{kind}: prompt {prompt}: relative error {error:.1e}");
-            assert!(error < TOLERANCE, "{kind}: prompt {prompt}: {error:e}");
-        }
+        check_rope(kind, &expected, |ids| hidden_states(&decoder, ids));
     }
 }
 
@@ -128,14 +151,10 @@ fn bf16_is_nearer_to_exact_arithmetic_than_transformers() {
     for name in &families() {
         let (decoder, expected) = family(name, Dtype::Bf16);
         let theirs = expected.bf16_error_of_transformers();
-        let d_model = decoder.spec().d_model;
         let mut ours = 0.0_f32;
         for prompt in 0..expected.prompts() {
-            for (layer, state) in hidden_states(&decoder, &expected.ids(prompt)).iter().enumerate() {
-                let last = &state[state.len() - d_model..];
-                let reference = &expected.get(prompt, "bf16")[layer * d_model..][..d_model];
-                ours = ours.max(relative_error(last, reference));
-            }
+            let states = hidden_states(&decoder, &expected.ids(prompt));
+            ours = ours.max(bf16_error(&expected, prompt, &states, decoder.spec().d_model));
         }
         println!("{name}: bf16 error {ours:.1e}, transformers' own {theirs:.1e}");
         assert!(ours <= theirs, "{name}: {ours:e} > {theirs:e}");
@@ -177,18 +196,9 @@ fn packed_weights_in_f32_equal_transformers() {
             let decoder = packed(folder.clone(), config.clone(), kernel, Dtype::F32);
             let mut worst = 0.0_f32;
             for prompt in 0..expected.prompts() {
-                let ids = expected.ids(prompt);
-                let states = packed_states(&decoder, &config, &ids);
-                let size = ids.len() * config.d_model;
-                for (layer, state) in states.iter().enumerate() {
-                    let error = relative_error(state, &expected.get(prompt, "hidden")[layer * size..][..size]);
-                    assert!(error < TOLERANCE, "{name}, {kernel:?}: prompt {prompt}, layer {layer}: {error:e}");
-                    worst = worst.max(error);
-                }
+                let states = packed_states(&decoder, &config, &expected.ids(prompt));
                 let logits = decoder.logits(states.last().unwrap());
-                let error = relative_error(&logits, expected.get(prompt, "logits"));
-                assert!(error < TOLERANCE, "{name}, {kernel:?}: prompt {prompt}, logits: {error:e}");
-                worst = worst.max(error);
+                worst = worst.max(check_prompt(&format!("{name}, {kernel:?}"), &expected, prompt, &states, &logits));
             }
             println!("{name}, {kernel:?}: largest relative error {worst:.1e}");
         }
@@ -210,11 +220,7 @@ fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
             let mut ours = 0.0_f32;
             for prompt in 0..expected.prompts() {
                 let states = packed_states(&decoder, &config, &expected.ids(prompt));
-                for (layer, state) in states.iter().enumerate() {
-                    let last = &state[state.len() - config.d_model..];
-                    let reference = &expected.get(prompt, "bf16")[layer * config.d_model..][..config.d_model];
-                    ours = ours.max(relative_error(last, reference));
-                }
+                ours = ours.max(bf16_error(&expected, prompt, &states, config.d_model));
             }
             println!("{name}, {kernel:?}: error {ours:.1e}, transformers' own {theirs:.1e}");
             assert!(ours <= theirs * CHANCE, "{name}, {kernel:?}: {ours:e} > {theirs:e}");
@@ -225,17 +231,9 @@ fn packed_weights_are_nearer_to_exact_arithmetic_than_transformers_in_bf16() {
 #[test]
 fn packed_weights_follow_every_rope() {
     for kind in ROPES {
-        let folder = folder("rope");
-        let expected = Expected::read("rope", &format!("expected.{kind}.safetensors"));
-        let file = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
-        let config = config(folder.join(file));
-        let decoder = packed(folder, config.clone(), Supported::fastest(), Dtype::F32);
-        for prompt in 0..expected.prompts() {
-            let states = packed_states(&decoder, &config, &expected.ids(prompt));
-            let error = relative_error(states.last().unwrap(), expected.get(prompt, "hidden"));
-            println!("{kind}: prompt {prompt}: relative error {error:.1e}");
-            assert!(error < TOLERANCE, "{kind}: prompt {prompt}: {error:e}");
-        }
+        let (config, expected) = rope(kind);
+        let decoder = packed(folder("rope"), config.clone(), Supported::fastest(), Dtype::F32);
+        check_rope(kind, &expected, |ids| packed_states(&decoder, &config, ids));
     }
 }
 

@@ -8,12 +8,11 @@ mod damage;
 mod gguf;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use half::bf16;
 use judge_arch::Architecture;
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, Prompt, Request, Want, request::Pooling};
 use judge_kernels::numbers::Numbers;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
@@ -23,6 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::checked::CheckedWeights;
 use crate::fixtures::{self, relative_error};
 use crate::folder::Folder;
+use crate::test_models::{answers, reading};
 use crate::weights::Store;
 use crate::{Dtype, Error, LoadOptions, Model};
 
@@ -97,16 +97,9 @@ fn states(model: &Model, path: &Path, ids: &[u32]) -> Vec<f32> {
     let words = tokenizer["model"]["vocab"].as_object().unwrap();
     let word = |id: &u32| words.iter().find(|(_, of)| **of == *id).unwrap().0.as_str();
     let text = ids.iter().map(word).collect::<Vec<_>>().join(" ");
-    let pooled: Vec<(Layer, Pooling)> = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
-    let want = Want { pooled: pooled.clone(), ..Want::default() };
-    let mut found = Vec::new();
-    let mut take = |_, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found = pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
-        ControlFlow::Continue(())
-    };
-    model.run(&[Request { prompt: Prompt::Raw(text), want }], &mut take).unwrap();
-    found
+    let pooled = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
+    let request = Request { prompt: Prompt::Raw(text), want: Want { pooled, ..Want::default() } };
+    reading(&answers(model, &[request])[0]).pooled.iter().flat_map(|state| state.values.clone()).collect()
 }
 
 fn load(path: &Path, dtype: Option<Dtype>) -> Result<Model, Error> {

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::fixtures::copy_into;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -75,11 +76,7 @@ fn a_model_is_opened_by_its_name() {
     let snapshot = cache.path().join("models--org--name/snapshots").join(COMMIT);
     let fixture = crate::fixtures::folder("llama-on");
     fs::remove_dir_all(&snapshot).unwrap();
-    fs::create_dir(&snapshot).unwrap();
-    for file in fs::read_dir(&fixture).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), snapshot.join(file.file_name())).unwrap();
-    }
+    copy_into(&fixture, &snapshot);
     let open = |name: &str, options| Model::open_with(name, &options, &self::options(cache.path()));
     let found = open("org/name@main", LoadOptions::default()).unwrap();
     assert_eq!((found.info().name.as_str(), found.info().revision.as_deref()), ("org/name", Some(COMMIT)));
@@ -294,11 +291,17 @@ mod downloads {
             format!("{status}\r\n{stated}{}content-length: {length}\r\n{end}{sent}", range.unwrap_or_default())
         }
 
-        /// What fetching the model into an empty cache says, and the cache.
-        fn refusal(self) -> (HubFileProblem, tempfile::TempDir) {
+        /// What fetching the model into an empty cache brings, the cache, and what was asked.
+        fn fetch(self) -> (Result<FoundModel, Error>, tempfile::TempDir, Asked) {
             let cache = tempfile::tempdir().unwrap();
-            let (online, _) = self.serve(cache.path());
-            match source().resolve(&online).unwrap_err() {
+            let (online, asked) = self.serve(cache.path());
+            (source().resolve(&online), cache, asked)
+        }
+
+        /// What is wrong with a file of the model, and the cache.
+        fn refusal(self) -> (HubFileProblem, tempfile::TempDir) {
+            let (found, cache, _) = self.fetch();
+            match found.unwrap_err() {
                 Error::Hub(HubError::File { repo, file, problem }) => {
                     assert_eq!((repo.as_str(), file.as_str()), ("org/name", "config.json"));
                     (problem, cache)
@@ -337,9 +340,8 @@ mod downloads {
     #[test]
     fn files_of_torch_save_and_of_sentencepiece_are_fetched_where_nothing_better_is_there() {
         let fetched = |names: &[&'static str], index| {
-            let cache = tempfile::tempdir().unwrap();
-            let hub = Hub { names: names.to_vec(), index, ..Hub::default() };
-            let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+            let (found, cache, _) = Hub { names: names.to_vec(), index, ..Hub::default() }.fetch();
+            let found = found.unwrap();
             assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
             crate::folder::names(&found.path).unwrap()
         };
@@ -352,20 +354,6 @@ mod downloads {
         assert_eq!(fetched(&shards, r#"{"weight_map": {"a": "1.bin"}}"#), shards);
         let beside = ["config.json", "model-Q8_0.gguf", "pytorch_model.bin", "tokenizer.json"];
         assert_eq!(fetched(&beside, ""), [beside[0], beside[1], beside[3]]);
-    }
-
-    /// Copies the files of a folder of fixtures to another, those in folders too.
-    fn copied(from: &Path, to: &Path) {
-        fs::create_dir_all(to).unwrap();
-        for entry in fs::read_dir(from).unwrap() {
-            let path = entry.unwrap().path();
-            let target = to.join(path.file_name().unwrap());
-            if path.is_dir() {
-                copied(&path, &target);
-            } else if !path.file_name().unwrap().to_str().unwrap().starts_with("expected") {
-                fs::copy(&path, target).unwrap();
-            }
-        }
     }
 
     /// The names of a folder's files, with the folders that they are in.
@@ -385,11 +373,11 @@ mod downloads {
         let settings = |to: &Path| {
             fs::write(to.join("decision_template.jinja"), "{{ state }}<|mark|>").unwrap();
             fs::write(to.join("decision.json"), r#"{"labels": {"noul": ["1", "0"]}, "adapter": "lora/v1"}"#).unwrap();
-            copied(&fixtures.join("jev/adapter"), &to.join("lora/v1"));
+            copy_into(&fixtures.join("jev/adapter"), &to.join("lora/v1"));
         };
         let beside = |name: &'static str| {
             let fixtures = fixtures.clone();
-            move |to: &Path| copied(&fixtures.join(name), to)
+            move |to: &Path| copy_into(&fixtures.join(name), to)
         };
         type Write<'a> = Box<dyn Fn(&Path) + 'a>;
         let cases: [(&str, Write<'_>); 5] = [
@@ -401,8 +389,8 @@ mod downloads {
         ];
         for (name, beside) in cases {
             let (at, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-            copied(&crate::fixtures::folder("qwen3-off"), at.path());
-            copied(&fixtures.join("tokenizer"), at.path());
+            copy_into(&crate::fixtures::folder("qwen3-off"), at.path());
+            copy_into(&fixtures.join("tokenizer"), at.path());
             beside(at.path());
             let all = files(at.path(), "");
             let names =
@@ -436,28 +424,27 @@ mod downloads {
 
     #[test]
     fn a_gguf_file_is_fetched_where_there_is_one_and_nothing_else() {
-        let names =
-            |weights: &[&'static str]| ["config.json", "tokenizer.json"].iter().chain(weights).copied().collect();
-        let cache = tempfile::tempdir().unwrap();
-        let hub = Hub { names: names(&["model-Q8_0.gguf", "other/model.gguf"]), ..Hub::default() };
-        let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+        let hub = |weights: &[&'static str]| {
+            let names = ["config.json", "tokenizer.json"].iter().chain(weights).copied().collect();
+            Hub { names, ..Hub::default() }
+        };
+        let (found, cache, _) = hub(&["model-Q8_0.gguf", "other/model.gguf"]).fetch();
+        let found = found.unwrap();
         assert!(found.path.join("model-Q8_0.gguf").is_file() && !found.path.join("other").exists());
         assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
 
-        let cache = tempfile::tempdir().unwrap();
-        let hub = Hub { names: names(&["a-Q4_0.gguf", "a-Q8_0.gguf"]), ..Hub::default() };
-        let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err();
+        let (error, cache, _) = hub(&["a-Q4_0.gguf", "a-Q8_0.gguf"]).fetch();
+        let error = error.unwrap_err();
         assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_0.gguf, a-Q8_0.gguf"), "{error}");
 
         fs::create_dir_all(snapshot(cache.path())).unwrap();
         fs::write(snapshot(cache.path()).join("a-Q4_0.gguf"), "chosen").unwrap();
-        let hub = Hub { names: names(&["a-Q4_0.gguf", "a-Q8_0.gguf"]), ..Hub::default() };
-        let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+        let (online, _) = hub(&["a-Q4_0.gguf", "a-Q8_0.gguf"]).serve(cache.path());
+        let found = source().resolve(&online).unwrap();
         assert!(found.path.join("a-Q4_0.gguf").is_file() && !found.path.join("a-Q8_0.gguf").exists());
 
-        let cache = tempfile::tempdir().unwrap();
-        let hub = Hub { names: names(&["a.gguf", "model.safetensors"]), ..Hub::default() };
-        let found = source().resolve(&hub.serve(cache.path()).0).unwrap();
+        let (found, _cache, _) = hub(&["a.gguf", "model.safetensors"]).fetch();
+        let found = found.unwrap();
         assert!(found.path.join("model.safetensors").is_file() && !found.path.join("a.gguf").exists());
     }
 
@@ -485,10 +472,8 @@ mod downloads {
 
     #[test]
     fn a_download_that_breaks_off_is_taken_up_again() {
-        let cache = tempfile::tempdir().unwrap();
-        let (online, asked) = Hub { broken: 1, ..Hub::default() }.serve(cache.path());
-        let found = source().resolve(&online).unwrap();
-        assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
+        let (found, _cache, asked) = Hub { broken: 1, ..Hub::default() }.fetch();
+        assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
         assert_eq!(asked.downloads(), 4);
     }
 
@@ -501,9 +486,8 @@ mod downloads {
                 r#"{"weight_map": {"t": "../../../../evil"}}"#
             };
             let names = vec!["config.json", "tokenizer.json", "model.safetensors.index.json", name];
-            let cache = tempfile::tempdir().unwrap();
-            let (online, _) = Hub { names, index, ..Hub::default() }.serve(cache.path());
-            match source().resolve(&online).unwrap_err() {
+            let (found, cache, _) = Hub { names, index, ..Hub::default() }.fetch();
+            match found.unwrap_err() {
                 Error::Weights(crate::WeightsError::Index {
                     problem: crate::IndexProblem::OutsideFolder { shard, .. },
                     ..
@@ -528,9 +512,8 @@ mod downloads {
         // What `printf '{"a": 1}' | sha256sum` says, and another.
         let good = "f9d86028c6e0d64e225186f96acb69338b2c59764df79162107f5c4bb34d1310";
         let bad = "0000000000000000000000000000000000000000000000000000000000000000";
-        let cache = tempfile::tempdir().unwrap();
-        let (online, _) = Hub { etag: Some(good), ..Hub::default() }.serve(cache.path());
-        assert!(source().resolve(&online).unwrap().path.join("config.json").is_file());
+        let (found, _cache, _) = Hub { etag: Some(good), ..Hub::default() }.fetch();
+        assert!(found.unwrap().path.join("config.json").is_file());
 
         let (problem, cache) = Hub { etag: Some(bad), ..Hub::default() }.refusal();
         assert_eq!(problem, HubFileProblem::Checksum { expected: bad.to_owned(), found: good.to_owned() });
@@ -601,9 +584,8 @@ mod downloads {
 
     #[test]
     fn a_weak_tag_names_the_same_content() {
-        let cache = tempfile::tempdir().unwrap();
-        let (online, _) = Hub { etag: Some("W/\"abc\""), ..Hub::default() }.serve(cache.path());
-        let found = source().resolve(&online).unwrap();
+        let (found, cache, _) = Hub { etag: Some("W/\"abc\""), ..Hub::default() }.fetch();
+        let found = found.unwrap();
         assert_eq!(fs::read_to_string(cache.path().join("models--org--name/blobs/abc")).unwrap(), BODY);
         assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
         #[cfg(unix)]
@@ -615,10 +597,8 @@ mod downloads {
     fn a_redirect_on_the_hub_is_followed() {
         for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
             for to in ["", "HOST"] {
-                let cache = tempfile::tempdir().unwrap();
-                let (online, _) = Hub { leads: Some((status, to.to_owned())), ..Hub::default() }.serve(cache.path());
-                let found = source().resolve(&online).unwrap();
-                assert_eq!(fs::read_to_string(found.path.join("model.safetensors")).unwrap(), BODY);
+                let (found, _cache, _) = Hub { leads: Some((status, to.to_owned())), ..Hub::default() }.fetch();
+                assert_eq!(fs::read_to_string(found.unwrap().path.join("model.safetensors")).unwrap(), BODY);
             }
         }
     }
@@ -641,18 +621,16 @@ mod downloads {
         assert!(stored.len() == 1 && !stored[0].contains("authorization"), "{stored:?}");
 
         // A mirror that leads away and states nothing.
-        let cache = tempfile::tempdir().unwrap();
         let hub = Hub { leads: Some(("308 Permanent Redirect", elsewhere.clone())), names, ..Hub::default() };
-        let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err().to_string();
+        let error = hub.fetch().0.unwrap_err().to_string();
         assert!(error.contains(&elsewhere) && error.contains("HF_ENDPOINT"), "{error}");
     }
 
     #[test]
     fn redirects_end() {
-        let cache = tempfile::tempdir().unwrap();
         let hub =
             Hub { leads: Some(("308 Permanent Redirect\r\nlocation: /org/name", String::new())), ..Hub::default() };
-        let error = source().resolve(&hub.serve(cache.path()).0).unwrap_err().to_string();
+        let error = hub.fetch().0.unwrap_err().to_string();
         assert!(error.contains("redirected more than 10 times"), "{error}");
     }
 
@@ -694,10 +672,8 @@ mod downloads {
     fn a_file_in_a_folder_has_a_link_that_leads_out_of_it() {
         let index = r#"{"weight_map": {"t": "part 1/a.safetensors"}}"#;
         let names = vec!["config.json", "tokenizer.json", "model.safetensors.index.json", "part 1/a.safetensors"];
-        let cache = tempfile::tempdir().unwrap();
-        let (online, asked) = Hub { names, index, ..Hub::default() }.serve(cache.path());
-        let found = source().resolve(&online).unwrap();
-        assert_eq!(fs::read_to_string(found.path.join("part 1/a.safetensors")).unwrap(), BODY);
+        let (found, _cache, asked) = Hub { names, index, ..Hub::default() }.fetch();
+        assert_eq!(fs::read_to_string(found.unwrap().path.join("part 1/a.safetensors")).unwrap(), BODY);
         assert!(asked.lines().iter().any(|line| line.contains("/part%201/a.safetensors ")));
     }
 
@@ -706,10 +682,8 @@ mod downloads {
         let filled = cache();
         let (busy, _) = Hub { busy: (429, 9), ..Hub::default() }.serve(filled.path());
         assert_eq!(source().resolve(&busy).unwrap().revision.as_deref(), Some(COMMIT));
-        let empty = tempfile::tempdir().unwrap();
         let refusal = "x-error-message: Access to model org/name is restricted.\r\n";
-        let (gated, _) = Hub { busy: (401, 9), refusal, ..Hub::default() }.serve(empty.path());
-        let error = source().resolve(&gated).unwrap_err().to_string();
+        let error = Hub { busy: (401, 9), refusal, ..Hub::default() }.fetch().0.unwrap_err().to_string();
         assert!(error.contains("accept its licence") && error.contains("set HF_TOKEN"), "{error}");
         assert!(error.contains("status 401: Access to model org/name is restricted: the model is gated"), "{error}");
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use judge_core::Backbone;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::{FOLDERS, folder, load};
+use super::{FOLDERS, load};
+use crate::fixtures::copy;
 use crate::{Dtype, Error, Model, TensorProblem, WeightsError};
 
 /// A tensor as a safetensors file has it: dtype, shape and bytes.
@@ -15,12 +15,10 @@ type Stored = (String, Vec<usize>, Vec<u8>);
 
 /// What a copy of a folder says after its tensors and its configuration were edited.
 fn edited(name: &str, edit: impl FnOnce(&mut BTreeMap<String, Stored>, &mut Value)) -> Result<Model, Error> {
-    let to = TempDir::new().unwrap();
-    for file in ["tokenizer.json", "tokenizer_config.json"] {
-        std::fs::copy(folder(name).join(file), to.path().join(file)).unwrap();
-    }
-    let bytes = std::fs::read(folder(name).join("model.safetensors")).unwrap();
-    let mut config: Value = serde_json::from_slice(&std::fs::read(folder(name).join("config.json")).unwrap()).unwrap();
+    let to = copy(&format!("../quantised/{name}"));
+    let [weights, described] = ["model.safetensors", "config.json"].map(|file| to.path().join(file));
+    let bytes = std::fs::read(&weights).unwrap();
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&described).unwrap()).unwrap();
     let mut tensors: BTreeMap<String, Stored> = SafeTensors::deserialize(&bytes)
         .unwrap()
         .iter()
@@ -37,8 +35,8 @@ fn edited(name: &str, edit: impl FnOnce(&mut BTreeMap<String, Stored>, &mut Valu
     }
     let header = Value::Object(header).to_string();
     let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat();
-    std::fs::write(to.path().join("model.safetensors"), file).unwrap();
-    std::fs::write(to.path().join("config.json"), config.to_string()).unwrap();
+    std::fs::write(weights, file).unwrap();
+    std::fs::write(described, config.to_string()).unwrap();
     load(to.path(), Some(Dtype::F32))
 }
 

@@ -31,14 +31,10 @@ fn find(bytes: &[u8], text: &str) -> usize {
 #[test]
 fn one_file_of_any_name_is_read_and_several_are_refused_by_name() {
     edited("qwen3", |_, _| {}).unwrap();
-    let to = TempDir::new().unwrap();
-    let from = fixtures::folder("../gguf/qwen3");
-    for file in ["tokenizer.json", "tokenizer_config.json", "config.json"] {
-        fs::copy(from.join(file), to.path().join(file)).unwrap();
-    }
-    for file in ["a-Q4_K_M.gguf", "b-Q8_0.gguf"] {
-        fs::copy(from.join("model.gguf"), to.path().join(file)).unwrap();
-    }
+    let to = fixtures::copy("../gguf/qwen3");
+    let file = to.path().join("model.gguf");
+    fs::copy(&file, to.path().join("a-Q4_K_M.gguf")).unwrap();
+    fs::rename(&file, to.path().join("b-Q8_0.gguf")).unwrap();
     let error = load(to.path(), None).unwrap_err();
     assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_K_M.gguf, b-Q8_0.gguf"), "{error:?}");
 }

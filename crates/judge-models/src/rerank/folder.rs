@@ -61,9 +61,9 @@ impl RerankFolder {
         let path = home(given)?;
         let folder = Folder::open(if given.is_file() { given } else { &path })?;
         let found = Found { folder: &folder, given };
-        let modules = found.json(file::MODULES)?;
-        let sentence = found.json(file::SENTENCE_TRANSFORMERS)?;
-        let transformer = found.json(file::SENTENCE_BERT)?.unwrap_or_default();
+        let modules = folder.json(file::MODULES)?;
+        let sentence = folder.json(file::SENTENCE_TRANSFORMERS)?;
+        let transformer = folder.json(file::SENTENCE_BERT)?.unwrap_or_default();
         let config = folder.config();
         let class = config["architectures"][0].as_str().unwrap_or("no class").to_owned();
         let architecture = Architecture::from_json(config).ok();
@@ -126,10 +126,6 @@ struct Found<'f> {
 }
 
 impl Found<'_> {
-    fn json(&self, name: &str) -> Result<Option<Value>, Error> {
-        self.folder.json(name)
-    }
-
     fn wrong(&self, name: &str, setting: &str, expected: &'static str, found: &Value) -> Error {
         let problem = RerankFormProblem::Setting { setting: setting.to_owned(), expected, found: found.to_string() };
         Error::Rerank { path: Some(self.folder.file(name)), problem }
@@ -159,7 +155,7 @@ impl Found<'_> {
         if format!("{name}/{}", file::CONFIG) != file::LOGIT_SCORE {
             return Err(self.wrong(file::MODULES, "path", "1_LogitScore, the folder of the labels", &module["path"]));
         }
-        let Some(config) = self.json(file::LOGIT_SCORE)? else {
+        let Some(config) = self.folder.json(file::LOGIT_SCORE)? else {
             let folder = self.folder.path().to_owned();
             let found = crate::folder::names(&folder).unwrap_or_default();
             return Err(Error::MissingFile { folder, wanted: file::LOGIT_SCORE, found });
@@ -206,7 +202,7 @@ impl Found<'_> {
 
     /// The limit of the tokenizer, or that of sentence-transformers.
     fn most_tokens(&self, transformer: &Value) -> Result<Option<usize>, Error> {
-        let tokenizer = self.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        let tokenizer = self.folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
         let stated = [
             &transformer["processor_kwargs"]["model_max_length"],
             &transformer["max_seq_length"],

@@ -10,12 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
-use judge_arch::{
-    Architecture, EncoderSpec, HeadSpec, LabelsSpec, SCORE, draws_of_head, encoder_head, labels_of_adapter, text_fields,
-};
+use judge_arch::{Architecture, EncoderSpec, HeadSpec, SCORE, draws_of_head, encoder_head};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use serde_json::Map;
 
 use super::check;
 use super::error::TrainError;
@@ -24,13 +21,13 @@ use super::new_head::NewHead;
 use super::states::States;
 use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::{Selected, Tuning, first_factor};
-use crate::checked::CheckedWeights;
+use crate::checked::{CheckedWeights, brought_labels};
 use crate::engine::tensor::Precision;
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::encoder::Encoder;
 use crate::engine::tensor::host::host;
 use crate::engine::tensor::parameters::{Source, Stored};
-use crate::folder::{Folder, file};
+use crate::folder::Folder;
 use crate::weights::{Adapted, Tensors};
 use crate::{Dtype, Error, fingerprint, merge};
 
@@ -217,8 +214,7 @@ fn add(found: &mut Option<Vec<f32>>, gradient: Vec<f32>) {
 /// # Errors
 /// Those of reading it.
 pub(super) fn open(folder: &Folder) -> Result<(Architecture, CheckedWeights), Error> {
-    let mut spec = Architecture::from_json(folder.config())
-        .map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })?;
+    let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
     let weights = CheckedWeights::open(folder, &mut spec, Some(Dtype::F32), &[])?;
     Ok((spec, weights))
 }
@@ -260,7 +256,7 @@ fn settle_head(folder: &Folder, spec: &mut Architecture, labels: Option<usize>) 
         (Architecture::Decoder(spec), None) if matches!(spec.head, HeadSpec::Own(_) | HeadSpec::Embedding) => Ok(None),
         (spec, None) => Err(TrainError::NoHead { path: path(), family: spec.family() }),
         (Architecture::Decoder(spec), Some(labels)) => {
-            Arc::make_mut(spec).head = HeadSpec::Labels(new_labels(folder, labels)?);
+            Arc::make_mut(spec).head = HeadSpec::Labels(brought_labels(folder, labels)?);
             Ok(None)
         }
         (Architecture::Encoder(spec), Some(labels)) => Ok(Some(give_head(folder, spec, labels)?)),
@@ -272,20 +268,12 @@ fn settle_head(folder: &Folder, spec: &mut Architecture, labels: Option<usize>) 
 /// # Errors
 /// Those of the folder, and [`Error::Config`] for a head that is not read and for numbers that nothing can be drawn by.
 fn give_head(folder: &Folder, spec: &mut Arc<EncoderSpec>, labels: usize) -> Result<NewHead, Error> {
-    let fault = |problem| Error::Config { path: folder.file(file::CONFIG), problem };
+    let fault = |problem| folder.wrong_config(problem);
     let fields = folder.config().as_object().cloned().unwrap_or_default();
     let head = encoder_head(&fields, labels).map_err(fault)?;
     let draws = draws_of_head(&fields).map_err(fault)?;
     Arc::make_mut(spec).head = Some(head.clone());
     NewHead::of(folder, spec, &head, draws)
-}
-
-/// A score head of so many labels for a folder that has none.
-fn new_labels(folder: &Folder, n: usize) -> Result<LabelsSpec, Error> {
-    let text = text_fields(folder.config());
-    let labels = text
-        .and_then(|text| labels_of_adapter(text.as_ref().or(folder.config().as_object()).unwrap_or(&Map::new()), n));
-    labels.map_err(|problem| Error::Config { path: folder.file(file::CONFIG), problem })
 }
 
 /// For each parameter that is learnt, its tensors' places among the trainables. Either all tensors of a

@@ -7,10 +7,13 @@ mod parity;
 mod refusals;
 mod run;
 
+use std::path::Path;
+
 use judge_core::{Layer, Lens};
 
 use super::*;
 use crate::fixtures::folder;
+use crate::{Dtype, LoadOptions, Model};
 
 /// Dense models that have every part which is learnt: biases, norms of heads, soft-caps, fused projections,
 /// windows, halves of a block beside one another, delta rules, convolutions, state spaces.
@@ -93,6 +96,26 @@ fn classes() -> Vec<ClassExample> {
 
 fn new<L: Loss>(model: &str, loss: L, settings: TrainSettings) -> Trainer<L> {
     Trainer::new(&folder(model), loss, settings).unwrap()
+}
+
+fn f32_options() -> LoadOptions {
+    LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }
+}
+
+/// What was written, as it is served: a folder, or an adapter over its base.
+fn tuned(base: &Path, tuning: &Tuning, path: &Path) -> Model {
+    match tuning {
+        Tuning::Full => Model::load(path, &f32_options()),
+        Tuning::Lora(_) => Model::load(base, &LoadOptions { adapters: vec![path.to_owned()], ..f32_options() }),
+    }
+    .unwrap()
+}
+
+/// Takes some steps on one batch.
+fn take_steps<L: Loss>(trainer: &mut Trainer<L>, steps: u64, batch: &[L::Example]) {
+    for _ in 0..steps {
+        trainer.step(batch).unwrap();
+    }
 }
 
 /// Moves the factors and the score head that begin at zero away from it.

@@ -3,10 +3,9 @@
 #![allow(clippy::print_stdout)] // measured errors
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling};
+use judge_core::{Backbone, model::BackboneError};
 use judge_models::{
     AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, WeightsError, merge_adapters,
 };
@@ -14,18 +13,11 @@ use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::common::{copy, edit, fixtures, json, last_states, rename, text_of, values};
 use crate::difference::relative_error;
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
 
 fn adapter(name: &str) -> PathBuf {
     fixtures().join("adapters").join(name)
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
 fn load(base: &str, adapters: &[PathBuf], dtype: Dtype) -> Result<Model, Error> {
@@ -35,20 +27,7 @@ fn load(base: &str, adapters: &[PathBuf], dtype: Dtype) -> Result<Model, Error> 
 
 /// The last position's state of every layer, behind one another, for the prompt whose tokens are these.
 fn states(model: &Model, base: &str, ids: &Value) -> Vec<f32> {
-    let tokenizer = json(&fixtures().join(base).join("tokenizer.json"));
-    let words = tokenizer["model"]["vocab"].as_object().unwrap();
-    let word = |id: &Value| words.iter().find(|(_, of)| *of == id).unwrap().0.as_str();
-    let text = ids.as_array().unwrap().iter().map(word).collect::<Vec<_>>().join(" ");
-    let pooled: Vec<(Layer, Pooling)> = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
-    let want = Want { pooled: pooled.clone(), ..Want::default() };
-    let mut found = Vec::new();
-    let mut take = |_, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found = pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
-        ControlFlow::Continue(())
-    };
-    model.run(&[Request { prompt: Prompt::Raw(text), want }], &mut take).unwrap();
-    found
+    values(&last_states(model, &text_of(&fixtures().join(base), ids)))
 }
 
 fn numbers(value: &Value) -> Vec<f32> {
@@ -61,7 +40,7 @@ fn numbers(value: &Value) -> Vec<f32> {
 #[test]
 fn merged_adapters_equal_those_that_peft_has_not_merged() {
     for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward", "value"] {
-        let expected = json(&adapter(name).join("expected.json"));
+        let expected = json(adapter(name).join("expected.json"));
         let base = expected["base"].as_str().unwrap();
         let (plain, model) = (load(base, &[], Dtype::F32).unwrap(), load(base, &[adapter(name)], Dtype::F32).unwrap());
         assert_eq!(model.info().name, format!("{}+{name}", plain.info().name));
@@ -92,19 +71,14 @@ fn merged_adapters_equal_those_that_peft_has_not_merged() {
 }
 
 /// A copy of the adapter that brings a head to a causal model, with its configuration and its header edited.
-fn reward_adapter(config: impl FnOnce(&mut Value), rename: &[(&str, &str)]) -> TempDir {
-    let to = TempDir::new().unwrap();
-    let mut fields = json(&adapter("reward").join("adapter_config.json"));
-    config(&mut fields);
-    fs::write(to.path().join("adapter_config.json"), fields.to_string()).unwrap();
-    let bytes = fs::read(adapter("reward").join("adapter_model.safetensors")).unwrap();
-    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let renamed = tensors.iter().filter_map(|(name, view)| match rename.iter().find(|(from, _)| *from == name) {
+fn reward_adapter(config: impl FnOnce(&mut Value), renamed: &[(&str, &str)]) -> TempDir {
+    let to = copy("adapters/reward");
+    edit(to.path().join("adapter_config.json"), config);
+    rename(&to.path().join("adapter_model.safetensors"), |name| match renamed.iter().find(|(from, _)| *from == name) {
         Some((_, "")) => None,
-        Some((_, to)) => Some((to.to_string(), view)),
-        None => Some((name.to_owned(), view)),
+        Some((_, to)) => Some(to.to_string()),
+        None => Some(name.to_owned()),
     });
-    safetensors::serialize_to_file(renamed, None, &to.path().join("adapter_model.safetensors")).unwrap();
     to
 }
 
@@ -145,12 +119,8 @@ fn an_adapter_brings_a_head_of_labels_to_a_causal_model() {
 #[test]
 fn a_value_head_is_a_reward_head_with_a_bias() {
     let base = "families/llama-off";
-    let expected = json(&adapter("value").join("expected.json"));
-    let folder = TempDir::new().unwrap();
-    for entry in fs::read_dir(fixtures().join(base)).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
-    }
+    let expected = json(adapter("value").join("expected.json"));
+    let folder = copy(base);
     let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
     let without = Model::load(folder.path(), &options).unwrap();
     assert!(without.reward_head().is_none());
@@ -254,15 +224,9 @@ fn what_does_not_fit_is_refused_by_name() {
         Err(Error::Weights(WeightsError::Adapter { problem, .. })) => problem,
         other => panic!("{other:?}"),
     };
-    let edited = |edit: &dyn Fn(&mut Value)| {
-        let to = TempDir::new().unwrap();
-        for file in ["adapter_config.json", "adapter_model.safetensors"] {
-            fs::copy(adapter("plain").join(file), to.path().join(file)).unwrap();
-        }
-        let path = to.path().join("adapter_config.json");
-        let mut config = json(&path);
-        edit(&mut config);
-        fs::write(path, config.to_string()).unwrap();
+    let edited = |change: &dyn Fn(&mut Value)| {
+        let to = copy("adapters/plain");
+        edit(to.path().join("adapter_config.json"), |config| change(config));
         problem(&[to.path().to_owned()])
     };
     let unsupported = |problem| match problem {
@@ -285,11 +249,8 @@ fn what_does_not_fit_is_refused_by_name() {
     let scale = edited(&|config| config["lora_alpha"] = json!(1e40));
     assert_eq!(unsupported(scale).0, "lora_alpha");
     // Finite in the file, not as merged: sums of some 0.1 by a scale near the end of f32's range, twice over.
-    let to = TempDir::new().unwrap();
-    fs::copy(adapter("plain").join("adapter_model.safetensors"), to.path().join("adapter_model.safetensors")).unwrap();
-    let mut config = json(&adapter("plain").join("adapter_config.json"));
-    config["lora_alpha"] = json!(1.3e39);
-    fs::write(to.path().join("adapter_config.json"), config.to_string()).unwrap();
+    let to = copy("adapters/plain");
+    edit(to.path().join("adapter_config.json"), |config| config["lora_alpha"] = json!(1.3e39));
     let twice = vec![to.path().to_owned(); 40];
     let merged = load(base, &twice, Dtype::Bf16).unwrap_err();
     assert!(
@@ -310,10 +271,8 @@ fn what_does_not_fit_is_refused_by_name() {
 /// PEFT adapts convolutions too. Their taps are no matrix, and a change of them must not be lost.
 #[test]
 fn adapters_of_convolutions_are_refused() {
-    let to = TempDir::new().unwrap();
-    let mut config = json(&adapter("plain").join("adapter_config.json"));
-    config["r"] = json!(2);
-    fs::write(to.path().join("adapter_config.json"), config.to_string()).unwrap();
+    let to = copy("adapters/plain");
+    edit(to.path().join("adapter_config.json"), |config| config["r"] = json!(2));
     let module = "model.layers.0.conv.conv";
     let zeros = vec![0; 64 * 4];
     let pair = [("lora_A", vec![2, 1, 3]), ("lora_B", vec![32, 2, 1])].map(|(part, shape)| {
@@ -347,7 +306,7 @@ fn merge(base: &Path, adapters: &[PathBuf], dtype: Dtype, to: &Path) -> Merged {
 #[test]
 fn merged_folders_are_the_models_with_their_adapters() {
     for name in ["plain", "patterns", "dora", "fused", "labels", "neighbours", "delta", "reward"] {
-        let base = json(&adapter(name).join("expected.json"))["base"].as_str().unwrap().to_owned();
+        let base = json(adapter(name).join("expected.json"))["base"].as_str().unwrap().to_owned();
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let to = TempDir::new().unwrap();
             // A folder that is there and empty is as good as none.
@@ -381,10 +340,7 @@ fn folders_that_cannot_be_merged_leave_nothing_behind() {
     assert!(matches!(&encoder, Error::Unsupported { field, .. } if field == "model_type"), "{encoder:?}");
     assert!(matches!(merge("families/llama-off", &[adapter("fused")]), Error::Weights(WeightsError::Adapter { .. })));
     // What is not finite is found while it is written.
-    let damaged = TempDir::new().unwrap();
-    for file in ["adapter_config.json", "adapter_model.safetensors"] {
-        fs::copy(adapter("plain").join(file), damaged.path().join(file)).unwrap();
-    }
+    let damaged = copy("adapters/plain");
     let path = damaged.path().join("adapter_model.safetensors");
     let mut bytes = fs::read(&path).unwrap();
     let end = bytes.len();

@@ -1,46 +1,33 @@
 //! What cannot be read: an item's own fault is [`Unscored`], a request that makes no sense ends the run.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_core::{
-    Layer, Lens, Outcome, Prompt, Reason, Request, TextModel, Unscored, Want,
+    Layer, Lens, Outcome, Reason, Request, TextModel, Unscored, Want,
     model::{BackboneError, RequestProblem},
     reading::Finish,
     request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
 use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, LoadOptions, Model, WeightsError};
 
-use crate::loading::copy;
+use crate::common::{answers, copy, edit, fixtures, json, labels_at_end, load, raw, retensor};
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
+fn model() -> Model {
+    load(fixtures().join("families/llama-off"), None).unwrap()
 }
 
-fn model(name: &str) -> Model {
-    Model::load(folder(name), &LoadOptions::default()).unwrap()
-}
-
-fn raw(text: &str, want: Want) -> Request {
-    Request { prompt: Prompt::Raw(text.to_owned()), want }
+fn request(text: &str, want: Want) -> Request {
+    Request { prompt: raw(text), want }
 }
 
 fn read_labels(layers: &[usize], at: ReadAt) -> LabelRead {
     let layers = layers.iter().map(|&layer| Layer(layer)).collect();
-    LabelRead { tokens: vec![3, 4], layers, lens: Lens::Raw, at, label_mass: false }
+    LabelRead { at, ..labels_at_end(vec![3, 4], layers, Lens::Raw) }
 }
 
 fn generate(max_new_tokens: usize) -> Option<Generation> {
     Some(Generation { max_new_tokens, ..Generation::default() })
-}
-
-fn run(model: &Model, requests: &[Request]) -> Result<Vec<Outcome>, BackboneError> {
-    let mut outcomes = vec![None; requests.len()];
-    model.run(requests, &mut |index, outcome| {
-        outcomes[index] = Some(outcome);
-        ControlFlow::Continue(())
-    })?;
-    Ok(outcomes.into_iter().map(Option::unwrap).collect())
 }
 
 fn unscored(outcome: &Outcome) -> &Unscored {
@@ -52,18 +39,18 @@ fn unscored(outcome: &Outcome) -> &Unscored {
 
 #[test]
 fn a_bad_item_does_not_end_the_run() {
-    let model = model("llama-off"); // context: 64 tokens
+    let model = model(); // context: 64 tokens
     let words = |n: usize| vec!["ba"; n].join(" ");
     let pooled = || Want { pooled: vec![(Layer(1), Pooling::Last)], ..Want::default() };
-    let outcomes = run(
+    let outcomes = answers(
         &model,
         &[
-            raw("", pooled()),
-            raw(&words(64), pooled()),
-            raw(&words(65), pooled()),
-            raw(&words(60), Want { generate: generate(4), ..Want::default() }),
-            raw(&words(60), Want { generate: generate(5), ..Want::default() }),
-            raw("ba", Want { generate: generate(usize::MAX), ..Want::default() }),
+            request("", pooled()),
+            request(&words(64), pooled()),
+            request(&words(65), pooled()),
+            request(&words(60), Want { generate: generate(4), ..Want::default() }),
+            request(&words(60), Want { generate: generate(5), ..Want::default() }),
+            request("ba", Want { generate: generate(usize::MAX), ..Want::default() }),
         ],
     )
     .unwrap();
@@ -79,12 +66,12 @@ fn a_bad_item_does_not_end_the_run() {
 
 #[test]
 fn requests_are_checked_before_anything_is_run() {
-    let model = model("llama-off");
-    let good = raw("ba", Want { pooled: vec![(Layer(0), Pooling::Last)], ..Want::default() });
+    let model = model();
+    let good = request("ba", Want { pooled: vec![(Layer(0), Pooling::Last)], ..Want::default() });
     let refused = |want: Want| {
         let mut answered = 0;
         let error = model
-            .run(&[good.clone(), raw("ba", want)], &mut |_, _| {
+            .run(&[good.clone(), request("ba", want)], &mut |_, _| {
                 answered += 1;
                 ControlFlow::Continue(())
             })
@@ -126,7 +113,10 @@ fn requests_are_checked_before_anything_is_run() {
     let twice = vec![first.clone(), LabelRead { lens: Lens::Normed, ..first.clone() }, read_labels(&[2], at)];
     assert_eq!(problem(Want { labels: twice.clone(), ..Want::default() }), RequestProblem::LabelsTwice);
     let apart = Want { labels: twice[..2].to_vec(), ..Want::default() };
-    assert!(matches!(run(&model, &[raw("ba", apart)]).unwrap()[0], Outcome::Read(_)), "another lens is another read");
+    assert!(
+        matches!(answers(&model, &[request("ba", apart)]).unwrap()[0], Outcome::Read(_)),
+        "another lens is another read"
+    );
     let cold = Sampling::Random { temperature: 0.0, top_k: None, top_p: None, seed: 0, stream: 0 };
     let cold = Some(Generation { max_new_tokens: 1, sampling: cold, ..Generation::default() });
     assert!(matches!(problem(Want { generate: cold, ..Want::default() }), RequestProblem::Sampling { .. }));
@@ -135,17 +125,11 @@ fn requests_are_checked_before_anything_is_run() {
 /// Weights are finite, but their products are not.
 #[test]
 fn states_that_overflow_are_not_scores() {
-    let copy = copy("llama-off");
-    let path = copy.path().join("model.safetensors");
-    let mut bytes = std::fs::read(&path).unwrap();
-    let header_len = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + header_len]).unwrap();
-    let range = &header["model.layers.1.mlp.down_proj.weight"]["data_offsets"];
-    let offset = |i: usize| 8 + header_len + range[i].as_u64().unwrap() as usize;
-    for value in bytes[offset(0)..offset(1)].chunks_exact_mut(4) {
-        value.copy_from_slice(&3e38_f32.to_le_bytes());
-    }
-    std::fs::write(&path, bytes).unwrap();
+    let copy = copy("families/llama-off");
+    retensor(&copy.path().join("model.safetensors"), |stored| {
+        let huge = stored.iter_mut().find(|(name, ..)| name == "model.layers.1.mlp.down_proj.weight").unwrap();
+        huge.3.chunks_exact_mut(4).for_each(|value| value.copy_from_slice(&3e38_f32.to_le_bytes()));
+    });
     let all = Want { labels: vec![read_labels(&[0, 1, 2, 3], ReadAt::PromptEnd)], ..Want::default() };
     let below = Want { labels: vec![read_labels(&[0, 1], ReadAt::PromptEnd)], ..Want::default() };
     let pooled = |pooling| Want { pooled: vec![(Layer(2), pooling)], ..Want::default() };
@@ -158,9 +142,9 @@ fn states_that_overflow_are_not_scores() {
     let mut wants = vec![below, all, text, scored, continued(" go"), continued(" go ku"), massed];
     wants.extend(pooled);
     for dtype in [Dtype::F32, Dtype::Bf16] {
-        let model = Model::load(copy.path(), &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap();
-        let requests: Vec<Request> = wants.iter().map(|want| raw("ba de fi", want.clone())).collect();
-        let outcomes = run(&model, &requests).unwrap();
+        let model = load(copy.path(), dtype).unwrap();
+        let requests: Vec<Request> = wants.iter().map(|want| request("ba de fi", want.clone())).collect();
+        let outcomes = answers(&model, &requests).unwrap();
         assert!(matches!(outcomes[0], Outcome::Read(_)), "{dtype}");
         for outcome in &outcomes[1..] {
             assert_eq!(unscored(outcome).reason, Reason::NonFinite, "{dtype}");
@@ -174,8 +158,8 @@ fn text_ends_at_the_end_tokens_that_the_folder_names() {
     let prompt = "ba de fi go ku la me ni po ru sa te vi zo";
     let want = Want { labels: vec![read_labels(&[3], ReadAt::EveryStep)], generate: generate(6), ..Want::default() };
     let written = |folder: &Path| {
-        let model = Model::load(folder, &LoadOptions::default()).unwrap();
-        match run(&model, &[raw(prompt, want.clone())]).unwrap().remove(0) {
+        let model = load(folder, None).unwrap();
+        match answers(&model, &[request(prompt, want.clone())]).unwrap().remove(0) {
             Outcome::Read(reading) => {
                 let steps = reading.labels[0].steps.len();
                 let generated = reading.generated.unwrap();
@@ -185,7 +169,7 @@ fn text_ends_at_the_end_tokens_that_the_folder_names() {
             Outcome::Unscored(fault) => panic!("{fault}"),
         }
     };
-    let copy = copy("qwen3-on");
+    let copy = copy("families/qwen3-on");
     let generation = copy.path().join("generation_config.json");
     let (free, finish) = written(copy.path());
     assert_eq!((free.len(), finish), (6, Finish::Length));
@@ -198,23 +182,20 @@ fn text_ends_at_the_end_tokens_that_the_folder_names() {
     assert_eq!(written(copy.path()), (free[..until].to_vec(), Finish::EndToken));
 
     std::fs::remove_file(&generation).unwrap();
-    let path = copy.path().join("config.json");
-    let mut config: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    config["eos_token_id"] = third.into();
-    std::fs::write(&path, config.to_string()).unwrap();
+    edit(copy.path().join("config.json"), |config| config["eos_token_id"] = third.into());
     assert_eq!(written(copy.path()), (free[..until].to_vec(), Finish::EndToken));
 }
 
 #[test]
 fn a_folder_that_cannot_be_built_says_why() {
-    let copy = copy("llama-off");
+    let copy = copy("families/llama-off");
     let path = copy.path().join("config.json");
-    let good: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let good = json(&path);
     let load_with = |key: &str, value: serde_json::Value| {
         let mut config = good.clone();
         config[key] = value;
         std::fs::write(&path, config.to_string()).unwrap();
-        Model::load(copy.path(), &LoadOptions::default()).unwrap_err()
+        load(copy.path(), None).unwrap_err()
     };
     let unknown = load_with("model_type", "mamba".into());
     assert!(matches!(unknown, Error::Config { problem: ConfigProblem::Unknown { field: "model_type", .. }, .. }));

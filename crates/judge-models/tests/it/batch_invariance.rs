@@ -1,24 +1,21 @@
 //! A prompt's numbers are the same bits whatever runs beside it, in whatever order, on however many threads, and
 //! whatever else is read from the same pass.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
 use half::bf16;
 use judge_core::testing::check_backbone;
 use judge_core::{
-    Backbone, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
+    Backbone, Layer, Lens, Outcome, Prompt, Request, Want,
     request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, Sampling},
 };
 use judge_models::{Dtype, Kernel, LoadOptions, Model, WeightForm};
 use rayon::ThreadPoolBuilder;
-use safetensors::tensor::TensorView;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
+use crate::common::{self, Stored, fixtures, json, labels_at_end, raw, write_tensors};
+
 fn family(name: &str, options: &LoadOptions) -> Model {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name);
-    Model::load(folder, options).unwrap()
+    Model::load(fixtures().join("families").join(name), options).unwrap()
 }
 
 /// A model with weights that look random and are the same each time. A row of its products takes more than one piece
@@ -27,12 +24,12 @@ fn wide(head_dim: usize) -> TempDir {
     const D_MODEL: usize = 1056;
     const D_FF: usize = 2144;
     const LAYERS: usize = 1;
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families/qwen3-on");
+    let fixture = fixtures().join("families/qwen3-on");
     let folder = TempDir::new().unwrap();
     for name in ["tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
         std::fs::copy(fixture.join(name), folder.path().join(name)).unwrap();
     }
-    let mut config: Value = serde_json::from_slice(&std::fs::read(fixture.join("config.json")).unwrap()).unwrap();
+    let mut config = json(fixture.join("config.json"));
     config["hidden_size"] = json!(D_MODEL);
     config["intermediate_size"] = json!(D_FF);
     config["num_hidden_layers"] = json!(LAYERS);
@@ -73,12 +70,12 @@ fn wide(head_dim: usize) -> TempDir {
         };
         (0..len).flat_map(move |i| bf16::from_f32(number(i)).to_le_bytes()).collect::<Vec<u8>>()
     };
-    let bytes: Vec<Vec<u8>> =
-        shapes.iter().enumerate().map(|(seed, (_, shape))| numbers(seed + 1, shape.iter().product())).collect();
-    let views = shapes.iter().zip(&bytes).map(|((name, shape), bytes)| {
-        (format!("{name}.weight"), TensorView::new(safetensors::Dtype::BF16, shape.clone(), bytes).unwrap())
-    });
-    safetensors::serialize_to_file(views, None, &folder.path().join("model.safetensors")).unwrap();
+    let tensor = |(seed, (name, shape)): (usize, (String, Vec<usize>))| -> Stored {
+        let bytes = numbers(seed + 1, shape.iter().product());
+        (format!("{name}.weight"), safetensors::Dtype::BF16, shape, bytes)
+    };
+    let tensors: Vec<Stored> = shapes.into_iter().enumerate().map(tensor).collect();
+    write_tensors(&folder.path().join("model.safetensors"), &tensors);
     folder
 }
 
@@ -126,35 +123,22 @@ fn requests(model: &Model) -> Vec<Request> {
 
 /// Answers by request, with their floats as bits.
 fn answers(model: &Model, requests: &[Request]) -> Vec<(Outcome, Vec<u32>)> {
-    let mut answers = vec![None; requests.len()];
-    model
-        .run(requests, &mut |index, outcome| {
-            assert!(answers[index].is_none(), "request {index} is answered twice");
-            let bits = match &outcome {
-                Outcome::Read(reading) => reading
-                    .labels
-                    .iter()
-                    .flat_map(|labels| labels.steps.iter().flat_map(|step| &step.logits))
-                    .chain(reading.pooled.iter().flat_map(|state| &state.values))
-                    .chain(reading.reply.iter().flat_map(|state| &state.values))
-                    .chain(reading.attention_entropy.iter().flat_map(|heads| &heads.values))
-                    .chain(
-                        reading
-                            .labels
-                            .iter()
-                            .flat_map(|labels| labels.steps.iter().filter_map(|step| step.label_mass.as_ref())),
-                    )
-                    .chain(reading.prompt_log_probs.iter().flat_map(|found| &found.log_probs))
-                    .chain(reading.continuations.iter().flat_map(|found| &found.tokens.log_probs))
-                    .map(|x| x.to_bits())
-                    .collect(),
-                Outcome::Unscored(fault) => panic!("request {index}: {fault}"),
-            };
-            answers[index] = Some((outcome, bits));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    answers.into_iter().map(Option::unwrap).collect()
+    let with_bits = |(index, outcome): (usize, Outcome)| {
+        let reading = outcome.reading().unwrap_or_else(|fault| panic!("request {index}: {fault}"));
+        let steps = || reading.labels.iter().flat_map(|labels| &labels.steps);
+        let bits: Vec<u32> = steps()
+            .flat_map(|step| &step.logits)
+            .chain(reading.pooled.iter().flat_map(|state| &state.values))
+            .chain(reading.reply.iter().flat_map(|state| &state.values))
+            .chain(reading.attention_entropy.iter().flat_map(|heads| &heads.values))
+            .chain(steps().filter_map(|step| step.label_mass.as_ref()))
+            .chain(reading.prompt_log_probs.iter().flat_map(|found| &found.log_probs))
+            .chain(reading.continuations.iter().flat_map(|found| &found.tokens.log_probs))
+            .map(|x| x.to_bits())
+            .collect();
+        (outcome, bits)
+    };
+    common::answers(model, requests).unwrap().into_iter().enumerate().map(with_bits).collect()
 }
 
 /// Weights in f32, packed in bf16 for each kernel that this processor has, and rounded to 8 bits, for each kernel too that
@@ -343,14 +327,8 @@ fn whatever_else_is_read() {
 
 fn whatever_else_is_read_of(model: &Model) {
     let last = Layer(model.info().n_layers);
-    let labels = LabelRead {
-        tokens: vec![3, 4, 5],
-        layers: vec![Layer(1), last],
-        lens: Lens::Raw,
-        at: ReadAt::PromptEnd,
-        label_mass: false,
-    };
-    let prompt = Prompt::Raw("ba de fi go ku la me".to_owned());
+    let labels = labels_at_end(vec![3, 4, 5], vec![Layer(1), last], Lens::Raw);
+    let prompt = raw("ba de fi go ku la me");
     let alone = Want { labels: vec![labels.clone()], ..Want::default() };
     let shared = Want {
         labels: vec![labels],
@@ -362,14 +340,8 @@ fn whatever_else_is_read_of(model: &Model) {
         generate: Some(Generation { max_new_tokens: 3, ..Generation::default() }),
     };
     let logits = |want: Want| {
-        let answered = answers(model, &[Request { prompt: prompt.clone(), want }]);
-        match &answered[0].0 {
-            Outcome::Read(reading) => {
-                let step = &reading.labels[0].steps[0];
-                step.logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
-            }
-            Outcome::Unscored(fault) => panic!("{fault}"),
-        }
+        let step = &common::read(model, prompt.clone(), &want).labels[0].steps[0];
+        step.logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
     };
     assert_eq!(logits(alone), logits(shared));
 }
@@ -377,7 +349,7 @@ fn whatever_else_is_read_of(model: &Model) {
 #[test]
 fn the_contract_of_a_backbone_holds() {
     for name in ["llama-off", "qwen2-on", "qwen3_5_text-on", "lfm2-on", "granitemoehybrid-mamba"] {
-        let prompts = ["ba", "ba de fi go ku la me ni po", "3 xa 4"].map(|text| Prompt::Raw(text.to_owned()));
+        let prompts = ["ba", "ba de fi go ku la me ni po", "3 xa 4"].map(raw);
         for options in every_way() {
             check_backbone(&family(name, &options), &prompts).unwrap();
         }

@@ -2,43 +2,25 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionPrompt, DecisionSettings, Questions, Readout};
-use judge_core::{Backbone, ItemId, Judge, Prompt, PromptEnd, Request, Runner, WholePrompt};
+use judge_core::{Backbone, ItemId, Judge, Prompt, PromptEnd, Request, Runner, Verdict, WholePrompt};
 use judge_models::{DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TurnPrompt, merge_adapters};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
+use crate::common::{self, copy_into, edit, fixtures, json, retensor};
 
 /// A model of a family with the tokenizer of characters, and files beside it.
 fn folder(family: &str, beside: Option<&str>) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    copy(&fixtures().join("families").join(family), folder.path());
+    let folder = common::copy(&format!("families/{family}"));
     for part in [Some("tokenizer"), beside].into_iter().flatten() {
-        copy(&fixtures().join("decisions").join(part), folder.path());
+        copy_into(&fixtures().join("decisions").join(part), folder.path());
     }
-    let path = folder.path().join("config.json");
-    let mut config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    config["max_position_embeddings"] = 1024.into(); // of 64; no rotation here depends on it
-    std::fs::write(path, config.to_string()).unwrap();
+    // Of 64; no rotation here depends on it.
+    edit(folder.path().join("config.json"), |config| config["max_position_embeddings"] = 1024.into());
     folder
 }
 
@@ -61,12 +43,25 @@ fn load(folder: &Path) -> (Model, DecisionFolder) {
 }
 
 fn expected() -> Value {
-    let file = std::fs::read(fixtures().join("decisions/expected.json")).unwrap();
-    serde_json::from_slice(&file).unwrap()
+    json(fixtures().join("decisions/expected.json"))
 }
 
 fn items(expected: &Value) -> Vec<DecisionItem> {
     serde_json::from_value(expected["requests"].clone()).unwrap()
+}
+
+/// The verdicts on the items of the fixture.
+fn verdicts_of(model: &Model, judge: &DecisionJudge) -> Vec<Vec<Verdict>> {
+    let numbered = items(&expected()).into_iter().enumerate().map(|(at, item)| (ItemId::from(at), item));
+    let results = Runner::new(model, vec![judge]).collect(numbered).unwrap();
+    results.into_iter().map(|result| result.verdicts).collect()
+}
+
+/// The largest difference of the answers to an item.
+fn difference_of_answers(item: &DecisionItem, verdicts: &[Verdict], expected: &Value) -> f64 {
+    let answers = item.questions.answers(&verdicts[0]).unwrap().into_iter();
+    let of = answers.map(|one| difference(&serde_json::to_value(one.answer.unwrap()).unwrap(), &expected[&one.name]));
+    of.fold(0.0, f64::max)
 }
 
 /// The prompts of an item's requests.
@@ -104,18 +99,15 @@ fn ids_marks_and_answers_are_those_of_transformers() {
         let settings = decisions.settings(Some(prompt(name))).unwrap();
         heads += usize::from(matches!(settings.readout, Readout::Head(_)));
         let judge = DecisionJudge::new(settings, &model).unwrap();
-        let numbered = items.iter().cloned().enumerate().map(|(at, item)| (ItemId::from(at), item));
-        let results = Runner::new(&model, vec![&judge]).collect(numbered).unwrap();
         let mut worst = 0.0_f64;
-        for ((item, result), theirs) in items.iter().zip(&results).zip(case["requests"].as_array().unwrap()) {
+        for ((item, verdicts), theirs) in
+            items.iter().zip(&verdicts_of(&model, &judge)).zip(case["requests"].as_array().unwrap())
+        {
             for (prompt, theirs) in prompts(&judge, item).iter().zip(theirs["prompts"].as_array().unwrap()) {
                 let ids: Vec<u32> = serde_json::from_value(theirs["ids"].clone()).unwrap();
                 assert_eq!(model.tokens(prompt).unwrap(), ids, "{family} {name} {}", theirs["question"]);
             }
-            for answered in item.questions.answers(&result.verdicts[0]).unwrap() {
-                let found = serde_json::to_value(answered.answer.unwrap()).unwrap();
-                worst = worst.max(difference(&found, &theirs["answers"][&answered.name]));
-            }
+            worst = worst.max(difference_of_answers(item, verdicts, &theirs["answers"]));
         }
         println!("{family}, {name}, {}: largest difference {worst:.1e}", case["beside"]);
         // Blocks that remember let differences of the last bits grow along a prompt of many questions.
@@ -131,30 +123,27 @@ fn a_folder_that_transformers_saved_is_read_whole() {
     let items = items(&expected);
     let case = expected["cases"].as_array().unwrap();
     let case = case.iter().find(|case| case["beside"] == "jev_merged").unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    for part in ["tokenizer", "saved"] {
-        copy(&fixtures().join("decisions").join(part), folder.path());
-    }
+    let folder = saved();
     let (model, decisions) = load(folder.path());
     assert!(decisions.has_template() && decisions.head().is_some());
     let judge = DecisionJudge::new(decisions.settings(None).unwrap(), &model).unwrap();
-    let numbered = items.iter().cloned().enumerate().map(|(at, item)| (ItemId::from(at), item));
-    let results = Runner::new(&model, vec![&judge]).collect(numbered).unwrap();
-    for ((item, result), theirs) in items.iter().zip(&results).zip(case["requests"].as_array().unwrap()) {
-        for answered in item.questions.answers(&result.verdicts[0]).unwrap() {
-            let found = serde_json::to_value(answered.answer.unwrap()).unwrap();
-            assert!(difference(&found, &theirs["answers"][&answered.name]) < 1e-5);
-        }
+    let found = verdicts_of(&model, &judge);
+    for ((item, verdicts), theirs) in items.iter().zip(&found).zip(case["requests"].as_array().unwrap()) {
+        assert!(difference_of_answers(item, verdicts, &theirs["answers"]) < 1e-5);
     }
 }
 
 /// The verdicts of a folder as `judge decide` gives them: with the adapter that it names.
-fn verdicts(folder: &Path) -> Vec<Vec<judge_core::Verdict>> {
+fn verdicts(folder: &Path) -> Vec<Vec<Verdict>> {
     let (model, decisions) = load(folder);
-    let judge = DecisionJudge::new(decisions.settings(None).unwrap(), &model).unwrap();
-    let numbered = items(&expected()).into_iter().enumerate().map(|(at, item)| (ItemId::from(at), item));
-    let results = Runner::new(&model, vec![&judge]).collect(numbered).unwrap();
-    results.into_iter().map(|result| result.verdicts).collect()
+    verdicts_of(&model, &DecisionJudge::new(decisions.settings(None).unwrap(), &model).unwrap())
+}
+
+/// The folder of a decision model that transformers saved, with the tokenizer of characters.
+fn saved() -> TempDir {
+    let folder = common::copy("decisions/tokenizer");
+    copy_into(&fixtures().join("decisions/saved"), folder.path());
+    folder
 }
 
 /// A model with this prompt of its own, and with settings in `decision.json`, if there are any.
@@ -175,43 +164,33 @@ fn a_merged_folder_decides_as_the_model_with_the_adapter() {
     let jev = prompted("qwen3-off", "jev", None);
     // The adapter without JEV's files, in a folder of another name.
     let labels = prompted("qwen3-off", "settings", Some(settings("lora")));
-    copy(&jev.path().join("adapter"), &labels.path().join("lora"));
+    copy_into(&jev.path().join("adapter"), &labels.path().join("lora"));
     for (folder, adapter, name, field) in
         [(&jev, "adapter", "judge_config.json", "adapter_subfolder"), (&labels, "lora", "decision.json", "adapter")]
     {
         let expected = verdicts(folder.path());
         let adapter = folder.path().join(adapter);
         let copied = at.path().join("copied");
-        copy(&adapter, &copied);
+        copy_into(&adapter, &copied);
         // The folder's own, and a copy of it elsewhere.
         for (number, merged) in [&adapter, &copied].into_iter().enumerate() {
             let output = at.path().join(format!("{number}-{name}"));
             merge_adapters(folder.path(), std::slice::from_ref(merged), Some(Dtype::F32), &output, &mut |_, _| {})
                 .unwrap();
             assert!(!output.join(adapter.file_name().unwrap()).exists(), "{name}");
-            let written: Value = serde_json::from_slice(&std::fs::read(output.join(name)).unwrap()).unwrap();
-            assert_eq!(written[field], Value::Null, "{name}");
+            assert_eq!(json(output.join(name))[field], Value::Null, "{name}");
             assert_eq!(verdicts(&output), expected, "{name}");
         }
     }
     // Another adapter than the one that the folder names leaves that one where it is.
     let other = at.path().join("other");
-    copy(&jev.path().join("adapter"), &other);
-    let bytes = std::fs::read(other.join("adapter_model.safetensors")).unwrap();
-    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let halved: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
-        .iter()
-        .map(|(name, view)| {
-            let halve = |four: &[u8; 4]| (f32::from_le_bytes(*four) / 2.0).to_le_bytes();
-            let numbers = view.data().as_chunks::<4>().0.iter().flat_map(halve).collect();
-            (name.to_owned(), view.shape().to_vec(), numbers)
-        })
-        .collect();
-    let views = halved.iter().map(|(name, shape, bytes)| {
-        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.clone(), bytes);
-        (name.as_str(), view.unwrap())
+    copy_into(&jev.path().join("adapter"), &other);
+    retensor(&other.join("adapter_model.safetensors"), |stored| {
+        for (.., bytes) in stored {
+            let numbers = bytes.as_chunks_mut::<4>().0;
+            numbers.iter_mut().for_each(|four| *four = (f32::from_le_bytes(*four) / 2.0).to_le_bytes());
+        }
     });
-    safetensors::serialize_to_file(views, None, &other.join("adapter_model.safetensors")).unwrap();
     let output = at.path().join("twice");
     let merged =
         merge_adapters(jev.path(), std::slice::from_ref(&other), Some(Dtype::F32), &output, &mut |_, _| {}).unwrap();
@@ -223,21 +202,15 @@ fn a_merged_folder_decides_as_the_model_with_the_adapter() {
     };
     let (model, decisions) = (Model::load(jev.path(), &options).unwrap(), DecisionFolder::open(jev.path()).unwrap());
     let judge = DecisionJudge::new(decisions.settings(None).unwrap(), &model).unwrap();
-    let numbered = items(&expected()).into_iter().enumerate().map(|(at, item)| (ItemId::from(at), item));
-    let both = Runner::new(&model, vec![&judge]).collect(numbered).unwrap();
-    assert_eq!(verdicts(&output), both.into_iter().map(|result| result.verdicts).collect::<Vec<_>>());
+    assert_eq!(verdicts(&output), verdicts_of(&model, &judge));
 }
 
 /// What is written is the text model alone, which would answer by other numbers without a word.
 #[test]
 fn a_head_among_the_weights_is_not_lost_in_silence() {
     let at = tempfile::tempdir().unwrap();
-    let saved = tempfile::tempdir().unwrap();
-    for part in ["tokenizer", "saved"] {
-        copy(&fixtures().join("decisions").join(part), saved.path());
-    }
     let output = at.path().join("merged");
-    let error = merge_adapters(saved.path(), &[], None, &output, &mut |_, _| {}).unwrap_err();
+    let error = merge_adapters(saved().path(), &[], None, &output, &mut |_, _| {}).unwrap_err();
     assert!(matches!(&error, Error::Unsupported { field, .. } if field == "model_type"), "{error}");
     assert!(!output.exists());
 }
@@ -248,11 +221,8 @@ fn settings_are_those_of_the_base_and_of_the_files_folder() {
     let base = prompted("qwen3-off", "settings", None);
     let at = tempfile::tempdir().unwrap();
     let lora = at.path().join("lora");
-    copy(&fixtures().join("decisions/jev/adapter"), &lora);
-    let path = lora.join("adapter_config.json");
-    let mut config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    config["base_model_name_or_path"] = json!(base.path());
-    std::fs::write(&path, config.to_string()).unwrap();
+    copy_into(&fixtures().join("decisions/jev/adapter"), &lora);
+    edit(lora.join("adapter_config.json"), |config| config["base_model_name_or_path"] = json!(base.path()));
     let of = |path: &Path| {
         let decisions = DecisionFolder::open(path).unwrap();
         (format!("{:?}", decisions.form()), decisions.has_template())
@@ -266,9 +236,9 @@ fn settings_are_those_of_the_base_and_of_the_files_folder() {
     assert_eq!(of(&file), of(base.path()));
     // The adapter that a folder names may be named as the model: it is over its base already.
     let labels = prompted("qwen3-off", "settings", Some(json!({ "adapter": "adapter" })));
-    copy(&fixtures().join("decisions/jev/adapter"), &labels.path().join("adapter"));
-    config["base_model_name_or_path"] = json!("..");
-    std::fs::write(labels.path().join("adapter/adapter_config.json"), config.to_string()).unwrap();
+    copy_into(&fixtures().join("decisions/jev/adapter"), &labels.path().join("adapter"));
+    let path = labels.path().join("adapter/adapter_config.json");
+    edit(path, |config| config["base_model_name_or_path"] = json!(".."));
     assert!(DecisionFolder::open(labels.path()).unwrap().adapter().is_some());
     assert!(DecisionFolder::open(labels.path().join("adapter")).unwrap().adapter().is_none());
 }
@@ -294,10 +264,7 @@ fn an_adapter_without_a_name_is_none() {
         [("jev_merged", "judge_config.json", "adapter_subfolder"), ("settings", "decision.json", "adapter")]
     {
         let folder = folder("llama-on", Some(beside));
-        let path = folder.path().join(name);
-        let mut settings: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        settings[field] = json!("");
-        std::fs::write(path, settings.to_string()).unwrap();
+        edit(folder.path().join(name), |settings| settings[field] = json!(""));
         assert!(DecisionFolder::open(folder.path()).unwrap().adapter().is_none(), "{name}");
     }
 }
@@ -410,10 +377,7 @@ fn a_head_asks_for_its_prompt_and_files_for_what_they_name() {
 
     let edited = |beside: &str, name: &str, pointer: &str, value: Value| {
         let folder = folder("llama-on", Some(beside));
-        let path = folder.path().join(name);
-        let mut json: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        *json.pointer_mut(pointer).unwrap() = value;
-        std::fs::write(path, json.to_string()).unwrap();
+        edit(folder.path().join(name), |json| *json.pointer_mut(pointer).unwrap() = value);
         DecisionFolder::open(folder.path()).err().map(|error| error.to_string()).unwrap_or_default()
     };
     for (beside, name, pointer, value, expected) in [

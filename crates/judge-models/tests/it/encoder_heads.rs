@@ -3,9 +3,7 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
-use std::fs;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use judge_core::{
     Backbone, Message, Outcome, Prompt, Reason, Request, TextModel,
@@ -17,21 +15,14 @@ use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, WeightsError
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::common::{answers, copy, copy_into, edit, fixtures, json, load, rename};
 use crate::difference::largest_difference;
 
 const NAMES: [&str; 7] =
     ["bert", "bert-labels", "deberta-v2", "modernbert", "modernbert-mean", "roberta", "xlm-roberta"];
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoder_heads").join(name)
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
-
-fn load(folder: &Path, dtype: Dtype) -> Result<Model, Error> {
-    Model::load(folder, &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() })
+    fixtures().join("encoder_heads").join(name)
 }
 
 /// One text, or two, as a conversation.
@@ -50,14 +41,7 @@ fn outcomes(model: &Model, prompts: &[Prompt]) -> Vec<Outcome> {
     let want = model.reward_head().unwrap().want(model.info());
     let requests: Vec<Request> =
         prompts.iter().map(|prompt| Request { prompt: prompt.clone(), want: want.clone() }).collect();
-    let mut found = vec![None; prompts.len()];
-    model
-        .run(&requests, &mut |index, outcome| {
-            found[index] = Some(outcome);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    found.into_iter().map(Option::unwrap).collect()
+    answers(model, &requests).unwrap()
 }
 
 fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
@@ -71,10 +55,10 @@ fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
 #[test]
 fn logits_of_texts_and_of_pairs_equal_transformers() {
     for name in NAMES {
-        let cases = json(&folder(name).join("expected.json"));
+        let cases = json(folder(name).join("expected.json"));
         let prompts = prompts(&cases);
         for (dtype, bound) in [(Dtype::F32, 1e-4), (Dtype::Bf16, 0.1)] {
-            let model = load(&folder(name), dtype).unwrap();
+            let model = load(folder(name), dtype).unwrap();
             let found = rewards(&model, &prompts);
             let mut worst = 0.0_f64;
             for ((prompt, found), case) in prompts.iter().zip(&found).zip(cases.as_array().unwrap()) {
@@ -91,17 +75,17 @@ fn logits_of_texts_and_of_pairs_equal_transformers() {
         }
     }
     // The fixtures have what they are to show: types for BERT alone, and a second text that counts.
-    let types = |name: &str| json(&folder(name).join("expected.json"))[1]["types"].clone();
+    let types = |name: &str| json(folder(name).join("expected.json"))[1]["types"].clone();
     assert!(types("bert").as_array().unwrap().contains(&json!(1)) && types("roberta").is_null());
 }
 
 #[test]
 fn labels_are_those_of_the_folder_and_judge_pairs() {
-    let labels = |name: &str| load(&folder(name), Dtype::F32).unwrap().reward_head().unwrap().labels().to_vec();
+    let labels = |name: &str| load(folder(name), Dtype::F32).unwrap().reward_head().unwrap().labels().to_vec();
     assert_eq!(labels("bert"), ["relevance"]);
     assert_eq!(labels("bert-labels"), ["contradiction", "entailment", "neutral"]);
     assert_eq!(labels("roberta"), ["bad", "good"]);
-    let model = load(&folder("modernbert-mean"), Dtype::F32).unwrap();
+    let model = load(folder("modernbert-mean"), Dtype::F32).unwrap();
     let head = model.reward_head().unwrap();
     assert_eq!(head.want(model.info()).pooled[0].1, Pooling::Mean);
     assert!(RewardJudge::new(head.clone(), Some("b"), model.info()).is_ok());
@@ -109,7 +93,7 @@ fn labels_are_those_of_the_folder_and_judge_pairs() {
 
 #[test]
 fn conversations_that_are_no_pair_are_unscored_and_open_ones_refused() {
-    let model = load(&folder("bert"), Dtype::F32).unwrap();
+    let model = load(folder("bert"), Dtype::F32).unwrap();
     let found = outcomes(&model, &[conversation(&["ba", "de", "fi"]), conversation(&["ba", "de"])]);
     assert!(matches!(&found[0], Outcome::Unscored(why) if why.reason == Reason::Template), "{found:?}");
     assert!(matches!(&found[1], Outcome::Read(_)), "{found:?}");
@@ -126,7 +110,7 @@ fn conversations_that_are_no_pair_are_unscored_and_open_ones_refused() {
 /// <https://github.com/vllm-project/vllm/pull/47772>: of a pair that is too long, one sees which text is to be cut.
 #[test]
 fn a_pair_that_is_too_long_is_named_by_both_lengths() {
-    let model = load(&folder("bert"), Dtype::F32).unwrap();
+    let model = load(folder("bert"), Dtype::F32).unwrap();
     let pair = conversation(&["ba de fi", &"go ".repeat(100)]);
     let [Outcome::Unscored(why)] = &outcomes(&model, &[pair])[..] else { panic!("it is read") };
     assert_eq!(why.reason, Reason::TooLong);
@@ -142,18 +126,10 @@ fn a_pair_that_is_too_long_is_named_by_both_lengths() {
 
 #[test]
 fn heads_that_are_not_whole_or_not_known_are_refused() {
-    let changed = |edit: &dyn Fn(&mut Value), keep: &dyn Fn(&str) -> bool| {
-        let to = TempDir::new().unwrap();
-        for name in ["tokenizer.json", "tokenizer_config.json"] {
-            fs::copy(folder("modernbert").join(name), to.path().join(name)).unwrap();
-        }
-        let mut config = json(&folder("modernbert").join("config.json"));
-        edit(&mut config);
-        fs::write(to.path().join("config.json"), config.to_string()).unwrap();
-        let bytes = fs::read(folder("modernbert").join("model.safetensors")).unwrap();
-        let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        let kept = tensors.iter().filter(|(name, _)| keep(name));
-        safetensors::serialize_to_file(kept, None, &to.path().join("model.safetensors")).unwrap();
+    let changed = |change: &dyn Fn(&mut Value), keep: &dyn Fn(&str) -> bool| {
+        let to = copy("encoder_heads/modernbert");
+        edit(to.path().join("config.json"), |config| change(config));
+        rename(&to.path().join("model.safetensors"), |name| keep(name).then(|| name.to_owned()));
         load(to.path(), Dtype::F32)
     };
     let problem = |field: &str, value: Value| match changed(&|config| config[field] = value.clone(), &|_| true) {
@@ -185,23 +161,11 @@ fn an_adapter_brings_its_head_to_a_folder_of_another_class() {
         let to = TempDir::new().unwrap();
         let [base, adapter] = ["base", "adapter"].map(|name| to.path().join(name));
         for (name, from) in [(&base, "bert-on"), (&adapter, "adapter")] {
-            fs::create_dir(name).unwrap();
-            for entry in fs::read_dir(encoders.join(from)).unwrap() {
-                let path = entry.unwrap().path();
-                fs::copy(&path, name.join(path.file_name().unwrap())).unwrap();
-            }
+            copy_into(&encoders.join(from), name);
         }
-        let set = |path: &Path, field: &str, value: Value| {
-            let mut fields = json(path);
-            fields[field] = value;
-            fs::write(path, fields.to_string()).unwrap();
-        };
-        set(&base.join("config.json"), "architectures", json!([class]));
-        set(&adapter.join("adapter_config.json"), "task_type", json!(task));
-        let bytes = fs::read(encoders.join("bert-on/model.safetensors")).unwrap();
-        let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        let kept = tensors.iter().filter(|(name, _)| keep(name));
-        safetensors::serialize_to_file(kept, None, &base.join("model.safetensors")).unwrap();
+        edit(base.join("config.json"), |config| config["architectures"] = json!([class]));
+        edit(adapter.join("adapter_config.json"), |config| config["task_type"] = json!(task));
+        rename(&base.join("model.safetensors"), |name| keep(name).then(|| name.to_owned()));
         let options =
             LoadOptions { dtype: Some(Dtype::F32), adapters: vec![adapter.clone()], ..LoadOptions::default() };
         Model::load(&base, &options)
@@ -209,7 +173,7 @@ fn an_adapter_brings_its_head_to_a_folder_of_another_class() {
     let classifier = "BertForSequenceClassification";
     let prompts = [conversation(&["ba de fi"]), conversation(&["ba de", "la me 3"])];
     let expected = rewards(&adapted(classifier, "SEQ_CLS", &|_| true).unwrap(), &prompts);
-    let own = rewards(&load(&encoders.join("bert-on"), Dtype::F32).unwrap(), &prompts);
+    let own = rewards(&load(encoders.join("bert-on"), Dtype::F32).unwrap(), &prompts);
     assert_ne!(expected, own);
     for class in ["BertForMaskedLM", "BertForTokenClassification"] {
         for keep in [&(|_: &str| true) as &dyn Fn(&str) -> bool, &|name: &str| !name.starts_with("classifier.")] {

@@ -2,21 +2,19 @@
 
 #![allow(clippy::print_stdout)] // measured errors
 
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use judge_core::{
-    Backbone, Layer, Lens, Message, Outcome, Prompt, Reading, Reason, Request, TextModel, Want,
-    model::BackboneError,
-    request::{Generation, LabelRead, Pooling, ReadAt},
+    Backbone, Layer, Message, Outcome, Prompt, Reading, Reason, Request, TextModel, Want, model::BackboneError,
+    request::Pooling,
 };
 use judge_models::{
     ConfigProblem, Device, DevicesProblem, Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, WeightsError,
 };
 use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::common::{self, copy, edit, fixtures, json, of_every_layer, raw, retensor, wants_of_logits};
 use crate::difference::relative_error;
 
 const NAMES: [&str; 9] = [
@@ -35,11 +33,7 @@ const NAMES: [&str; 9] = [
 const POOLINGS: [Pooling; 5] = [Pooling::First, Pooling::Last, Pooling::Mean, Pooling::Min, Pooling::Max];
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/encoders").join(name)
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    fixtures().join("encoders").join(name)
 }
 
 fn options(dtype: Dtype) -> LoadOptions {
@@ -56,12 +50,12 @@ struct Expected(Value);
 impl Expected {
     /// Those of a folder.
     fn of(name: &str) -> Vec<Self> {
-        let found = json(&folder(name).join("expected.json"));
+        let found = json(folder(name).join("expected.json"));
         found["prompts"].as_array().unwrap().iter().cloned().map(Self).collect()
     }
 
     fn prompt(&self) -> Prompt {
-        Prompt::Raw(self.0["text"].as_str().unwrap().to_owned())
+        raw(self.0["text"].as_str().unwrap())
     }
 
     fn ids(&self) -> Vec<u32> {
@@ -74,44 +68,22 @@ impl Expected {
     }
 }
 
-fn everything(model: &Model) -> Want {
-    let pooled = model.info().layers().into_iter().flat_map(|layer| POOLINGS.map(|pooling| (layer, pooling)));
-    Want { pooled: pooled.collect(), ..Want::default() }
-}
-
 fn requests(model: &Model, prompts: impl IntoIterator<Item = Prompt>) -> Vec<Request> {
-    prompts.into_iter().map(|prompt| Request { prompt, want: everything(model) }).collect()
+    let want = of_every_layer(model, &POOLINGS);
+    prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect()
 }
 
 fn answers(model: &Model, requests: &[Request]) -> Vec<Outcome> {
-    let mut answers = vec![None; requests.len()];
-    let mut take = |index: usize, outcome| {
-        assert!(answers[index].replace(outcome).is_none(), "request {index} is answered twice");
-        ControlFlow::Continue(())
-    };
-    model.run(requests, &mut take).unwrap();
-    answers.into_iter().map(Option::unwrap).collect()
+    common::answers(model, requests).unwrap()
 }
 
 fn read(model: &Model, prompt: Prompt) -> Reading {
-    match answers(model, &requests(model, [prompt])).pop() {
-        Some(Outcome::Read(reading)) => reading,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn raw(text: &str) -> Prompt {
-    Prompt::Raw(text.to_owned())
+    common::read(model, prompt, &of_every_layer(model, &POOLINGS))
 }
 
 /// The bits of all pooled states.
 fn bits(outcomes: &[Outcome]) -> Vec<Vec<u32>> {
-    let of = |outcome: &Outcome| match outcome {
-        Outcome::Read(reading) => {
-            reading.pooled.iter().flat_map(|state| &state.values).map(|x| x.to_bits()).collect::<Vec<_>>()
-        }
-        Outcome::Unscored(reason) => panic!("{reason}"),
-    };
+    let of = |outcome: &Outcome| common::values(outcome.reading().unwrap()).into_iter().map(f32::to_bits).collect();
     outcomes.iter().map(of).collect()
 }
 
@@ -214,8 +186,7 @@ fn a_layers_state_is_the_same_whatever_is_read_besides() {
     let all = read(&model, raw("ba de fi"));
     for layer in model.info().layers() {
         let want = Want { pooled: vec![(layer, Pooling::Mean)], ..Want::default() };
-        let found = answers(&model, &[Request { prompt: raw("ba de fi"), want }]);
-        let Outcome::Read(alone) = &found[0] else { panic!("{found:?}") };
+        let alone = common::read(&model, raw("ba de fi"), &want);
         assert_eq!(alone.pooled(layer, Pooling::Mean), all.pooled(layer, Pooling::Mean), "{layer}");
     }
 }
@@ -257,20 +228,8 @@ fn a_text_may_be_as_long_as_there_are_positions() {
 fn what_an_encoder_cannot_bring_is_refused() {
     let model = load("bert-on", &options(Dtype::F32));
     assert!(model.reward_head().is_some() && load("bert-off", &options(Dtype::F32)).reward_head().is_none());
-    let labels = LabelRead {
-        tokens: vec![4],
-        layers: vec![Layer(1)],
-        lens: Lens::Raw,
-        at: ReadAt::PromptEnd,
-        label_mass: false,
-    };
-    for want in [
-        Want { labels: vec![labels], ..Want::default() },
-        Want { generate: Some(Generation::default()), ..Want::default() },
-        Want { prompt_log_probs: true, ..Want::default() },
-        Want { continuations: vec![" ba".to_owned()], ..Want::default() },
-        Want { attention_entropy: vec![Layer(1)], ..Want::default() },
-    ] {
+    let entropy = Want { attention_entropy: vec![Layer(1)], ..Want::default() };
+    for want in wants_of_logits().into_iter().chain([entropy]) {
         let request = Request { prompt: raw("ba de"), want };
         let refused = model.run(&[request], &mut |_, outcome| panic!("{outcome:?}")).unwrap_err();
         assert!(
@@ -303,29 +262,16 @@ fn adapters_are_merged_under_the_names_that_peft_gives() {
     assert!(error(&read(&plain, prompts[0].prompt()), &states) > 1e-2);
 }
 
-/// Loads a copy of a fixture whose configuration, as text, and weights, as a file's header and bytes, were changed.
+/// Loads a copy of a fixture whose configuration was changed, and the names of its tensors.
 fn changed(name: &str, config: impl FnOnce(&mut Value), rename: &[(&str, &str)]) -> Result<Model, Error> {
-    let to = TempDir::new().unwrap();
-    for entry in std::fs::read_dir(folder(name)).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
-    }
-    let path = to.path().join("config.json");
-    let mut fields = json(&path);
-    config(&mut fields);
-    std::fs::write(&path, fields.to_string()).unwrap();
-    let path = to.path().join("model.safetensors");
-    let bytes = std::fs::read(&path).unwrap();
-    let end = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    let mut header = String::from_utf8(bytes[8..end].to_vec()).unwrap();
-    for (from, to) in rename {
-        assert!(header.contains(&format!("\"{from}\"")), "{from}");
-        header = header.replace(&format!("\"{from}\""), &format!("\"{to}\""));
-    }
-    let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    file.extend(header.as_bytes());
-    file.extend(&bytes[end..]);
-    std::fs::write(&path, file).unwrap();
+    let to = copy(&format!("encoders/{name}"));
+    edit(to.path().join("config.json"), config);
+    retensor(&to.path().join("model.safetensors"), |stored| {
+        for (from, to) in rename {
+            let tensor = stored.iter_mut().find(|(name, ..)| name == from).unwrap_or_else(|| panic!("{from}"));
+            tensor.0 = (*to).to_owned();
+        }
+    });
     Model::load(to.path(), &options(Dtype::F32))
 }
 

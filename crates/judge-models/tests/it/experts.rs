@@ -4,75 +4,58 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use judge_core::{
-    Backbone, Lens, Outcome, Prompt, Request, TextModel, Want,
-    request::{LabelRead, Pooling, ReadAt},
-};
+use judge_core::{Backbone, Lens, Want, request::Pooling};
 use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, WeightsError};
-use safetensors::tensor::{Dtype as Stored, TensorView};
-use safetensors::{SafeTensors, serialize_to_file};
+use safetensors::Dtype as Stored;
+use serde_json::json;
 use tempfile::TempDir;
 
+use crate::common::{copy, edit, fixtures, labels_at_end, raw, readings, tensors, write_tensors};
 use crate::difference::relative_error;
 
 /// Tensors by name: dtype, shape and bytes.
 type Tensors = BTreeMap<String, (Stored, Vec<usize>, Vec<u8>)>;
 
 fn family(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(name)
+    fixtures().join("families").join(name)
 }
 
 /// A copy of a family's folder with other tensors, in one file.
 fn changed(name: &str, change: impl FnOnce(&mut Tensors)) -> TempDir {
-    let to = TempDir::new().unwrap();
-    let mut tensors = Tensors::new();
-    for entry in fs::read_dir(family(name)).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path.file_name().unwrap().to_string_lossy().into_owned();
-        if file.starts_with("model") && file.ends_with(".safetensors") {
-            let bytes = fs::read(path).unwrap();
-            for (name, view) in SafeTensors::deserialize(&bytes).unwrap().tensors() {
-                tensors.insert(name, (view.dtype(), view.shape().to_vec(), view.data().to_vec()));
-            }
-        } else if !file.ends_with(".index.json") {
-            fs::copy(&path, to.path().join(file)).unwrap();
+    let to = copy(&format!("families/{name}"));
+    let mut all = Tensors::new();
+    let files: Vec<PathBuf> = fs::read_dir(to.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for path in files {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        if file.ends_with(".safetensors") {
+            all.extend(tensors(&path).into_iter().map(|(name, dtype, shape, bytes)| (name, (dtype, shape, bytes))));
+        }
+        if file.starts_with("model") {
+            fs::remove_file(&path).unwrap();
         }
     }
-    change(&mut tensors);
-    let views = tensors
-        .iter()
-        .map(|(name, (dtype, shape, bytes))| (name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
-    serialize_to_file(views, None, &to.path().join("model.safetensors")).unwrap();
+    change(&mut all);
+    let all: Vec<_> = all.into_iter().map(|(name, (dtype, shape, bytes))| (name, dtype, shape, bytes)).collect();
+    write_tensors(&to.path().join("model.safetensors"), &all);
     to
 }
 
 /// Everything that is read of some prompts.
 fn numbers(model: &Model) -> Vec<f32> {
     let (layers, info) = (model.info().layers(), model.info());
-    let labels = LabelRead {
-        tokens: (0..info.d_vocab as u32).collect(),
-        layers: layers.clone(),
-        lens: Lens::Raw,
-        at: ReadAt::PromptEnd,
-        label_mass: false,
-    };
+    let labels = labels_at_end((0..info.d_vocab as u32).collect(), layers.clone(), Lens::Raw);
     let pooled = layers.iter().flat_map(|&layer| [(layer, Pooling::Mean), (layer, Pooling::Max)]).collect();
     let want = Want { labels: vec![labels], pooled, prompt_log_probs: true, ..Want::default() };
     let prompts = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4", "zo"];
-    let requests = prompts.map(|text| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
-    let mut found = vec![Vec::new(); prompts.len()];
-    let mut take = |index: usize, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found[index].extend_from_slice(&reading.labels[0].steps[0].logits);
-        found[index].extend(reading.pooled.iter().flat_map(|state| &state.values));
-        found[index].extend(reading.prompt_log_probs.iter().flat_map(|found| &found.log_probs));
-        ControlFlow::Continue(())
-    };
-    model.run(&requests, &mut take).unwrap();
-    found.concat()
+    let mut all = Vec::new();
+    for reading in readings(model, prompts.map(raw), &want) {
+        all.extend_from_slice(&reading.labels[0].steps[0].logits);
+        all.extend(reading.pooled.iter().flat_map(|state| &state.values));
+        all.extend(reading.prompt_log_probs.iter().flat_map(|found| &found.log_probs));
+    }
+    all
 }
 
 fn bits(model: &Model) -> Vec<u32> {
@@ -267,10 +250,8 @@ fn experts_that_do_not_fit_are_refused_by_name() {
 #[test]
 fn experts_of_gpt_oss_in_few_bits_are_refused_by_the_field() {
     let folder = changed("gpt_oss-on", |_| {});
-    let path = folder.path().join("config.json");
-    let mut config: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    config["quantization_config"] = serde_json::json!({ "quant_method": "fp8" });
-    fs::write(&path, config.to_string()).unwrap();
+    let fp8 = json!({ "quant_method": "fp8" });
+    edit(folder.path().join("config.json"), |config| config["quantization_config"] = fp8);
     let error = Model::load(folder.path(), &LoadOptions::default()).unwrap_err();
     assert!(
         matches!(&error, Error::Unsupported { field, .. } if field == "quantization_config.quant_method"),
@@ -292,12 +273,11 @@ fn an_adapter_changes_an_expert_by_its_name_in_a_stack_too() {
     let config = r#"{"peft_type": "LORA", "r": 2, "lora_alpha": 6}"#;
     fs::write(adapter.path().join("adapter_config.json"), config).unwrap();
     let stem = "base_model.model.model.layers.1.mlp.experts.2.up_proj";
-    let (a_bytes, b_bytes) = (bytes(&a), bytes(&b));
-    let views = [
-        (format!("{stem}.lora_A.weight"), TensorView::new(Stored::F32, vec![RANK, D_MODEL], &a_bytes).unwrap()),
-        (format!("{stem}.lora_B.weight"), TensorView::new(Stored::F32, vec![WIDTH, RANK], &b_bytes).unwrap()),
+    let factors = [
+        (format!("{stem}.lora_A.weight"), Stored::F32, vec![RANK, D_MODEL], bytes(&a)),
+        (format!("{stem}.lora_B.weight"), Stored::F32, vec![WIDTH, RANK], bytes(&b)),
     ];
-    serialize_to_file(views, None, &adapter.path().join("adapter_model.safetensors")).unwrap();
+    write_tensors(&adapter.path().join("adapter_model.safetensors"), &factors);
 
     let merge = |matrix: &mut [u8]| {
         for (at, number) in matrix.as_chunks_mut::<4>().0.iter_mut().enumerate() {

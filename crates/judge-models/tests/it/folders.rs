@@ -2,71 +2,23 @@
 //! is made of a folder of the fixtures, whose numbers transformers agrees with, and must say the same.
 
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_core::{
-    Backbone, Layer, Lens, Outcome, Prompt, Reason, Request, TextModel, Want,
-    model::BackboneError,
-    request::{LabelRead, Pooling, ReadAt},
+    Backbone, Layer, Lens, Outcome, Reading, Reason, Request, Want, model::BackboneError, request::Pooling,
 };
 use judge_models::{
     AdapterProblem, ConfigProblem, Dtype, Error, GgufProblem, IndexProblem, LoadOptions, Model, StandIn, WeightsError,
     merge_adapters,
 };
-use safetensors::SafeTensors;
-use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::common::{
+    self, Stored, answers, copy, edit, fixtures, json, labels_at_end, last_states, raw, rename, retensor, tensors,
+};
+
 const WEIGHTS: &str = "model.safetensors";
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
-
-/// A copy of a model's folder, to be changed.
-fn copy(of: &str) -> TempDir {
-    let to = TempDir::new().unwrap();
-    for entry in fs::read_dir(fixtures().join(of)).unwrap() {
-        let entry = entry.unwrap();
-        if !entry.file_name().to_string_lossy().starts_with("expected") {
-            fs::write(to.path().join(entry.file_name()), fs::read(entry.path()).unwrap()).unwrap();
-        }
-    }
-    to
-}
-
-fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
-    let mut json = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    change(&mut json);
-    fs::write(path, json.to_string()).unwrap();
-}
-
-/// A tensor: its name, dtype, shape and bytes.
-type Stored = (String, safetensors::Dtype, Vec<usize>, Vec<u8>);
-
-/// Changes the tensors of a file of weights.
-fn retensor(path: &Path, change: impl FnOnce(&mut Vec<Stored>)) {
-    let bytes = fs::read(path).unwrap();
-    let tensors = SafeTensors::deserialize(&bytes).unwrap();
-    let own = |(name, view): (&str, TensorView<'_>)| {
-        (name.to_owned(), view.dtype(), view.shape().to_vec(), view.data().to_vec())
-    };
-    let mut stored: Vec<Stored> = tensors.iter().map(own).collect();
-    change(&mut stored);
-    let views =
-        stored.iter().map(|(name, dtype, shape, bytes)| (name, TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
-    fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
-}
-
-/// Renames the tensors of a file of weights; those for which `own` has no name are dropped.
-fn rename(path: &Path, own: impl Fn(&str) -> Option<String>) {
-    retensor(path, |stored| {
-        let renamed = std::mem::take(stored).into_iter();
-        *stored = renamed.filter_map(|(name, dtype, shape, bytes)| Some((own(&name)?, dtype, shape, bytes))).collect();
-    });
-}
 
 fn options(adapters: &[&Path]) -> LoadOptions {
     let adapters = adapters.iter().map(|path| path.to_path_buf()).collect();
@@ -77,37 +29,20 @@ fn load(folder: &Path) -> Result<Model, Error> {
     Model::load(folder, &options(&[]))
 }
 
-fn answers(model: &Model, requests: &[Request]) -> Result<Vec<Outcome>, BackboneError> {
-    let mut found = vec![None; requests.len()];
-    model.run(requests, &mut |index, outcome| {
-        found[index] = Some(outcome);
-        ControlFlow::Continue(())
-    })?;
-    Ok(found.into_iter().map(Option::unwrap).collect())
-}
-
 fn request(want: Want) -> Request {
-    Request { prompt: Prompt::Raw("ba de fi go".to_owned()), want }
+    Request { prompt: raw("ba de fi go"), want }
 }
 
 /// The last state of every layer.
-fn states(model: &Model) -> Outcome {
-    let pooled = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
-    answers(model, &[request(Want { pooled, ..Want::default() })]).unwrap().remove(0)
+fn states(model: &Model) -> Reading {
+    last_states(model, "ba de fi go")
 }
 
 /// Logits of two labels at the last layer.
 fn logits(model: &Model) -> Result<Vec<f32>, BackboneError> {
-    let read = LabelRead {
-        tokens: vec![5, 6],
-        layers: vec![Layer(model.info().n_layers)],
-        lens: Lens::Normed,
-        at: ReadAt::PromptEnd,
-        label_mass: false,
-    };
+    let read = labels_at_end(vec![5, 6], vec![Layer(model.info().n_layers)], Lens::Normed);
     let outcome = answers(model, &[request(Want { labels: vec![read.clone()], ..Want::default() })])?.remove(0);
-    let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-    let labels = reading.labels(&read).unwrap();
+    let labels = outcome.reading().unwrap().labels(&read).unwrap();
     Ok(labels.row(labels.prompt_end().unwrap(), Layer(model.info().n_layers)).unwrap().to_vec())
 }
 
@@ -125,7 +60,7 @@ fn base_classes_are_read_and_have_no_logits() {
         let expected = states(&load(&fixtures().join(of)).unwrap());
         let folder = copy(of);
         rename(&folder.path().join(WEIGHTS), |name| name.strip_prefix("model.").map(str::to_owned));
-        edit(&folder.path().join("config.json"), |config| config["architectures"] = json!([class]));
+        edit(folder.path().join("config.json"), |config| config["architectures"] = json!([class]));
         let model = load(folder.path()).unwrap_or_else(|error| panic!("{class}: {error}"));
         assert_eq!(states(&model), expected, "{class}");
         let refused = logits(&model).unwrap_err().to_string();
@@ -139,14 +74,14 @@ fn base_classes_are_read_and_have_no_logits() {
     // Classes of other programs may attend otherwise.
     let folder = copy("families/llama-off");
     for class in ["LlamaBiModel", "MistralEncoderModel", "LlamaForRewardModel"] {
-        edit(&folder.path().join("config.json"), |config| config["architectures"] = json!([class]));
+        edit(folder.path().join("config.json"), |config| config["architectures"] = json!([class]));
         let error = load(folder.path()).unwrap_err();
         assert!(
             matches!(&error, Error::Config { problem: ConfigProblem::Unknown { field: "architectures", .. }, .. }),
             "{error}"
         );
     }
-    edit(&folder.path().join("config.json"), |config| {
+    edit(folder.path().join("config.json"), |config| {
         config["architectures"] = json!(["LlamaModel"]);
         config["is_causal"] = json!(false);
     });
@@ -158,7 +93,7 @@ fn a_head_that_is_not_stored_is_missed_by_what_needs_it_alone() {
     let path = |folder: &TempDir| folder.path().join(WEIGHTS);
     for of in ["families/llama-off", "families/qwen3-off"] {
         let folder = copy(of);
-        edit(&folder.path().join("config.json"), |config| config["tie_word_embeddings"] = json!(false));
+        edit(folder.path().join("config.json"), |config| config["tie_word_embeddings"] = json!(false));
         rename(&path(&folder), |name| (name != "lm_head.weight").then(|| name.to_owned()));
         let model = load(folder.path()).unwrap();
         assert_eq!(states(&model), states(&load(&fixtures().join(of)).unwrap()));
@@ -167,7 +102,7 @@ fn a_head_that_is_not_stored_is_missed_by_what_needs_it_alone() {
     }
     // Heads of token classifiers are not read, and a classifier needs no head over the vocabulary.
     let folder = copy("families/llama-off");
-    edit(&folder.path().join("config.json"), |config| config["architectures"] = json!(["LlamaForTokenClassification"]));
+    edit(folder.path().join("config.json"), |config| config["architectures"] = json!(["LlamaForTokenClassification"]));
     retensor(&path(&folder), |stored| {
         let zeros = vec![0; 4 * 2 * 32];
         stored.push(("score.weight".to_owned(), safetensors::Dtype::F32, vec![2, 32], zeros.clone()));
@@ -196,20 +131,19 @@ fn a_stored_head_is_the_head_whatever_the_flag() {
     for flag in [json!(true), json!(false)] {
         let folder = copy(of);
         with_head(&folder);
-        edit(&folder.path().join("config.json"), |config| config["tie_word_embeddings"] = flag);
+        edit(folder.path().join("config.json"), |config| config["tie_word_embeddings"] = flag);
         let model = load(folder.path()).unwrap();
         assert_eq!((states(&model), logits(&model).unwrap()), (states(&tied), doubled.clone()));
         let written = folder.path().join("written");
         merge_adapters(folder.path(), &[], Some(Dtype::F32), &written, &mut |_, _| {}).unwrap();
         assert_eq!(logits(&load(&written).unwrap()).unwrap(), doubled);
-        let config: Value = serde_json::from_slice(&fs::read(written.join("config.json")).unwrap()).unwrap();
-        assert_eq!(config["tie_word_embeddings"], json!(false));
+        assert_eq!(json(written.join("config.json"))["tie_word_embeddings"], json!(false));
     }
     // Mistral Small: the outer file does not say, for which the default is tied.
     let of = "families/mistral-off";
     let plain = load(&fixtures().join(of)).unwrap();
     let folder = copy(of);
-    edit(&folder.path().join("config.json"), |config| {
+    edit(folder.path().join("config.json"), |config| {
         let mut text = config.clone();
         assert_eq!(text.as_object_mut().unwrap().remove("tie_word_embeddings"), Some(json!(false)));
         *config = json!({ "model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"], "text_config": text });
@@ -311,7 +245,7 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
             stored.push((format!("{PREFIX}{module}.{part}.weight"), safetensors::Dtype::F32, shape, values));
         }
     };
-    let text: Value = serde_json::from_slice(&fs::read(fixtures().join(of).join("config.json")).unwrap()).unwrap();
+    let text = json(fixtures().join(of).join("config.json"));
     let (width, inner) =
         (text["hidden_size"].as_u64().unwrap() as usize, text["intermediate_size"].as_u64().unwrap() as usize);
     let on_text = adapter(|stored| {
@@ -320,7 +254,7 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
     });
     let expected = states(&Model::load(fixtures().join(of), &options(&[on_text.path()])).unwrap());
     let tower = copy(of);
-    edit(&tower.path().join("config.json"), |config| {
+    edit(tower.path().join("config.json"), |config| {
         *config = json!({ "model_type": "mistral3", "text_config": config.clone(), "tie_word_embeddings": false });
     });
     rename(&tower.path().join(WEIGHTS), |name| Some(format!("language_model.{name}")));
@@ -342,17 +276,8 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
 fn what_peft_saves_along_replaces_the_bases_own() {
     // Biases of modules with LoRA are one level down.
     let base = fixtures().join("families/qwen2-on");
-    let weights: Vec<PathBuf> = fs::read_dir(&base).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let shards = weights.iter().filter(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
     let bias = "model.layers.0.self_attn.q_proj.bias";
-    let shape = shards
-        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("model"))
-        .find_map(|path| {
-            let bytes = fs::read(path).unwrap();
-            let tensors = SafeTensors::deserialize(&bytes).unwrap();
-            tensors.tensor(bias).ok().map(|view| view.shape().to_vec())
-        })
-        .unwrap();
+    let (_, _, shape, _) = tensors(&base.join(WEIGHTS)).into_iter().find(|(name, ..)| name == bias).unwrap();
     let with_bias = |name: &str| {
         let folder = adapter(|stored| {
             stored.clear();
@@ -370,11 +295,10 @@ fn what_peft_saves_along_replaces_the_bases_own() {
     let tied = load(&base).unwrap();
     let (d_vocab, width) = (tied.info().d_vocab, tied.info().d_model);
     let head = |stored: &mut Vec<Stored>, name: &str, factor: f32| {
-        let bytes = fs::read(base.join(WEIGHTS)).unwrap();
-        let tensors = SafeTensors::deserialize(&bytes).unwrap();
-        let view = tensors.tensor("model.embed_tokens.weight").unwrap();
-        let values = view.data().as_chunks().0.iter().flat_map(|&x| (factor * f32::from_le_bytes(x)).to_le_bytes());
-        stored.push((format!("{PREFIX}{name}"), view.dtype(), view.shape().to_vec(), values.collect()));
+        let mut tensors = tensors(&base.join(WEIGHTS)).into_iter();
+        let (_, dtype, shape, bytes) = tensors.find(|(name, ..)| name == "model.embed_tokens.weight").unwrap();
+        let values = bytes.as_chunks().0.iter().flat_map(|&x| (factor * f32::from_le_bytes(x)).to_le_bytes());
+        stored.push((format!("{PREFIX}{name}"), dtype, shape, values.collect()));
     };
     let lora = |stored: &mut Vec<Stored>| {
         for (part, shape) in [("lora_A", vec![4, width]), ("lora_B", vec![d_vocab, 4])] {
@@ -420,7 +344,7 @@ fn what_peft_saves_along_replaces_the_bases_own() {
 #[test]
 fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
     let folder = copy("families/llama-off");
-    edit(&folder.path().join("tokenizer.json"), |tokenizer| {
+    edit(folder.path().join("tokenizer.json"), |tokenizer| {
         let token = json!({ "id": 96, "content": "<far>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true });
         tokenizer["added_tokens"].as_array_mut().unwrap().push(token);
     });
@@ -429,8 +353,7 @@ fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
     let notes = &model.info().notes;
     assert!(matches!(notes.as_slice(), [note] if note.contains("\"<far>\" (96)")), "{notes:?}");
     let want = Want { pooled: vec![(Layer(1), Pooling::Mean)], ..Want::default() };
-    let prompts = ["ba de", "ba <far> de", "fi go"]
-        .map(|text| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
+    let prompts = ["ba de", "ba <far> de", "fi go"].map(|text| Request { prompt: raw(text), want: want.clone() });
     let outcomes = answers(&model, &prompts).unwrap();
     let Outcome::Unscored(unscored) = &outcomes[1] else { panic!("{outcomes:?}") };
     assert_eq!(unscored.reason, Reason::Tokenizer);
@@ -441,7 +364,7 @@ fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
     assert!(plain.info().notes.is_empty());
     // A continuation can have one too.
     let continued = Want { continuations: vec!["de <far>".to_owned()], ..Want::default() };
-    let outcomes = answers(&model, &[Request { prompt: Prompt::Raw("ba".to_owned()), want: continued }]).unwrap();
+    let outcomes = answers(&model, &[Request { prompt: raw("ba"), want: continued }]).unwrap();
     assert!(
         matches!(&outcomes[0], Outcome::Unscored(unscored) if unscored.reason == Reason::Tokenizer),
         "{outcomes:?}"
@@ -452,7 +375,7 @@ fn a_row_with_a_token_beyond_the_embedding_is_unscored_and_ends_nothing() {
 #[test]
 fn a_text_that_the_tokenizer_cannot_take_is_unscored_and_ends_nothing() {
     let folder = copy("families/llama-off");
-    edit(&folder.path().join("tokenizer.json"), |tokenizer| {
+    edit(folder.path().join("tokenizer.json"), |tokenizer| {
         let model = tokenizer["model"].as_object_mut().unwrap();
         model["unk_token"] = json!("[none]");
         // What loading tries the tokenizer on.
@@ -464,7 +387,7 @@ fn a_text_that_the_tokenizer_cannot_take_is_unscored_and_ends_nothing() {
     let read = Want { pooled: vec![(Layer(1), Pooling::Mean)], ..Want::default() };
     let continued = Want { continuations: vec!["de unheard".to_owned()], ..Want::default() };
     let requests = [("ba de", &read), ("ba unheard de", &read), ("fi go", &read), ("ba", &continued)]
-        .map(|(text, want)| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
+        .map(|(text, want)| Request { prompt: raw(text), want: want.clone() });
     let outcomes = answers(&model, &requests).unwrap();
     for odd in [1, 3] {
         let Outcome::Unscored(unscored) = &outcomes[odd] else { panic!("{outcomes:?}") };
@@ -482,7 +405,7 @@ fn numbers_that_stand_for_none_are_none_and_others_are_errors_by_name() {
     let expected = states(&load(&fixtures().join(of)).unwrap());
     let with = |file: &str, change: &dyn Fn(&mut Value)| {
         let folder = copy(of);
-        edit(&folder.path().join(file), |json| change(json));
+        edit(folder.path().join(file), |json| change(json));
         load(folder.path())
     };
     let is_read = |file: &str, change: &dyn Fn(&mut Value)| assert_eq!(states(&with(file, change).unwrap()), expected);
@@ -525,16 +448,16 @@ fn numbers_that_stand_for_none_are_none_and_others_are_errors_by_name() {
     error("generation_config.json", "eos_token_id", json!({ "a": 1 }));
     // Two at once: the first is named.
     let folder = copy(of);
-    edit(&folder.path().join("config.json"), |config| {
+    edit(folder.path().join("config.json"), |config| {
         (config["hidden_size"], config["vocab_size"]) = (Value::Null, Value::Null);
     });
     let text = load(folder.path()).unwrap_err().to_string();
     assert!(text.contains("vocab_size is null") || text.contains("hidden_size is null"), "{text}");
     let head = copy("heads/gemma2");
-    edit(&head.path().join("config.json"), |config| config["id2label"] = json!({ "x": 1 }));
+    edit(head.path().join("config.json"), |config| config["id2label"] = json!({ "x": 1 }));
     assert!(load(head.path()).unwrap_err().to_string().contains("id2label"));
     let head = copy("heads/gemma2");
-    edit(&head.path().join("config.json"), |config| config["pad_token_id"] = json!(-1));
+    edit(head.path().join("config.json"), |config| config["pad_token_id"] = json!(-1));
     load(head.path()).unwrap();
 }
 
@@ -601,7 +524,7 @@ fn files_that_are_not_themselves_say_what_to_do() {
 fn a_gguf_file_beside_another_models_config_is_refused_by_the_setting() {
     let setting = |of: &str, change: &dyn Fn(&mut Value)| {
         let folder = copy(of);
-        edit(&folder.path().join("config.json"), |config| change(config));
+        edit(folder.path().join("config.json"), |config| change(config));
         match load(folder.path()) {
             Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Setting { key, .. }, .. })) => key,
             Err(other) => panic!("{other}"),
@@ -629,8 +552,7 @@ fn a_gguf_file_beside_another_models_config_is_refused_by_the_setting() {
 
 #[test]
 fn weights_that_lose_bits_unasked_are_noted() {
-    let load =
-        |of: &str, dtype| Model::load(fixtures().join(of), &LoadOptions { dtype, ..LoadOptions::default() }).unwrap();
+    let load = |of: &str, dtype: Option<Dtype>| common::load(fixtures().join(of), dtype).unwrap();
     // Most of it is f16.
     let of = "families/llama-on";
     let model = load(of, None);

@@ -6,61 +6,29 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // measured errors, and what was skipped
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, Layer, Lens, Message, Outcome, Prompt, Reading, Request, TextModel, Want,
-    request::{Generation, LabelRead, Pooling, ReadAt},
+    Backbone, Layer, Lens, Message, Prompt, Want,
+    request::{Generation, Pooling},
 };
-use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model, WeightsError};
+use judge_models::{Dtype, Error, GgufProblem, Model, WeightsError};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::common::{self, fixtures, json, labels_at_end, load, of_every_layer, raw, read, values};
 use crate::difference::relative_error;
 
 /// Longer than the windows of all test models.
 const PROMPT: &str = "ba de fi go ku la me ni po ru sa te vi zo 3 xa y0 ba ba 4";
 
-fn fixtures() -> PathBuf {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    PathBuf::from(root).join("tests/fixtures")
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
-
-fn load(path: &Path, dtype: Option<Dtype>) -> Result<Model, Error> {
-    Model::load(path, &LoadOptions { dtype, ..LoadOptions::default() })
-}
-
-fn read(model: &Model, prompt: Prompt, want: Want) -> Reading {
-    let mut found = None;
-    let mut take = |_, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found = Some(reading);
-        ControlFlow::Continue(())
-    };
-    model.run(&[Request { prompt, want }], &mut take).unwrap();
-    found.unwrap()
-}
-
 /// Logits of labels and the state of the last position, of every layer.
 fn numbers(model: &Model) -> Vec<f32> {
-    let layers = model.info().layers();
-    let labels = LabelRead {
-        tokens: vec![3, 4, 20, 91],
-        layers: layers.clone(),
-        lens: Lens::Raw,
-        at: ReadAt::PromptEnd,
-        label_mass: false,
-    };
-    let pooled: Vec<(Layer, Pooling)> = layers.iter().map(|&layer| (layer, Pooling::Last)).collect();
-    let want = Want { labels: vec![labels.clone()], pooled: pooled.clone(), ..Want::default() };
-    let reading = read(model, Prompt::Raw(PROMPT.to_owned()), want);
+    let labels = labels_at_end(vec![3, 4, 20, 91], model.info().layers(), Lens::Raw);
+    let want = Want { labels: vec![labels.clone()], ..of_every_layer(model, &[Pooling::Last]) };
+    let reading = read(model, raw(PROMPT), &want);
     let mut all: Vec<f32> = reading.labels(&labels).unwrap().steps[0].logits.to_vec();
-    all.extend(pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()));
+    all.extend(values(&reading));
     all
 }
 
@@ -72,11 +40,7 @@ fn copy(from: &Path, to: &Path, names: &[&str]) {
 
 /// A folder of `families` with another `config.json`.
 fn folder(name: &str, config: &Path) -> TempDir {
-    let to = TempDir::new().unwrap();
-    for entry in fs::read_dir(fixtures().join("families").join(name)).unwrap() {
-        let entry = entry.unwrap();
-        fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
-    }
+    let to = common::copy(&format!("families/{name}"));
     fs::copy(config, to.path().join("config.json")).unwrap();
     to
 }
@@ -100,8 +64,8 @@ fn a_file_of_every_architecture_is_the_folder_that_it_was_made_from() {
     assert!(names.len() >= 24);
     for name in &names {
         let original = folder(name, &fixtures().join("gguf_families").join(name).join("config.json"));
-        let expected = load(original.path(), Some(Dtype::F32)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let found = match load(alone(name).path(), Some(Dtype::F32)) {
+        let expected = load(original.path(), Dtype::F32).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let found = match load(alone(name).path(), Dtype::F32) {
             Ok(found) => found,
             Err(error) => {
                 wrong.push(format!("{name}: {error}"));
@@ -122,13 +86,13 @@ fn a_file_of_every_architecture_is_the_folder_that_it_was_made_from() {
 
 #[test]
 fn a_split_file_is_one_model_whichever_part_is_named() {
-    let whole = numbers(&load(alone("qwen3-off").path(), Some(Dtype::F32)).unwrap());
+    let whole = numbers(&load(alone("qwen3-off").path(), Dtype::F32).unwrap());
     let to = TempDir::new().unwrap();
     let parts = ["m-00001-of-00003.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf"];
     copy(&fixtures().join("gguf_split"), to.path(), &parts);
     copy(&fixtures().join("families/qwen3-off"), to.path(), &["tokenizer.json", "tokenizer_config.json"]);
     for path in [to.path().to_owned(), to.path().join(parts[0]), to.path().join(parts[2])] {
-        assert_eq!(numbers(&load(&path, Some(Dtype::F32)).unwrap()), whole, "{}", path.display());
+        assert_eq!(numbers(&load(&path, Dtype::F32).unwrap()), whole, "{}", path.display());
     }
     // A part of another file, and one that is not there.
     fs::copy(to.path().join(parts[1]), to.path().join(parts[2])).unwrap();
@@ -149,9 +113,9 @@ fn a_file_that_is_named_is_a_model_and_goes_by_its_name() {
         copy(&fixtures().join("gguf_tokenizers"), to.path(), &[name]);
     }
     fs::write(to.path().join("mmproj-f16.gguf"), "for pictures").unwrap();
-    let model = load(&to.path().join("qwen2.gguf"), None).unwrap();
+    let model = load(to.path().join("qwen2.gguf"), None).unwrap();
     assert_eq!(model.info().name, "qwen2");
-    let other = load(&to.path().join("llama-bpe.gguf"), None).unwrap();
+    let other = load(to.path().join("llama-bpe.gguf"), None).unwrap();
     assert_ne!(model.info().fingerprint, other.info().fingerprint);
     let error = load(to.path(), None).unwrap_err();
     assert!(
@@ -164,11 +128,11 @@ fn a_file_that_is_named_is_a_model_and_goes_by_its_name() {
 
 #[test]
 fn tokens_are_those_of_the_program_that_made_the_vocabulary() {
-    let expected = json(&fixtures().join("gguf_tokenizers/expected.json"));
+    let expected = json(fixtures().join("gguf_tokenizers/expected.json"));
     let texts: Vec<&str> = expected["texts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
     let mut wrong = Vec::new();
     for (name, ids) in expected["ids"].as_object().unwrap() {
-        let model = load(&fixtures().join(format!("gguf_tokenizers/{name}.gguf")), None).unwrap();
+        let model = load(fixtures().join(format!("gguf_tokenizers/{name}.gguf")), None).unwrap();
         // Where the file does not say, a BOS goes before text of Llama 3, Tekken and SentencePiece.
         let has_bos = matches!(name.as_str(), "llama-bpe" | "tekken" | "prepend");
         for (text, ids) in texts.iter().zip(ids.as_array().unwrap()).filter(|(text, _)| !text.is_empty()) {
@@ -176,7 +140,7 @@ fn tokens_are_those_of_the_program_that_made_the_vocabulary() {
             if has_bos {
                 ids.insert(0, if name == "prepend" { 376 } else { 314 });
             }
-            let found = model.tokens(&Prompt::Raw((*text).to_owned())).unwrap();
+            let found = model.tokens(&raw(text)).unwrap();
             if found.iter().copied().map(u64::from).ne(ids.iter().copied()) {
                 wrong.push(format!("{name}: {text:?}: {found:?}, expected {ids:?}"));
             }
@@ -195,14 +159,14 @@ fn chats_have_the_tokens_and_the_text_of_the_folder() {
     let (alone, beside) = (load(&path, None).unwrap(), load(to.path(), None).unwrap());
     for text in ["score: 4", " The judge", "a </s> b", "Ärger 東京"] {
         let chat = Prompt::chat(vec![Message::new("system", "Be brief."), Message::user(text)]);
-        for prompt in [chat, Prompt::Raw(text.to_owned())] {
+        for prompt in [chat, raw(text)] {
             assert_eq!(alone.tokens(&prompt).unwrap(), beside.tokens(&prompt).unwrap(), "{prompt:?}");
         }
     }
     let generate = Some(Generation { max_new_tokens: 12, ..Generation::default() });
     let write = |model: &Model| {
         let want = Want { generate: generate.clone(), ..Want::default() };
-        read(model, Prompt::Raw("score".to_owned()), want).generated.unwrap()
+        read(model, raw("score"), &want).generated.unwrap()
     };
     assert_eq!(write(&alone), write(&beside));
 }
@@ -319,9 +283,9 @@ fn a_file_of_any_name_is_known_by_its_first_bytes() {
     assert_eq!(found.info().name, "sha256-0123456789abcdef");
     assert_eq!(found.info().fingerprint, expected.info().fingerprint);
     assert_eq!(numbers(&found), numbers(&expected));
-    let error = load(&blobs.join("sha256-fedcba"), None).unwrap_err().to_string();
+    let error = load(blobs.join("sha256-fedcba"), None).unwrap_err().to_string();
     assert!(error.ends_with("is not a folder, and the file does not begin as GGUF files do"), "{error}");
-    let error = load(&to.path().join("gone"), None).unwrap_err().to_string();
+    let error = load(to.path().join("gone"), None).unwrap_err().to_string();
     assert!(error.ends_with("is not a folder"), "{error}");
 }
 
@@ -369,12 +333,10 @@ fn a_trained_model_in_one_file_equals_transformers() {
         return;
     };
     let folder = PathBuf::from(data).join("models/smollm2-135m-instruct");
-    let expected = json(&folder.join("expected.json"));
-    let model = load(&folder.join("SmolLM2-135M-Instruct.Q4_1.gguf"), Some(Dtype::F32)).unwrap();
+    let expected = json(folder.join("expected.json"));
+    let model = load(folder.join("SmolLM2-135M-Instruct.Q4_1.gguf"), Dtype::F32).unwrap();
     assert_eq!(model.info().name, "SmolLM2-135M-Instruct.Q4_1");
-    let ids = |value: &Value| -> Vec<u32> {
-        value.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect()
-    };
+    let ids = |value: &Value| -> Vec<u32> { serde_json::from_value(value.clone()).unwrap() };
     let named: Vec<u32> = expected["labels"]
         .as_array()
         .unwrap()
@@ -388,25 +350,18 @@ fn a_trained_model_in_one_file_equals_transformers() {
         let text = item["prompt"].as_str().unwrap();
         let chat = Prompt::chat(vec![Message::user(text)]);
         assert_eq!(model.tokens(&chat).unwrap(), ids(&item["ids"]), "{text}");
-        assert_eq!(model.tokens(&Prompt::Raw(text.to_owned())).unwrap(), ids(&item["raw_ids"]), "{text}");
+        assert_eq!(model.tokens(&raw(text)).unwrap(), ids(&item["raw_ids"]), "{text}");
         let logits = item["logits"].as_object().unwrap();
         let layers: Vec<Layer> = logits.keys().map(|layer| Layer(layer.parse().unwrap())).collect();
-        let label = LabelRead {
-            tokens: tokens.clone(),
-            layers: layers.clone(),
-            lens: Lens::Raw,
-            at: ReadAt::PromptEnd,
-            label_mass: false,
-        };
+        let label = labels_at_end(tokens.clone(), layers.clone(), Lens::Raw);
         let greedy = ids(&item["greedy_ids"]);
         let generate = Some(Generation { max_new_tokens: greedy.len(), ..Generation::default() });
         let want = Want { labels: vec![label.clone()], generate, ..Want::default() };
-        let reading = read(&model, chat, want);
+        let reading = read(&model, chat, &want);
         let found = reading.labels(&label).unwrap();
         for layer in layers {
             let found = found.row(&found.steps[0], layer).unwrap();
-            let row = logits[&layer.0.to_string()].as_array().unwrap();
-            let row: Vec<f32> = row.iter().map(|x| x.as_f64().unwrap() as f32).collect();
+            let row: Vec<f32> = serde_json::from_value(logits[&layer.0.to_string()].clone()).unwrap();
             let error = relative_error(found, &row);
             assert!(error < 1e-3, "{text}: layer {}: {found:?}, expected {row:?}", layer.0);
             worst = worst.max(error);

@@ -1,14 +1,14 @@
 //! GGUF files of encoders, with nothing beside them, against the folders that they were made from: `scripts/parity/make_gguf_encoder_fixtures.py`.
 
 use std::fs;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
-use judge_models::{Dtype, Error, GgufProblem, LoadOptions, Model, WeightsError};
+use judge_core::request::Pooling;
+use judge_models::{Dtype, Error, GgufProblem, Model, WeightsError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::common::{self, fixtures, json, of_every_layer, raw, readings, values};
 use crate::difference::relative_error;
 
 const TEXTS: [&str; 12] = [
@@ -26,30 +26,14 @@ const TEXTS: [&str; 12] = [
     "badefigokulameniporusatevizoxay0",
 ];
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
-
 fn load(path: &Path) -> Result<Model, Error> {
-    Model::load(path, &LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() })
+    common::load(path, Dtype::F32)
 }
 
 /// States of every layer for every text: of the first token, of the last, and their mean.
 fn states(model: &Model) -> Vec<f32> {
-    let poolings = [Pooling::First, Pooling::Last, Pooling::Mean];
-    let pooled: Vec<(Layer, Pooling)> =
-        model.info().layers().into_iter().flat_map(|layer| poolings.map(|pooling| (layer, pooling))).collect();
-    let want = Want { pooled: pooled.clone(), ..Want::default() };
-    let requests = TEXTS.map(|text| Request { prompt: Prompt::Raw(text.to_owned()), want: want.clone() });
-    let mut found = vec![Vec::new(); TEXTS.len()];
-    let mut take = |index: usize, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found[index] =
-            pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
-        ControlFlow::Continue(())
-    };
-    model.run(&requests, &mut take).unwrap();
-    found.concat()
+    let want = of_every_layer(model, &[Pooling::First, Pooling::Last, Pooling::Mean]);
+    readings(model, TEXTS.map(raw), &want).iter().flat_map(values).collect()
 }
 
 /// A folder with a file alone, and what is put beside it.
@@ -63,7 +47,7 @@ fn beside(gguf: &str, files: &[(&str, Value)]) -> TempDir {
 }
 
 fn config(folder: &str) -> Value {
-    serde_json::from_slice(&fs::read(fixtures().join(folder).join("config.json")).unwrap()).unwrap()
+    json(fixtures().join(folder).join("config.json"))
 }
 
 #[test]

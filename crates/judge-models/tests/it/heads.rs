@@ -3,39 +3,24 @@
 #![allow(clippy::print_stdout)] // measured errors
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, Layer, Lens, Outcome, Prompt, Request, TextModel, Want,
-    model::BackboneError,
-    request::{Generation, LabelRead, Pooling, ReadAt},
-    reward::RewardHead,
+    Backbone, Layer, Lens, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling, reward::RewardHead,
 };
-use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, WeightsError};
+use judge_models::{ConfigProblem, Dtype, Error, Model, WeightsError};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::common::{copy, edit, fixtures, json, labels_at_end, load, raw, read, readings, text_of, wants_of_logits};
 use crate::difference::largest_difference;
 
 fn heads() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/heads")
+    fixtures().join("heads")
 }
 
-fn load(folder: &Path, dtype: Dtype) -> Result<Model, Error> {
-    Model::load(folder, &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() })
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-/// The prompt whose tokens are these.
-fn prompt(folder: &Path, ids: &[Value]) -> Prompt {
-    let tokenizer = json(&folder.join("tokenizer.json"));
-    let words = tokenizer["model"]["vocab"].as_object().unwrap();
-    let word = |id: &Value| words.iter().find(|(_, of)| *of == id).unwrap().0.as_str();
-    Prompt::Raw(ids.iter().map(word).collect::<Vec<_>>().join(" "))
+/// The prompts of some cases.
+fn prompts_of(folder: &Path, cases: &[Value]) -> Vec<Prompt> {
+    cases.iter().map(|case| Prompt::Raw(text_of(folder, &case["ids"]))).collect()
 }
 
 /// The rewards of prompts, all put before the model at once.
@@ -45,17 +30,8 @@ fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
 
 /// The same by a head of the model.
 fn rewards_by(head: &RewardHead, model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
-    let want = head.want(model.info());
-    let requests: Vec<Request> =
-        prompts.iter().map(|prompt| Request { prompt: prompt.clone(), want: want.clone() }).collect();
-    let mut found = vec![Vec::new(); prompts.len()];
-    let mut take = |index: usize, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found[index] = head.of_reading(&reading, model.info()).unwrap();
-        ControlFlow::Continue(())
-    };
-    model.run(&requests, &mut take).unwrap();
-    found
+    let found = readings(model, prompts.to_vec(), &head.want(model.info()));
+    found.iter().map(|reading| head.of_reading(reading, model.info()).unwrap()).collect()
 }
 
 #[test]
@@ -67,9 +43,9 @@ fn every_familys_rewards_equal_transformers() {
         if !folder.is_dir() {
             continue;
         }
-        let expected = json(&folder.join("expected.json"));
+        let expected = json(folder.join("expected.json"));
         let cases = expected.as_array().unwrap();
-        let prompts: Vec<Prompt> = cases.iter().map(|case| prompt(&folder, case["ids"].as_array().unwrap())).collect();
+        let prompts = prompts_of(&folder, cases);
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let model = load(&folder, dtype).unwrap();
             let found = rewards(&model, &prompts);
@@ -94,7 +70,7 @@ fn every_familys_rewards_equal_transformers() {
         seen.insert(folder.file_name().unwrap().to_owned());
     }
     // transformers has no classifier of these.
-    let without: Vec<String> = serde_json::from_value(json(&heads().join("without.json"))).unwrap();
+    let without: Vec<String> = serde_json::from_value(json(heads().join("without.json"))).unwrap();
     let families = std::fs::read_dir(heads().join("../families")).unwrap();
     let families = families.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let families = families.filter_map(|name| Some(name.strip_suffix("-off")?.to_owned()));
@@ -110,9 +86,9 @@ fn heads_of_layers_equal_flag_embedding() {
     let layer_wise = |name: &str| heads().join("../layer_wise").join(name);
     for (name, first) in [("heads-scaled", 1), ("heads-plain", 4)] {
         let folder = layer_wise(name);
-        let (model, expected) = (load(&folder, Dtype::F32).unwrap(), json(&folder.join("expected.json")));
+        let (model, expected) = (load(&folder, Dtype::F32).unwrap(), json(folder.join("expected.json")));
         let cases = expected.as_array().unwrap();
-        let prompts: Vec<Prompt> = cases.iter().map(|case| prompt(&folder, case["ids"].as_array().unwrap())).collect();
+        let prompts = prompts_of(&folder, cases);
         let layers: Vec<usize> =
             model.reward_heads().iter().map(|head| head.layer().map_or(4, |layer| layer.0)).collect();
         assert_eq!(layers, (first..=4).collect::<Vec<_>>());
@@ -128,23 +104,15 @@ fn heads_of_layers_equal_flag_embedding() {
     }
 
     let folder = layer_wise("plain");
-    let (model, expected) = (load(&folder, Dtype::F32).unwrap(), json(&folder.join("expected.json")));
+    let (model, expected) = (load(&folder, Dtype::F32).unwrap(), json(folder.join("expected.json")));
     assert!(model.reward_heads().is_empty());
     let tokens: Vec<u32> = (0..model.info().d_vocab as u32).collect();
-    let layers = vec![Layer(4)];
-    let read = LabelRead { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false };
-    for case in expected.as_array().unwrap() {
-        let request = Request {
-            prompt: prompt(&folder, case["ids"].as_array().unwrap()),
-            want: Want { labels: vec![read.clone()], ..Want::default() },
-        };
-        let mut found = Vec::new();
-        let mut take = |_, outcome: Outcome| {
-            let labels = outcome.reading().unwrap().labels(&read).unwrap().clone();
-            found = labels.row(labels.prompt_end().unwrap(), Layer(4)).unwrap().to_vec();
-            ControlFlow::Continue(())
-        };
-        model.run(&[request], &mut take).unwrap();
+    let logits = labels_at_end(tokens, vec![Layer(4)], Lens::Raw);
+    let want = Want { labels: vec![logits.clone()], ..Want::default() };
+    let cases = expected.as_array().unwrap();
+    for (case, reading) in cases.iter().zip(readings(&model, prompts_of(&folder, cases), &want)) {
+        let labels = reading.labels(&logits).unwrap();
+        let found = labels.row(labels.prompt_end().unwrap(), Layer(4)).unwrap();
         let expected: Vec<f32> = serde_json::from_value(case["layers"]["4"].clone()).unwrap();
         let worst = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(worst < 1e-5 && found.len() == expected.len(), "{worst:e}");
@@ -153,7 +121,6 @@ fn heads_of_layers_equal_flag_embedding() {
 
 #[test]
 fn other_heads_of_layers_are_refused_by_their_field() {
-    let folder = heads().join("../layer_wise/heads-scaled");
     for (field, value) in [
         ("head_type", json!("complex")),
         ("head_multi", json!(false)),
@@ -162,14 +129,8 @@ fn other_heads_of_layers_are_refused_by_their_field() {
         ("dim_model_base", json!(0)),
         ("scale_depth", json!(-1.0)),
     ] {
-        let to = TempDir::new().unwrap();
-        for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
-            std::fs::copy(folder.join(name), to.path().join(name)).unwrap();
-        }
-        let path = to.path().join("config.json");
-        let mut config = json(&path);
-        config[field] = value;
-        std::fs::write(&path, config.to_string()).unwrap();
+        let to = copy("layer_wise/heads-scaled");
+        edit(to.path().join("config.json"), |config| config[field] = value);
         let refused = load(to.path(), Dtype::F32).map(|_| ()).unwrap_err();
         let problem = format!("{refused:?}");
         assert!(matches!(refused, Error::Config { .. }) && problem.contains(field), "{field}: {problem}");
@@ -178,14 +139,13 @@ fn other_heads_of_layers_are_refused_by_their_field() {
 
 #[test]
 fn labels_have_the_names_of_the_folder_and_padding_at_the_end_is_passed_over() {
-    let model = load(&heads().join("gemma2"), Dtype::F32).unwrap();
+    let model = load(heads().join("gemma2"), Dtype::F32).unwrap();
     assert_eq!(model.reward_head().unwrap().labels(), ["helpful", "safe", "brief"]);
-    let raw = |text: &str| Prompt::Raw(text.to_owned());
     let found = rewards(&model, &[raw("ba de fi"), raw("ba de fi 1 1"), raw("ba de 1 fi")]);
     assert_eq!(found[0], found[1]);
     assert_ne!(found[0], found[2]);
     // A head without padding reads the last token, whatever it is.
-    let model = load(&heads().join("llama"), Dtype::F32).unwrap();
+    let model = load(heads().join("llama"), Dtype::F32).unwrap();
     assert_eq!(model.reward_head().unwrap().labels(), ["LABEL_0"]);
     let found = rewards(&model, &[raw("ba de fi"), raw("ba de fi 1 1")]);
     assert_ne!(found[0], found[1]);
@@ -194,20 +154,14 @@ fn labels_have_the_names_of_the_folder_and_padding_at_the_end_is_passed_over() {
 /// The last token that is not padding is read, also where padding is the token that ends a turn; without padding the last.
 #[test]
 fn padding_at_the_end_is_passed_over_as_by_transformers() {
-    let cases = json(&heads().join("padding.json"));
+    let cases = json(heads().join("padding.json"));
     let mut texts_of_padding = 0;
     for case in cases.as_array().unwrap() {
-        let to = TempDir::new().unwrap();
-        for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
-            std::fs::copy(heads().join("qwen3").join(name), to.path().join(name)).unwrap();
-        }
-        let path = to.path().join("config.json");
-        let mut config = json(&path);
-        config["pad_token_id"] = case["pad_token_id"].clone();
-        std::fs::write(&path, config.to_string()).unwrap();
+        let to = copy("heads/qwen3");
+        edit(to.path().join("config.json"), |config| config["pad_token_id"] = case["pad_token_id"].clone());
         let model = load(to.path(), Dtype::F32).unwrap();
         let ids = case["ids"].as_array().unwrap();
-        let prompt = prompt(to.path(), ids);
+        let prompt = Prompt::Raw(text_of(to.path(), &case["ids"]));
         assert_eq!(json!(model.tokens(&prompt).unwrap()), case["ids"]);
         let found = rewards(&model, &[prompt])[0][0];
         let is_padding = ids.iter().all(|id| *id == case["pad_token_id"]);
@@ -228,47 +182,21 @@ fn padding_at_the_end_is_passed_over_as_by_transformers() {
 
 #[test]
 fn what_needs_a_vocabulary_is_refused() {
-    let model = load(&heads().join("qwen3"), Dtype::F32).unwrap();
-    let labels = LabelRead {
-        tokens: vec![4],
-        layers: vec![Layer(1)],
-        lens: Lens::Raw,
-        at: ReadAt::PromptEnd,
-        label_mass: false,
-    };
-    for want in [
-        Want { labels: vec![labels], ..Want::default() },
-        Want { generate: Some(Generation::default()), ..Want::default() },
-        Want { prompt_log_probs: true, ..Want::default() },
-        Want { continuations: vec![" ba".to_owned()], ..Want::default() },
-    ] {
-        let request = Request { prompt: Prompt::Raw("ba de".to_owned()), want };
+    let model = load(heads().join("qwen3"), Dtype::F32).unwrap();
+    for want in wants_of_logits() {
+        let request = Request { prompt: raw("ba de"), want };
         let refused = model.run(&[request], &mut |_, outcome| panic!("{outcome:?}"));
         assert!(matches!(refused, Err(BackboneError::Unsupported { request: 0, .. })), "{refused:?}");
     }
     let want = Want { pooled: vec![(Layer(1), Pooling::Mean)], ..Want::default() };
-    let mut read = 0;
-    model
-        .run(&[Request { prompt: Prompt::Raw("ba de".to_owned()), want }], &mut |_, _| {
-            read += 1;
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    assert_eq!(read, 1);
+    read(&model, raw("ba de"), &want);
 }
 
 #[test]
 fn other_heads_are_refused_by_name() {
-    let refuse = |edit: &dyn Fn(&mut Value)| {
-        let to = TempDir::new().unwrap();
-        for entry in std::fs::read_dir(heads().join("qwen3")).unwrap() {
-            let path = entry.unwrap().path();
-            std::fs::copy(&path, to.path().join(path.file_name().unwrap())).unwrap();
-        }
-        let path = to.path().join("config.json");
-        let mut config = json(&path);
-        edit(&mut config);
-        std::fs::write(&path, config.to_string()).unwrap();
+    let refuse = |change: &dyn Fn(&mut Value)| {
+        let to = copy("heads/qwen3");
+        edit(to.path().join("config.json"), |config| change(config));
         load(to.path(), Dtype::F32).unwrap_err()
     };
     let problem = |error: Error| match error {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, Layer, Outcome, Prompt, Reading, Request, Want, request::Pooling};
 use judge_models::{
     ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, WeightsError,
     merge_adapters,
@@ -12,22 +12,11 @@ use judge_models::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::common::{answers, copy, edit, fixtures, json, last_states, raw, read, retensor, values};
+
 const SHARD: &str = "model-00001-of-00002.safetensors";
 const OTHER_SHARD: &str = "model-00002-of-00002.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-
-/// A copy of a sound folder, to be changed.
-pub(crate) fn copy(of: &str) -> TempDir {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families").join(of);
-    let to = TempDir::new().unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        if !entry.file_name().to_string_lossy().starts_with("expected") {
-            fs::write(to.path().join(entry.file_name()), fs::read(entry.path()).unwrap()).unwrap();
-        }
-    }
-    to
-}
 
 fn load(folder: &Path) -> Result<Model, Error> {
     Model::load(folder, &LoadOptions::default())
@@ -35,7 +24,7 @@ fn load(folder: &Path) -> Result<Model, Error> {
 
 /// The error of a copy after `damage`.
 fn broken(damage: impl FnOnce(&Path)) -> Error {
-    let folder = copy("llama-on");
+    let folder = copy("families/llama-on");
     damage(folder.path());
     load(folder.path()).expect_err("a damaged folder must not load")
 }
@@ -73,12 +62,6 @@ fn first(header: &Value) -> String {
         .unwrap()
         .0
         .clone()
-}
-
-fn edit(path: PathBuf, change: impl FnOnce(&mut Value)) {
-    let mut json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    change(&mut json);
-    fs::write(path, json.to_string()).unwrap();
 }
 
 fn with_config(change: impl FnOnce(&mut Value)) -> Error {
@@ -201,7 +184,7 @@ fn damaged_tensors() {
     });
     assert_error!(turned, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Shape { expected, found }, .. }) if expected.len() + 1 == found.len());
     // A model that would not fit into any memory, on both of the processor's engines: nothing is made room for.
-    let vast = copy("llama-on");
+    let vast = copy("families/llama-on");
     edit(vast.path().join("config.json"), |config| {
         (config["vocab_size"], config["intermediate_size"]) = (json!(1 << 26), json!(1 << 22));
     });
@@ -239,7 +222,7 @@ fn an_index_stays_in_its_folder_and_names_the_files_there() {
     let index = |change: &dyn Fn(&mut Value)| broken(|folder| edit(folder.join(INDEX), |json| change(json)));
     let outside = TempDir::new().unwrap();
     let absolute = outside.path().join(SHARD);
-    fs::copy(copy("llama-on").path().join(SHARD), &absolute).unwrap();
+    fs::copy(copy("families/llama-on").path().join(SHARD), &absolute).unwrap();
     for path in ["../model.safetensors", "sub/../../x.safetensors", "", ".", absolute.to_str().unwrap()] {
         let error = index(&|json| json["weight_map"]["model.norm.weight"] = json!(path));
         assert_error!(error, Error::Weights(WeightsError::Index { problem: IndexProblem::OutsideFolder { .. }, .. }));
@@ -263,9 +246,9 @@ fn an_index_stays_in_its_folder_and_names_the_files_there() {
 /// as in transformers; where it names neither file, nothing does.
 #[test]
 fn of_a_tensor_in_two_shards_the_one_counts_that_the_index_names() {
-    let sound = copy("llama-on");
+    let sound = copy("families/llama-on");
     let expected = load(sound.path()).unwrap().info().fingerprint.clone();
-    let folder = copy("llama-on");
+    let folder = copy("families/llama-on");
     let (header, data) = read_shard(&folder.path().join(SHARD));
     let name = first(&header);
     let (mut other, mut bytes) = read_shard(&folder.path().join(OTHER_SHARD));
@@ -289,25 +272,18 @@ fn of_a_tensor_in_two_shards_the_one_counts_that_the_index_names() {
 
 /// The tensors of a file in f64.
 fn widen(path: &Path) {
-    let bytes = fs::read(path).unwrap();
-    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let wide: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
-        .iter()
-        .map(|(name, view)| {
-            let number = |bytes: &[u8]| match view.dtype() {
+    retensor(path, |stored| {
+        for (_, dtype, _, bytes) in stored {
+            let number = |bytes: &[u8]| match *dtype {
                 safetensors::Dtype::F32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
                 safetensors::Dtype::BF16 => f64::from(f32::from_bits(u32::from_le_bytes([0, 0, bytes[0], bytes[1]]))),
                 other => panic!("{other:?}"),
             };
-            let size = view.dtype().bitsize() / 8;
-            let bytes = view.data().chunks_exact(size).flat_map(|bytes| number(bytes).to_le_bytes()).collect();
-            (name.to_owned(), view.shape().to_vec(), bytes)
-        })
-        .collect();
-    let views = wide.iter().map(|(name, shape, bytes)| {
-        (name.as_str(), safetensors::tensor::TensorView::new(safetensors::Dtype::F64, shape.clone(), bytes).unwrap())
+            let size = dtype.bitsize() / 8;
+            *bytes = bytes.chunks_exact(size).flat_map(|bytes| number(bytes).to_le_bytes()).collect();
+            *dtype = safetensors::Dtype::F64;
+        }
     });
-    safetensors::serialize_to_file(views, None, path).unwrap();
 }
 
 /// <https://github.com/tinygrad/tinygrad/pull/2720>: numbers in f64 are read and rounded, and a note says so, as of a folder so of an
@@ -316,20 +292,11 @@ fn widen(path: &Path) {
 fn numbers_in_f64_are_rounded_with_a_note() {
     let states = |folder: &Path, adapters: Vec<PathBuf>, dtype| {
         let model = Model::load(folder, &LoadOptions { dtype, adapters, ..LoadOptions::default() }).unwrap();
-        let pooled: Vec<(Layer, Pooling)> = model.info().layers().iter().map(|&layer| (layer, Pooling::Last)).collect();
-        let want = Want { pooled: pooled.clone(), ..Want::default() };
-        let mut found = Vec::new();
-        let mut take = |_, outcome: Outcome| {
-            let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-            found =
-                pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec()).collect();
-            std::ops::ControlFlow::Continue(())
-        };
-        model.run(&[Request { prompt: Prompt::Raw("ba de fi".to_owned()), want }], &mut take).unwrap();
+        let found = values(&last_states(&model, "ba de fi"));
         let notes: Vec<String> = model.info().notes.iter().filter(|note| note.contains("f64")).cloned().collect();
         (found, notes, model.info().dtype.clone())
     };
-    for name in ["gpt_oss-on", "qwen3-off"] {
+    for name in ["families/gpt_oss-on", "families/qwen3-off"] {
         let (narrow, wide) = (copy(name), copy(name));
         for file in fs::read_dir(wide.path()).unwrap() {
             let path = file.unwrap().path();
@@ -351,14 +318,10 @@ fn numbers_in_f64_are_rounded_with_a_note() {
         }
         assert_eq!(states(wide.path(), Vec::new(), None).2, "f32", "{name}");
     }
-    let at = TempDir::new().unwrap();
-    let adapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/adapters/plain");
-    for file in ["adapter_config.json", "adapter_model.safetensors"] {
-        fs::copy(adapter.join(file), at.path().join(file)).unwrap();
-    }
+    let at = copy("adapters/plain");
+    let adapter = fixtures().join("adapters/plain");
     widen(&at.path().join("adapter_model.safetensors"));
-    let expected: Value = serde_json::from_slice(&fs::read(adapter.join("expected.json")).unwrap()).unwrap();
-    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(expected["base"].as_str().unwrap());
+    let base = fixtures().join(json(adapter.join("expected.json"))["base"].as_str().unwrap());
     let narrow = states(&base, vec![adapter], Some(Dtype::F32));
     let wide = states(&base, vec![at.path().to_owned()], Some(Dtype::F32));
     assert_eq!(narrow.0, wide.0);
@@ -434,7 +397,7 @@ fn damaged_text_files() {
         Error::Config { problem: ConfigProblem::Value { field: "eos_token_id", .. }, .. }
     );
     assert_error!(load(Path::new("/no/such/folder")).unwrap_err(), Error::NotAFolder { .. });
-    let bom = copy("llama-on");
+    let bom = copy("families/llama-on");
     let config = fs::read(bom.path().join("config.json")).unwrap();
     fs::write(bom.path().join("config.json"), [b"\xef\xbb\xbf", &config[..]].concat()).unwrap();
     load(bom.path()).expect("a byte-order mark does no harm");
@@ -443,10 +406,10 @@ fn damaged_text_files() {
 /// `text/tokenizer/sentencepiece/tests.rs` compares the tokens.
 #[test]
 fn a_folder_with_sentencepiece_alone_is_a_model_and_its_file_is_part_of_the_fingerprint() {
-    let folder = copy("llama-on");
+    let folder = copy("families/llama-on");
     let with = |name: &str| {
-        let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sentencepiece");
-        fs::copy(models.join(format!("{name}.model")), folder.path().join("tokenizer.model")).unwrap();
+        let model = fixtures().join(format!("sentencepiece/{name}.model"));
+        fs::copy(model, folder.path().join("tokenizer.model")).unwrap();
         load(folder.path()).unwrap()
     };
     let plain = with("bpe");
@@ -459,24 +422,18 @@ fn a_folder_with_sentencepiece_alone_is_a_model_and_its_file_is_part_of_the_fing
     let fingerprints = [&plain, &model, &other].map(|model| model.info().fingerprint.clone());
     assert!(fingerprints[0] != fingerprints[1] && fingerprints[1] != fingerprints[2], "{fingerprints:?}");
     let want = Want { pooled: vec![(Layer(1), Pooling::Last)], ..Want::default() };
-    let mut is_read = false;
-    let request = Request { prompt: Prompt::Raw("The judge".to_owned()), want };
-    let taken = model.run(&[request], &mut |_, outcome| {
-        is_read = matches!(outcome, Outcome::Read(_));
-        std::ops::ControlFlow::Continue(())
-    });
-    assert!(taken.is_ok() && is_read, "{taken:?}");
+    read(&model, raw("The judge"), &want);
 }
 
 #[test]
 fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
     let fingerprint = |folder: &Path| load(folder).unwrap().info().fingerprint.clone();
-    let folder = copy("llama-on");
+    let folder = copy("families/llama-on");
     let original = fingerprint(folder.path());
-    assert_eq!(fingerprint(copy("llama-on").path()), original, "the place does not count");
+    assert_eq!(fingerprint(copy("families/llama-on").path()), original, "the place does not count");
 
     // One file instead of two.
-    let merged = copy("llama-on");
+    let merged = copy("families/llama-on");
     let (mut header, mut data) = read_shard(&merged.path().join(SHARD));
     let (other, more) = read_shard(&merged.path().join(OTHER_SHARD));
     for (name, entry) in other.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__") {
@@ -493,10 +450,10 @@ fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
 
     reshard(folder.path(), |_, data| data[2] ^= 1);
     assert_ne!(fingerprint(folder.path()), original, "a weight counts");
-    let config = copy("llama-on");
+    let config = copy("families/llama-on");
     edit(config.path().join("config.json"), |c| c["rms_norm_eps"] = json!(2e-6));
     assert_ne!(fingerprint(config.path()), original, "the configuration counts");
-    let template = copy("llama-on");
+    let template = copy("families/llama-on");
     fs::write(template.path().join("chat_template.jinja"), "x").unwrap();
     assert_ne!(fingerprint(template.path()), original, "the template counts");
     let full = LoadOptions { full_fingerprint: true, ..LoadOptions::default() };
@@ -511,17 +468,12 @@ fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
 
 /// Loads a copy with this chat template and asks it one thing.
 fn ask(template: Option<&str>) -> Result<Outcome, judge_core::model::BackboneError> {
-    let folder = copy("llama-on");
+    let folder = copy("families/llama-on");
     if let Some(template) = template {
         fs::write(folder.path().join("chat_template.jinja"), template).unwrap();
     }
     let model = load(folder.path()).unwrap();
-    let mut found = None;
-    model.run(&[Request { prompt: Prompt::user("a"), want: Want::default() }], &mut |_, outcome| {
-        found = Some(outcome);
-        std::ops::ControlFlow::Continue(())
-    })?;
-    Ok(found.unwrap())
+    Ok(answers(&model, &[Request { prompt: Prompt::user("a"), want: Want::default() }])?.remove(0))
 }
 
 #[test]
@@ -543,28 +495,20 @@ fn chat_templates_that_are_absent_broken_endless_or_refuse() {
 }
 
 /// What a model says of a prompt: the last state of every layer.
-fn states(model: &Model) -> Outcome {
-    let pooled = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
-    let want = Want { pooled, ..Want::default() };
-    let mut found = None;
-    let mut take = |_, outcome| {
-        found = Some(outcome);
-        std::ops::ControlFlow::Continue(())
-    };
-    model.run(&[Request { prompt: Prompt::Raw("ba de fi go".to_owned()), want }], &mut take).unwrap();
-    found.unwrap()
+fn states(model: &Model) -> Reading {
+    last_states(model, "ba de fi go")
 }
 
 #[test]
 fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
     for (of, outer, text) in [
-        ("gemma3_text-off", "gemma3", None),
-        ("gemma4_text-on", "gemma4", Some("gemma4_text")),
-        ("mistral-off", "mistral3", Some("mistral")),
-        ("ministral3-on", "mistral3", Some("ministral3")),
-        ("qwen3_5_text-on", "qwen3_5", Some("qwen3_5_text")),
-        ("qwen3_5_moe_text-on", "qwen3_5_moe", Some("qwen3_5_moe_text")),
-        ("qwen3-off", "qwen3_vl", Some("qwen3_vl_text")),
+        ("families/gemma3_text-off", "gemma3", None),
+        ("families/gemma4_text-on", "gemma4", Some("gemma4_text")),
+        ("families/mistral-off", "mistral3", Some("mistral")),
+        ("families/ministral3-on", "mistral3", Some("ministral3")),
+        ("families/qwen3_5_text-on", "qwen3_5", Some("qwen3_5_text")),
+        ("families/qwen3_5_moe_text-on", "qwen3_5_moe", Some("qwen3_5_moe_text")),
+        ("families/qwen3-off", "qwen3_vl", Some("qwen3_vl_text")),
     ] {
         let plain = copy(of);
         let expected = states(&load(plain.path()).unwrap());
@@ -606,7 +550,7 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
             let alone = folder.path().join("alone");
             merge_adapters(folder.path(), &[], None, &alone, &mut |_, _| {}).unwrap();
             assert_eq!(states(&load(&alone).unwrap()), expected, "{of} out of {outer}");
-            let config: Value = serde_json::from_slice(&fs::read(alone.join("config.json")).unwrap()).unwrap();
+            let config = json(alone.join("config.json"));
             assert!(config.get("text_config").is_none() && config["architectures"].is_null(), "{config}");
         }
     }
@@ -623,14 +567,14 @@ fn tensors(folder: &Path) -> BTreeMap<String, Value> {
 #[test]
 fn fused_transposed_and_stacked_tensors_are_written_as_they_were_stored() {
     for (of, is_alike) in [
-        ("gpt2-off", true),
+        ("families/gpt2-off", true),
         // Stored without the prefix of the class, and with a mask.
-        ("gpt2-on", false),
-        ("gpt_neox-off", true),
-        ("granitemoehybrid-experts", true),
-        ("lfm2_moe-on", true),
+        ("families/gpt2-on", false),
+        ("families/gpt_neox-off", true),
+        ("families/granitemoehybrid-experts", true),
+        ("families/lfm2_moe-on", true),
         // Stored with experts in stacks.
-        ("lfm2_moe-off", false),
+        ("families/lfm2_moe-off", false),
     ] {
         let stored = copy(of);
         let alone = stored.path().join("alone");
@@ -642,8 +586,8 @@ fn fused_transposed_and_stacked_tensors_are_written_as_they_were_stored() {
 
 #[test]
 fn keys_of_blocks_that_look_at_those_of_others_are_passed_over() {
-    let plain = copy("gemma4_text-on");
-    let folder = copy("gemma4_text-on");
+    let plain = copy("families/gemma4_text-on");
+    let folder = copy("families/gemma4_text-on");
     let path = folder.path().join("model.safetensors");
     let add = |names: &[String]| {
         let (mut header, mut data) = read_shard(&path);

@@ -3,6 +3,7 @@
 mod adapters;
 mod bad_requests;
 mod batch_invariance;
+mod common;
 mod decisions;
 mod difference;
 mod encoder_heads;

@@ -2,28 +2,22 @@
 //! `scripts/parity/make_pytorch_fixtures.py`; what they say of their tensors is compared with torch in `pytorch/tests.rs` of `judge-weights`.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, request::Pooling};
 use judge_models::{Error, LoadOptions, Model, PyTorchProblem, WeightsError, merge_adapters};
 use tempfile::TempDir;
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
+use crate::common::{copy, fixtures, of_every_layer, raw, read, values};
 
 /// A copy of a folder without its safetensors, and with these files of torch.save under other names.
 fn with(of: &str, files: &[(&str, &str)]) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    for entry in fs::read_dir(fixtures().join(of)).unwrap() {
-        let entry = entry.unwrap();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.contains("safetensors") {
-            fs::copy(entry.path(), folder.path().join(name)).unwrap();
-        }
+    let folder = copy(of);
+    let copied: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for path in copied.iter().filter(|path| path.file_name().unwrap().to_string_lossy().contains("safetensors")) {
+        fs::remove_file(path).unwrap();
     }
-    let saved = Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge-weights/tests/fixtures/pytorch");
+    let saved = fixtures().join("../../../judge-weights/tests/fixtures/pytorch");
     for (from, to) in files {
         fs::copy(saved.join(from), folder.path().join(to)).unwrap();
     }
@@ -36,17 +30,9 @@ fn load(folder: &Path, adapters: &[PathBuf]) -> Result<Model, Error> {
 
 /// The states of every layer in bits, for a text of words of the fixtures' tokenizers.
 fn states(model: &Model) -> Vec<u32> {
-    let pooled: Vec<(Layer, Pooling)> =
-        model.info().layers().into_iter().flat_map(|layer| [(layer, Pooling::Last), (layer, Pooling::Mean)]).collect();
-    let want = Want { pooled: pooled.clone(), ..Want::default() };
-    let mut found = Vec::new();
-    let mut take = |_, outcome: Outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        let values = pooled.iter().flat_map(|&(layer, pooling)| reading.pooled(layer, pooling).unwrap().to_vec());
-        found = values.map(f32::to_bits).collect();
-        ControlFlow::Continue(())
-    };
-    model.run(&[Request { prompt: Prompt::Raw("ba be bi bo ca".to_owned()), want }], &mut take).unwrap();
+    let want = of_every_layer(model, &[Pooling::Last, Pooling::Mean]);
+    let reading = read(model, raw("ba be bi bo ca"), &want);
+    let found: Vec<u32> = values(&reading).into_iter().map(f32::to_bits).collect();
     assert!(found.iter().any(|&bits| bits != 0));
     found
 }

@@ -1,33 +1,19 @@
 //! States of what is written are those of reading it again behind its prompt.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
 use judge_core::{
-    Backbone, Outcome, Prompt, Reading, Request, TextModel, Want,
+    Backbone, Reading, Want,
     reading::Finish,
     request::{Generation, Pooling, ReplyPooling},
 };
-use judge_models::{Dtype, LoadOptions, Model};
+use judge_models::{Dtype, Model};
 
+use crate::common::{self, copy, fixtures, load, of_every_layer, raw};
 use crate::difference::relative_error;
-use crate::loading::copy;
 
 const TOLERANCE: f32 = 1e-4;
 
 fn read(model: &Model, prompt: &str, want: Want) -> Reading {
-    let request = Request { prompt: Prompt::Raw(prompt.to_owned()), want };
-    let mut found = None;
-    model
-        .run(&[request], &mut |_, outcome| {
-            found = Some(outcome);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    match found.unwrap() {
-        Outcome::Read(reading) => reading,
-        Outcome::Unscored(fault) => panic!("{fault}"),
-    }
+    common::read(model, raw(prompt), &want)
 }
 
 /// The folder of the models that differ in their rotation, which is no model itself.
@@ -35,34 +21,28 @@ const OF_ROTATIONS: &str = "rope";
 
 #[test]
 fn states_of_a_reply_are_those_of_reading_it_again() {
-    let families = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families");
+    let families = fixtures().join("families");
     let mut compared = 0;
     let mut names: Vec<_> = std::fs::read_dir(families).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     for folder in names {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let options = LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() };
         if name == OF_ROTATIONS {
             continue;
         }
-        let model = Model::load(&folder, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let model = load(&folder, Dtype::F32).unwrap_or_else(|error| panic!("{name}: {error}"));
         let layers = model.info().layers();
         for prompt in ["ba de fi go", "ku xa me ba 3"] {
             let generate = Some(Generation { max_new_tokens: 5, ..Generation::default() });
             let reply = layers.iter().flat_map(|&layer| ReplyPooling::ALL.map(|pooling| (layer, pooling))).collect();
-            let request = Request {
-                prompt: Prompt::Raw(prompt.to_owned()),
-                want: Want { generate: generate.clone(), reply, ..Want::default() },
-            };
-            let written = read(&model, prompt, request.want);
+            let written = read(&model, prompt, Want { generate: generate.clone(), reply, ..Want::default() });
             let generated = written.generated.clone().unwrap();
             let tokens = generated.tokens.len();
             // What is written does not depend on whether its states are read.
             let plain = read(&model, prompt, Want { generate, ..Want::default() });
             assert_eq!(plain.generated.as_ref(), Some(&generated), "{name}");
             assert_eq!(written.reply.len(), if tokens == 0 { 0 } else { 2 * layers.len() }, "{name}: no thought ends");
-            let pooled = layers.iter().flat_map(|&layer| [(layer, Pooling::Last), (layer, Pooling::Mean)]).collect();
-            let pooled = Want { pooled, ..Want::default() };
+            let pooled = of_every_layer(&model, &[Pooling::Last, Pooling::Mean]);
             let before = read(&model, prompt, pooled.clone());
             let again = read(&model, &format!("{prompt} {}", generated.text), pooled);
             let (n, all) = (before.prompt_tokens.unwrap(), again.prompt_tokens.unwrap());
@@ -88,8 +68,7 @@ fn states_of_a_reply_are_those_of_reading_it_again() {
 /// Where an end token follows, its choice brings the last token's states; else one more pass does.
 #[test]
 fn a_reply_has_the_same_states_however_it_ends() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families/qwen3-on");
-    let model = Model::load(&folder, &LoadOptions::default()).unwrap();
+    let model = load(fixtures().join("families/qwen3-on"), None).unwrap();
     let want = |max_new_tokens| Want {
         generate: Some(Generation { max_new_tokens, ..Generation::default() }),
         reply: model.info().layers().iter().flat_map(|&l| ReplyPooling::ALL.map(|pooling| (l, pooling))).collect(),
@@ -98,10 +77,10 @@ fn a_reply_has_the_same_states_however_it_ends() {
     let cut = read(&model, "ba de", want(2));
     let next = read(&model, "ba de", want(3)).generated.unwrap().tokens[2];
     assert!(!cut.generated.as_ref().unwrap().tokens.contains(&next), "the third token is not one of the first two");
-    let ending = copy("qwen3-on");
+    let ending = copy("families/qwen3-on");
     let config = format!(r#"{{"eos_token_id": {next}}}"#);
     std::fs::write(ending.path().join("generation_config.json"), config).unwrap();
-    let ended = read(&Model::load(ending.path(), &LoadOptions::default()).unwrap(), "ba de", want(5));
+    let ended = read(&load(ending.path(), None).unwrap(), "ba de", want(5));
     let first = read(&model, "ba de", want(1));
     let stop = vec![" ".to_owned()]; // before the second token
     let stopped = Want { generate: want(5).generate.map(|generation| Generation { stop, ..generation }), ..want(5) };

@@ -4,62 +4,52 @@
 #![allow(clippy::print_stdout)] // measured errors
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_core::decision::{DecisionFit, Labelled, QuestionKind};
 use judge_core::rerank::{Activation, Label, RerankItem, RerankJudge, RerankReadout, RerankSettings, ranked};
 use judge_core::{ItemResult, Layer, Reason, Runner, Verdict};
-use judge_models::{Dtype, Error, LoadOptions, Model, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
+use judge_models::{Dtype, Error, Model, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
+use crate::common::{self, copy, copy_into, edit, fixtures, json};
 
 fn expected() -> Value {
-    serde_json::from_slice(&fs::read(fixtures().join("rerank/expected.json")).unwrap()).unwrap()
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            fs::create_dir_all(&target).unwrap();
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, target).unwrap();
-        }
-    }
+    json(fixtures().join("rerank/expected.json"))
 }
 
 /// The model of a case, with the tokenizer of characters and what lies beside it.
 fn folder_of(case: &Value) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    copy(&fixtures().join(case["model"].as_str().unwrap()), folder.path());
+    let folder = copy(case["model"].as_str().unwrap());
     if !case["beside"].is_null() || !case["template"].is_null() {
-        copy(&fixtures().join("decisions/tokenizer"), folder.path());
+        copy_into(&fixtures().join("decisions/tokenizer"), folder.path());
     }
     if let Some(beside) = case["beside"].as_str() {
         fs::remove_file(folder.path().join("chat_template.jinja")).unwrap();
-        copy(&fixtures().join("rerank").join(beside), folder.path());
+        copy_into(&fixtures().join("rerank").join(beside), folder.path());
     }
     for name in ["config.json", "tokenizer_config.json"] {
-        let path = folder.path().join(name);
-        let mut fields: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        fields.as_object_mut().unwrap().extend(case[name].as_object().cloned().unwrap());
-        fs::write(path, fields.to_string()).unwrap();
+        let own = case[name].as_object().cloned().unwrap();
+        edit(folder.path().join(name), |fields| fields.as_object_mut().unwrap().extend(own));
     }
     folder
 }
 
 fn load(folder: &Path) -> Model {
-    Model::load(folder, &LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }).unwrap()
+    common::load(folder, Dtype::F32).unwrap()
 }
 
 fn form(folder: &Path, options: &RerankOptions) -> Result<RerankForm, Error> {
     RerankFolder::open(folder).and_then(|found| found.form(options))
+}
+
+/// What is wrong with how a folder is asked to rerank.
+fn problem(folder: &Path, options: &RerankOptions) -> RerankFormProblem {
+    match form(folder, options).map(|_| ()) {
+        Err(Error::Rerank { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Pairs as items of one document each, so that queries may differ.
@@ -186,10 +176,7 @@ fn a_folder_that_does_not_say_is_refused_by_what_to_give() {
         "model": "families/qwen3-off", "beside": null, "template": true, "config.json": {}, "tokenizer_config.json": {},
     });
     let folder = folder_of(&case);
-    let problem = |options: &RerankOptions| match form(folder.path(), options).map(|_| ()) {
-        Err(Error::Rerank { problem, .. }) => problem,
-        other => panic!("{other:?}"),
-    };
+    let problem = |options: &RerankOptions| problem(folder.path(), options);
     let (labels, template) = (vec![Label::Text("Yes".into())], Some("{{ query }} {{ document }}".to_owned()));
     assert!(matches!(problem(&RerankOptions::default()), RerankFormProblem::NotSaid { .. }));
     let alone = RerankOptions { labels: labels.clone(), ..RerankOptions::default() };
@@ -270,10 +257,7 @@ fn a_reranker_of_layers_reads_the_head_of_the_layer_that_is_asked_for() {
         readout,
         ..RerankOptions::default()
     };
-    let problem = |options: &RerankOptions| match form(folder.path(), options).map(|_| ()) {
-        Err(Error::Rerank { problem, .. }) => problem,
-        other => panic!("{other:?}"),
-    };
+    let problem = |options: &RerankOptions| problem(folder.path(), options);
     // No file states the prompt that it was trained on.
     assert_eq!(problem(&RerankOptions::default()), RerankFormProblem::NoPrompt);
     let refused = problem(&options(RerankReadout::Layer(Layer(0))));

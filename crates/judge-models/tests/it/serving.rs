@@ -2,22 +2,23 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use judge_core::{
-    Layer, Outcome, Prompt, Request, TextModel, Want,
+    Layer, Outcome, Request, TextModel, Want,
     model::{BackboneError, Exchange},
     request::Pooling,
 };
 use judge_models::{LoadOptions, Model};
 
+use crate::common::{fixtures, raw};
+
 fn model(max_batch_tokens: usize) -> Model {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families/llama-off");
-    Model::load(folder, &LoadOptions { max_batch_tokens: Some(max_batch_tokens), ..LoadOptions::default() }).unwrap()
+    let options = LoadOptions { max_batch_tokens: Some(max_batch_tokens), ..LoadOptions::default() };
+    Model::load(fixtures().join("families/llama-off"), &options).unwrap()
 }
 
 fn request(words: usize) -> Request {
-    let prompt = Prompt::Raw(vec!["ba"; words].join(" "));
+    let prompt = raw(&vec!["ba"; words].join(" "));
     Request { prompt, want: Want { pooled: vec![(Layer(0), Pooling::Last)], ..Want::default() } }
 }
 

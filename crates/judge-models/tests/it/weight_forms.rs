@@ -1,29 +1,18 @@
 //! Models whose matrices are kept in 8 bits are near the same models in bf16, and say so.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::Backbone;
 use judge_models::{Dtype, Error, LoadOptions, Model, WeightForm};
 
+use crate::common::{fixtures, last_states, values};
+
 fn load(name: &str, dtype: Dtype, weights: WeightForm) -> Model {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
-    Model::load(folder, &LoadOptions { dtype: Some(dtype), weights, ..LoadOptions::default() }).unwrap()
+    let options = LoadOptions { dtype: Some(dtype), weights, ..LoadOptions::default() };
+    Model::load(fixtures().join(name), &options).unwrap()
 }
 
 /// The last state of every layer.
 fn states(model: &Model) -> Vec<f32> {
-    let pooled: Vec<_> = (0..=model.info().n_layers).map(|layer| (Layer(layer), Pooling::Last)).collect();
-    let want = Want { pooled, ..Want::default() };
-    let request = Request { prompt: Prompt::Raw("ba de fi go 3 ku xa me".to_owned()), want };
-    let mut found = Vec::new();
-    let mut take = |_, outcome| {
-        let Outcome::Read(reading) = outcome else { panic!("{outcome:?}") };
-        found = reading.pooled.iter().flat_map(|state| state.values.clone()).collect();
-        ControlFlow::Continue(())
-    };
-    model.run(&[request], &mut take).unwrap();
-    found
+    values(&last_states(model, "ba de fi go 3 ku xa me"))
 }
 
 /// The root of the mean square of differences, relative to that of what is expected.

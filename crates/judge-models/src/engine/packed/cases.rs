@@ -5,7 +5,7 @@
 //! call [`Case::run`] or [`Case::run_whole`] with their body. These check that the bits do not
 //! depend on how the keys were written or which positions are computed together, and return the
 //! output; the test compares that with [`Case::weights`] and [`Case::value`], which are computed in
-//! f64.
+//! f64. `delta.rs` and `mamba.rs` remember in the place of keys, and have [`check_cuts`].
 //!
 //! A case has one matrix of rows, as a block's first projection gives them:
 //!
@@ -13,6 +13,7 @@
 //! [seq] rows of   [queries n_heads | keys n_kv_heads | values n_kv_heads], head_dim numbers each
 //! ```
 
+use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use judge_kernels::tile::Word;
 use proptest::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
+use super::conv::Memory;
 use super::kv_cache::{KeyShape, KvCache};
 
 /// The function under test, with the arguments of [`attend`](super::gather::attend): settings,
@@ -76,6 +78,38 @@ pub(super) fn numbers(seed: u64, count: usize) -> Vec<f32> {
             ((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0) * 2.0
         })
         .collect()
+}
+
+/// Checks what a block without keys makes of the rows of a sequence, by `run`: numbers near `expected`, and the same bits and
+/// the same memory however the sequence is cut. `nothing` is the memory of one that has not begun; `run` takes the memory,
+/// rows, the positions whose result is wanted, and their output.
+pub(super) fn check_cuts(
+    of: &impl Debug,
+    nothing: &Memory,
+    (rows, count): (&[f32], usize),
+    expected: &[f64],
+    run: impl Fn(&mut Memory, &[f32], Range<usize>, &mut [f32]),
+) {
+    let (width, d_out) = (rows.len() / count, expected.len() / count);
+    let mut whole = vec![f32::NAN; count * d_out];
+    let mut end = nothing.clone();
+    run(&mut end, rows, 0..count, &mut whole);
+    for (found, expected) in whole.iter().zip(expected) {
+        assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
+    }
+    for cuts in [vec![0, 1, count], vec![0, 2, 3, 9, count], (0..=count).collect()] {
+        let mut memory = nothing.clone();
+        for piece in cuts.windows(2) {
+            // Of each piece all but the first position are looked at.
+            let (from, to) = (piece[0], piece[1]);
+            let keep = (to - from).min(1)..to - from;
+            let mut out = vec![f32::NAN; keep.len() * d_out];
+            run(&mut memory, &rows[from * width..to * width], keep.clone(), &mut out);
+            let expected = &whole[(from + keep.start) * d_out..to * d_out];
+            assert!(out.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{of:?}, {cuts:?}");
+        }
+        assert_eq!(memory, end);
+    }
 }
 
 impl Case {

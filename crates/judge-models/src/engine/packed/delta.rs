@@ -193,11 +193,7 @@ pub(crate) fn logistic(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn numbers(seed: u64, count: usize) -> Vec<f32> {
-        let number = |i: u64| (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95) >> 40;
-        (0..count as u64).map(|i| (number(i) as f32 / (1 << 23) as f32 - 1.0) * 2.0).collect()
-    }
+    use crate::engine::packed::cases::{check_cuts, numbers};
 
     fn shapes() -> impl Iterator<Item = DeltaShape> {
         [(1, 1, 1, 1, 2), (1, 3, 4, 9, 2), (2, 4, 5, 7, 4), (2, 2, 32, 17, 5)].into_iter().map(
@@ -283,25 +279,9 @@ mod tests {
             let weights = weights(shape);
             let rule = Rule::new(shape, &weights, 1e-6);
             let rows = numbers(5, COUNT * shape.width());
-            let mut whole = vec![f32::NAN; COUNT * shape.d_value()];
-            let mut end = nothing(shape);
-            rule.run(&mut end, &rows, 0..COUNT, &mut whole);
-            for (found, expected) in whole.iter().zip(by_definition(shape, &weights, &rows, 1e-6)) {
-                assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
-            }
-            for cuts in [vec![0, 1, COUNT], vec![0, 2, 3, 9, COUNT], (0..=COUNT).collect()] {
-                let mut memory = nothing(shape);
-                for piece in cuts.windows(2) {
-                    // Of each piece all but the first position are looked at.
-                    let (from, to) = (piece[0], piece[1]);
-                    let keep = (to - from).min(1)..to - from;
-                    let mut out = vec![f32::NAN; keep.len() * shape.d_value()];
-                    rule.run(&mut memory, &rows[from * shape.width()..to * shape.width()], keep.clone(), &mut out);
-                    let expected = &whole[(from + keep.start) * shape.d_value()..to * shape.d_value()];
-                    assert!(out.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{shape:?}, {cuts:?}");
-                }
-                assert_eq!(memory, end);
-            }
+            let expected = by_definition(shape, &weights, &rows, 1e-6);
+            let run = |memory: &mut Memory, rows: &[f32], keep, out: &mut [f32]| rule.run(memory, rows, keep, out);
+            check_cuts(&shape, &nothing(shape), (&rows, COUNT), &expected, run);
         }
     }
 }

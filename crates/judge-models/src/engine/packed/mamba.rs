@@ -174,11 +174,7 @@ fn step(state: &mut [f32], [x, b, c]: [&[f32]; 3], [decay, time, d]: [f32; 3], c
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn numbers(seed: u64, count: usize) -> Vec<f32> {
-        let number = |i: u64| (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95) >> 40;
-        (0..count as u64).map(|i| (number(i) as f32 / (1 << 23) as f32 - 1.0) * 2.0).collect()
-    }
+    use crate::engine::packed::cases::{check_cuts, numbers};
 
     fn specs() -> impl Iterator<Item = MambaSpec> {
         let norms = [None, Some(GatedNorm::AfterGate), Some(GatedNorm::BeforeGate)];
@@ -274,29 +270,12 @@ mod tests {
     fn it_is_its_definition_and_the_same_bits_however_a_sequence_is_cut() {
         const COUNT: usize = 23;
         for spec in specs() {
-            let (shape, weights) = (spec.shape, weights(&spec));
+            let weights = weights(&spec);
             let scan = Scan::new(&spec, &weights, 1e-6);
-            let (width, d_inner) = (shape.width(), shape.d_inner());
-            let rows = numbers(7, COUNT * width);
-            let mut whole = vec![f32::NAN; COUNT * d_inner];
-            let mut end = nothing(shape);
-            scan.run(&mut end, &rows, 0..COUNT, &mut whole);
-            for (found, expected) in whole.iter().zip(by_definition(&spec, &weights, &rows, 1e-6)) {
-                assert!((f64::from(*found) - expected).abs() < 1e-4 * expected.abs().max(1.0), "{found} {expected}");
-            }
-            for cuts in [vec![0, 1, COUNT], vec![0, 2, 3, 9, COUNT], (0..=COUNT).collect()] {
-                let mut memory = nothing(shape);
-                for piece in cuts.windows(2) {
-                    // Of each piece all but the first position are looked at.
-                    let (from, to) = (piece[0], piece[1]);
-                    let keep = (to - from).min(1)..to - from;
-                    let mut out = vec![f32::NAN; keep.len() * d_inner];
-                    scan.run(&mut memory, &rows[from * width..to * width], keep.clone(), &mut out);
-                    let expected = &whole[(from + keep.start) * d_inner..to * d_inner];
-                    assert!(out.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()), "{spec:?}, {cuts:?}");
-                }
-                assert_eq!(memory, end);
-            }
+            let rows = numbers(7, COUNT * spec.shape.width());
+            let expected = by_definition(&spec, &weights, &rows, 1e-6);
+            let run = |memory: &mut Memory, rows: &[f32], keep, out: &mut [f32]| scan.run(memory, rows, keep, out);
+            check_cuts(&spec, &nothing(spec.shape), (&rows, COUNT), &expected, run);
         }
     }
 }

@@ -60,21 +60,20 @@ fn try_load_as(
     change: impl FnOnce(&mut Value),
 ) -> (Result<TextCodec, Error>, Expected) {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(kind);
+    let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(fixture.join(name)).unwrap()).unwrap() };
+    let (mut tokenizer, mut tokenizer_config) = (read("tokenizer.json"), read("tokenizer_config.json"));
+    change(&mut tokenizer);
+    tokenizer_config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     let folder = TempDir::new().unwrap();
-    // The text half looks at no weight and no configuration; a folder must have them nevertheless.
-    for (name, text) in [("config.json", config.to_string()), ("model.safetensors", String::new())] {
+    for (name, text) in [
+        ("tokenizer.json", tokenizer.to_string()),
+        ("tokenizer_config.json", tokenizer_config.to_string()),
+        // The text half looks at no weight and no configuration; a folder must have them nevertheless.
+        ("config.json", config.to_string()),
+        ("model.safetensors", String::new()),
+    ] {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    let edit = |name: &str, change: &mut dyn FnMut(&mut Value)| {
-        let mut json: Value = serde_json::from_slice(&fs::read(fixture.join(name)).unwrap()).unwrap();
-        change(&mut json);
-        fs::write(folder.path().join(name), json.to_string()).unwrap();
-    };
-    let mut change = Some(change);
-    edit("tokenizer.json", &mut |json| change.take().unwrap()(json));
-    edit("tokenizer_config.json", &mut |json| {
-        json.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-    });
     let expected = serde_json::from_slice(&fs::read(fixture.join("expected.json")).unwrap()).unwrap();
     (TextCodec::load(&Folder::open(folder.path()).unwrap(), options), expected)
 }

@@ -82,10 +82,6 @@ impl Measure for BradleyTerry {
         [&example.better, &example.worse].map(|prompt| Sequence::read_at_end(prompt)).into()
     }
 
-    fn count(&self, _: &PairExample) -> f64 {
-        1.0
-    }
-
     fn sum(&self, reads: &Reads, examples: &[PairExample]) -> Result<Tensor<1>, Error> {
         let n = examples.len();
         let rewards = match &self.reward {

@@ -71,10 +71,6 @@ impl Measure for Class {
         vec![example.sequence()]
     }
 
-    fn count(&self, _: &ClassExample) -> f64 {
-        1.0
-    }
-
     fn sum(&self, reads: &Reads, examples: &[ClassExample]) -> Result<Tensor<1>, Error> {
         let log_probs = activation::log_softmax(reads.scores()?, 1); // [examples, classes]
         let classes: Vec<i64> = examples.iter().map(|example| example.class as i64).collect();

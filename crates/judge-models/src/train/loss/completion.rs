@@ -47,10 +47,6 @@ impl Measure for Completion {
 
     const NAME: &'static str = "completion";
 
-    fn score_labels(&self) -> Option<usize> {
-        None
-    }
-
     fn check(&self, _: Limits) -> Result<(), TrainError> {
         Ok(())
     }

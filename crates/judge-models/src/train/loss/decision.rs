@@ -45,10 +45,6 @@ impl Measure for Decision {
 
     const NAME: &'static str = "decision";
 
-    fn score_labels(&self) -> Option<usize> {
-        None
-    }
-
     fn check(&self, limits: Limits) -> Result<(), TrainError> {
         if let Some(cap) = self.soft_cap.filter(|cap| !(cap.is_finite() && *cap > 0.0)) {
             return Err(TrainError::setting("decision.soft_cap", cap, "a positive number"));
@@ -78,10 +74,6 @@ impl Measure for Decision {
 
     fn sequences<'e>(&self, example: &'e DecisionExample) -> Vec<Sequence<'e>> {
         vec![Sequence::read_at_end(&example.prompt)]
-    }
-
-    fn count(&self, _: &DecisionExample) -> f64 {
-        1.0
     }
 
     fn sum(&self, reads: &Reads, examples: &[DecisionExample]) -> Result<Tensor<1>, Error> {

@@ -43,10 +43,6 @@ impl Measure for Mark {
 
     const NAME: &'static str = "mark";
 
-    fn score_labels(&self) -> Option<usize> {
-        None
-    }
-
     fn check(&self, limits: Limits) -> Result<(), TrainError> {
         if !(0.0..=1.0).contains(&self.alpha) {
             return Err(TrainError::setting("mark.alpha", self.alpha, "0 to 1"));
@@ -65,10 +61,6 @@ impl Measure for Mark {
 
     fn sequences<'e>(&self, example: &'e MarkExample) -> Vec<Sequence<'e>> {
         vec![Sequence::read_at_end(&example.prompt)]
-    }
-
-    fn count(&self, _: &MarkExample) -> f64 {
-        1.0
     }
 
     fn sum(&self, reads: &Reads, examples: &[MarkExample]) -> Result<Tensor<1>, Error> {

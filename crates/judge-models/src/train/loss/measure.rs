@@ -27,7 +27,9 @@ pub trait Measure: Clone + Debug + Serialize + Send + Sync {
     const NAME: &'static str;
 
     /// The labels of the score head that it reads; `None` if it reads the head over the vocabulary.
-    fn score_labels(&self) -> Option<usize>;
+    fn score_labels(&self) -> Option<usize> {
+        None
+    }
 
     /// Whether its settings are in range and fit the model.
     fn check(&self, limits: Limits) -> Result<(), TrainError>;
@@ -49,7 +51,9 @@ pub trait Measure: Clone + Debug + Serialize + Send + Sync {
     fn sequences<'e>(&self, example: &'e Self::Example) -> Vec<Sequence<'e>>;
 
     /// What an example adds to the count. Positive.
-    fn count(&self, example: &Self::Example) -> f64;
+    fn count(&self, _: &Self::Example) -> f64 {
+        1.0
+    }
 
     /// The sum over examples, `[1]`, of what was read at the places of their sequences.
     ///

@@ -51,10 +51,6 @@ impl Measure for Ordinal {
         vec![example.sequence()]
     }
 
-    fn count(&self, _: &ClassExample) -> f64 {
-        1.0
-    }
-
     fn sum(&self, reads: &Reads, examples: &[ClassExample]) -> Result<Tensor<1>, Error> {
         let logits = reads.scores()?; // [examples, classes - 1]
         let steps = 0..self.classes - 1;

@@ -9,7 +9,6 @@ use judge_core::{Backbone, Message, Prompt, Request};
 use super::gradients::{compare, same_in_pieces};
 use super::*;
 use crate::test_models::{answers, reading};
-use crate::{Dtype, LoadOptions, Model};
 
 /// Folders with their classes: with a head of their own, and without one. The last have windows, some of old names.
 const MODELS: [(&str, usize); 8] = [
@@ -53,10 +52,6 @@ fn load(name: &str) -> Model {
     Model::load(at(name), &f32_options()).unwrap()
 }
 
-fn f32_options() -> LoadOptions {
-    LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }
-}
-
 /// The mean cross-entropy that a loaded classifier gives the examples.
 fn served(model: &Model, classes: usize) -> f64 {
     let head = model.reward_head().unwrap();
@@ -85,17 +80,9 @@ fn what_is_learnt_is_what_is_served() {
                 let served = served(&base, classes);
                 assert!((before - served).abs() < 1e-5 * before, "{name}: {before} {served}");
             }
-            for _ in 0..4 {
-                trainer.step(&examples).unwrap();
-            }
+            take_steps(&mut trainer, 4, &examples);
             trainer.write(&path, Some(Dtype::F32)).unwrap();
-            let model = match &tuning {
-                Tuning::Full => Model::load(&path, &f32_options()),
-                Tuning::Lora(_) => {
-                    Model::load(at(name), &LoadOptions { adapters: vec![path.clone()], ..f32_options() })
-                }
-            }
-            .unwrap();
+            let model = tuned(&at(name), &tuning, &path);
             let (after, served) = (trainer.loss(&examples).unwrap(), served(&model, classes));
             assert!((after - served).abs() < 1e-5 * after.max(0.1), "{name}, {tuning:?}: {after} {served}");
             assert!(after < before - 1e-3, "{name}, {tuning:?} has learnt nothing: {before} {after}");
@@ -143,9 +130,7 @@ fn rewards_are_learnt_by_a_head_of_one_label() {
         let settings = TrainSettings { schedule, ..settings(tuning) };
         let mut trainer = Trainer::new(&at(name), loss(), settings).unwrap();
         let before = trainer.loss(&pairs()).unwrap();
-        for _ in 0..4 {
-            trainer.step(&pairs()).unwrap();
-        }
+        take_steps(&mut trainer, 4, &pairs());
         assert!(trainer.loss(&pairs()).unwrap() < before - 1e-3, "{name}");
     }
     // The second text of BERT's pairs has another type, which these examples do not say.
@@ -246,9 +231,7 @@ fn a_run_resumes_and_takes_states_from_a_file() {
             open(name, classes, settings)
         };
         let mut whole = open(None);
-        for _ in 0..4 {
-            whole.step(&examples).unwrap();
-        }
+        take_steps(&mut whole, 4, &examples);
         let mut first = open(Some(&states));
         first.step(&examples[..2]).unwrap();
         drop(first);
@@ -258,9 +241,7 @@ fn a_run_resumes_and_takes_states_from_a_file() {
         drop(first);
         let mut second = open(Some(&states));
         second.resume(&checkpoint).unwrap();
-        for _ in 1..4 {
-            second.step(&examples).unwrap();
-        }
+        take_steps(&mut second, 3, &examples);
         assert_eq!(second.trainables, whole.trainables, "{name}");
         fs::remove_file(&states).unwrap();
     }

@@ -9,8 +9,8 @@ use judge_core::request::{LabelRead, ReadAt};
 use judge_core::{Backbone, Prompt, Request, Want};
 
 use super::*;
+use crate::fixtures::copy_into;
 use crate::test_models::{answers, reading};
-use crate::{Dtype, LoadOptions, Model};
 
 /// The sum of cross-entropies that a loaded model gives a text, and its tokens.
 fn served(model: &Model, text: &str) -> (f64, Vec<u32>) {
@@ -20,10 +20,6 @@ fn served(model: &Model, text: &str) -> (f64, Vec<u32>) {
     let outcome = answers(model, &[request]).remove(0);
     let log_probs = &reading(&outcome).prompt_log_probs.as_ref().unwrap().log_probs;
     (-log_probs.iter().map(|&x| f64::from(x)).sum::<f64>(), tokens)
-}
-
-fn f32_options() -> LoadOptions {
-    LoadOptions { dtype: Some(Dtype::F32), ..LoadOptions::default() }
 }
 
 /// The loss is that of the model that is served, with its soft-cap and factors, before training and after it:
@@ -41,17 +37,9 @@ fn the_loss_is_that_of_the_model_that_is_served() {
             let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
             let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
             assert!((before - loss(&trainer)).abs() < 1e-5 * before, "{name}: {} {before}", loss(&trainer));
-            for _ in 0..4 {
-                trainer.step(&completions()).unwrap();
-            }
+            take_steps(&mut trainer, 4, &completions());
             trainer.write(&path, Some(Dtype::F32)).unwrap();
-            let model = match &tuning {
-                Tuning::Full => Model::load(&path, &f32_options()),
-                Tuning::Lora(_) => {
-                    Model::load(folder(name), &LoadOptions { adapters: vec![path.clone()], ..f32_options() })
-                }
-            };
-            let (after, _) = served(&model.unwrap(), text);
+            let (after, _) = served(&tuned(&folder(name), &tuning, &path), text);
             assert!((after - loss(&trainer)).abs() < 1e-5 * after, "{name}: {} {after}", loss(&trainer));
             assert!((after - before).abs() > 1e-2, "{name} has learnt nothing");
             assert!(matches!(trainer.write(&path, None), Err(TrainError::Model(crate::Error::OutputExists { .. }))));
@@ -75,9 +63,7 @@ fn adapters_are_trained_over_codes() {
         let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
         let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
         assert!((before - loss(&trainer)).abs() < 1e-4 * before, "{name}: {} {before}", loss(&trainer));
-        for _ in 0..3 {
-            trainer.step(&all).unwrap();
-        }
+        take_steps(&mut trainer, 3, &all);
         trainer.write(&adapter, None).unwrap();
         let options = LoadOptions { adapters: vec![adapter], ..f32_options() };
         let (after, _) = served(&Model::load(&base, &options).unwrap(), "ba de fi go ba");
@@ -114,7 +100,7 @@ fn an_adapter_says_what_it_is() {
     trainer.step(&classes()).unwrap();
     trainer.write(&path, None).unwrap();
     let config: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(path.join("adapter_config.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(path.join("adapter_config.json")).unwrap()).unwrap();
     let expected = serde_json::json!({
         "peft_type": "LORA", "task_type": "SEQ_CLS", "r": 2, "lora_alpha": 4.0, "use_rslora": true,
         "target_modules": ["q_proj", "up_proj"], "layers_to_transform": [1, 2], "modules_to_save": ["score"],
@@ -151,20 +137,6 @@ fn modules_whose_last_parts_are_those_of_others_are_named_whole() {
     assert!(!whole.is_empty() && whole.iter().all(is_whole), "{whole:?}");
 }
 
-/// Copies a folder of fixtures, without what is expected of its model.
-fn copied(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() {
-            copied(&path, &to.join(name));
-        } else if !name.starts_with("expected") {
-            fs::copy(&path, to.join(name)).unwrap();
-        }
-    }
-}
-
 /// What a decision model answers by stays beside its weights: labels, temperatures, prompt, head.
 #[test]
 fn a_fully_tuned_folder_keeps_what_it_decides_by() {
@@ -176,8 +148,8 @@ fn a_fully_tuned_folder_keeps_what_it_decides_by() {
     ] {
         let at = tempfile::tempdir().unwrap();
         let [base, out] = ["base", "out"].map(|name| at.path().join(name));
-        copied(&folder("llama-on"), &base);
-        copied(&fixtures.join(beside), &base);
+        copy_into(&folder("llama-on"), &base);
+        copy_into(&fixtures.join(beside), &base);
         fs::write(base.join("decision_template.jinja"), "{{ state }}<|mark|>").unwrap();
         let mut trainer = Trainer::new(&base, Completion, settings(Tuning::Full)).unwrap();
         trainer.step(&completions()).unwrap();
@@ -190,8 +162,8 @@ fn a_fully_tuned_folder_keeps_what_it_decides_by() {
         assert!(after.has_template() && before.head() == after.head(), "{beside}");
     }
     let saved = tempfile::tempdir().unwrap();
-    copied(&fixtures.join("tokenizer"), saved.path());
-    copied(&fixtures.join("saved"), saved.path());
+    copy_into(&fixtures.join("tokenizer"), saved.path());
+    copy_into(&fixtures.join("saved"), saved.path());
     for tuning in [Tuning::Full, lora()] {
         let refused = Trainer::new(saved.path(), Completion, settings(tuning)).err().unwrap().to_string();
         assert!(refused.contains("a decision model whose head is among its weights"), "{refused}");
@@ -205,7 +177,7 @@ fn a_folder_with_sentencepiece_alone_is_written_whole() {
     let models = folder("../sentencepiece");
     let at = tempfile::tempdir().unwrap();
     let [base, out, merged] = ["base", "out", "merged"].map(|name| at.path().join(name));
-    copied(&folder("../encoders/xlm-roberta-off"), &base);
+    copy_into(&folder("../encoders/xlm-roberta-off"), &base);
     for name in ["tokenizer.json", "tokenizer_config.json"] {
         let _ = fs::remove_file(base.join(name));
     }
@@ -219,7 +191,7 @@ fn a_folder_with_sentencepiece_alone_is_written_whole() {
     assert_eq!(fs::read(out.join(name)).unwrap(), fs::read(base.join(name)).unwrap());
 
     let decoder = at.path().join("decoder");
-    copied(&folder("llama-off"), &decoder);
+    copy_into(&folder("llama-off"), &decoder);
     fs::remove_file(decoder.join("tokenizer.json")).unwrap();
     fs::write(
         decoder.join("tokenizer_config.json"),
@@ -244,9 +216,7 @@ fn a_classifier_is_written_and_tuned_on() {
     let [first, second] = ["first", "second"].map(|name| at.path().join(name));
     for name in ["llama-on", "qwen2-on"] {
         let mut trainer = new(name, Class { classes: 3 }, settings(Tuning::Full));
-        for _ in 0..3 {
-            trainer.step(&classes()).unwrap();
-        }
+        take_steps(&mut trainer, 3, &classes());
         trainer.write(&first, Some(Dtype::F32)).unwrap();
         let mut again = Trainer::new(&first, Class { classes: 3 }, settings(lora())).unwrap();
         let (found, expected) = (again.loss(&classes()).unwrap(), trainer.loss(&classes()).unwrap());
@@ -300,9 +270,7 @@ fn a_trained_model_learns_a_mark() {
     let mark = Mark { labels: last(tokens.clone(), vec![1.0, 2.0]), alpha: 1.0 };
     let mut trainer = Trainer::new(&base, mark, TrainSettings { schedule, ..settings(tuning) }).unwrap();
     let before = trainer.loss(&examples).unwrap();
-    for _ in 0..8 {
-        trainer.step(&examples).unwrap();
-    }
+    take_steps(&mut trainer, 8, &examples);
     let after = trainer.loss(&examples).unwrap();
     assert!(after < 0.5 * before, "{before} to {after}");
     trainer.write(&adapter, None).unwrap();

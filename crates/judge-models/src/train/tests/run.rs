@@ -14,21 +14,15 @@ fn a_stopped_run_resumes_bit_for_bit() {
     let path = at.path().join("checkpoint.safetensors");
     let begin = || new("qwen3-on", Mark { labels: labels(), alpha: 0.5 }, settings(lora()));
     let mut whole = begin();
-    for _ in 0..6 {
-        whole.step(&marks()).unwrap();
-    }
+    take_steps(&mut whole, 6, &marks());
     for stop in [1, 3] {
         let mut first = begin();
-        for _ in 0..stop {
-            first.step(&marks()).unwrap();
-        }
+        take_steps(&mut first, stop, &marks());
         first.save(&path).unwrap();
         let mut second = begin();
         second.resume(&path).unwrap();
         assert_eq!(second.steps_done(), stop);
-        for _ in stop..6 {
-            second.step(&marks()).unwrap();
-        }
+        take_steps(&mut second, 6 - stop, &marks());
         assert_eq!(second.trainables, whole.trainables);
     }
 }
@@ -100,9 +94,7 @@ fn steps_lower_every_loss_to_what_can_be_learnt() {
         let schedule = Schedule { peak: 1e-2, warmup: 5, steps: 60, course: Course::Linear };
         let mut trainer = new("llama-off", loss, TrainSettings { schedule, ..settings(tuning) });
         let before = trainer.loss(batch).unwrap();
-        for _ in 0..60 {
-            trainer.step(batch).unwrap();
-        }
+        take_steps(&mut trainer, 60, batch);
         (before, trainer.loss(batch).unwrap())
     }
     let hard = vec![
@@ -133,9 +125,7 @@ fn label_logits_are_those_that_the_loss_reads() {
     let mut trainer =
         new("qwen2-on", Mark { labels: last(vec![10, 20], vec![0.0, 1.0]), alpha: 1.0 }, settings(lora()));
     let examples = [MarkExample { prompt: vec![1, 5, 20, 7], target: vec![1.0, 0.0] }];
-    for _ in 0..3 {
-        trainer.step(&examples).unwrap();
-    }
+    take_steps(&mut trainer, 3, &examples);
     let logits = &trainer.label_logits(&[vec![1, 5, 20, 7]], &[10, 20]).unwrap()[0];
     let loss = (1.0 + f64::from(logits[1] - logits[0]).exp()).ln();
     assert!((loss - trainer.loss(&examples).unwrap()).abs() < 1e-5);
@@ -153,9 +143,7 @@ fn layer_weights_are_learnt_beside_the_model() {
         let first = trainer.layer_weights().unwrap().to_vec();
         assert!(first.iter().zip([0.1_f32, 0.3, 0.6]).all(|(x, weight)| (x.exp() - weight).abs() < 1e-6));
         let before = trainer.loss(&marks()).unwrap();
-        for _ in 0..6 {
-            trainer.step(&marks()).unwrap();
-        }
+        take_steps(&mut trainer, 6, &marks());
         assert!(trainer.loss(&marks()).unwrap() < before);
         assert!(trainer.layer_weights().unwrap().iter().zip(&first).all(|(a, b)| a != b));
         trainer.save(&path).unwrap();

@@ -1,7 +1,6 @@
 use std::fs;
-use std::ops::ControlFlow;
 
-use judge_core::{Backbone, Layer, Outcome, Prompt, Request, TextModel, Want, request::Pooling};
+use judge_core::{Backbone, Layer, Prompt, Reading, Request, Want, request::Pooling};
 use judge_kernels::numbers::Numbers;
 use judge_kernels::pack::PackedLinear;
 use judge_kernels::supported::Supported;
@@ -9,21 +8,17 @@ use judge_kernels::tile::Word;
 use tempfile::TempDir;
 
 use super::*;
+use crate::fixtures::{copy, folder};
+use crate::test_models::{answers, reading};
 use crate::{Device, DevicesProblem, Kernel, LoadOptions, Model};
 
 /// The states of all layers at the end of some prompts.
-fn states(model: &Model) -> Vec<Outcome> {
+fn states(model: &Model) -> Vec<Reading> {
     let pooled = (0..=model.info().n_layers).map(|layer| (Layer(layer), Pooling::Mean)).collect();
     let want = Want { pooled, ..Want::default() };
     let prompts = ["a b", "a b a b c", "c"];
     let requests = prompts.map(|text| Request { prompt: Prompt::Raw(text.into()), want: want.clone() });
-    let mut found = vec![None; prompts.len()];
-    let take = &mut |index: usize, outcome| {
-        found[index] = Some(outcome);
-        ControlFlow::Continue(())
-    };
-    model.run(&requests, take).unwrap();
-    found.into_iter().map(Option::unwrap).inspect(|outcome| assert!(matches!(outcome, Outcome::Read(_)))).collect()
+    answers(model, &requests).iter().map(|outcome| reading(outcome).clone()).collect()
 }
 
 fn load(folder: &Path, dtype: Dtype, cache: Option<&Path>) -> Result<Model, Error> {
@@ -38,34 +33,22 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
-}
-
-/// A copy of a fixture that may be changed.
-fn copy(name: &str) -> TempDir {
-    let to = TempDir::new().unwrap();
-    for file in files(&fixture(name)) {
-        fs::copy(&file, to.path().join(file.file_name().unwrap())).unwrap();
-    }
-    to
-}
-
 #[test]
 fn a_model_whose_packed_weights_are_kept_is_the_same_to_the_bit() {
-    let names = ["families/llama-on", "families/gemma4_text-experts", "families/lfm2-on", "families/gpt_oss-on"];
-    let others = ["encoders/modernbert-on", "quantised/gptq-8", "quantised/bnb-nf4", "gguf/llama", "heads/llama"];
+    let names = ["llama-on", "gemma4_text-experts", "lfm2-on", "gpt_oss-on"];
+    let others =
+        ["../encoders/modernbert-on", "../quantised/gptq-8", "../quantised/bnb-nf4", "../gguf/llama", "../heads/llama"];
     for name in names.into_iter().chain(others) {
         for dtype in [Dtype::F32, Dtype::Bf16] {
             let cache = TempDir::new().unwrap();
             let to = cache.path().join("made").join("on the way");
-            let plain = load(&fixture(name), dtype, None).unwrap();
-            let first = load(&fixture(name), dtype, Some(&to)).unwrap();
+            let plain = load(&folder(name), dtype, None).unwrap();
+            let first = load(&folder(name), dtype, Some(&to)).unwrap();
             let written = files(&to);
             assert_eq!(written.len(), 1, "{name}: {written:?}");
             let time = || fs::metadata(&written[0]).unwrap().modified().unwrap();
             let before = time();
-            let second = load(&fixture(name), dtype, Some(&to)).unwrap();
+            let second = load(&folder(name), dtype, Some(&to)).unwrap();
             assert_eq!((files(&to), time()), (written.clone(), before), "{name}: it is written once");
             let expected = states(&plain);
             assert_eq!(states(&first), expected, "{name}");
@@ -78,7 +61,7 @@ fn a_model_whose_packed_weights_are_kept_is_the_same_to_the_bit() {
 
 #[test]
 fn another_state_of_the_weights_is_another_file() {
-    let (model, cache) = (copy("families/qwen3-on"), TempDir::new().unwrap());
+    let (model, cache) = (copy("qwen3-on"), TempDir::new().unwrap());
     let load = |options: LoadOptions| {
         let options = LoadOptions { packed_cache: Some(cache.path().to_owned()), ..options };
         Model::load(model.path(), &options).unwrap();
@@ -105,7 +88,7 @@ fn another_state_of_the_weights_is_another_file() {
 
 #[test]
 fn a_damaged_file_is_refused_and_a_failed_load_leaves_none() {
-    let (model, cache) = (copy("families/llama-off"), TempDir::new().unwrap());
+    let (model, cache) = (copy("llama-off"), TempDir::new().unwrap());
     let problem = || match load(model.path(), Dtype::F32, Some(cache.path())) {
         Err(Error::PackedCache { path, problem }) => (path, problem),
         other => panic!("{other:?}"),
@@ -159,7 +142,7 @@ fn the_layout_is_the_one_that_the_name_stands_for() {
 
 #[test]
 fn two_that_write_the_same_file_do_not_meet() {
-    let (model, cache) = (copy("families/llama-off"), TempDir::new().unwrap());
+    let (model, cache) = (copy("llama-off"), TempDir::new().unwrap());
     let expected = states(&load(model.path(), Dtype::Bf16, None).unwrap());
     let all: Vec<Model> = std::thread::scope(|scope| {
         let one = || scope.spawn(|| load(model.path(), Dtype::Bf16, Some(cache.path())).unwrap());
@@ -179,7 +162,7 @@ fn gpus_have_no_packed_weights_and_none_in_other_forms() {
         ..LoadOptions::default()
     };
     let shapes = crate::engine::tensor::Shapes { step: 1, pass: 0 };
-    let folder = fixture("families/llama-off");
+    let folder = folder("llama-off");
     let refused = Model::load_batched(&folder, &options, shapes, vec![burn::tensor::Device::flex()]).unwrap_err();
     assert!(matches!(refused, Error::Devices { problem: DevicesProblem::PackedCache, .. }), "{refused:?}");
     assert!(!Path::new("nowhere").exists());

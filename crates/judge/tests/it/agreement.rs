@@ -7,23 +7,30 @@ use judge_metrics::planning::items_for_correlation;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, run, succeed, write_rows};
+use crate::program::{finished, ran, read_json, refused, succeed, write_rows};
 
-/// The results of a run on these lines.
-fn results(text: &str, args: &[&str]) -> Value {
+/// The results and what is said.
+#[track_caller]
+fn reported(rows: &str, args: &[&str]) -> (Value, String) {
     let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
-    let all = [&["--input", "pairs.jsonl", "--json", "out.json", "--quiet", "--resamples", "200"], args].concat();
-    let output = run("agreement", folder.path(), &all);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&fs::read(folder.path().join("out.json")).unwrap()).unwrap()
+    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
+    let all = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], args].concat();
+    let said = succeed("agreement", folder.path(), &all);
+    (read_json(folder.path().join("found.json")), said)
 }
 
-fn refused(text: &str, args: &[&str]) -> (Option<i32>, String) {
+/// The results of a run on these lines.
+#[track_caller]
+fn results(text: &str, args: &[&str]) -> Value {
+    reported(text, args).0
+}
+
+/// A run on these lines must end with this code and say all of this.
+#[track_caller]
+fn refuses(text: &str, args: &[&str], code: i32, said: &[&str]) {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
-    let output = run("agreement", folder.path(), &[&["--input", "pairs.jsonl", "--quiet"], args].concat());
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    refused("agreement", folder.path(), &[&["--input", "pairs.jsonl", "--quiet"], args].concat(), code, said);
 }
 
 #[track_caller]
@@ -160,8 +167,7 @@ fn labels_are_those_of_the_file() {
     for (labels, expected) in
         [("1,1", "named before"), ("1,1.0", "named before"), ("1,b", "not a number"), ("1", "2 items or more")]
     {
-        let (code, message) = refused(good, &["--labels", labels]);
-        assert!(code == Some(2) && message.contains(expected), "{labels}: {message}");
+        refuses(good, &["--labels", labels], 2, &[expected]);
     }
 }
 
@@ -223,7 +229,7 @@ fn noise_takes_nobodys_place() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), &rows).unwrap();
     let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "50"];
-    let said = String::from_utf8_lossy(&run("agreement", folder.path(), &args).stdout).into_owned();
+    let said = succeed("agreement", folder.path(), &args);
     let low = results(&rows, &[])["statistics"]["human_krippendorff_alpha_interval"]["low"].as_f64().unwrap();
     assert!(low < 0.0 && said.contains("People are not shown to agree with each other"), "{low} {said}");
     assert!(!said.contains("may take a rater's place"), "{said}");
@@ -233,9 +239,7 @@ fn noise_takes_nobodys_place() {
 fn a_plot_is_drawn() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), GRADES).unwrap();
-    let output =
-        run("agreement", folder.path(), &["--input", "pairs.jsonl", "--plot", "plot.svg", "--resamples", "10"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    succeed("agreement", folder.path(), &["--input", "pairs.jsonl", "--plot", "plot.svg", "--resamples", "10"]);
     let svg = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("human by predicted, n = 6") && svg.contains("<circle"));
 }
@@ -306,8 +310,7 @@ fn risk_and_comparison_are_drawn() {
     fs::write(folder.path().join("pairs.jsonl"), raters()).unwrap();
     let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "20", "--second", "other", "--group", "question"];
     let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg", "--scores-plot", "scores.svg"];
-    let output = run("agreement", folder.path(), &[&args[..], &plots].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    succeed("agreement", folder.path(), &[&args[..], &plots].concat());
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let (risk, comparison) = (read("risk.svg"), read("comparison.svg"));
     assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
@@ -316,23 +319,15 @@ fn risk_and_comparison_are_drawn() {
     assert!(scores.contains("human against predicted, n = 90") && scores.matches("<circle").count() == 90, "{scores}");
     assert!(comparison.contains("kendall_tau_b") && comparison.contains("spearman, 17"), "{comparison}");
 
-    let grades = |args: &[&str]| refused(GRADES, args);
-    let (code, message) = grades(&["--risk-plot", "risk.svg"]);
-    assert!(code == Some(1) && message.contains("name a field with --confidence"), "{message}");
-    let (code, message) = grades(&["--comparison-plot", "c.svg"]);
-    assert!(code == Some(2) && message.contains("name --second or --group"), "{message}");
+    let grades = |args: &[&str], code: i32, said: &[&str]| refuses(GRADES, args, code, said);
+    grades(&["--risk-plot", "risk.svg"], 1, &["name a field with --confidence"]);
+    grades(&["--comparison-plot", "c.svg"], 2, &["name --second or --group"]);
     let others: Vec<String> = (1..=6).flat_map(|other| ["--second".to_owned(), format!("judge-{other}")]).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
-    let (code, message) = grades(&[&["--comparison-plot", "c.svg"], &others[..]].concat());
-    assert!(code == Some(2) && message.contains("at most 5 judges beside the first"), "{message}");
-    let (code, message) = grades(&["--confidence", "nowhere"]);
-    assert!(
-        code == Some(1) && message.contains("the row has no \"nowhere\"") && message.contains("pairs.jsonl"),
-        "{message}"
-    );
-    let (code, message) = grades(&["--confidence", "set"]);
-    assert!(code == Some(1) && message.contains("not a number or a set of probabilities"), "{message}");
-    assert_eq!(grades(&["--epsilon", "1"]).0, Some(2));
+    grades(&[&["--comparison-plot", "c.svg"], &others[..]].concat(), 2, &["at most 5 judges beside the first"]);
+    grades(&["--confidence", "nowhere"], 1, &["the row has no \"nowhere\"", "pairs.jsonl"]);
+    grades(&["--confidence", "set"], 1, &["not a number or a set of probabilities"]);
+    grades(&["--epsilon", "1"], 2, &[]);
 }
 
 #[test]
@@ -342,13 +337,11 @@ fn bad_rows_are_named_by_their_line() {
         ("{\"id\": 2, \"predicted\": 1, \"human\": ", "2"),
         ("{\"id\": 1, \"predicted\": 1, \"human\": 1}", "the id 1 appears twice"),
     ] {
-        let (code, message) = refused(&format!("{good}{row}\n"), &[]);
-        assert_eq!(code, Some(1), "{row}: {message}");
-        assert!(message.contains(expected) && message.contains("pairs.jsonl"), "{row}: {message}");
+        refuses(&format!("{good}{row}\n"), &[], 1, &[expected, "pairs.jsonl"]);
     }
     let escaped = "{\"id\": \"a\", \"predicted\": 1, \"human\": 1}\n\
         {\"id\": \"\\u0061\", \"predicted\": 1, \"human\": 1}\n";
-    assert!(refused(escaped, &[]).1.contains("appears twice"));
+    refuses(escaped, &[], 1, &["appears twice"]);
     // A value that is no grade costs its row, and is said; where no row is left, it is why.
     for (row, why) in [
         ("{\"id\": 2, \"predicted\": {}, \"human\": 1}", "predicted is {}, not a finite number or a label"),
@@ -358,36 +351,28 @@ fn bad_rows_are_named_by_their_line() {
     ] {
         let folder = TempDir::new().expect("folder");
         fs::write(folder.path().join("pairs.jsonl"), format!("{good}{row}\n")).expect("rows");
-        let output = run("agreement", folder.path(), &["--input", "pairs.jsonl", "--json", "a.json", "--quiet"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("1 of 2 rows") && said.contains(why), "{row}: {said}");
-        let found: Value =
-            serde_json::from_slice(&fs::read(folder.path().join("a.json")).expect("report")).expect("JSON");
+        let args = ["--input", "pairs.jsonl", "--json", "a.json", "--quiet"];
+        let (_, said) = finished("agreement", folder.path(), &args);
+        assert!(said.contains("1 of 2 rows") && said.contains(why), "{row}: {said}");
+        let found = read_json(folder.path().join("a.json"));
         assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(1), &json!({"unreadable": 1})));
-        let (code, message) = refused(&format!("{row}\n"), &[]);
-        assert!(code == Some(1) && message.contains(why) && message.contains("line 1"), "{row}: {message}");
+        refuses(&format!("{row}\n"), &[], 1, &[why, "line 1"]);
     }
     // So does a label among numbers; where every prediction is one, a number names its field.
     let label = "{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}\n";
     let folder = TempDir::new().expect("folder");
     fs::write(folder.path().join("pairs.jsonl"), format!("{good}{label}")).expect("rows");
-    let output = run("agreement", folder.path(), &["--input", "pairs.jsonl", "--quiet"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("predicted is \"NaN\", expected a number"), "{said}");
-    let (code, message) = refused(label, &[]);
-    assert!(code == Some(1) && message.contains("\"human\" is \"1\", a number, and \"predicted\" of"), "{message}");
-    let (code, message) = refused("{\"predicted\": \"a\", \"human\": \"b\"}\n", &["--plot", "p.svg"]);
-    assert!(code == Some(1) && message.contains("--plot needs scores that are numbers"), "{message}");
-    let (code, message) = refused("{\"predicted\": null, \"human\": 1}\n", &[]);
-    assert!(
-        code == Some(1) && message.contains("no row has a prediction: looked for predicted, score, verdict"),
-        "{message}"
-    );
+    let (_, said) = finished("agreement", folder.path(), &["--input", "pairs.jsonl", "--quiet"]);
+    assert!(said.contains("predicted is \"NaN\", expected a number"), "{said}");
+    refuses(label, &[], 1, &["\"human\" is \"1\", a number, and \"predicted\" of"]);
+    let other = ["--plot", "p.svg"];
+    refuses("{\"predicted\": \"a\", \"human\": \"b\"}\n", &other, 1, &["--plot needs scores that are numbers"]);
+    let text = "{\"predicted\": null, \"human\": 1}\n";
+    refuses(text, &[], 1, &["no row has a prediction: looked for predicted, score, verdict"]);
     let apart = "{\"predicted\": null, \"human\": 1}\n{\"predicted\": 1, \"human\": null}\n";
-    let (code, message) = refused(apart, &[]);
-    assert!(code == Some(1) && message.contains("no row has both"), "{message}");
+    refuses(apart, &[], 1, &["no row has both"]);
     for args in [["--level", "95"], ["--resamples", "0"], ["--no-such", "flag"]] {
-        assert_eq!(refused(good, &args).0, Some(2), "{args:?}");
+        refuses(good, &args, 2, &[]);
     }
 }
 
@@ -401,8 +386,7 @@ fn a_number_within_an_object_is_a_prediction() {
     let args = ["--input", "in.jsonl", "--predicted", "faithfulness.mean"];
     assert!(succeed("agree", folder.path(), &args).contains("faithfulness.mean against human: 30 rows"));
     let args = ["--input", "in.jsonl", "--predicted", "faithfulness.men"];
-    let (code, _, told) = ran("agree", folder.path(), &args);
-    assert!(code == Some(1) && told.contains("no row has the field"), "{told}");
+    refused("agree", folder.path(), &args, 1, &["no row has the field"]);
 }
 
 #[test]
@@ -438,9 +422,8 @@ fn score_files_are_read_as_they_are() {
     assert_eq!((&found["predicted"], &found["human"]), (&json!("predicted"), &json!("score")));
 
     // Without any, fields that could be meant are named.
-    let (code, message) = refused("{\"score\": 1, \"people\": [3, 4], \"note\": \"x\", \"length\": 7}\n", &[]);
-    assert_eq!(code, Some(1));
-    assert!(message.contains("fields that look like one: \"length\", \"people\"; name it with --human"), "{message}");
+    let text = "{\"score\": 1, \"people\": [3, 4], \"note\": \"x\", \"length\": 7}\n";
+    refuses(text, &[], 1, &["fields that look like one: \"length\", \"people\"; name it with --human"]);
 }
 
 /// Continuous scores have no nominal agreement, and every interval holds its estimate.
@@ -477,9 +460,7 @@ fn people_read_first_whether_to_trust_the_judge() {
         let folder = TempDir::new().unwrap();
         fs::write(folder.path().join("pairs.jsonl"), rows).unwrap();
         let all = [&["--input", "pairs.jsonl", "--quiet", "--resamples", "50"], args].concat();
-        let output = run("agreement", folder.path(), &all);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        succeed("agreement", folder.path(), &all)
     };
     let rows: String = (0..120)
         .map(|i| {
@@ -523,7 +504,7 @@ fn people_read_first_whether_to_trust_the_judge() {
     assert!(!chosen.contains("pearson"), "{chosen}");
     let found = results(GRADES, &["--statistics", "mae"]);
     assert_eq!(found["statistics"].as_object().unwrap().keys().collect::<Vec<_>>(), ["mae"]);
-    assert_eq!(refused(GRADES, &["--statistics", "rho"]).0, Some(2));
+    refuses(GRADES, &["--statistics", "rho"], 2, &[]);
 }
 
 /// All rows of one question: there is an estimate, but nothing says how sure it is.
@@ -544,15 +525,14 @@ fn one_cluster_has_no_interval() {
 #[test]
 fn published_grades_bring_the_published_figures() {
     let Some(data) = crate::published::data() else { return };
-    let read = |path: &str| -> Value { serde_json::from_slice(&fs::read(data.join(path)).unwrap()).unwrap() };
-    let rows = read("prometheus_eval/mt_bench_eval.json");
+    let rows = read_json(data.join("prometheus_eval/mt_bench_eval.json"));
     let mut text = String::new();
     for row in rows.as_array().unwrap() {
         text += &json!({"predicted": row["gpt4_score"][0], "human": row["gpt4_score"][1]}).to_string();
         text.push('\n');
     }
     let found = results(&text, &["--labels", "1,2,3,4,5"]);
-    let expected = &read("expected.json")["prometheus_mt_bench_eval"];
+    let expected = &read_json(data.join("expected.json"))["prometheus_mt_bench_eval"];
     for (ours, theirs) in [
         ("pearson", "pearson12"),
         ("spearman", "spearman12"),
@@ -569,7 +549,6 @@ fn published_grades_bring_the_published_figures() {
 /// What a sentence says of two judges, or of one, is what its p-value and its interval say.
 #[test]
 fn sentences_agree_with_their_p() {
-    let folder = TempDir::new().unwrap();
     // The first judge keeps the order and is one off; the second one keeps it as well and is right.
     let row = |i: u32| {
         let human = f64::from(i % 5) + 1.0;
@@ -577,15 +556,7 @@ fn sentences_agree_with_their_p() {
         json!({"id": i, "human": human, "score": human + 1.0 + noise, "other": human + noise, "level": 3.0 + noise})
     };
     let rows: String = (0..60).map(|i| format!("{}\n", row(i))).collect();
-    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
-    let report = |more: &[&str]| {
-        let args = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], more].concat();
-        let output = run("agreement", folder.path(), &args);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        let found: Value = serde_json::from_slice(&fs::read(folder.path().join("found.json")).unwrap()).unwrap();
-        (String::from_utf8_lossy(&output.stdout).into_owned(), found)
-    };
-    let (text, found) = report(&["--second", "other"]);
+    let (found, text) = reported(&rows, &["--second", "other"]);
     let p = |name: &str| found["statistics"][name]["p"].as_f64().unwrap();
     assert!(p("difference_spearman") > 0.05 && p("difference_mae") < 0.01, "{}", found["statistics"]);
     assert!(text.contains("In rank correlation no difference between the two judges can be shown"), "{text}");
@@ -596,7 +567,7 @@ fn sentences_agree_with_their_p() {
     assert!(text.contains("Its scores are on average"), "{text}");
 
     // A judge whose scores have nothing to do with people's: neither order nor, with 0 in its interval, a bias is claimed.
-    let (text, found) = report(&["--predicted", "level"]);
+    let (found, text) = reported(&rows, &["--predicted", "level"]);
     assert!(found["statistics"]["spearman"]["p"].as_f64().unwrap() > 0.05, "{}", found["statistics"]["spearman"]);
     assert!(text.contains("That the judge orders rows as people do cannot be shown on these rows"), "{text}");
     assert!(text.contains("No bias can be shown: its scores are on average"), "{text}");
@@ -605,9 +576,8 @@ fn sentences_agree_with_their_p() {
 #[test]
 fn a_field_that_no_row_has_is_no_group_and_no_second_judge() {
     for option in ["--group", "--second"] {
-        let (code, message) = refused(GRADES, &[option, "sett"]);
         let expected = format!("{option}: no row has the field \"sett\"; the fields are");
-        assert!(code == Some(1) && message.contains(&expected), "{message}");
+        refuses(GRADES, &[option, "sett"], 1, &[&expected]);
     }
 }
 
@@ -622,17 +592,6 @@ fn judges() -> String {
         })
     };
     (0..60).map(|i| format!("{}\n", row(i))).collect()
-}
-
-/// The results and what is said.
-fn reported(rows: &str, args: &[&str]) -> (Value, String) {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
-    let all = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], args].concat();
-    let output = run("agreement", folder.path(), &all);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let found = serde_json::from_slice(&fs::read(folder.path().join("found.json")).unwrap()).unwrap();
-    (found, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[test]
@@ -669,16 +628,11 @@ fn several_judges_are_compared_with_adjusted_p_values() {
     let with_bar = |bar| [&named[..], &["--statistics", "mae", "--require", bar]].concat();
     let (found, text) = reported(&judges(), &with_bar("difference_mae:off.high<=0"));
     assert!(text.contains("reached: difference_mae:off.high<=0") && found["statistics"]["mae"].is_object(), "{text}");
-    let (code, message) = refused(&judges(), &with_bar("difference_mae<=0"));
-    assert!(code == Some(2) && message.contains("there is no such statistic, only difference_mae:near"), "{message}");
-    let (code, message) = refused(&judges(), &with_bar("difference_mae:typo<=0"));
-    assert!(code == Some(2) && message.contains("there is no such statistic"), "{message}");
-    let (code, message) = refused(&judges(), &["--second", "near", "--adjust", "fdr_bh"]);
-    assert!(code == Some(2) && message.contains("--adjust needs --second twice"), "{message}");
-    let (code, message) = refused(&judges(), &["--second", "near", "--second", "near"]);
-    assert!(code == Some(2) && message.contains("\"near\" is named twice"), "{message}");
-    let (code, message) = refused(&judges(), &["--second", "near", "--second", "far"]);
-    assert!(code == Some(1) && message.contains("no row has the field \"far\""), "{message}");
+    refuses(&judges(), &with_bar("difference_mae<=0"), 2, &["there is no such statistic, only difference_mae:near"]);
+    refuses(&judges(), &with_bar("difference_mae:typo<=0"), 2, &["there is no such statistic"]);
+    refuses(&judges(), &["--second", "near", "--adjust", "fdr_bh"], 2, &["--adjust needs --second twice"]);
+    refuses(&judges(), &["--second", "near", "--second", "near"], 2, &["\"near\" is named twice"]);
+    refuses(&judges(), &["--second", "near", "--second", "far"], 1, &["no row has the field \"far\""]);
 }
 
 #[test]
@@ -705,11 +659,9 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
     for (field, expected) in
         [("id", "--sampling-probability: id is 0, expected a number above 0"), ("none", "none is nothing")]
     {
-        let (code, message) = refused(&judges(), &["--sampling-probability", field]);
-        assert!(code == Some(1) && message.contains(expected), "{message}");
+        refuses(&judges(), &["--sampling-probability", field], 1, &[expected]);
     }
-    let (code, message) = refused(&judges(), &["--sampling-probability", "drawn", "--plot", "p.svg"]);
-    assert!(code == Some(2) && message.contains("take rows as drawn alike"), "{message}");
+    refuses(&judges(), &["--sampling-probability", "drawn", "--plot", "p.svg"], 2, &["take rows as drawn alike"]);
 }
 
 #[test]
@@ -739,5 +691,5 @@ fn what_rows_could_show_is_said() {
         rows("bias") > 60 && text.contains("rows for a width of 0.05") && text.contains("found at power 0.8"),
         "{text}"
     );
-    assert_eq!(refused(&judges(), &["--width", "0"]).0, Some(2));
+    refuses(&judges(), &["--width", "0"], 2, &[]);
 }

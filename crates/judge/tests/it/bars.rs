@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, write_rows};
+use crate::program::{finished, ran, read_json, refused, rows, words, write_rows};
 
 #[test]
 fn a_missed_bar_is_exit_code_3() {
@@ -74,28 +74,15 @@ fn versions_are_joined_by_their_ids() {
     new[2].as_object_mut().unwrap().remove("rubric");
     write_rows(path.join("old.jsonl"), &old);
     write_rows(path.join("new.jsonl"), &new);
-    let args = [
-        "--old",
-        "old.jsonl",
-        "--new",
-        "new.jsonl",
-        "--apart",
-        "--verdict",
-        "logits",
-        "--output",
-        "v.jsonl",
-        "--json",
-        "t.json",
-    ];
-    let (code, said, told) =
-        ran("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
-    assert_eq!(code, Some(0), "{said}{told}");
+    let args = words("--old old.jsonl --new new.jsonl --apart --verdict logits --output v.jsonl --json t.json");
+    let (said, told) =
+        finished("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
     assert!(
         told.contains("1 rows are in new.jsonl alone, 1 in old.jsonl alone") && told.contains("another prompt"),
         "{told}"
     );
     assert!(said.contains("A, the new version") && said.contains("worse than before: 7, 6"), "{said}");
-    let tally: Value = serde_json::from_slice(&fs::read(path.join("t.json")).unwrap()).unwrap();
+    let tally = read_json(path.join("t.json"));
     assert_eq!((&tally["worse"], &tally["verdicts"]["A"]), (&json!([7, 6]), &json!(6)));
     let found = rows(path.join("v.jsonl"));
     assert_eq!((found.len(), &found[0]["id"], &found[0]["team"]), (8, &json!(7), &json!("blue")));
@@ -103,11 +90,10 @@ fn versions_are_joined_by_their_ids() {
     // Finished, it is reported again; a worse version misses its bar.
     let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate.low>=0.9"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  win_rate.low"), "{said}{told}");
-    let (code, _, told) = ran("compare", path, &[&args[..4], &["--output", "w.jsonl", "--task", "single"]].concat());
-    assert!(code == Some(2) && told.contains("--old makes pairs"), "{told}");
-    let (code, _, told) = ran("compare", path, &[&args[..4], &["--output", "w.jsonl", "--part", "0..4"]].concat());
-    assert!(code == Some(2) && told.contains("--part"), "{told}");
+    let line = [&args[..4], &["--output", "w.jsonl", "--task", "single"]].concat();
+    refused("compare", path, &line, 2, &["--old makes pairs"]);
+    refused("compare", path, &[&args[..4], &["--output", "w.jsonl", "--part", "0..4"]].concat(), 2, &["--part"]);
     write_rows(path.join("other.jsonl"), &[row(77, right(7))]);
-    let (code, _, told) = ran("compare", path, &["--old", "old.jsonl", "--new", "other.jsonl", "--output", "w.jsonl"]);
-    assert!(code == Some(1) && told.contains("have no row in common"), "{told}");
+    let own = ["--old", "old.jsonl", "--new", "other.jsonl", "--output", "w.jsonl"];
+    refused("compare", path, &own, 1, &["have no row in common"]);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::run;
+use crate::program::{ran, read_json, words};
 
 /// 60 graded rows: people's grade rises with the score, of a judge that knows half of the scale only.
 fn graded() -> String {
@@ -22,9 +22,8 @@ fn started(input: &str, args: &[&str]) -> (TempDir, Option<i32>, String, String)
     fs::write(folder.path().join("graded.jsonl"), graded()).unwrap();
     fs::write(folder.path().join("new.jsonl"), input).unwrap();
     let all = [&["--graded", "graded.jsonl", "--input", "new.jsonl"], args].concat();
-    let output = run("calibrate", folder.path(), &all);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (folder, output.status.code(), text(&output.stdout), text(&output.stderr))
+    let (code, said, error) = ran("calibrate", folder.path(), &all);
+    (folder, code, said, error)
 }
 
 const NEW: &str = "{\"id\": \"a\", \"score\": 0.1, \"big\": 12345678901234567890123}\n{\"id\": \"b\", \"score\": null}\n\
@@ -52,7 +51,7 @@ fn every_row_is_carried_through_with_its_calibrated_score() {
         });
         // The judge's 0.1 and 1.8 stand for the lower and the upper end of people's scale.
         assert!(low < 2.0 && high > 4.0, "{low}, {high}");
-        let report: Value = serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap();
+        let report = read_json(folder.path().join("report.json"));
         assert_eq!((&report["graded"], &report["n"], &report["without_score"]), (&json!(60), &json!(4), &json!(2)));
         assert_eq!((&report["method"], &report["folds"]), (&json!(method), &json!(10)));
         let held = &report["out_of_fold"];
@@ -97,7 +96,7 @@ fn questions_are_on_one_side_of_the_folds_and_rows_are_planned_for() {
         let all = [&["--output", "out.jsonl", "--json", "report.json", "--folds", "3"], args].concat();
         let (folder, code, said, error) = started(NEW, &all);
         assert_eq!(code, Some(0), "{error}");
-        (serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap(), said)
+        (read_json(folder.path().join("report.json")), said)
     };
     let (plain, said) = report(&["--width", "0.1"]);
     // statsmodels 0.15.0 normal_power_het, and Wilson's interval of 90 %.
@@ -138,21 +137,9 @@ fn rows_of_one_question_are_kept_together_by_default() {
     let report = |graded: String, args: &[&str]| {
         fs::write(folder.path().join("graded.jsonl"), graded).unwrap();
         fs::write(folder.path().join("new.jsonl"), NEW).unwrap();
-        let all = [
-            "--graded",
-            "graded.jsonl",
-            "--input",
-            "new.jsonl",
-            "--output",
-            "out.jsonl",
-            "--json",
-            "report.json",
-            "--overwrite",
-        ];
-        let output = run("calibrate", folder.path(), &[&all[..], args].concat());
-        let said = String::from_utf8(output.stderr).unwrap();
-        let report = fs::read(folder.path().join("report.json")).ok().filter(|_| output.status.success());
-        (report.map(|report| serde_json::from_slice::<Value>(&report).unwrap()), said)
+        let all = words("--graded graded.jsonl --input new.jsonl --output out.jsonl --json report.json --overwrite");
+        let (code, _, said) = ran("calibrate", folder.path(), &[&all[..], args].concat());
+        ((code == Some(0)).then(|| read_json(folder.path().join("report.json"))), said)
     };
     let (found, said) = report(with("question_id", ""), &[]);
     let (named, _) = report(with("question_id", ""), &["--cluster", "question_id"]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{refused, rows, succeed, write_rows};
 use crate::serve::model_with_yes_and_no;
 
 #[test]
@@ -49,6 +49,5 @@ fn criteria_are_asked_apart_weighted_and_kept() {
     succeed("checklist", path, &alone);
     assert_eq!(rows(path.join("one.out.jsonl"))[0], found[3]);
     let without = ["--model", &model, "--input", "one.jsonl", "--output", "no.jsonl"];
-    let (code, _, told) = ran("checklist", path, &without);
-    assert!(code == Some(2) && told.contains("--checklist"), "{told}");
+    refused("checklist", path, &without, 2, &["--checklist"]);
 }

@@ -1,49 +1,25 @@
 //! The examples as a user runs them: command lines, files, exit codes. Cargo builds examples before it runs these tests.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use judge_core::Layer;
 use judge_data::StatesFile;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 use tiny_judge::planted::{Item, Split, generate};
 
-use crate::program::{judge, run};
+use crate::program::{judge, read_json, refused, rows as json_lines, succeed, write_rows};
 
-fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
-    let output = run(name, folder, args);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{name} {args:?}: {stderr}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// Exit code and stderr.
-fn fail(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String) {
-    let output = run(name, folder, args);
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-fn json_lines(path: impl AsRef<Path>) -> Vec<Value> {
-    let text = fs::read_to_string(path).expect("output");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
-fn write_prompts(folder: &TempDir, text: &[u8]) -> PathBuf {
-    let path = folder.path().join("in.jsonl");
-    fs::write(&path, text).expect("input");
-    path
+fn write_prompts(folder: &TempDir, text: &[u8]) {
+    fs::write(folder.path().join("in.jsonl"), text).expect("input");
 }
 
 /// Generated items as generic graded records.
 fn write_graded(path: &Path, items: &[Item]) {
-    let mut file = fs::File::create(path).expect("input");
-    for item in items {
-        let row = json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
-        writeln!(file, "{row}").expect("written");
-    }
+    let row = |item: &Item| json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
+    write_rows(path, &items.iter().map(row).collect::<Vec<_>>());
 }
 
 const THREE: &[u8] = b"\xef\xbb\xbf{\"id\": \"b\", \"prompt\": \"Question: What is 1 + 1?\"}\r\n\r\n{\"id\": 7, \"prompt\": \"\", \"more\": 1}\r\n{\"id\": \"a\", \"messages\": [{\"role\": \"user\", \"content\": \"Is it?\"}]}";
@@ -85,13 +61,10 @@ fn generated_labels_are_found_by_both_rules() {
     }
     let marker = [&common[..], &["--position", "after-marker", "--marker", "never written"]].concat();
     // A finished output of other settings is not replaced unless that is asked for.
-    let (code, stderr) = fail("layer_logits", folder.path(), &marker);
-    assert!(
-        code == Some(2) && stderr.contains("condition.rule.rule was \"last_label\", is \"after_marker\""),
-        "{stderr}"
-    );
-    let (code, stderr) = fail("layer_logits", folder.path(), &[&marker[..], &["--overwrite"]].concat());
-    assert!(code == Some(1) && stderr.contains("no row was scored: 3 no_marker"), "{stderr}");
+    let differs = "condition.rule.rule was \"last_label\", is \"after_marker\"";
+    refused("layer_logits", folder.path(), &marker, 2, &[differs]);
+    let args = [&marker[..], &["--overwrite"]].concat();
+    refused("layer_logits", folder.path(), &args, 1, &["no row was scored: 3 no_marker"]);
     assert!(json_lines(folder.path().join("out.jsonl")).iter().all(|row| row["unscored"]["reason"] == "no_marker"));
 }
 
@@ -106,9 +79,8 @@ fn bad_input_is_said_with_its_line_before_any_model_work() {
     for (text, line) in cases {
         let folder = TempDir::new().expect("folder");
         write_prompts(&folder, text);
-        let (code, stderr) = fail("layer_logits", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
-        assert_eq!(code, Some(1), "{stderr}");
-        assert!(stderr.contains(&format!("in.jsonl, line {line}")), "{stderr}");
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl"];
+        let stderr = refused("layer_logits", folder.path(), &args, 1, &[&format!("in.jsonl, line {line}")]);
         assert!(!stderr.contains("fingerprint"), "the model was loaded: {stderr}");
         assert!(!folder.path().join("out.jsonl").exists());
     }
@@ -119,23 +91,19 @@ fn wrong_usage_is_2_and_a_failed_run_is_1() {
     let folder = TempDir::new().expect("folder");
     write_prompts(&folder, THREE);
     let with = |more: &[&'static str]| [&["--input", "in.jsonl", "--output", "out.jsonl"], more].concat();
-    assert_eq!(fail("layer_logits", folder.path(), &["--input", "in.jsonl"]).0, Some(2));
-    assert_eq!(fail("layer_logits", folder.path(), &with(&["--position", "after-marker"])).0, Some(2));
+    refused("layer_logits", folder.path(), &["--input", "in.jsonl"], 2, &[]);
+    refused("layer_logits", folder.path(), &with(&["--position", "after-marker"]), 2, &[]);
     for wrong in
         [["--device", "tpu"], ["--layers", "x"], ["--points", "0"], ["--max-new-tokens", "0"], ["--labels", "1,1"]]
     {
-        assert_eq!(fail("layer_logits", folder.path(), &with(&wrong)).0, Some(2), "{wrong:?}");
+        refused("layer_logits", folder.path(), &with(&wrong), 2, &[]);
     }
     for (device, named) in [("cuda:0", "cuda:0"), ("cuda:0,cuda:0", "more than once"), ("cpu,cpu", "only cards")] {
-        let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--device", device]));
-        assert!(code == Some(1) && stderr.contains(named), "{device}: {stderr}");
+        refused("layer_logits", folder.path(), &with(&["--device", device]), 1, &[named]);
     }
-    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--layers", "99"]));
-    assert!(code == Some(1) && stderr.contains("99"), "{stderr}");
-    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--labels", "1,not a single token"]));
-    assert!(code == Some(1) && stderr.contains("not a single token"), "{stderr}");
-    let (code, stderr) = fail("layer_logits", folder.path(), &with(&["--model", "no/such@place/.."]));
-    assert!(code == Some(1) && stderr.contains("no/such"), "{stderr}");
+    refused("layer_logits", folder.path(), &with(&["--layers", "99"]), 1, &["99"]);
+    refused("layer_logits", folder.path(), &with(&["--labels", "1,not a single token"]), 1, &["not a single token"]);
+    refused("layer_logits", folder.path(), &with(&["--model", "no/such@place/.."]), 1, &["no/such"]);
 }
 
 #[test]
@@ -144,8 +112,7 @@ fn a_prefill_makes_no_prompt_of_an_empty_one() {
     write_prompts(&folder, b"{\"id\": 1, \"prompt\": \"\"}");
     for raw in [&["--raw-prompt"][..], &[]] {
         let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--prefill", "score: ", "--overwrite"];
-        let (code, stderr) = fail("layer_logits", folder.path(), &[&args[..], raw].concat());
-        assert!(code == Some(1) && stderr.contains("no row was scored: 1 empty_prompt"), "{stderr}");
+        refused("layer_logits", folder.path(), &[&args[..], raw].concat(), 1, &["no row was scored: 1 empty_prompt"]);
         assert_eq!(json_lines(folder.path().join("out.jsonl"))[0]["unscored"]["reason"], "empty_prompt");
     }
 }
@@ -192,9 +159,9 @@ fn hidden_states_in_shards_are_the_same_table() {
     // What is there is kept, and not mixed with what is read otherwise.
     let said = succeed("hidden_states", folder.path(), &cut);
     assert!(said.contains("cut.safetensors is complete: 3 rows; nothing to do"), "{said}");
-    let (code, stderr) = fail("hidden_states", folder.path(), &[&cut[..], &["--pooling", "mean"]].concat());
-    assert!(code == Some(2) && stderr.contains("pooling was \"last\", is \"mean\""), "{stderr}");
-    assert_eq!(fail("hidden_states", folder.path(), &[&cut[..6], &["--rows-per-shard", "0"]].concat()).0, Some(2));
+    let other = [&cut[..], &["--pooling", "mean"]].concat();
+    refused("hidden_states", folder.path(), &other, 2, &["pooling was \"last\", is \"mean\""]);
+    refused("hidden_states", folder.path(), &[&cut[..6], &["--rows-per-shard", "0"]].concat(), 2, &[]);
 }
 
 #[test]
@@ -219,9 +186,8 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     child.wait().expect("gone");
     assert!(!folder.path().join("cut.jsonl").exists());
 
-    let (code, stderr) =
-        fail("lager_pointwise", folder.path(), &[&args("cut.jsonl")[..], &["--states", "drop-last"]].concat());
-    assert!(code == Some(1) && stderr.contains("states"), "other settings must be refused: {stderr}");
+    let line = [&args("cut.jsonl")[..], &["--states", "drop-last"]].concat();
+    refused("lager_pointwise", folder.path(), &line, 1, &["states"]);
     succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
     assert_eq!(
         fs::read(folder.path().join("cut.jsonl")).expect("output"),
@@ -244,8 +210,7 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
             folder.path(),
             &[&["--valid", valid, "--data", data, "--json", "out.json"], more].concat(),
         );
-        serde_json::from_str::<Value>(&fs::read_to_string(folder.path().join("out.json")).expect("results"))
-            .expect("JSON")
+        read_json(folder.path().join("out.json"))
     };
     let ours = evaluate("valid.scores.jsonl", "test.scores.jsonl", &["--weights-out", "weights.json"]);
     let theirs = evaluate("valid.lager.json", "test.lager.json", &[]);
@@ -261,8 +226,8 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
     for (more, why) in
         [(["--layer", "best"], "--layer best is for pairs"), (["--cluster", "id"], "--cluster is for pairs")]
     {
-        let (code, stderr) = fail("lager_evaluate", folder.path(), &[&fit[..], &more].concat());
-        assert!(code == Some(2) && stderr.contains(why) && !folder.path().join("none.json").exists(), "{stderr}");
+        refused("lager_evaluate", folder.path(), &[&fit[..], &more].concat(), 2, &[why]);
+        assert!(!folder.path().join("none.json").exists());
     }
 
     // Saved weights score new items, and are refused where they do not belong.
@@ -270,12 +235,8 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
     succeed("lager_pointwise", folder.path(), &scored);
     let row = &json_lines(folder.path().join("tuned.jsonl"))[0];
     assert!((1.0..=5.0).contains(&row["score"].as_f64().expect("score")));
-    let (code, stderr) = fail(
-        "lager_pointwise",
-        folder.path(),
-        &[&scored[..2], &["--output", "x.jsonl"], &scored[4..], &["--normed"]].concat(),
-    );
-    assert!(code == Some(1) && stderr.contains("lens"), "{stderr}");
+    let args = [&scored[..2], &["--output", "x.jsonl"], &scored[4..], &["--normed"]].concat();
+    refused("lager_pointwise", folder.path(), &args, 1, &["lens"]);
 }
 
 #[test]

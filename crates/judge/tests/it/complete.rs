@@ -3,19 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::{ran, succeed, write_rows};
+use crate::program::{ran, read_json, succeed, words, write_rows};
 
 /// A copy of the embedded model, and two rows.
 fn desk() -> TempDir {
     let desk = TempDir::new().unwrap();
     fs::create_dir(desk.path().join("model")).unwrap();
-    for entry in fs::read_dir(crate::program::embedded_model()).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, desk.path().join("model").join(path.file_name().unwrap())).unwrap();
-    }
+    tiny_judge::write(&desk.path().join("model")).unwrap();
     let row =
         |id: u32| json!({"id": id, "instruction": format!("{id} + 2?"), "response": "4", "rubric": "Is it right?"});
     write_rows(desk.path().join("in.jsonl"), &[row(1), row(2)]);
@@ -48,7 +45,7 @@ fn started(desk: &Path, line: &str, more: &[&str]) -> (Option<i32>, String, Stri
         &[json!({"id": 1, "prompt": "2 + 2?"}), json!({"id": 2, "prompt": "3 + 2?"})],
     );
     write_rows(desk.join("answers.jsonl"), &[json!({"id": 1, "instruction": "2 + 2?", "responses": ["4", "5"]})]);
-    let words: Vec<&str> = line.split(' ').collect();
+    let words = words(line);
     ran(words[0], desk, &[&words[1..], &["--model", "model", "--quiet"], more].concat())
 }
 
@@ -105,7 +102,7 @@ fn a_record_of_an_older_program_is_read_and_its_differences_are_named() {
     let line = "lager_pointwise --input in.jsonl --output o.jsonl";
     assert_eq!(started(desk, line, &[]).0, Some(0));
     let path = desk.join("o.jsonl.run.json");
-    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let mut record = read_json(&path);
     assert_eq!(record["content"]["judges"][0]["judge"], "lager");
     let content = record["content"].as_object_mut().unwrap();
     content.remove("judges");

@@ -9,11 +9,10 @@ use half::bf16;
 use judge_cli::terminal::console::commit;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::embedded_model;
-use crate::program::{judge, ran, run, succeed};
+use crate::program::{finished, judge, ran, read_json, refused, succeed, words, write_rows};
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -25,10 +24,8 @@ fn stdout(output: &Output) -> String {
 
 /// Three prompts, one of them empty.
 fn write_prompts(folder: &TempDir) {
-    let rows =
-        [json!({"id": 0, "prompt": "Is it?"}), json!({"id": 1, "prompt": ""}), json!({"id": 2, "prompt": "Why?"})];
-    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    fs::write(folder.path().join("in.jsonl"), text).expect("input");
+    let rows = ["Is it?", "", "Why?"].iter().enumerate().map(|(id, text)| json!({"id": id, "prompt": text}));
+    write_rows(folder.path().join("in.jsonl"), &rows.collect::<Vec<_>>());
 }
 
 #[test]
@@ -39,9 +36,8 @@ fn every_command_has_a_version_with_its_commit() {
     for (args, name) in
         [("--version", "judge"), ("score --version", "judge-score"), ("lager_pointwise -V", "judge-score")]
     {
-        let args: Vec<&str> = args.split(' ').collect();
-        let output = run(args[0], folder.path(), &args[1..]);
-        assert_eq!((output.status.code(), stdout(&output)), (Some(0), format!("{name} {version}\n")));
+        let args = words(args);
+        assert_eq!(succeed(args[0], folder.path(), &args[1..]), format!("{name} {version}\n"));
     }
 }
 
@@ -64,9 +60,8 @@ fn wrong_usage_is_said_the_same_way_everywhere() {
         ("throughput", &["--input", "in.jsonl", "--template", "t.json"][..], "--template needs graded rows"),
         ("throughput", &["--input", "in.jsonl", "--seed", "3"], "--seed"),
     ] {
-        let output = run(name, folder.path(), args);
-        let said_it = stderr(&output).starts_with("error: ") && stderr(&output).contains(said);
-        assert!(output.status.code() == Some(2) && said_it, "{name} {args:?}: {}", stderr(&output));
+        let told = refused(name, folder.path(), args, 2, &[said]);
+        assert!(told.starts_with("error: "), "{told}");
     }
 }
 
@@ -74,11 +69,9 @@ fn wrong_usage_is_said_the_same_way_everywhere() {
 fn speed_says_what_is_faster_on_this_processor() {
     let folder = TempDir::new().expect("folder");
     write_prompts(&folder);
-    let output = run("throughput", folder.path(), &["--input", "in.jsonl", "--others", "--json", "speed.json"]);
-    let said = stdout(&output);
-    assert!(said.contains("\nfaster here    "), "{said}{}", stderr(&output));
-    let found: Value =
-        serde_json::from_slice(&std::fs::read(folder.path().join("speed.json")).expect("json")).expect("json");
+    let said = succeed("throughput", folder.path(), &["--input", "in.jsonl", "--others", "--json", "speed.json"]);
+    assert!(said.contains("\nfaster here    "), "{said}");
+    let found = read_json(folder.path().join("speed.json"));
     // At least weights of eight bits with the kernel that is chosen.
     let others = found["others"].as_array().expect("others");
     assert!(others.iter().any(|other| other["weight_form"] == "int8"), "{others:?}");
@@ -91,7 +84,7 @@ fn speed_says_what_is_faster_on_this_processor() {
 #[test]
 fn help_begins_with_the_files_and_ends_with_the_model_and_the_run() {
     let folder = TempDir::new().expect("folder");
-    let help = stdout(&run("throughput", folder.path(), &["-h"]));
+    let help = succeed("throughput", folder.path(), &["-h"]);
     let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
     assert!(at("--input") < at("\nModel:"), "{help}");
     assert!(at("\nModel:") < at("--device") && at("--device") < at("\nRun:") && at("\nRun:") < at("--limit"), "{help}");
@@ -102,14 +95,11 @@ fn a_graded_file_is_measured_and_the_rest_estimated() {
     let folder = TempDir::new().expect("folder");
     let row =
         |id| json!({"id": id, "instruction": "What is 1 + 1?", "response": "2", "rubric": "Right?", "scores": [5]});
-    let text: String = (0..8).map(|id| format!("{}\n", row(id))).collect();
-    fs::write(folder.path().join("in.jsonl"), text).expect("input");
+    write_rows(folder.path().join("in.jsonl"), &(0..8).map(row).collect::<Vec<_>>());
     let figures = |more: &[&str]| {
         let args = [&["--input", "in.jsonl", "--json", "out.json"], more].concat();
-        let output = run("throughput", folder.path(), &args);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let json = fs::read_to_string(folder.path().join("out.json")).expect("figures");
-        (stdout(&output), stderr(&output), serde_json::from_str::<Value>(&json).expect("JSON"))
+        let (said, log) = finished("throughput", folder.path(), &args);
+        (said, log, read_json(folder.path().join("out.json")))
     };
     let (said, log, part) = figures(&["--limit", "2"]);
     assert!(said.contains("whole file     about ") && said.contains(" for 8 rows"), "{said}");
@@ -130,29 +120,22 @@ fn a_graded_file_is_measured_and_the_rest_estimated() {
 fn a_run_that_scored_nothing_failed() {
     let folder = TempDir::new().expect("folder");
     write_prompts(&folder);
-    assert_eq!(run("throughput", folder.path(), &["--input", "in.jsonl"]).status.code(), Some(0), "two of three");
+    succeed("throughput", folder.path(), &["--input", "in.jsonl"]); // two of three
     for (input, said) in [
         ("{\"id\": 1, \"prompt\": \"\"}\n{\"id\": 2, \"prompt\": \"\"}\n", "no row was scored: 2 empty_prompt"),
         ("", "in.jsonl has no rows"),
     ] {
         fs::write(folder.path().join("in.jsonl"), input).expect("input");
-        let output = run("throughput", folder.path(), &["--input", "in.jsonl"]);
-        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        refused("throughput", folder.path(), &["--input", "in.jsonl"], 1, &[said]);
     }
 }
 
 /// The embedded model in f32, without a chat template.
 fn plain_model(folder: &Path) {
     fs::create_dir(folder).expect("folder");
-    for entry in fs::read_dir(embedded_model()).expect("embedded model") {
-        let path = entry.expect("entry").path();
-        let name = path.file_name().expect("name").to_owned();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            fs::copy(&path, folder.join(name)).expect("copied");
-        }
-    }
-    let bytes = fs::read(embedded_model().join("model.safetensors")).expect("weights");
+    tiny_judge::write(folder).expect("embedded model");
+    fs::remove_file(folder.join("chat_template.jinja")).expect("removed");
+    let bytes = fs::read(folder.join("model.safetensors")).expect("weights");
     let stored = SafeTensors::deserialize(&bytes).expect("weights");
     let wide: HashMap<String, (Vec<usize>, Vec<u8>)> = stored
         .iter()
@@ -175,8 +158,9 @@ fn a_model_that_needs_options_says_which() {
     write_prompts(&folder);
     plain_model(&folder.path().join("plain"));
     let read = |more: &[&str]| {
-        let output = run("throughput", folder.path(), &[&["--input", "in.jsonl", "--model", "plain"], more].concat());
-        (output.status.code(), stderr(&output))
+        let (code, _, said) =
+            ran("throughput", folder.path(), &[&["--input", "in.jsonl", "--model", "plain"], more].concat());
+        (code, said)
     };
     let faster = "note: the checkpoint is f32; --dtype bf16 takes half the memory, and less time where the processor multiplies bf16";
     let (code, said) = read(&[]);
@@ -349,6 +333,5 @@ fn tables_are_written_in_the_form_that_is_asked_for() {
     assert!(markdown.lines().any(|line| line.starts_with("|---|---:")), "{markdown}");
     let latex = fitted(&["--tables", "latex"]);
     assert!(latex.contains("\\begin{tabular}{l") && latex.contains("e\\_score & "), "{latex}");
-    let (code, _, stderr) = ran("fit", path, &["--tables", "html"]);
-    assert!(code == Some(2) && stderr.contains("plain, csv, markdown, latex"), "{stderr}");
+    refused("fit", path, &["--tables", "html"], 2, &["plain, csv, markdown, latex"]);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{ran, read_json, refused, rows, succeed, words, write_rows};
 
 const ASPECTS: [&str; 7] = [
     "answer_accuracy",
@@ -22,10 +22,6 @@ fn own(file: &str) -> Vec<Value> {
     rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data_selection").join(file))
 }
 
-fn read(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
-}
-
 fn chosen(rows: &[Value]) -> Vec<usize> {
     (0..rows.len()).filter(|&row| rows[row]["selected"] == true).collect()
 }
@@ -39,22 +35,10 @@ fn examples_are_graded_and_the_best_chosen() {
     input[5]["output"] = json!("wow ".repeat(2_000));
     input[7].as_object_mut().expect("an object").remove("id");
     write_rows(folder.join("in.jsonl"), &input);
-    let args = [
-        "--input",
-        "in.jsonl",
-        "--output",
-        "out.jsonl",
-        "--json",
-        "out.json",
-        "--selected",
-        "chosen.jsonl",
-        "--format",
-        "sharegpt",
-        "--top",
-        "0.25",
-    ];
-    let (code, said, stderr) = ran("data_selection", folder, &args);
-    assert_eq!(code, Some(0), "{stderr}");
+    let args =
+        "--input in.jsonl --output out.jsonl --json out.json --selected chosen.jsonl --format sharegpt --top 0.25";
+    let args = words(args);
+    let said = succeed("data_selection", folder, &args);
     assert!(said.contains("8 of 32 rows chosen by score, 1 without a number"), "{said}");
     assert!(said.contains("no relevance: 1 too_long"), "{said}");
     let graded = rows(folder.join("out.jsonl"));
@@ -93,7 +77,7 @@ fn examples_are_graded_and_the_best_chosen() {
         assert!(asked.starts_with(input[place]["instruction"].as_str().expect("text")));
         assert!(asked.ends_with(input[place]["input"].as_str().expect("text")));
     }
-    let report = read(&folder.join("out.json"));
+    let report = read_json(folder.join("out.json"));
     assert_eq!((&report["n"], &report["chosen"], &report["without"]), (&json!(32), &json!(8), &json!(1)));
     assert_eq!(report["missing"]["relevance"], json!({"too_long": 1}));
     assert_eq!(report["duplicates"]["rows"], 1);
@@ -133,8 +117,7 @@ fn examples_are_graded_and_the_best_chosen() {
         "{stderr}"
     );
     let other = ["--input", "in.jsonl", "--output", "out.jsonl", "--threshold", "3"];
-    let (code, _, stderr) = ran("data_selection", folder, &other);
-    assert!(code == Some(2) && stderr.contains("threshold"), "{code:?} {stderr}");
+    refused("data_selection", folder, &other, 2, &["threshold"]);
     let (code, _, stderr) = ran("data_selection", folder, &[&other[..], &["--overwrite"]].concat());
     assert!(code == Some(0) && !stderr.contains("model tiny-judge"), "{stderr}");
     let graded = rows(folder.join("out.jsonl"));
@@ -201,7 +184,7 @@ fn a_diverse_choice_passes_over_copies() {
     write_rows(folder.join("in.jsonl"), &input);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--top", "0.6", "--quiet", "--json", "out.json"];
     succeed("data_selection", folder, &args);
-    assert_eq!(read(&folder.join("out.json"))["near_duplicates"], Value::Null);
+    assert_eq!(read_json(folder.join("out.json"))["near_duplicates"], Value::Null);
     let diverse = [&args[..], &["--diversity", "0.9", "--overwrite"]].concat();
     let said = succeed("data_selection", folder, &diverse);
     assert!(said.contains("passed over beside a chosen one"), "{said}");
@@ -209,7 +192,7 @@ fn a_diverse_choice_passes_over_copies() {
     let both = |a: usize, b: usize| graded[a]["selected"] == true && graded[b]["selected"] == true;
     assert!(!both(0, 32) && !both(8, 10), "a copy is chosen beside its original");
     assert_eq!(chosen(&graded).len(), 19);
-    let near = &read(&folder.join("out.json"))["near_duplicates"];
+    let near = &read_json(folder.join("out.json"))["near_duplicates"];
     assert!(near["rows"].as_u64().expect("a count") >= 1);
     assert!(
         near["first"]
@@ -231,28 +214,11 @@ fn rubrics_of_your_own_people_and_groups() {
         {"name": "brief", "question": "Is it brief?", "levels": ["no", "in part", "yes"]},
     ]);
     fs::write(folder.join("rubrics.json"), rubrics.to_string()).expect("rubrics");
-    let args = [
-        "--input",
-        "in.jsonl",
-        "--columns",
-        "human=quality",
-        "--output",
-        "out.jsonl",
-        "--json",
-        "out.json",
-        "--rubrics",
-        "rubrics.json",
-        "--top",
-        "0.2",
-        "--groups",
-        "defects",
-        "--aspects",
-        "right",
-        "--quiet",
-    ];
-    let said = succeed("data_selection", folder, &args);
+    let files = words("--input in.jsonl --columns human=quality --output out.jsonl --json out.json --quiet");
+    let args = words("--rubrics rubrics.json --top 0.2 --groups defects --aspects right");
+    let said = succeed("data_selection", folder, &[files, args].concat());
     assert!(said.contains("among people's best") && said.contains("let through"), "{said}");
-    let (graded, report) = (rows(folder.join("out.jsonl")), read(&folder.join("out.json")));
+    let (graded, report) = (rows(folder.join("out.jsonl")), read_json(folder.join("out.json")));
     assert!(graded.iter().all(|row| row["aspects"].as_object().expect("an object").keys().eq(["right"])));
     // By hand: people's best, and a defect among the chosen.
     let quality = |row: &Value| row["quality"].as_f64().expect("a number");
@@ -278,8 +244,7 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
         write_rows(folder.path().join("in.jsonl"), rows);
         let all = [&["--input", "in.jsonl", "--output", "out.jsonl", "--quiet"], args].concat();
-        let (found, _, stderr) = ran("data_selection", folder.path(), &all);
-        assert!(found == Some(code) && stderr.contains(said), "{found:?}: {stderr}");
+        refused("data_selection", folder.path(), &all, code, &[said]);
         assert!(!folder.path().join("out.jsonl").exists() && !folder.path().join("out.jsonl.aspects.jsonl").exists());
     };
     let good = json!({"id": 1, "instruction": "Is it?", "output": "It is."});

@@ -1,39 +1,32 @@
 //! `judge decide`: answers in the standard's form, resumed and measured; weights fitted on labels.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{Said, fails, fixture, read_json, rows, succeed, write_rows};
 use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
 pub fn model(folder: &Path, beside: Option<&str>) -> String {
-    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
     let path = folder.join("model");
     std::fs::create_dir_all(&path).unwrap();
     let parts = [Some("families/llama-on"), Some("decisions/tokenizer"), beside];
     for part in parts.into_iter().flatten() {
-        for entry in std::fs::read_dir(fixtures.join(part)).unwrap() {
+        for entry in std::fs::read_dir(fixture(part)).unwrap() {
             let entry = entry.unwrap();
             std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
         }
     }
     let config = path.join("config.json");
-    let mut json: Value = serde_json::from_slice(&std::fs::read(&config).unwrap()).unwrap();
+    let mut json = read_json(&config);
     json["max_position_embeddings"] = 2048.into();
     std::fs::write(config, json.to_string()).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// Runs a command that must fail; its stderr.
-fn fail(name: &str, folder: &Path, args: &[&str]) -> String {
-    let (code, stdout, stderr) = ran(name, folder, args);
-    assert_ne!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
-    stderr
-}
-
-fn questions(folder: &Path) {
+/// Three typed questions in `questions.json`.
+pub fn questions(folder: &Path) {
     let questions = json!({
         "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
         "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "angry": "shouts"}},
@@ -90,7 +83,7 @@ fn states_are_answered_measured_and_resumed() {
     assert!(bad.contains("question \"q\": expected `type` to be noul, choice or score"), "{bad}");
     assert_eq!(found[9]["answers"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q"]);
     assert_eq!(found[27]["unscored"]["reason"], "too_long");
-    let figures: Value = serde_json::from_slice(&std::fs::read(path.join("figures.json")).unwrap()).unwrap();
+    let figures = read_json(path.join("figures.json"));
     assert_eq!((&figures["n"], &figures["labels_not_read"]), (&json!(73), &json!(1)));
     for name in ["accuracy", "kl", "brier", "ece"] {
         assert!(figures["all"][name]["estimate"].is_number(), "{figures}");
@@ -112,7 +105,7 @@ fn states_are_answered_measured_and_resumed() {
     assert_eq!(hot[0]["answers"]["hurry"], first["answers"]["hurry"]);
     std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
     let other = [&args[..], &["--decision-prompt", "turn.jinja"]].concat();
-    assert!(fail("decide", path, &other).contains("answers.jsonl"));
+    fails("decide", path, &other, &["answers.jsonl"]);
 }
 
 /// A list of numbers and texts ended the process: in a run, which then died at the same row each time, and in the service.
@@ -176,7 +169,7 @@ fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
     let table = &rows_of_fit[0]["tables"]["tone"];
     assert_eq!(table["options"], json!(["calm", "angry"]));
     assert_eq!(table["layers"].as_array().unwrap().len(), table["logits"].as_array().unwrap().len());
-    let weights: Value = serde_json::from_slice(&std::fs::read(path.join("weights.json")).unwrap()).unwrap();
+    let weights = read_json(path.join("weights.json"));
     assert_eq!(weights["format"], "judge-decision-weights");
     for kind in ["noul", "choice", "score"] {
         let loss: Vec<f64> = serde_json::from_value(weights["content"]["kinds"][kind]["loss"].clone()).unwrap();
@@ -187,16 +180,12 @@ fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
     let used =
         [&ARGS[..], &[&model, "--output", "used.jsonl", "--weights", "weights.json", "--json", "fitted.json"]].concat();
     succeed("decide", path, &used);
-    let kl = |file: &str| -> f64 {
-        let figures: Value = serde_json::from_slice(&std::fs::read(path.join(file)).unwrap()).unwrap();
-        figures["all"]["kl"]["estimate"].as_f64().unwrap()
-    };
+    let kl = |file: &str| -> f64 { read_json(path.join(file))["all"]["kl"]["estimate"].as_f64().unwrap() };
     assert!(kl("fitted.json") < kl("plain.json"));
-    let said = fail("decide", path, &[&used[..], &["--lens", "normed", "--overwrite"]].concat());
-    assert!(said.contains("with the lens"), "{said}");
+    fails("decide", path, &[&used[..], &["--lens", "normed", "--overwrite"]].concat(), &["with the lens"]);
     std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
-    let said = fail("decide", path, &[&used[..], &["--decision-prompt", "turn.jinja", "--overwrite"]].concat());
-    assert!(said.contains("these decision weights were fitted with the prompt"), "{said}");
+    let args = [&used[..], &["--decision-prompt", "turn.jinja", "--overwrite"]].concat();
+    fails("decide", path, &args, &["these decision weights were fitted with the prompt"]);
 }
 
 #[test]
@@ -206,14 +195,12 @@ fn a_head_and_wrong_options_are_named() {
     questions(path);
     states(path);
     let args = [&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat();
-    let said = fail("decide", path, &args);
-    assert!(said.contains("decision_template.jinja"), "{said}");
+    fails("decide", path, &args, &["decision_template.jinja"]);
     std::fs::write(path.join("whole.jinja"), "<s>{{ state }} {{ question.instructions }}:<|mark|>").unwrap();
     let whole = [&args[..], &["--decision-template", "whole.jinja"]].concat();
     assert!(succeed("decide", path, &whole).contains("25 of 28 rows answered"));
     assert!(rows(path.join("answers.jsonl"))[0].get("label_mass").is_none());
-    let said = fail("decide", path, &[&whole[..], &["--layers", "1", "--overwrite"]].concat());
-    assert!(said.contains("a head of its own"), "{said}");
+    fails("decide", path, &[&whole[..], &["--layers", "1", "--overwrite"]].concat(), &["a head of its own"]);
     std::fs::write(path.join("broken.jinja"), "{% if %}").unwrap();
     for (extra, expected) in [
         (&["--layers", "most"][..], "expected last, all or a layer's number"),
@@ -223,11 +210,10 @@ fn a_head_and_wrong_options_are_named() {
         (&["--decision-config", "nowhere"][..], "there is no nowhere"),
         (&["--fit-temperature"][..], "--fit"),
     ] {
-        let said = fail("decide", path, &[&args[..], extra, &["--overwrite"]].concat());
-        assert!(said.contains(expected), "{said}");
+        fails("decide", path, &[&args[..], extra, &["--overwrite"]].concat(), &[expected]);
     }
     let without = ["--input", "states.jsonl", "--model", &model, "--output", "x.jsonl"];
-    assert!(fail("decide", path, &without).contains("rows have no `questions`"));
+    fails("decide", path, &without, &["rows have no `questions`"]);
 }
 
 /// A service is asked as a model on this machine is read, in both forms, and its rows are resumed and measured alike.
@@ -264,8 +250,8 @@ fn a_service_is_asked_as_a_model_is_read() {
         let unscored = &found[27]["unscored"];
         assert_eq!(unscored["reason"], "too_long");
         assert!(unscored["detail"].as_str().unwrap().contains("question \"refund\""), "{unscored}");
-        let figures = |file| serde_json::from_slice::<Value>(&std::fs::read(path.join(file)).unwrap()).unwrap();
-        assert!(near(&figures("figures.json")["all"], &figures("here.json")["all"]));
+        let [here, there] = ["here.json", "figures.json"].map(|file| read_json(path.join(file)));
+        assert!(near(&there["all"], &here["all"]));
         let again = ran_with_key(path, &args[..args.len() - 1], "").1;
         assert!(again.contains("is complete: 25 of 28 rows answered"), "{again}");
     }
@@ -273,18 +259,17 @@ fn a_service_is_asked_as_a_model_is_read() {
     let (code, _, told) = ran_with_key(path, &other, "wrong");
     assert!(code == Some(1) && told.contains("401") && !told.contains("secret"), "{told}");
     for extra in [&["--model", &model][..], &["--layers", "1"], &["--fit", "w.json"], &["--price-in", "1"]] {
-        let said = fail("decide", path, &[&other[..], extra].concat());
-        assert!(said.contains(extra[0]), "{said}");
+        fails("decide", path, &[&other[..], extra].concat(), &[extra[0]]);
     }
-    assert!(fail("decide", path, &[&here[..], &["--no-key"]].concat()).contains("--base-url"));
+    fails("decide", path, &[&here[..], &["--no-key"]].concat(), &["--base-url"]);
 }
 
 /// Runs `judge decide` with a key in the environment.
 fn ran_with_key(folder: &Path, args: &[&str], key: &str) -> (Option<i32>, String, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_judge"));
     let output = command.arg("decide").args(args).current_dir(folder).env("OPENAI_API_KEY", key).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    let Said { code, stdout, stderr } = output.into();
+    (code, stdout, stderr)
 }
 
 /// Whether two JSON values are equal but for the rounding of numbers.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Item, Split, generate};
 
-use crate::program::{COMMANDS, QUICK_PROBES, judge, succeed, write_rows};
+use crate::program::{COMMANDS, QUICK_PROBES, judge, succeed, words, write_rows};
 
 /// Commands with a model that are not in the table below, and why.
 const OTHERS: [&str; 4] = [
@@ -93,7 +93,7 @@ fn rows_of_others_are_refused_before_any_work_by_every_command() {
     };
     let graded: Vec<Value> = generate(Split::Test, 40, 0).into_iter().enumerate().map(graded).collect();
     write_rows(path.join("graded.jsonl"), &graded);
-    succeed("probe train", path, &[&QUICK_PROBES[..], &["--quiet"]].concat());
+    succeed("probe train", path, &[&words(QUICK_PROBES)[..], &["--quiet"]].concat());
     for line in FOREIGN.into_iter().chain(WITH_PROBES) {
         let (code, stderr) = said(path, line);
         assert_eq!(code, Some(2), "{line}: {stderr}");
@@ -133,7 +133,7 @@ fn who_insists_is_told_and_exercises_need_no_model() {
         ("--answers 3", "own-lists.jsonl", "rank --output ranks.jsonl --apart"),
         ("--split train", "own.jsonl", "score --output own-scores.jsonl"),
     ] {
-        let rows: Vec<&str> = rows.split(' ').collect();
+        let rows = words(rows);
         succeed("rows", path, &[&rows[..], &["--rows", "5", "--output", own]].concat());
         let (code, stderr) = said(path, &format!("{line} --input {own}"));
         assert!(code == Some(0) && !stderr.contains("exercise"), "{line}: {stderr}");

@@ -6,14 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{ran, read_json, rows, succeed, write_rows};
 
 fn dialogues() -> Vec<Value> {
     rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/emotion/dialogues.jsonl"))
-}
-
-fn read(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
 }
 
 #[test]
@@ -37,7 +33,7 @@ fn dialogues_are_scored_and_compared_with_people() {
     assert!(scored[0]["labels"].as_array().is_some_and(|labels| labels.len() == 9));
 
     // The same figures as of the programs that know nothing of emotions.
-    let found = read(&folder.join("out.json"));
+    let found = read_json(folder.join("out.json"));
     assert_eq!(
         (&found["n"], &found["unscored"], &found["written"]),
         (&json!(47), &json!({"too_long": 1}), &json!("e_score"))
@@ -47,7 +43,7 @@ fn dialogues_are_scored_and_compared_with_people() {
         folder,
         &["--input", "out.jsonl", "--group", "emotion", "--json", "agreement.json", "--quiet"],
     );
-    let agreement = read(&folder.join("agreement.json"));
+    let agreement = read_json(folder.join("agreement.json"));
     for (name, of) in [("spearman", "spearman"), ("pearson", "pearson")] {
         assert_eq!(found["variants"]["e_score"][name]["estimate"], agreement["statistics"][of]["estimate"], "{name}");
     }
@@ -67,7 +63,7 @@ fn dialogues_are_scored_and_compared_with_people() {
         folder,
         &["--input", "out.jsonl", "--variants", "direct_score,e_score,lager_wo", "--json", "lager.json"],
     );
-    let lager = read(&folder.join("lager.json"));
+    let lager = read_json(folder.join("lager.json"));
     for variant in ["direct_score", "e_score", "lager_wo"] {
         assert_eq!(found["variants"][variant]["pearson"], lager["variants"][variant]["pearson"], "{variant}");
         assert_eq!(found["variants"][variant]["bias"], lager["variants"][variant]["bias"], "{variant}");
@@ -93,12 +89,12 @@ fn weights_of_the_model_are_used_again_on_another_scale() {
     let (code, _, stderr) = ran("emotional_understanding", folder, &args);
     // Fitted on 1 to 5, used on 1 to 9: allowed, and said.
     assert!(code == Some(0) && stderr.contains("scale"), "{stderr}");
-    let found = read(&folder.join("out.json"));
+    let found = read_json(folder.join("out.json"));
     assert_eq!(found["written"], "lager_w");
     let written: Vec<Value> = rows(folder.join("out.jsonl")).iter().map(|row| row["score"].clone()).collect();
     assert!(written.iter().all(|score| score.as_f64().is_some_and(|score| (1.0..=9.0).contains(&score))));
     succeed("agreement", folder, &["--input", "out.jsonl", "--json", "agreement.json", "--quiet"]);
-    let agreement = read(&folder.join("agreement.json"));
+    let agreement = read_json(folder.join("agreement.json"));
     assert_eq!(found["variants"]["lager_w"]["spearman"]["estimate"], agreement["statistics"]["spearman"]["estimate"]);
 }
 

@@ -9,13 +9,11 @@ use judge_data::StatesFile;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{finished, fixture, read_json, refused, rows, succeed, words, write_rows};
 
 /// A folder of `scripts/parity/make_encoder_fixtures.py`.
 fn encoder(name: &str) -> String {
-    let folder =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/encoders").join(name);
-    folder.to_str().unwrap().to_owned()
+    fixture(&format!("encoders/{name}"))
 }
 
 #[test]
@@ -24,8 +22,7 @@ fn stored_states_are_those_of_transformers() {
     let at = |name: &str| folder.path().join(name);
     for name in ["bert-off", "modernbert-off"] {
         let model = encoder(name);
-        let expected: Value =
-            serde_json::from_slice(&fs::read(Path::new(&model).join("expected.json")).unwrap()).unwrap();
+        let expected = read_json(Path::new(&model).join("expected.json"));
         let prompts = expected["prompts"].as_array().unwrap();
         let texts: Vec<Value> =
             prompts.iter().enumerate().map(|(id, prompt)| json!({"id": id, "prompt": prompt["text"]})).collect();
@@ -73,26 +70,11 @@ fn probes_are_trained_on_an_encoder_and_judge_by_it() {
     write_rows(at("graded.jsonl"), &graded(120));
     fs::write(at("template.json"), r#"{"raw": "{question}, {response}"}"#).unwrap();
     let of_model = ["--model", model.as_str(), "--raw-prompt"];
-    let train = [
-        "--input",
-        "graded.jsonl",
-        "--output",
-        "probes",
-        "--template",
-        "template.json",
-        "--pooling",
-        "first,mean",
-        "--folds",
-        "2",
-        "--c",
-        "1",
-        "--top-k",
-        "2",
-    ];
-    let (code, table, said) = ran("inspector_train", folder.path(), &[&train[..], &of_model].concat());
-    assert_eq!(code, Some(0), "{table}{said}");
+    let train = words("--input graded.jsonl --output probes --template template.json --pooling first,mean");
+    let how = words("--folds 2 --c 1 --top-k 2");
+    let (_, said) = finished("inspector_train", folder.path(), &[&train[..], &how, &of_model].concat());
     assert!(said.contains("no prompted score to compare with") && said.contains("encoder"), "{said}");
-    let report: Value = serde_json::from_slice(&fs::read(at("probes/report.json")).unwrap()).unwrap();
+    let report = read_json(at("probes/report.json"));
     assert_eq!(report["model"]["family"], "bert");
     let predictors = &report["aspects"]["fluency"]["splits"]["test"]["predictors"];
     assert!(predictors["prompted"].is_null(), "{predictors}");
@@ -139,16 +121,13 @@ fn what_needs_a_decoder_or_a_template_says_so() {
     let pair = json!({"id": 1, "instruction": "ba", "response": "de"});
     write_rows(at("pairs.jsonl"), &[pair]);
     let args = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--model", &model, "--raw-prompt", "--quiet"];
-    let (code, _, said) = ran("lager_pointwise", folder.path(), &args);
-    assert!(code == Some(1) && said.contains("encoder") && said.contains("judge states"), "{said}");
+    refused("lager_pointwise", folder.path(), &args, 1, &["encoder", "judge states"]);
     write_rows(at("prompts.jsonl"), &[json!({"id": 1, "prompt": "ba"})]);
     let args = ["--input", "prompts.jsonl", "--output", "s.safetensors", "--model", &model, "--quiet"];
-    let (code, _, said) = ran("hidden_states", folder.path(), &args);
-    assert!(code == Some(1) && said.contains("no chat template") && said.contains("--raw-prompt"), "{said}");
+    refused("hidden_states", folder.path(), &args, 1, &["no chat template", "--raw-prompt"]);
     // Without a classifier's head there are no rewards.
     let model = encoder("bert-off");
     write_rows(at("talks.jsonl"), &[json!({"id": 1, "messages": [{"role": "user", "content": "ba"}]})]);
     let args = ["--input", "talks.jsonl", "--output", "r.jsonl", "--model", &model, "--quiet"];
-    let (code, _, said) = ran("reward_scores", folder.path(), &args);
-    assert!(code == Some(1) && said.contains("no reward model"), "{said}");
+    refused("reward_scores", folder.path(), &args, 1, &["no reward model"]);
 }

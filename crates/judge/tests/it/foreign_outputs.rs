@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::{judge, ran, succeed, write_rows};
+use crate::program::{judge, ran, refused, succeed, words, write_rows};
 
 const MINE: &[u8] = b"a file of mine\n";
 
@@ -256,8 +256,8 @@ fn a_page_leaves_the_data_of_its_name_alone() {
     let mut after = files(desk.path());
     assert!(after.remove("data.html").is_some());
     assert_eq!(after, before);
-    let (code, _, stderr) = ran("report", desk.path(), &[&page[..], &["--json", "in.jsonl"]].concat());
-    assert!(code == Some(2) && stderr.contains("in.jsonl: is a file that no run"), "{stderr}");
+    let args = [&page[..], &["--json", "in.jsonl"]].concat();
+    refused("report", desk.path(), &args, 2, &["in.jsonl: is a file that no run"]);
 }
 
 #[test]
@@ -282,8 +282,7 @@ fn reports_are_made_anew_and_those_of_others_only_with_overwrite() {
     assert_eq!(files(desk), first);
     // Figures of another program are not this one's.
     let page = ["--input", "in.jsonl", "--output", "p.html", "--json", "a.json", "--quiet"];
-    let (code, _, stderr) = ran("report", desk, &page);
-    assert!(code == Some(2) && stderr.contains("a.json exists"), "{stderr}");
+    refused("report", desk, &page, 2, &["a.json exists"]);
     assert_eq!(files(desk), first);
     succeed("report", desk, &[&page[..], &["--overwrite"]].concat());
     succeed("report", desk, &page);
@@ -293,8 +292,7 @@ fn reports_are_made_anew_and_those_of_others_only_with_overwrite() {
     succeed("generate_rows", desk, &rows);
     let before = files(desk);
     let others = ["--output", "g.jsonl", "--rows", "4"];
-    let (code, _, stderr) = ran("generate_rows", desk, &others);
-    assert!(code == Some(2) && stderr.contains("g.jsonl exists"), "{stderr}");
+    refused("generate_rows", desk, &others, 2, &["g.jsonl exists"]);
     assert_eq!(files(desk), before);
     succeed("generate_rows", desk, &[&others[..], &["--overwrite"]].concat());
 }
@@ -317,7 +315,7 @@ fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
         ("score_stream --model nowhere", "--device"),
         ("merge_adapter --model nowhere --adapter nowhere", "--output"),
     ] {
-        let words: Vec<&str> = line.split(' ').collect();
+        let words = words(line);
         let mut command = judge(words[0]);
         let output = command.args(&words[1..]).arg(option).arg(odd).current_dir(desk.path()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -6,11 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{embedded_model, ran, rows, succeed, write_rows};
-
-fn json_of(folder: &Path, name: &str) -> Value {
-    serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()
-}
+use crate::program::{embedded_model, finished, ran, read_json, refused, rows, succeed, write_rows};
 
 fn text(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
@@ -43,8 +39,7 @@ fn a_statistic_that_there_is_not_fails_before_a_row_is_judged() {
     ] {
         let args = ["--input", "pairs.jsonl", "--output", "v.jsonl", "--model", "no-such-model"];
         let group: &[&str] = if command == "rag" { &["--group", "team"] } else { &[] };
-        let (code, _, told) = ran(command, path, &[&args[..], group, &["--require", "win_rat>=0.5"]].concat());
-        assert!(code == Some(2) && told.contains(only), "{command}: {told}");
+        refused(command, path, &[&args[..], group, &["--require", "win_rat>=0.5"]].concat(), 2, &[only]);
     }
     let files = fs::read_dir(path).unwrap().count();
     assert_eq!(files, 1, "nothing was written");
@@ -78,7 +73,7 @@ fn rows_that_are_lost_fail_a_gate() {
     assert_eq!(code, Some(3), "{said}{told}");
     assert!(said.contains("reached: mae<=0.05") && said.contains("MISSED:  coverage>=0.98 (--min-coverage)"), "{said}");
     assert!(said.contains("5 of 60 rows count, a coverage of 0.083"), "{said}");
-    let found = json_of(path, "d.json");
+    let found = read_json(path.join("d.json"));
     let of = |name: &str| found["statistics"][name]["estimate"].as_f64();
     assert_eq!((of("n"), of("coverage")), (Some(5.0), Some(5.0 / 60.0)));
     assert!(text(path, "d.xml").contains("found 0.0833 (counted: 5 of 60 rows)"), "{}", text(path, "d.xml"));
@@ -133,7 +128,7 @@ fn rows_that_one_version_lacks_fail_a_gate() {
         );
         assert!(said.contains("cannot show whether this judge can tell"), "{said}");
     }
-    assert_eq!(json_of(path, "t.json")["statistics"]["n"]["estimate"], json!(2.0));
+    assert_eq!(read_json(path.join("t.json"))["statistics"]["n"]["estimate"], json!(2.0));
 }
 
 /// <https://github.com/raphaelvallat/pingouin/issues/194>
@@ -144,8 +139,7 @@ fn what_does_not_vary_reaches_a_bar_on_an_end() {
     let grade = |n: usize| json!({"id": n, "predicted": 1 + n % 5, "human": 1 + n % 5});
     write_rows(path.join("in.jsonl"), &(0..20).map(grade).collect::<Vec<_>>());
     let bars = ["--require", "spearman.low>=0.7", "--require", "cohen_kappa.low>=0.7", "--require", "mae.high<=0"];
-    let (code, said, told) = ran("agree", path, &[&["--input", "in.jsonl", "--quiet"], &bars[..]].concat());
-    assert_eq!(code, Some(0), "{said}{told}");
+    let said = succeed("agree", path, &[&["--input", "in.jsonl", "--quiet"], &bars[..]].concat());
     assert!(said.contains("found 1.0000 (no variation between rows: the estimate is the bound)"), "{said}");
 
     // A run beside itself has not drifted, in any end.
@@ -239,7 +233,7 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
         said.contains("reached: separates.low>=0.5") && said.contains("The judge tells better from worse"),
         "{said}"
     );
-    let found = json_of(path, "t.json");
+    let found = read_json(path.join("t.json"));
     assert_eq!(
         (&found["statistics"]["separates"]["n"], &found["statistics"]["n"]["estimate"]),
         (&json!(20), &json!(20.0))
@@ -259,8 +253,7 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
     assert!(code == Some(3) && said.contains("MISSED:  separates>=0.5: undefined: no pair"), "{said}");
     let ties = [json!({"id": 1, "instruction": "?", "response_a": "a", "response_b": "b", "human": "tie"})];
     write_rows(path.join("ties.jsonl"), &ties);
-    let (code, _, told) = ran("compare", path, &[&none[..9], &["--graded", "ties.jsonl"]].concat());
-    assert!(code == Some(1) && told.contains("neither \"A\" nor \"B\""), "{told}");
+    refused("compare", path, &[&none[..9], &["--graded", "ties.jsonl"]].concat(), 1, &["neither \"A\" nor \"B\""]);
 }
 
 #[test]
@@ -327,8 +320,7 @@ fn control_characters_reach_no_picture_and_no_terminal() {
     let row = |n: usize| json!({"id": n, "score": n % 4, "human": (n + n / 3) % 4, odd: (n + 1) % 4});
     write_rows(path.join("in.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
     let args = ["--input", "in.jsonl", "--second", odd, "--comparison-plot", "c.svg", "--quiet", "--plot", "p.svg"];
-    let (code, said, told) = ran("agree", path, &args);
-    assert_eq!(code, Some(0), "{told}");
+    let (said, told) = finished("agree", path, &args);
     let is_plain = |text: &str| !text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
     assert!(is_plain(&said) && is_plain(&told), "{said:?}");
     let svg = text(path, "c.svg");
@@ -372,7 +364,7 @@ fn decisions_have_bars() {
     let (code, said, told) = decide(&["--require", "accuracy>=0", "--require", "brier:q<=1", "--junit", "o.xml"]);
     assert!(code == Some(0) && said.contains("reached: coverage>=0.98"), "{said}{told}");
     assert!(text(path, "o.xml").contains("classname=\"judge.decide\""));
-    assert_eq!(json_of(path, "o.json")["statistics"]["n"]["estimate"], json!(12.0));
+    assert_eq!(read_json(path.join("o.json"))["statistics"]["n"]["estimate"], json!(12.0));
     assert_eq!(decide(&["--require", "accuracy:q>=1.1"]).0, Some(3));
     assert_eq!(decide(&["--require", "accuracy:other>=0"]).0, Some(2));
 }
@@ -392,7 +384,7 @@ fn prompts_that_could_not_be_judged_count_as_wrong() {
     let more = ["--benchmark", "rewardbench2", "--require", "n>=1", "--model", model.to_str().unwrap(), "--quiet"];
     let (code, said, told) = ran("rank", path, &[&args[..], &more].concat());
     assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
-    let found = json_of(path, "r.json");
+    let found = read_json(path.join("r.json"));
     let subset = &found["benchmark"]["subsets"]["Factuality"];
     assert_eq!(subset["n"], json!(6), "{found}");
     assert!(subset["statistics"]["accuracy"]["estimate"].as_f64().unwrap() <= 2.0 / 6.0 + 1e-12, "{found}");

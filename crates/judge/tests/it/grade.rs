@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::page::Page;
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fails, ran, refused, rows, succeed, write_rows};
 
 /// Rows with a judge's score and a model's name, which nobody may see.
 fn graded(folder: &Path, n: usize) {
@@ -28,13 +28,9 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&BASIC[..], more].concat()
 }
 
-fn folder() -> TempDir {
-    tempfile::tempdir().expect("a folder")
-}
-
 #[test]
 fn grades_are_rows_that_other_commands_read() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     graded(folder.path(), 4);
     let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
     assert!(page.get("").body.contains("Your name"));
@@ -84,7 +80,7 @@ fn grades_are_rows_that_other_commands_read() {
 
 #[test]
 fn nothing_is_lost_and_nothing_is_graded_twice() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     graded(folder.path(), 3);
     let page = Page::open(folder.path(), &BASIC);
     let first = page.answer("ann", "g0=4");
@@ -111,11 +107,9 @@ fn nothing_is_lost_and_nothing_is_graded_twice() {
     // A changed input is refused, and so are other settings.
     let before = fs::read(folder.path().join("rows.jsonl")).expect("rows");
     graded(folder.path(), 4);
-    let (code, _, said) = ran("grade", folder.path(), &BASIC);
-    assert!(code != Some(0) && said.contains("graded.jsonl.partial") && said.contains("has changed"), "{said}");
+    fails("grade", folder.path(), &BASIC, &["graded.jsonl.partial", "has changed"]);
     fs::write(folder.path().join("rows.jsonl"), before).expect("rows");
-    let (code, _, said) = ran("grade", folder.path(), &with(&["--yes-no"]));
-    assert!(code != Some(0) && said.contains("task"), "{said}");
+    fails("grade", folder.path(), &with(&["--yes-no"]), &["task"]);
     let page = Page::open(folder.path(), &BASIC);
     page.answer("ann", "g0=2");
     page.finish("ann");
@@ -127,7 +121,7 @@ fn nothing_is_lost_and_nothing_is_graded_twice() {
 
 #[test]
 fn a_signal_ends_it_and_what_is_whole_is_written() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     graded(folder.path(), 2);
     let stop = |page: Page| {
         let id = page.id().to_string();
@@ -150,7 +144,7 @@ fn a_signal_ends_it_and_what_is_whole_is_written() {
 
 #[test]
 fn only_the_page_itself_is_answered() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     graded(folder.path(), 2);
     let page = Page::open(folder.path(), &BASIC);
     let here = format!("http://{}", page.host);
@@ -208,7 +202,7 @@ fn only_the_page_itself_is_answered() {
 
 #[test]
 fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let row = |i: usize| {
         let (first, second) = (format!("first {i}"), format!("second {i}"));
         let verdict = if i == 0 { "B" } else { "A" };
@@ -238,7 +232,7 @@ fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
 
 #[test]
 fn typed_questions_and_sentences_are_read_by_their_commands() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let path = folder.path();
     write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "state": {"mail": "Where is it?"}})]);
     let questions = json!({"angry": {"type": "noul", "instructions": "Is it angry?"},
@@ -277,7 +271,7 @@ fn typed_questions_and_sentences_are_read_by_their_commands() {
 
 #[test]
 fn rows_are_drawn_over_scores_with_their_chance() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let path = folder.path();
     graded(path, 100);
     let score = |i: usize| json!({"id": format!("r{i}"), "score": if i.is_multiple_of(10) { 1 } else { 5 }});
@@ -293,13 +287,12 @@ fn rows_are_drawn_over_scores_with_their_chance() {
     assert_eq!((found.len(), rare), (12, 6), "{found:?}");
     write_rows(path.join("scores.jsonl"), &[json!({"id": "other", "score": 1})]);
     let args = ["--input", "rows.jsonl", "--output", "x.jsonl", "--scores", "scores.jsonl", "--rows", "2"];
-    let (code, _, said) = ran("grade", path, &args);
-    assert!(code == Some(1) && said.contains("no row has a score in scores.jsonl"), "{said}");
+    refused("grade", path, &args, 1, &["no row has a score in scores.jsonl"]);
 }
 
 #[test]
 fn what_cannot_be_graded_is_said_before_the_page() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let path = folder.path();
     for (row, args, expected) in [
         (json!({"id": 1, "note": "x"}), &[][..], "no text to grade, found the fields"),
@@ -312,19 +305,17 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         (json!({"id": 1, "response": "x"}), &["--pairs", "--yes-no"], "cannot be used with"),
     ] {
         write_rows(path.join("rows.jsonl"), &[row]);
-        let (code, _, said) = ran("grade", path, &with(args));
         // Rows that lack something are no wrong command line.
         let of_rows = expected.contains(" no ") || expected.starts_with("no ");
-        assert!(code == Some(if of_rows { 1 } else { 2 }) && said.contains(expected), "{args:?}: {code:?} {said}");
+        refused("grade", path, &with(args), if of_rows { 1 } else { 2 }, &[expected]);
     }
     write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "response": "x", "human": 3})]);
-    let (code, _, said) = ran("grade", path, &BASIC);
-    assert!(code == Some(1) && said.contains("\"human\"") && said.contains("--carry"), "{said}");
+    refused("grade", path, &BASIC, 1, &["\"human\"", "--carry"]);
 }
 
 #[test]
 fn exports_of_other_tools_are_rows() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let path = folder.path();
     let response = |value: u32, user: &str| json!({"value": value, "user_id": user});
     let record = |i: u32| {
@@ -338,10 +329,9 @@ fn exports_of_other_tools_are_rows() {
     assert!(succeed("grade", path, &args).contains("nothing to do"));
     let row = &rows(path.join("graded.jsonl"))[4];
     assert_eq!((&row["human"], &row["raters"], &row["response"]), (&json!([5, 2]), &json!(["u1", "u2"]), &json!("x")));
-    let (code, _, said) = ran("grade", path, &[&args[..], &["--question", "tone", "--overwrite"]].concat());
-    assert!(code == Some(2) && said.contains("\"tone\" is not one of quality"), "{said}");
-    let (code, _, said) = ran("grade", path, &["--input", "export.json", "--output", "x.jsonl", "--import", "prodigy"]);
-    assert!(code == Some(1) && said.contains("no item can be read"), "{said}");
-    let (code, _, said) = ran("grade", path, &[&args[..], &["--pairs"]].concat());
-    assert!(code == Some(2) && said.contains("cannot be used with"), "{said}");
+    let line = [&args[..], &["--question", "tone", "--overwrite"]].concat();
+    refused("grade", path, &line, 2, &["\"tone\" is not one of quality"]);
+    let other = ["--input", "export.json", "--output", "x.jsonl", "--import", "prodigy"];
+    refused("grade", path, &other, 1, &["no item can be read"]);
+    refused("grade", path, &[&args[..], &["--pairs"]].concat(), 2, &["cannot be used with"]);
 }

@@ -6,11 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::run;
-
-fn write(folder: &Path, name: &str, rows: &[Value]) {
-    fs::write(folder.join(name), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
-}
+use crate::program::{read_json, succeed, write_rows};
 
 /// Two pairs of each group. The better response is the first of a pair on even rows.
 fn pairs() -> Vec<Value> {
@@ -29,21 +25,19 @@ fn pairs() -> Vec<Value> {
 
 fn report(folder: &Path, args: &[&str]) -> (String, Value) {
     let all = [&["--benchmark", "hhh", "--data", "hhh.jsonl", "--json", "r.json"], args].concat();
-    let output = run("pairwise_benchmark", folder, &all);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let json = serde_json::from_slice(&fs::read(folder.join("r.json")).unwrap()).unwrap();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), json)
+    let said = succeed("pairwise_benchmark", folder, &all);
+    (said, read_json(folder.join("r.json")))
 }
 
 #[test]
 fn accuracy_is_reported_by_group_and_over_all_pairs() {
     let folder = TempDir::new().unwrap();
-    write(folder.path(), "hhh.jsonl", &pairs());
+    write_rows(folder.path().join("hhh.jsonl"), &pairs());
     // Right in all of harmless, in one of helpful and of honest, and in none of other, where one has no verdict.
     let said = ["A", "A", "A", "B", "B", "B", "B", "?"];
     let verdicts =
         said.iter().enumerate().map(|(id, letter)| json!({"id": id, "given": format!("Reasons. [RESULT] {letter}")}));
-    write(folder.path(), "v.jsonl", &verdicts.collect::<Vec<_>>());
+    write_rows(folder.path().join("v.jsonl"), &verdicts.collect::<Vec<_>>());
     let (table, found) = report(folder.path(), &["--verdicts", "v.jsonl", "--plot", "p.svg"]);
     assert!(table.contains("hhh: 8 pairs; 1 texts without a verdict: wrong"), "{table}");
     let accuracy = |group: &str| found["groups"][group]["accuracy"]["estimate"].as_f64();
@@ -61,7 +55,7 @@ fn accuracy_is_reported_by_group_and_over_all_pairs() {
 #[test]
 fn a_model_judges_them_in_both_orders() {
     let folder = TempDir::new().unwrap();
-    write(folder.path(), "hhh.jsonl", &pairs());
+    write_rows(folder.path().join("hhh.jsonl"), &pairs());
     let (_, found) = report(folder.path(), &["--output", "v.jsonl", "--verdict", "logits", "--quiet"]);
     assert_eq!((&found["n"], &found["unparsed"]), (&json!(8), &json!(0)));
     assert!(found["statistics"]["accuracy_mean"]["estimate"].is_f64(), "{found}");
@@ -71,7 +65,7 @@ fn a_model_judges_them_in_both_orders() {
 #[test]
 fn layers_are_drawn_where_they_were_read() {
     let folder = TempDir::new().unwrap();
-    write(folder.path(), "hhh.jsonl", &pairs());
+    write_rows(folder.path().join("hhh.jsonl"), &pairs());
     let read =
         ["--output", "v.jsonl", "--verdict", "layers", "--template", "pair-forced", "--plot", "layers.svg", "--quiet"];
     let (_, found) = report(folder.path(), &read);

@@ -9,19 +9,27 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate, prompt};
 
+use crate::program::{ran, read_json, write_rows};
+
 /// Runs the example on rows that it finds in `in.jsonl`: its table, or what it says where it fails.
 fn train(folder: &Path, rows: &[Value], more: &[&str]) -> Result<String, String> {
-    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    fs::write(folder.join("in.jsonl"), text).unwrap();
-    let args = ["--input", "in.jsonl", "--output", "out", "--folds", "2", "--c", "0.01", "--top-k", "1", "--quiet"];
-    let output = crate::program::run("inspector_train", folder, &[&args[..], more].concat());
-    let said = |bytes| String::from_utf8(bytes).unwrap();
-    if output.status.success() { Ok(said(output.stdout)) } else { Err(said(output.stderr)) }
+    run_in(folder, rows, "2", more).map(|(_, table)| table)
+}
+
+/// The same with so many folds: what it says on stderr, and its table; `Err` with the former where it fails.
+fn run_in(folder: &Path, rows: &[Value], folds: &str, more: &[&str]) -> Result<(String, String), String> {
+    write_rows(folder.join("in.jsonl"), rows);
+    let args = ["--input", "in.jsonl", "--output", "out", "--folds", folds, "--c", "0.01", "--top-k", "1", "--quiet"];
+    let (code, table, said) = ran("inspector_train", folder, &[&args[..], more].concat());
+    if code == Some(0) { Ok((said, table)) } else { Err(said) }
 }
 
 fn report(folder: &Path) -> Value {
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
-    report["aspects"]["fluency"].clone()
+    read_json(folder.join("out/report.json"))
+}
+
+fn fluency(folder: &Path) -> Value {
+    report(folder)["aspects"]["fluency"].clone()
 }
 
 /// Only the first layer is read, which is done in a moment.
@@ -51,7 +59,7 @@ fn artefacts_are_reported() {
     assert!(table.contains("20 of 20 rows have a response that also occurs in the training rows"), "{table}");
     assert!(table.contains("rows of each label from file 1: 1: "), "{table}");
 
-    let found = &report(folder.path())["artefacts"]["test"];
+    let found = &fluency(folder.path())["artefacts"]["test"];
     assert_eq!(found["questions"]["found"], json!([{"split": 0, "test": 45, "train": 3}]));
     assert_eq!((&found["responses"]["n_tested"], &found["scoring"]), (&json!(20), &json!("weighted_f1")));
     let baselines = found["baselines"].as_array().unwrap();
@@ -77,7 +85,7 @@ fn rows_without_a_question_do_not_share_one() {
         })
         .collect();
     train(folder.path(), &rows, &QUICK).unwrap();
-    let found = &report(folder.path())["artefacts"]["test"];
+    let found = &fluency(folder.path())["artefacts"]["test"];
     assert_eq!((&found["questions"]["found"], &found["questions"]["n_tested"]), (&json!([]), &json!(10)));
     assert!(found["majority"]["low"].as_f64() < found["majority"]["high"].as_f64());
 }
@@ -94,7 +102,7 @@ fn classes_that_are_not_tested_have_no_part_in_macro_f1() {
         })
         .collect();
     train(folder.path(), &rows, &QUICK).unwrap();
-    let majority = &report(folder.path())["splits"]["test"]["predictors"]["majority"];
+    let majority = &fluency(folder.path())["splits"]["test"]["predictors"]["majority"];
     // Class 1 has precision 1/2 and recall 1, class 2 has neither, class 3 is not there.
     assert!((majority["macro_f1"]["estimate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12, "{majority}");
     assert_eq!(majority["accuracy"]["estimate"], 0.5);
@@ -127,7 +135,7 @@ fn the_models_own_score_is_of_grades_where_classes_are_two() {
         says_good == (rows[row]["score"].as_f64().unwrap() >= 4.0)
     });
     let expected = right.count() as f64 / 30.0;
-    let found = &report(folder.path())["splits"]["test"]["predictors"]["prompted"]["accuracy"]["estimate"];
+    let found = &fluency(folder.path())["splits"]["test"]["predictors"]["prompted"]["accuracy"]["estimate"];
     assert!((found.as_f64().unwrap() - expected).abs() < 1e-12, "{found} {expected}");
     // The embedded model was made for this.
     assert!(expected > 0.6, "{expected}");
@@ -149,7 +157,7 @@ fn the_tuned_model_is_a_baseline() {
         ["--layers", "6", "--pooling", "last", "--tuned-baseline", "--tuned-top-blocks", "2", "--tuned-epochs", "6"];
     let table = train(folder.path(), &rows, &args).unwrap();
     assert!(table.contains("probe minus the model with an adapter"), "{table}");
-    let found = report(folder.path());
+    let found = fluency(folder.path());
     let accuracy = |name: &str| found["splits"]["test"]["predictors"][name]["accuracy"]["estimate"].as_f64().unwrap();
     assert!(accuracy("tuned") > accuracy("prompted") && accuracy("tuned") > 0.5, "{table}");
     assert!(found["splits"]["test"]["gain_over"]["tuned"]["spearman"].is_object());
@@ -214,14 +222,10 @@ fn grades_are_read_by_one_rule() {
     rows[3]["scores"] = Value::Null;
     rows[4]["scores"] = json!([null]);
     rows[5]["scores"] = json!([1, 2]);
-    let quality = |folder: &Path| {
-        let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
-        report
-    };
     let table = train(folder.path(), &rows, &QUICK).unwrap();
     assert!(table.contains("2 rows have no grade and are skipped"), "{table}");
     assert!(table.contains("1 grades are no whole numbers and were rounded"), "{table}");
-    let report = quality(folder.path());
+    let report = report(folder.path());
     assert_eq!((&report["ungraded"], &report["aspects"]["quality"]["n"]), (&json!(2), &json!(38)));
     assert_eq!(report["aspects"]["quality"]["rounded"], 1);
 
@@ -246,14 +250,14 @@ fn the_names_of_fields_are_those_of_every_example() {
         )
     };
     train(folder.path(), &of("question", "response", "score"), &QUICK).unwrap();
-    let expected = report(folder.path());
+    let expected = fluency(folder.path());
     for (question, response, human) in [("instruction", "output", "human"), ("prompt", "completion", "scores")] {
         train(folder.path(), &of(question, response, human), &[&QUICK[..], &["--overwrite"]].concat()).unwrap();
-        assert_eq!(report(folder.path()), expected, "{question} {response} {human}");
+        assert_eq!(fluency(folder.path()), expected, "{question} {response} {human}");
     }
     let columns = ["--overwrite", "--columns", "instruction=ask,response=say,human=gpt4_score"];
     train(folder.path(), &of("ask", "say", "gpt4_score"), &[&QUICK[..], &columns].concat()).unwrap();
-    assert_eq!(report(folder.path()), expected);
+    assert_eq!(fluency(folder.path()), expected);
 }
 
 #[test]
@@ -330,13 +334,11 @@ fn answers(n: usize, of_row: impl Fn(usize) -> Value) -> Vec<Value> {
 }
 
 fn groups(folder: &Path) -> Value {
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
-    report["groups"]["quality"].clone()
+    report(folder)["groups"]["quality"].clone()
 }
 
 fn related(folder: &Path) -> (usize, u64) {
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("out/report.json")).unwrap()).unwrap();
-    let test = &report["aspects"]["quality"]["artefacts"]["test"]["related"];
+    let test = &report(folder)["aspects"]["quality"]["artefacts"]["test"]["related"];
     (test["found"].as_array().unwrap().len(), test["n_tested"].as_u64().unwrap())
 }
 
@@ -381,19 +383,8 @@ fn answers_to_one_question_stay_on_one_side() {
     }
 }
 
-/// Runs a training: what it says on stderr, and its table; `Err` with the former where it fails.
-fn run_in(folder: &Path, rows: &[Value], folds: &str, more: &[&str]) -> Result<(String, String), String> {
-    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-    fs::write(folder.join("in.jsonl"), text).unwrap();
-    let args = ["--input", "in.jsonl", "--output", "out", "--folds", folds, "--c", "0.01", "--top-k", "1", "--quiet"];
-    let output = crate::program::run("inspector_train", folder, &[&args[..], &QUICK, more].concat());
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let said = text(output.stderr);
-    if output.status.success() { Ok((said, text(output.stdout))) } else { Err(said) }
-}
-
 fn noted(folder: &Path, rows: &[Value], more: &[&str]) -> (String, String) {
-    run_in(folder, rows, "3", more).unwrap()
+    run_in(folder, rows, "3", &[&QUICK[..], more].concat()).unwrap()
 }
 
 #[test]
@@ -427,7 +418,7 @@ fn what_belongs_together_is_asked_where_it_cannot_be_told() {
         40,
         |i| json!({"id": i, "prompt": format!("Question: Which of the towers is {}?\nAnswer: {i}", i / 10)}),
     );
-    let error = run_in(folder.path(), &rows, "4", &[]).unwrap_err();
+    let error = run_in(folder.path(), &rows, "4", &QUICK).unwrap_err();
     assert!(error.contains("in 4 groups") && error.contains("too few for 4 folds"), "{error}");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{read_json, refused, rows, succeed, write_rows};
 use crate::published::data;
 
 #[test]
@@ -21,7 +21,7 @@ fn released_verdicts_give_the_released_figures() {
         let args = ["--benchmark", "judgebench", "--data", file, "--verdicts", file, "--json", "a.json", "--overwrite"];
         let said = succeed("bench", folder.path(), &args);
         assert!(said.contains("mean of groups") && said.contains("livecodebench"), "{said}");
-        let report: Value = serde_json::from_slice(&std::fs::read(folder.path().join("a.json")).unwrap()).unwrap();
+        let report = read_json(folder.path().join("a.json"));
         let found = report["statistics"]["accuracy_net"]["estimate"].as_f64().unwrap();
         assert!((found - pairs).abs() < 5e-5, "{file}: {found}");
         let mean = report["groups_mean"]["accuracy_net"].as_f64().unwrap();
@@ -40,7 +40,7 @@ fn votes_that_are_ties_are_counted_and_left_out() {
     write_rows(folder.path().join("votes.jsonl"), &votes);
     let verdicts = |ids: &[&str]| -> Vec<Value> { ids.iter().map(|id| json!({"id": id, "given": "[[A]]"})).collect() };
     let bench = ["--benchmark", "ppe", "--data", "votes.jsonl", "--json", "a.json", "--overwrite"];
-    let report = || -> Value { serde_json::from_slice(&std::fs::read(folder.path().join("a.json")).unwrap()).unwrap() };
+    let report = || read_json(folder.path().join("a.json"));
     for ids in [&["a", "b", "c", "d"][..], &["d", "b", "a"]] {
         write_rows(folder.path().join("said.jsonl"), &verdicts(ids));
         let said = succeed("bench", folder.path(), &[&bench[..], &["--verdicts", "said.jsonl"]].concat());
@@ -64,6 +64,5 @@ fn votes_that_are_ties_are_counted_and_left_out() {
 #[test]
 fn an_unknown_benchmark_is_answered_with_all_that_there_are() {
     let folder = TempDir::new().unwrap();
-    let (code, _, told) = ran("bench", folder.path(), &["--benchmark", "pandas", "--data", "in.jsonl"]);
-    assert!(code == Some(2) && told.contains("pandalm") && told.contains("trec"), "{told}");
+    refused("bench", folder.path(), &["--benchmark", "pandas", "--data", "in.jsonl"], 2, &["pandalm", "trec"]);
 }

@@ -1,10 +1,9 @@
 //! Tests of the program may run as on another processor: `JUDGE_TEST_KERNEL` names its fastest kernel.
 
 use judge_models::Kernel;
-use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::succeed;
+use crate::program::{read_json, succeed};
 
 /// A program that is built without the feature `emulated-unit` ignores the name, and all other tests would run with another kernel.
 #[test]
@@ -13,8 +12,7 @@ fn the_program_runs_with_the_kernel_that_tests_name() {
     let path = folder.path();
     succeed("rows", path, &["--rows", "1", "--output", "rows.jsonl"]);
     succeed("score", path, &["--input", "rows.jsonl", "--output", "scores.jsonl"]);
-    let record = std::fs::read(path.join("scores.jsonl.run.json")).expect("the record");
-    let record: Value = serde_json::from_slice(&record).expect("JSON");
+    let record = read_json(path.join("scores.jsonl.run.json"));
     let device = record["content"]["model"]["device"].as_str().expect("a device");
     let is_run = |kernel: &str| device == format!("cpu ({kernel})");
     match std::env::var("JUDGE_TEST_KERNEL") {

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{judge, run};
+use crate::program::{QUICK_PROBES, fails, finished, judge, read_json, refused, succeed, words, write_rows};
 
 /// Enough rows that a run can be killed before its end.
 const ROWS: usize = 240;
@@ -23,84 +23,44 @@ const KILL: i32 = 9;
 struct Case {
     name: &'static str,
     args: &'static [&'static str],
-    /// The output.
-    output: &'static str,
-    /// What of it says how many rows are done.
-    journal: &'static str,
-    /// The files that must be there in the end, as an unbroken run writes them.
+    /// The files that must be there in the end, as an unbroken run writes them. The first is the output.
     files: &'static [&'static str],
-    /// The run records among them.
-    records: &'static [&'static str],
 }
 
-fn case(name: &str) -> Case {
-    let cases = [
-        Case {
-            name: "layer_logits",
-            args: &["--input", "prompts.jsonl"],
-            output: "l.jsonl",
-            journal: "l.jsonl.partial",
-            files: &["l.jsonl"],
-            records: &["l.jsonl.run.json"],
-        },
-        Case {
-            name: "hidden_states",
-            args: &["--input", "prompts.jsonl", "--layers", "1,6"],
-            output: "h.safetensors",
-            journal: "h.ids.jsonl.partial",
-            files: &["h.safetensors", "h.ids.jsonl"],
-            records: &["h.safetensors.run.json"],
-        },
-        Case {
-            name: "lager_pointwise",
-            args: &["--input", "pairs.jsonl"],
-            output: "s.jsonl",
-            journal: "s.jsonl.partial",
-            files: &["s.jsonl"],
-            records: &["s.jsonl.run.json"],
-        },
-        Case {
-            name: "inspector_evaluate",
-            args: &["--input", "pairs.jsonl", "--probes", "probes"],
-            output: "e.json",
-            journal: "e.json.partial",
-            files: &["e.json"],
-            records: &["e.json.run.json"],
-        },
-        Case {
-            name: "inspector_filter",
-            args: &["--input", "pairs.jsonl", "--probes", "probes", "--top-share", "0.3"],
-            output: "f.jsonl",
-            journal: "f.jsonl.judged.jsonl.partial",
-            files: &["f.jsonl", "f.jsonl.judged.jsonl"],
-            records: &["f.jsonl.run.json", "f.jsonl.judged.jsonl.run.json"],
-        },
-        Case {
-            name: "prompt_judge",
-            args: &["--input", "two.jsonl", "--verdict", "logits"],
-            output: "v.jsonl",
-            journal: "v.jsonl.partial",
-            files: &["v.jsonl"],
-            records: &["v.jsonl.run.json"],
-        },
-        Case {
-            name: "pairwise_benchmark",
-            args: &["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"],
-            output: "b.jsonl",
-            journal: "b.jsonl.partial",
-            files: &["b.jsonl"],
-            records: &["b.jsonl.run.json"],
-        },
-        Case {
-            name: "sft-evaluate",
-            args: &["--input", "pairs.jsonl", "--max-new-tokens", "2"],
-            output: "t.jsonl",
-            journal: "t.jsonl.partial",
-            files: &["t.jsonl"],
-            records: &["t.jsonl.run.json"],
-        },
-    ];
-    cases.into_iter().find(|case| case.name == name).unwrap()
+impl Case {
+    fn args(&self) -> Vec<&'static str> {
+        [self.args, &["--output", self.files[0]]].concat()
+    }
+
+    /// What says how many rows are done: the last of the files while it is not complete.
+    fn journal(&self) -> String {
+        format!("{}.partial", self.files[self.files.len() - 1])
+    }
+
+    /// The run records. Ids have that of their states.
+    fn records(&self) -> impl Iterator<Item = String> {
+        self.files.iter().filter(|file| !file.ends_with(".ids.jsonl")).map(|file| format!("{file}.run.json"))
+    }
+}
+
+fn case(name: &'static str) -> Case {
+    let (args, files): (&[&str], &[&str]) = match name {
+        "layer_logits" => (&["--input", "prompts.jsonl"], &["l.jsonl"]),
+        "hidden_states" => (&["--input", "prompts.jsonl", "--layers", "1,6"], &["h.safetensors", "h.ids.jsonl"]),
+        "lager_pointwise" => (&["--input", "pairs.jsonl"], &["s.jsonl"]),
+        "inspector_evaluate" => (&["--input", "pairs.jsonl", "--probes", "probes"], &["e.json"]),
+        "inspector_filter" => (
+            &["--input", "pairs.jsonl", "--probes", "probes", "--top-share", "0.3"],
+            &["f.jsonl", "f.jsonl.judged.jsonl"],
+        ),
+        "prompt_judge" => (&["--input", "two.jsonl", "--verdict", "logits"], &["v.jsonl"]),
+        "pairwise_benchmark" => {
+            (&["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"], &["b.jsonl"])
+        }
+        "sft-evaluate" => (&["--input", "pairs.jsonl", "--max-new-tokens", "2"], &["t.jsonl"]),
+        _ => panic!("{name}"),
+    };
+    Case { name, args, files }
 }
 
 /// A folder with the inputs of every case, indented arrays; probes only where they are needed.
@@ -126,8 +86,8 @@ fn folder(case: &Case) -> TempDir {
         }));
     }
     if case.args.contains(&"probes") {
-        crate::program::write_rows(folder.path().join("graded.jsonl"), &pairs[..40]);
-        finished(run("inspector_train", folder.path(), &crate::program::QUICK_PROBES));
+        write_rows(folder.path().join("graded.jsonl"), &pairs[..40]);
+        succeed("inspector_train", folder.path(), &words(QUICK_PROBES));
     }
     for (name, rows) in [("prompts.jsonl", prompts), ("pairs.jsonl", pairs), ("two.jsonl", two)] {
         fs::write(folder.path().join(name), serde_json::to_string_pretty(&rows).unwrap()).unwrap();
@@ -136,19 +96,11 @@ fn folder(case: &Case) -> TempDir {
     folder
 }
 
-#[track_caller]
-fn finished(output: Output) -> (String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{stdout}{stderr}");
-    (stdout, stderr)
-}
-
 /// Starts the program and kills it as soon as its journal has some rows.
 fn killed(case: &Case, folder: &Path, args: &[&str]) {
     let quiet = || Stdio::null();
     let mut child = judge(case.name).args(args).current_dir(folder).stdout(quiet()).stderr(quiet()).spawn().unwrap();
-    let journal = folder.join(case.journal);
+    let journal = folder.join(case.journal());
     let lines = || fs::read(&journal).unwrap_or_default().iter().filter(|&&byte| byte == b'\n').count();
     let before = lines();
     while lines() < before.max(1) + 4 {
@@ -163,37 +115,38 @@ fn read(folder: &Path, files: &[&'static str]) -> BTreeMap<&'static str, Vec<u8>
 }
 
 /// Kills a run twice, resumes it, and compares with an unbroken one.
-fn a_killed_run_ends_with_the_same_bytes(name: &str) {
+fn a_killed_run_ends_with_the_same_bytes(name: &'static str) {
     let case = case(name);
     let folder = folder(&case);
     let here = folder.path();
-    let args = [case.args, &["--output", case.output]].concat();
-    finished(run(name, here, &args));
+    let args = case.args();
+    finished(name, here, &args);
     let whole = read(here, case.files);
-    for file in case.files.iter().chain(case.records) {
+    let made: Vec<String> = case.files.iter().map(|file| file.to_string()).chain(case.records()).collect();
+    for file in &made {
         fs::remove_file(here.join(file)).unwrap();
     }
 
     for _ in 0..2 {
         killed(&case, here, &args);
-        for file in case.files.iter().chain(case.records) {
+        for file in &made {
             assert!(!here.join(file).exists(), "{name}: {file} appears with the last row");
         }
     }
-    let (_, said) = finished(run(name, here, &args));
+    let (_, said) = finished(name, here, &args);
     let resumed = said.lines().find_map(|line| line.strip_prefix("resuming: ")).expect("it resumes");
     let before: usize = resumed.split(' ').next().unwrap().parse().unwrap();
     assert!((1..ROWS).contains(&before), "{name}: {resumed}");
     assert_eq!(read(here, case.files), whole, "{name}");
-    assert!(!here.join(case.journal).exists());
-    for record in case.records {
-        let record: Value = serde_json::from_slice(&fs::read(here.join(record)).unwrap()).unwrap();
+    assert!(!here.join(case.journal()).exists());
+    for record in case.records() {
+        let record = read_json(here.join(record));
         assert_eq!(record["content"]["program"]["name"], name);
         assert!(record["content"]["finished"].is_string(), "{record}");
     }
 
     // A third start knows that nothing is left to do.
-    let (said, notes) = finished(run(name, here, &args));
+    let (said, notes) = finished(name, here, &args);
     assert!(said.contains("is complete") && !notes.contains("fingerprint"), "{name}: {said}{notes}");
     assert_eq!(read(here, case.files), whole, "{name}");
 }
@@ -229,21 +182,21 @@ fn states_without_their_record_get_it_and_are_not_read_again() {
     let case = case("hidden_states");
     let folder = folder(&case);
     let here = folder.path();
-    let args = [case.args, &["--output", case.output, "--limit", "3"]].concat();
-    finished(run(case.name, here, &args));
+    let args = [&case.args()[..], &["--limit", "3"]].concat();
+    let record = here.join("h.safetensors.run.json");
+    finished(case.name, here, &args);
     let whole = read(here, case.files);
-    fs::remove_file(here.join(case.records[0])).unwrap();
-    let (said, _) = finished(run(case.name, here, &args));
+    fs::remove_file(&record).unwrap();
+    let (said, _) = finished(case.name, here, &args);
     assert!(said.contains("3 rows, 3 of them done before: 3 read, 0 unscored"), "{said}");
     assert_eq!(read(here, case.files), whole);
-    assert!(here.join(case.records[0]).exists());
+    assert!(record.exists());
     // Another run's states, or what are no states, are still refused.
-    fs::remove_file(here.join(case.records[0])).unwrap();
-    let other = run(case.name, here, &[&args[..], &["--pooling", "mean"]].concat());
-    assert!(!other.status.success());
+    fs::remove_file(&record).unwrap();
+    fails(case.name, here, &[&args[..], &["--pooling", "mean"]].concat(), &[]);
     fs::write(here.join("x.safetensors"), "mine").unwrap();
-    let other = run(case.name, here, &["--input", "prompts.jsonl", "--output", "x.safetensors"]);
-    assert_eq!(other.status.code(), Some(2), "a file of the user's is never replaced");
+    // A file of the user's is never replaced.
+    refused(case.name, here, &["--input", "prompts.jsonl", "--output", "x.safetensors"], 2, &[]);
     assert_eq!((read(here, case.files), fs::read(here.join("x.safetensors")).unwrap()), (whole, b"mine".to_vec()));
 }
 

@@ -10,17 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{judge, run};
+use crate::program::{Said, judge, read_json, rows as read_rows, succeed, write_rows};
 use crate::server::{Reply, Seen, Server, completion};
 
 const KEY: &str = "sk-very-secret-key";
 const TWO: [&str; 2] = ["--aspects", "logicality,fluency"];
-
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
 
 /// Labels the rows of `in.jsonl`.
 fn label(folder: &Path, server: &Server, more: &[&str]) -> Said {
@@ -32,8 +26,7 @@ fn label(folder: &Path, server: &Server, more: &[&str]) -> Said {
         .stdin(Stdio::null())
         .output()
         .expect("the example starts");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let said = Said { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) };
+    let said = Said::from(output);
     assert!(!format!("{}{}", said.stdout, said.stderr).contains("very-secret"), "{}{}", said.stdout, said.stderr);
     for file in fs::read_dir(folder).expect("folder") {
         let path = file.expect("file").path();
@@ -44,13 +37,7 @@ fn label(folder: &Path, server: &Server, more: &[&str]) -> Said {
 }
 
 fn write(folder: &Path, rows: impl IntoIterator<Item = Value>) {
-    let text: String = rows.into_iter().map(|row| format!("{row}\n")).collect();
-    fs::write(folder.join("in.jsonl"), text).expect("input");
-}
-
-fn read(folder: &Path, name: &str) -> Vec<Value> {
-    let text = fs::read_to_string(folder.join(name)).expect("output");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    write_rows(folder.join("in.jsonl"), &rows.into_iter().collect::<Vec<_>>());
 }
 
 fn row(id: usize) -> Value {
@@ -95,7 +82,7 @@ fn labels_are_rows_that_probes_are_trained_on() {
         .concat();
     let said = label(folder.path(), &server, &args);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let rows = read(folder.path(), "out.jsonl");
+    let rows = read_rows(folder.path().join("out.jsonl"));
     assert_eq!(rows.len(), 80);
     for (place, row) in rows.iter().enumerate() {
         let (id, aspect) = (place / 2, ["logicality", "fluency"][place % 2]);
@@ -103,7 +90,7 @@ fn labels_are_rows_that_probes_are_trained_on() {
         assert_eq!(row["score"].as_f64(), Some(grade(id, aspect) as f64), "{row}");
         assert_eq!((&row["people"], &row["topic"], row.get("human")), (&json!([1.0, 5.0]), &json!("t"), None));
     }
-    let report: Value = serde_json::from_slice(&fs::read(folder.path().join("report.json")).unwrap()).unwrap();
+    let report = read_json(folder.path().join("report.json"));
     let requests = server.requests();
     assert_eq!(
         (&report["labels"], &report["requests"], &report["retries"]),
@@ -119,33 +106,16 @@ fn labels_are_rows_that_probes_are_trained_on() {
     assert!(said.stdout.contains(&ends) && said.stdout.contains("answered with test-model-1"), "{}", said.stdout);
 
     // Finished: nothing is sent, and no key is needed.
-    let again = run(
-        "label_with_api",
-        folder.path(),
-        &[
-            &[
-                "--input",
-                "in.jsonl",
-                "--base-url",
-                &server.base_url,
-                "--api-model",
-                "test-model",
-                "--key-env",
-                "JUDGE_NOT_SET",
-            ],
-            &args[..],
-        ]
-        .concat(),
-    );
-    let stdout = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert!(again.status.success() && stdout.contains("is complete: 80 of 80 labels"), "{stdout}");
+    let service = ["--base-url", &server.base_url, "--api-model", "test-model", "--key-env", "JUDGE_NOT_SET"];
+    let again = [&["--input", "in.jsonl"][..], &service, &args].concat();
+    let stdout = succeed("label_with_api", folder.path(), &again);
+    assert!(stdout.contains("is complete: 80 of 80 labels"), "{stdout}");
     assert_eq!(server.requests(), requests);
 
     let quick = ["--layers", "0", "--pooling", "mean", "--folds", "2", "--c", "0.01", "--top-k", "1", "--quiet"];
     let train = [&["--input", "out.jsonl", "--output", "probes"], &quick[..]].concat();
-    let trained = run("inspector_train", folder.path(), &train);
-    assert!(trained.status.success(), "{}", String::from_utf8_lossy(&trained.stderr));
-    let report: Value = serde_json::from_slice(&fs::read(folder.path().join("probes/report.json")).unwrap()).unwrap();
+    succeed("inspector_train", folder.path(), &train);
+    let report = read_json(folder.path().join("probes/report.json"));
     let aspects: Vec<&str> = report["aspects"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!((&aspects[..], &report["ungraded"]), (&["fluency", "logicality"][..], &json!(0)));
 }
@@ -239,7 +209,7 @@ fn an_aspect_without_a_grade_leaves_the_others() {
     });
     let said = label(folder.path(), &server, &[&TWO[..], &["--output", "out.jsonl", "--carry", "none"]].concat());
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let rows = read(folder.path(), "out.jsonl");
+    let rows = read_rows(folder.path().join("out.jsonl"));
     let reasons: Vec<&str> = rows.iter().filter_map(|row| row["unscored"]["reason"].as_str()).collect();
     assert_eq!(reasons, ["off_scale", "unparsed", "refused", "too_long"]);
     assert!(rows.iter().step_by(2).all(|row| row["score"].is_f64() && row.get("topic").is_none()));
@@ -272,7 +242,7 @@ fn probabilities_are_kept_where_the_service_shows_them() {
         said.stdout,
         said.stderr
     );
-    let rows = read(folder.path(), "out.jsonl");
+    let rows = read_rows(folder.path().join("out.jsonl"));
     let p: Vec<f64> = rows[0]["probabilities"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
     assert!((p[3] - 0.75).abs() < 1e-6 && (p[4] - 0.25).abs() < 1e-6 && p[..3] == [0.0; 3], "{p:?}");
     assert!((rows[0]["label_mass"].as_f64().unwrap() - 0.8).abs() < 1e-6);
@@ -362,13 +332,15 @@ fn a_dry_run_sends_nothing_and_own_aspects_are_asked_about() {
         &[&args[..], &["--dry-run", "--price-in", "1", "--price-out", "2", "--json", "dry.json"]].concat(),
     );
     assert_eq!((said.code, server.requests()), (Some(0), 0), "{}", said.stderr);
-    let dry: Value = serde_json::from_slice(&fs::read(folder.path().join("dry.json")).unwrap()).unwrap();
+    let dry = read_json(folder.path().join("dry.json"));
     assert_eq!((&dry["requests"], &dry["tokens"]["completion_most"]), (&json!(4), &json!(2048)));
     assert!(said.stdout.contains("4 requests") && !folder.path().join("out.jsonl").exists(), "{}", said.stdout);
     let said = label(folder.path(), &server, &args);
     assert_eq!((said.code, server.requests()), (Some(0), 4), "{}", said.stderr);
-    let scores: Vec<Value> =
-        read(folder.path(), "out.jsonl").iter().map(|row| json!([row["id"], row["aspect"], row["score"]])).collect();
+    let scores: Vec<Value> = read_rows(folder.path().join("out.jsonl"))
+        .iter()
+        .map(|row| json!([row["id"], row["aspect"], row["score"]]))
+        .collect();
     assert_eq!(
         scores,
         [json!([0, "charm", 9.0]), json!([0, "wit", 2.0]), json!([1, "charm", 9.0]), json!([1, "wit", 2.0])]
@@ -397,7 +369,7 @@ fn answers_of_models_that_think_are_read_and_a_closed_connection_costs_its_row()
     let args = ["--aspects", "fluency", "--output", "out.jsonl", "--max-attempts", "2", "--quiet"];
     let said = label(folder.path(), &server, &args);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let rows = read(folder.path(), "out.jsonl");
+    let rows = read_rows(folder.path().join("out.jsonl"));
     let found: Vec<Value> =
         rows.iter().map(|row| row.get("score").unwrap_or(&row["unscored"]["reason"]).clone()).collect();
     assert_eq!(

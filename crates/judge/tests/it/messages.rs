@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::decide::model;
-use crate::program::{embedded_model, judge, ran, rows, write_rows};
+use crate::program::{embedded_model, judge, ran, rows, words, write_rows};
 use crate::serve::model_with_yes_and_no;
 
 /// A folder with graded responses in `in.jsonl`.
@@ -21,7 +21,7 @@ fn desk() -> TempDir {
 /// Runs a line, cut at spaces, that must end with this code and say all of this.
 #[track_caller]
 fn said(folder: &Path, code: i32, line: &str, expected: &[&str]) -> String {
-    let words: Vec<&str> = line.split(' ').collect();
+    let words = words(line);
     let (found, stdout, stderr) = ran(words[0], folder, &words[1..]);
     assert_eq!(found, Some(code), "{line}: {stdout}{stderr}");
     for text in expected {

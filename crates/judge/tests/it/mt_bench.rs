@@ -1,6 +1,5 @@
 //! MT-bench's tables of agreement, and Prometheus' grades of MT-bench's answers, as a user gets them.
 
-use std::fs;
 use std::path::Path;
 
 use judge_data::{Dataset, DatasetOptions, Record};
@@ -9,20 +8,14 @@ use judge_metrics::correlation::{KendallTest, kendall_tau_b, pearson, spearman};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::run;
+use crate::program::{ran, read_json, refused, write_rows};
 
 fn benchmark(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = run("pairwise_benchmark", folder, &[&["--benchmark", "mtbench"], args].concat());
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
-fn write(folder: &Path, name: &str, rows: &[Value]) {
-    fs::write(folder.join(name), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
+    ran("pairwise_benchmark", folder, &[&["--benchmark", "mtbench"], args].concat())
 }
 
 fn report(folder: &Path) -> Value {
-    serde_json::from_slice(&fs::read(folder.join("r.json")).unwrap()).unwrap()
+    read_json(folder.join("r.json"))
 }
 
 fn vote(judge: &str, question: usize, turn: usize, winner: &str) -> Value {
@@ -42,13 +35,13 @@ fn people() -> Vec<Value> {
 #[test]
 fn judges_are_compared_with_people_vote_by_vote() {
     let folder = TempDir::new().unwrap();
-    write(folder.path(), "human.jsonl", &people());
+    write_rows(folder.path().join("human.jsonl"), &people());
     let judge = [
         vote("gpt4_pair", 1, 1, "model_a"),
         vote("gpt4_pair", 1, 2, "tie (inconsistent)"),
         vote("gpt4_pair", 2, 1, "model_b"),
     ];
-    write(folder.path(), "judge.jsonl", &judge);
+    write_rows(folder.path().join("judge.jsonl"), &judge);
     // Verdicts on the rows of the votes: the same three pairs, each asked three times.
     let verdicts: Vec<Value> = ["[[A]]", "?", "[[B]]"]
         .iter()
@@ -56,7 +49,7 @@ fn judges_are_compared_with_people_vote_by_vote() {
         .enumerate()
         .map(|(id, text)| json!({"id": id, "given": text}))
         .collect();
-    write(folder.path(), "mine.jsonl", &verdicts);
+    write_rows(folder.path().join("mine.jsonl"), &verdicts);
     let args = ["--data", "human.jsonl", "--votes", "judge.jsonl", "--votes", "mine.jsonl", "--json", "r.json"];
     let (code, said, error) = benchmark(folder.path(), &args);
     assert_eq!(code, Some(0), "{error}");
@@ -98,11 +91,11 @@ fn judges_are_compared_with_people_vote_by_vote() {
 #[test]
 fn votes_that_cannot_be_meant_are_refused() {
     let folder = TempDir::new().unwrap();
-    write(folder.path(), "human.jsonl", &people());
-    write(folder.path(), "judge.jsonl", &[vote("judge", 1, 1, "model_a")]);
-    write(folder.path(), "twice.jsonl", &[vote("judge", 1, 1, "model_a"), vote("judge", 1, 1, "tie")]);
-    write(folder.path(), "again.jsonl", &[vote("judge", 1, 2, "model_a")]);
-    write(folder.path(), "mine.jsonl", &[json!({"id": 0, "given": "[[A]]"})]);
+    write_rows(folder.path().join("human.jsonl"), &people());
+    write_rows(folder.path().join("judge.jsonl"), &[vote("judge", 1, 1, "model_a")]);
+    write_rows(folder.path().join("twice.jsonl"), &[vote("judge", 1, 1, "model_a"), vote("judge", 1, 1, "tie")]);
+    write_rows(folder.path().join("again.jsonl"), &[vote("judge", 1, 2, "model_a")]);
+    write_rows(folder.path().join("mine.jsonl"), &[json!({"id": 0, "given": "[[A]]"})]);
     for (args, expected_code, expected) in [
         (&["--data", "human.jsonl", "--votes", "human.jsonl"][..], 2, "expected a judge's own votes"),
         (&["--data", "judge.jsonl", "--votes", "judge.jsonl"], 2, "expected people's"),
@@ -116,9 +109,8 @@ fn votes_that_cannot_be_meant_are_refused() {
         let (code, _, error) = benchmark(folder.path(), args);
         assert!(code == Some(expected_code) && error.contains(expected), "{args:?}: {code:?} {error}");
     }
-    let output =
-        run("pairwise_benchmark", folder.path(), &["--benchmark", "pairs", "--data", "x", "--votes", "judge.jsonl"]);
-    assert_eq!(output.status.code(), Some(2));
+    let args = ["--benchmark", "pairs", "--data", "x", "--votes", "judge.jsonl"];
+    refused("pairwise_benchmark", folder.path(), &args, 2, &[]);
 }
 
 /// Zheng et al. (2023), table 5: GPT-4 in pairs with the experts, and the experts among themselves.
@@ -162,7 +154,7 @@ fn mt_benchs_published_agreement_comes_back() {
 #[test]
 fn gpt_4s_three_grades_are_as_reliable_as_published() {
     let Some(data) = crate::published::data() else { return };
-    let expected: Value = serde_json::from_slice(&fs::read(data.join("expected.json")).unwrap()).unwrap();
+    let expected = read_json(data.join("expected.json"));
     let expected = &expected["prometheus_mt_bench_eval"];
     let dataset = Dataset::open(data.join("prometheus_eval/mt_bench_eval.json"), &DatasetOptions::default()).unwrap();
     let (mut grades, mut models) = (Vec::new(), Vec::new());

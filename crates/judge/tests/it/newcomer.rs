@@ -4,36 +4,21 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{judge, run};
+use crate::program::{Said, judge, read_json, run, write_rows};
 
 /// A folder in which programs are started, and what they said.
 struct Desk {
     folder: TempDir,
 }
 
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl From<Output> for Said {
-    fn from(output: Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
-    }
-}
-
-impl Said {
-    fn loaded_a_model(&self) -> bool {
-        self.stderr.contains("fingerprint")
-    }
+fn loaded_a_model(said: &Said) -> bool {
+    said.stderr.contains("fingerprint")
 }
 
 impl Desk {
@@ -57,7 +42,7 @@ impl Desk {
     }
 
     fn write(&self, name: &str, rows: &[Value]) {
-        self.put(name, rows.iter().map(|row| format!("{row}\n")).collect::<String>());
+        write_rows(self.at(name), rows);
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
@@ -65,11 +50,11 @@ impl Desk {
     }
 
     fn rows(&self, name: &str) -> Vec<Value> {
-        String::from_utf8(self.read(name)).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        crate::program::rows(self.at(name))
     }
 
     fn json(&self, name: &str) -> Value {
-        serde_json::from_slice(&self.read(name)).unwrap()
+        read_json(self.at(name))
     }
 
     /// A command line, cut at spaces.
@@ -101,7 +86,7 @@ impl Desk {
     #[track_caller]
     fn refused_at_once(&self, line: &str, code: i32, words: &[&str]) {
         let said = self.refused(line, code, words);
-        assert!(!said.loaded_a_model(), "{line}: {}", said.stderr);
+        assert!(!loaded_a_model(&said), "{line}: {}", said.stderr);
     }
 
     fn pipe(&self, line: &str, input: &[u8]) -> Said {
@@ -370,7 +355,7 @@ fn of_equal_totals_the_likeliest_are_kept() {
     );
     assert_eq!(ids("kept.jsonl"), expected);
     let said = desk.ok(&format!("{filter} kept.jsonl --overwrite"));
-    assert!(!said.loaded_a_model() && ids("kept.jsonl") == expected[..4], "{}", said.stderr);
+    assert!(!loaded_a_model(&said) && ids("kept.jsonl") == expected[..4], "{}", said.stderr);
     assert!(desk.ok(&format!("{filter} kept.jsonl")).stdout.contains("kept.jsonl is complete; nothing to do"));
     desk.put("precious.jsonl", "{}\n");
     desk.refused_at_once(
@@ -448,7 +433,7 @@ fn a_finished_output_is_recognised_or_kept() {
     let before = desk.read("s.jsonl");
     let again = desk.ok(line);
     assert!(again.stdout.contains("s.jsonl is complete: 4 of 4 items scored; nothing to do"), "{}", again.stdout);
-    assert!(!again.loaded_a_model());
+    assert!(!loaded_a_model(&again));
     for (more, says) in [
         ("--variant lager_wo", "variant was null, is \"lager_wo\""),
         ("--dtype f32", "dtype was null, is \"f32\""),
@@ -470,7 +455,7 @@ fn a_finished_output_is_recognised_or_kept() {
     let line = "layer_logits --input rows.jsonl --output l.jsonl --columns prompt=question --limit 2";
     desk.ok(line);
     let again = desk.ok(line);
-    assert!(again.stdout.contains("l.jsonl is complete") && !again.loaded_a_model());
+    assert!(again.stdout.contains("l.jsonl is complete") && !loaded_a_model(&again));
     desk.refused_at_once(&format!("{line} --layers 1"), 2, &["layers was \"all\", is \"1-1\""]);
 }
 
@@ -678,20 +663,12 @@ fn a_base_model_is_read_as_its_hint_says() {
     let desk = Desk::new();
     desk.ok("generate_rows --split test --rows 3 --output rows.jsonl");
     fs::create_dir(desk.at("base")).unwrap();
-    for entry in fs::read_dir(crate::program::embedded_model()).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        match name.as_str() {
-            "chat_template.jinja" | "judge_template.json" => {}
-            "tokenizer_config.json" => {
-                let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-                config.as_object_mut().unwrap().remove("chat_template");
-                desk.put(&format!("base/{name}"), config.to_string());
-            }
-            _ if path.is_file() => drop(fs::copy(&path, desk.at("base").join(&name)).unwrap()),
-            _ => {}
-        }
-    }
+    tiny_judge::write(&desk.at("base")).unwrap();
+    fs::remove_file(desk.at("base/chat_template.jinja")).unwrap();
+    fs::remove_file(desk.at("base/judge_template.json")).unwrap();
+    let mut config = desk.json("base/tokenizer_config.json");
+    config.as_object_mut().unwrap().remove("chat_template");
+    desk.put("base/tokenizer_config.json", config.to_string());
     for line in [
         "lager_pointwise --input rows.jsonl --output o1.jsonl --model base --quiet",
         "data_selection --input rows.jsonl --output o2.jsonl --aspects relevance --model base --quiet",

@@ -13,10 +13,6 @@ use crate::decide::model;
 use crate::newcomer::gzip;
 use crate::program::{embedded_model, judge, ran, rows, write_rows};
 
-fn folder() -> TempDir {
-    TempDir::new().expect("folder")
-}
-
 const FILES: [&str; 4] = ["--input", "in.jsonl", "--output", "out.jsonl"];
 
 /// Options that every run of a command has.
@@ -58,7 +54,7 @@ fn refused(folder: &Path, name: &str, input: &[Value], args: &[&str]) -> String 
 // https://github.com/comet-ml/opik/issues/8398, https://github.com/comet-ml/opik/pull/7758
 #[test]
 fn a_human_grade_of_another_form_costs_the_grade() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let humans = [json!("4"), json!("N/A"), json!(true), json!([3, "x"]), json!(2)];
     let input: Vec<Value> = humans.iter().enumerate().map(|(id, human)| graded(id, json!({"human": human}))).collect();
     let (found, said) = judged(folder.path(), "score", &input, &[]);
@@ -79,7 +75,7 @@ fn a_human_grade_of_another_form_costs_the_grade() {
 // https://github.com/comet-ml/opik/issues/8398, https://github.com/comet-ml/opik/pull/7758
 #[test]
 fn grades_are_read_alike_where_they_are_compared() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let agree = |rows: &[Value]| {
         write_rows(folder.path().join("in.jsonl"), rows);
         ran("agree", folder.path(), &["--input", "in.jsonl"])
@@ -109,7 +105,7 @@ fn grades_are_read_alike_where_they_are_compared() {
 // https://github.com/pandas-dev/pandas/issues/57224, https://github.com/pandas-dev/pandas/issues/58306
 #[test]
 fn rows_are_numbered_though_they_have_ids() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     for id in [json!(7), json!(1.0)] {
         let input: Vec<Value> = (0..2).map(|_| graded(0, json!({"id": id, "topic": "t"}))).collect();
         let said = refused(folder.path(), "score", &input, &[]);
@@ -124,7 +120,7 @@ fn rows_are_numbered_though_they_have_ids() {
 
 #[test]
 fn names_that_no_row_has_are_said_before_any_work() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let input = [graded(0, json!({"topic": "t"})), graded(1, json!({}))];
     let said = refused(folder.path(), "score", &input, &["--columns", "instruction=frage"]);
     assert!(said.contains("no row has the column \"frage\" that is named for the instruction"), "{said}");
@@ -138,7 +134,7 @@ fn names_that_no_row_has_are_said_before_any_work() {
 
 #[test]
 fn decide_reads_named_columns_and_checks_before_any_work() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let model = model(folder.path(), None);
     let questions = json!({"q": {"type": "noul", "instructions": "Is it x?"}});
     // With the mark that Windows editors write: https://github.com/patniko/github-copilot-office/pull/7
@@ -163,7 +159,7 @@ fn decide_reads_named_columns_and_checks_before_any_work() {
 // https://github.com/patniko/github-copilot-office/pull/7
 #[test]
 fn a_byte_order_mark_in_files_of_options_is_passed_over() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let write = |name: &str, json: Value| fs::write(folder.path().join(name), format!("\u{feff}{json}")).expect(name);
     write("t.json", json!({"raw": "de {answer}"}));
     let input = [graded(0, json!({}))];
@@ -196,7 +192,7 @@ fn a_byte_order_mark_in_files_of_options_is_passed_over() {
 // https://github.com/sile/libflate/issues/75
 #[test]
 fn what_is_behind_compressed_rows_is_said() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let bytes = [gzip(graded(0, json!({})).to_string().as_bytes()), b"junk".to_vec()].concat();
     fs::write(folder.path().join("in.jsonl"), bytes).expect("written");
     let (code, _, stderr) = ran_on_rows(folder.path(), "score", &[]);

@@ -2,17 +2,13 @@
 //! what they have without it. What no row has is an error before any work.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{finished, fixture, read_json, refused, rows, succeed, write_rows};
 use crate::server::{Reply, Server};
-
-fn folder() -> TempDir {
-    TempDir::new().expect("folder")
-}
 
 /// Runs a program on a good row with `odd` before and behind it: the odd rows are unscored, the good one is as it is alone.
 fn costs_itself(name: &str, folder: &Path, args: &[&str], good: &Value, odd: [&Value; 2], detail: &str) {
@@ -20,8 +16,7 @@ fn costs_itself(name: &str, folder: &Path, args: &[&str], good: &Value, odd: [&V
     let run = |all: &[Value]| {
         write_rows(&input, all);
         let args = [&["--input", "in.jsonl", "--output", "out.jsonl"], args].concat();
-        let (code, stdout, stderr) = ran(name, folder, &args);
-        assert_eq!(code, Some(0), "{name}: {stdout}{stderr}");
+        let (stdout, stderr) = finished(name, folder, &args);
         let found = rows(&output);
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -51,19 +46,13 @@ fn costs_itself(name: &str, folder: &Path, args: &[&str], good: &Value, odd: [&V
     assert!(said.contains("missing") || said.contains("lack"), "{name}: {said}");
 }
 
-fn classifier() -> String {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads").join("llama");
-    path.to_str().expect("text").to_owned()
-}
-
 #[test]
 fn a_row_without_a_response() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let good = json!({"id": "g", "instruction": "de", "response": "fi go", "topic": "t"});
     let null = json!({"id": "n", "instruction": "de", "response": null, "topic": "t"});
     let absent = json!({"id": "a", "instruction": "de", "topic": "t"});
-    let model = classifier();
+    let model = fixture("heads/llama");
     let logits = &["--verdict", "logits"][..];
     for (name, args) in
         [("lager_pointwise", &[][..]), ("prompt_judge", logits), ("reward_scores", &["--model", &model])]
@@ -78,7 +67,7 @@ fn a_row_without_a_response() {
 
 #[test]
 fn a_pair_without_one_of_its_responses() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let pair =
         |id: &str, b: Value| json!({"id": id, "instruction": "de", "response_a": "fi", "response_b": b, "topic": "t"});
     let (good, null) = (pair("g", json!("go")), pair("n", Value::Null));
@@ -101,7 +90,7 @@ fn null_named(row: &Value, id: &str) -> Value {
 
 #[test]
 fn odd_conversations() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let turn = |content: Value| json!({"role": "user", "content": content});
     let row = |id: &str, messages: Value| json!({"id": id, "messages": messages, "topic": "t"});
     let good = row("g", json!([turn(json!("de"))]));
@@ -130,13 +119,12 @@ fn odd_conversations() {
 /// JSON can write half of a character.
 #[test]
 fn a_text_with_a_lone_surrogate() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let rows_in = "{\"id\":1,\"instruction\":\"2 + 2?\",\"response\":\"12 \\ud83d ok\",\"note\":\"\\ud83d\"}\n\
                    {\"id\":2,\"instruction\":\"2 + 2?\",\"response\":\"4\",\"note\":\"\\ud83d\"}\n";
     fs::write(folder.path().join("in.jsonl"), rows_in).expect("input");
-    let (code, stdout, stderr) =
-        ran("lager_pointwise", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let (stdout, stderr) =
+        finished("lager_pointwise", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl"]);
     assert!(stdout.contains("unscored, missing: 1") && stderr.contains("a lone surrogate"), "{stdout}{stderr}");
     let text = fs::read_to_string(folder.path().join("out.jsonl")).expect("output");
     let lines: Vec<&str> = text.lines().collect();
@@ -147,17 +135,13 @@ fn a_text_with_a_lone_surrogate() {
 /// A chat template may refuse a row, the first as well as any other.
 #[test]
 fn a_first_row_that_the_template_refuses() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let model = folder.path().join("model");
     fs::create_dir(&model).expect("folder");
-    let tiny = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge");
-    for entry in fs::read_dir(tiny).expect("the embedded model") {
-        let path = entry.expect("an entry").path();
-        fs::copy(&path, model.join(path.file_name().expect("a name"))).expect("copied");
-    }
+    tiny_judge::write(&model).expect("the embedded model");
     let template = "{% for m in messages %}{% if 'not for me' in m.content %}{{ raise_exception('no') }}{% endif %}{{ m.content }}{% endfor %}";
     fs::write(model.join("chat_template.jinja"), template).expect("a template");
-    let _ = fs::remove_file(model.join("judge_template.json"));
+    fs::remove_file(model.join("judge_template.json")).expect("removed");
     let prompts: Vec<Value> =
         ["not for me", "1 + 1?"].iter().enumerate().map(|(id, text)| json!({"id": id, "prompt": text})).collect();
     let graded = |(id, text): (usize, &&str)| json!({"id": id, "instruction": text, "response": "2"});
@@ -177,7 +161,7 @@ fn a_first_row_that_the_template_refuses() {
 
 #[test]
 fn what_no_row_has_is_said_before_any_work() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let odd = |id: usize| json!({"id": id, "question": "de", "note": "x"});
     let rows_in: Vec<Value> = (0..3).map(odd).collect();
     write_rows(folder.path().join("in.jsonl"), &rows_in);
@@ -189,9 +173,7 @@ fn what_no_row_has_is_said_before_any_work() {
         ("label_with_api", &["--base-url", "http://127.0.0.1:9/v1", "--api-model", "m", "--no-key"], 1),
     ] {
         let args = [&["--input", "in.jsonl", "--output", "out.jsonl"], args].concat();
-        let (found, stdout, stderr) = ran(name, folder.path(), &args);
-        assert_eq!(found, Some(code), "{name}: {stdout}{stderr}");
-        assert!(stderr.contains("none of the first 3 rows can be read"), "{name}: {stderr}");
+        let stderr = refused(name, folder.path(), &args, code, &["none of the first 3 rows can be read"]);
         assert!(stderr.contains("\"question\", \"note\"") && !stderr.contains("fingerprint"), "{name}: {stderr}");
         assert!(!folder.path().join("out.jsonl").exists());
     }
@@ -200,8 +182,8 @@ fn what_no_row_has_is_said_before_any_work() {
     write_rows(folder.path().join("graded.jsonl"), &graded);
     fs::write(folder.path().join("t.json"), r#"{"raw": "{instruction} {rubrik}"}"#).expect("a template");
     let args = ["--input", "graded.jsonl", "--output", "out.jsonl", "--template", "t.json"];
-    let (code, _, stderr) = ran("lager_pointwise", folder.path(), &args);
-    assert!(code == Some(1) && stderr.contains("none of the first 3 rows has the field \"rubrik\""), "{stderr}");
+    let stderr =
+        refused("lager_pointwise", folder.path(), &args, 1, &["none of the first 3 rows has the field \"rubrik\""]);
     assert!(stderr.contains("[\"instruction\", \"response\"]") && !stderr.contains("fingerprint"), "{stderr}");
 }
 
@@ -210,7 +192,7 @@ const NO_NUMBERS: [&str; 4] = [r#""good""#, r#"{"a":1}"#, r#""\ud83d""#, "1e999"
 
 #[test]
 fn odd_scores_and_grades_are_not_calibrated() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let graded: Vec<String> = (0..60)
         .map(|i| format!("{}\n", json!({"id": i, "score": f64::from(i % 12) / 6.0, "human": 1 + i % 12 / 3})))
         .collect();
@@ -219,8 +201,7 @@ fn odd_scores_and_grades_are_not_calibrated() {
         fs::write(folder.path().join("graded.jsonl"), graded.concat()).expect("input");
         fs::write(folder.path().join("in.jsonl"), new.concat()).expect("input");
         let args = ["--graded", "graded.jsonl", "--input", "in.jsonl", "--output", "out.jsonl", "--overwrite"];
-        let (code, stdout, stderr) = ran("calibrate", folder.path(), &args);
-        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let (stdout, stderr) = finished("calibrate", folder.path(), &args);
         let text = fs::read_to_string(folder.path().join("out.jsonl")).expect("output");
         // Lines, since no parser of JSON takes all of the values.
         (text.lines().map(str::to_owned).collect::<Vec<_>>(), stdout, stderr)
@@ -247,7 +228,7 @@ fn odd_scores_and_grades_are_not_calibrated() {
 
 #[test]
 fn odd_rows_are_not_learnt_from() {
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     let good: Vec<Value> = (0..40)
         .map(|id| {
             let split = if id < 30 { "train" } else { "test" };
@@ -260,10 +241,8 @@ fn odd_rows_are_not_learnt_from() {
         let args =
             ["--input", "in.jsonl", "--output", "out", "--folds", "2", "--c", "0.01", "--top-k", "1", "--layers"];
         let more = ["0", "--pooling", "mean", "--source", "from", "--group", "topic", "--overwrite"];
-        let (code, stdout, stderr) = ran("inspector_train", folder.path(), &[&args[..], &more].concat());
-        assert_eq!(code, Some(0), "{stdout}{stderr}");
-        let report = fs::read(folder.path().join("out/report.json")).expect("a report");
-        let report: Value = serde_json::from_slice(&report).expect("JSON");
+        let (_, stderr) = finished("inspector_train", folder.path(), &[&args[..], &more].concat());
+        let report = read_json(folder.path().join("out/report.json"));
         (report["aspects"].clone(), report["unread"].clone(), stderr)
     };
     let (alone, none, _) = run(&good);
@@ -293,8 +272,8 @@ fn odd_rows_are_not_learnt_from() {
     assert!(said.contains(note), "{said}");
     // What no row has is said as by the others, with the way out.
     write_rows(folder.path().join("in.jsonl"), &[json!({"id": 1, "ask": "q", "score": 3})]);
-    let (code, _, said) = ran("inspector_train", folder.path(), &["--input", "in.jsonl", "--output", "none"]);
-    assert!(code == Some(1) && said.contains("no row of in.jsonl can be read") && said.contains("--columns"), "{said}");
+    let other = ["--input", "in.jsonl", "--output", "none"];
+    refused("inspector_train", folder.path(), &other, 1, &["no row of in.jsonl can be read", "--columns"]);
     // The published form: one object of lists.
     let file = |rows: Value| [json!({"fluency": rows})];
     let probing: Vec<Value> = good
@@ -305,11 +284,8 @@ fn odd_rows_are_not_learnt_from() {
         write_rows(folder.path().join("p.json"), &file(json!(rows_in)));
         let args = ["--input", "p.json", "--output", "probing", "--folds", "2", "--c", "0.01", "--top-k", "1"];
         let more = ["--layers", "0", "--pooling", "mean", "--overwrite"];
-        let (code, stdout, stderr) = ran("inspector_train", folder.path(), &[&args[..], &more].concat());
-        assert_eq!(code, Some(0), "{stdout}{stderr}");
-        let report: Value =
-            serde_json::from_slice(&fs::read(folder.path().join("probing/report.json")).expect("a report"))
-                .expect("JSON");
+        let (_, stderr) = finished("inspector_train", folder.path(), &[&args[..], &more].concat());
+        let report = read_json(folder.path().join("probing/report.json"));
         (report["aspects"].clone(), stderr)
     };
     let (alone, _) = run(probing.clone());

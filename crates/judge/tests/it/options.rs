@@ -8,7 +8,7 @@ use judge_cli::terminal::options::named;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::program::{COMMANDS, ran, run, write_rows};
+use crate::program::{COMMANDS, fails, refused, run, succeed, words, write_rows};
 
 fn source() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -243,31 +243,15 @@ fn a_hint_names_the_options_of_the_program_that_runs() {
         ("pairwise_benchmark --benchmark pairs --data pairs.jsonl --output o.jsonl", "--columns"),
         ("bias_report --benchmark pairs --data pairs.jsonl --write-perturbed o.jsonl", "--columns"),
     ] {
-        let words: Vec<&str> = line.split(' ').collect();
-        let (code, stdout, stderr) = ran(words[0], folder.path(), &words[1..]);
-        assert!(code != Some(0) && stderr.contains(advice), "{line}: {stdout}{stderr}");
+        let words = words(line);
+        fails(words[0], folder.path(), &words[1..], &[advice]);
     }
     // What is advised works.
-    let columns = "id=,response_a=old,response_b=new";
-    let line = [
-        "--benchmark",
-        "pairs",
-        "--data",
-        "pairs.jsonl",
-        "--columns",
-        columns,
-        "--output",
-        "o.jsonl",
-        "--apart",
-        "--verdict",
-        "logits",
-    ];
-    let (code, stdout, stderr) = ran("pairwise_benchmark", folder.path(), &line);
-    assert!(code == Some(0), "{stdout}{stderr}");
-    let (code, _, stderr) = ran("throughput", folder.path(), &["--input", "no_id.jsonl", "--columns", "id="]);
-    assert!(code == Some(0), "{stderr}");
+    let columns = words("--columns id=,response_a=old,response_b=new");
+    let line = words("--benchmark pairs --data pairs.jsonl --output o.jsonl --apart --verdict logits");
+    succeed("pairwise_benchmark", folder.path(), &[line, columns].concat());
+    succeed("throughput", folder.path(), &["--input", "no_id.jsonl", "--columns", "id="]);
     // Published files have columns of their own.
     let line = ["--benchmark", "pandalm", "--data", "pairs.jsonl", "--columns", "id=", "--output", "o.jsonl"];
-    let (code, _, stderr) = ran("pairwise_benchmark", folder.path(), &line);
-    assert!(code == Some(2) && stderr.contains("--columns is for --benchmark pairs"), "{stderr}");
+    refused("pairwise_benchmark", folder.path(), &line, 2, &["--columns is for --benchmark pairs"]);
 }

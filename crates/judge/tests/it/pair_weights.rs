@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{ran, read_json, refused, rows, succeed, words, write_rows};
 
 /// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
 fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
@@ -52,7 +52,7 @@ fn exchanged_pairs_teach_the_same(folder: &Path, family: &str, letters: &[(&str,
         let weights = format!("weights-{verdicts}");
         let more = ["--epochs", "3", "--batch", "12"];
         succeed("lager_evaluate", folder, &[&["--valid", verdicts, "--weights-out", &weights][..], &more].concat());
-        serde_json::from_str(&fs::read_to_string(folder.join(&weights)).expect("weights")).expect("JSON")
+        read_json(folder.join(&weights))
     };
     let (one, other) = (fitted(&one_file), fitted(&other_file));
     let weights = |document: &Value| -> Vec<f64> {
@@ -109,7 +109,7 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
     let fit = ["--valid", "a.jsonl", "--layer", "best", "--weights-out", "best.json", "--json", "fit.json"];
     let said = succeed("lager_evaluate", folder, &fit);
     assert!(said.contains("best layer of other questions"), "{said}");
-    let found: Value = serde_json::from_slice(&fs::read(folder.join("fit.json")).expect("report")).expect("JSON");
+    let found = read_json(folder.join("fit.json"));
     let readings = &found["readings"];
     let chosen = readings["chosen_layer"]["layer"].as_u64().expect("a layer") as usize;
     for name in ["last_layer", "mean_of_layers", "chosen_layer", "weights"] {
@@ -139,23 +139,12 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
     // As `judge bench` says of the same pairs.
     let bench = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "a.jsonl", "--json", "bench.json"];
     succeed("pairwise_benchmark", folder, &bench);
-    let bench: Value = serde_json::from_slice(&fs::read(folder.join("bench.json")).expect("report")).expect("JSON");
+    let bench = read_json(folder.join("bench.json"));
     let last = bench["layers"].as_array().expect("layers").last().expect("a layer");
     assert_eq!(last["accuracy_mean_log_odds"]["estimate"], readings["last_layer"]["estimate"]);
 
     // Any layer may be named. All pairs about one question measure nothing that is chosen on them.
-    let third = [
-        "--valid",
-        "a.jsonl",
-        "--layer",
-        "3",
-        "--cluster",
-        "split",
-        "--weights-out",
-        "third.json",
-        "--json",
-        "third-fit.json",
-    ];
+    let third = words("--valid b.jsonl --layer 3 --cluster split --weights-out third.json --json third-fit.json");
     let with_field: Vec<Value> = plain
         .iter()
         .map(|row| {
@@ -166,7 +155,6 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
         .collect();
     write_rows(folder.join("b.jsonl"), &with_field);
     fs::copy(folder.join("a.jsonl.run.json"), folder.join("b.jsonl.run.json")).expect("copied");
-    let third = third.map(|arg| if arg == "a.jsonl" { "b.jsonl" } else { arg });
     let said = succeed("lager_evaluate", folder, &third);
     assert!(said.contains("3: 1.000") && said.contains("undefined"), "{said}");
     for (more, why) in [
@@ -188,16 +176,11 @@ fn what_weights_cannot_be_fitted_on_is_refused() {
     for (args, why) in
         [(&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "judge bench"), (&["--valid", "a.jsonl"], "--weights-out")]
     {
-        let (code, stdout, stderr) = ran("lager_evaluate", folder, args);
-        let said = stdout + &stderr;
-        assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains(why), "{said}");
+        refused("lager_evaluate", folder, args, 2, &[why]);
     }
     // Grades of each response by itself have no logits of a choice.
     let apart = ["--input", "in-a.jsonl", "--output", "apart.jsonl", "--verdict", "layers", "--apart", "--quiet"];
     succeed("prompt_judge", folder, &apart);
-    let (code, stdout, stderr) = ran("lager_evaluate", folder, &["--valid", "apart.jsonl", "--weights-out", "w.json"]);
-    let said = stdout + &stderr;
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("orders") && said.contains("--verdict layers"), "{said}");
+    let fit = ["--valid", "apart.jsonl", "--weights-out", "w.json"];
+    refused("lager_evaluate", folder, &fit, 1, &["orders", "--verdict layers"]);
 }

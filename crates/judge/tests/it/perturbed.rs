@@ -1,11 +1,9 @@
 //! Changed responses, as a user probes a judge with them.
 
-use std::fs;
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{read_json, refused, rows, succeed, write_rows};
 
 const DATA: [&str; 4] = ["--benchmark", "pairs", "--data", "pairs.jsonl"];
 
@@ -35,7 +33,7 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
     let args = ["--verdicts", "v.jsonl", "--perturbed", "cv.jsonl", "--json", "r.json", "--plots", "plots"];
     let said = succeed("bias_report", folder, &[&DATA[..], &args].concat());
     assert!(said.contains("instruction: larger than chance; changed responses gain 50.0 points of win rate"), "{said}");
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("r.json"));
     let of = |name: &str| report["biases"]["instruction"]["statistics"][name]["estimate"].as_f64();
     assert_eq!((of("attack_success"), of("robustness"), of("robustness_neutral")), (Some(1.0), Some(0.5), Some(1.0)));
     assert_eq!(report["biases"]["authority"]["larger_than_chance"], json!(false));
@@ -76,9 +74,6 @@ fn what_does_not_fit_is_refused() {
         (&["--verdicts", "v.jsonl", "--perturbed", "v.jsonl"], 1, "the id of a changed pair"),
         (&["--verdicts", "v.jsonl", "--perturbed", "d.jsonl"], 1, "have no verdict"),
     ] {
-        let (found, stdout, stderr) = ran("bias_report", folder, &[&DATA[..], args].concat());
-        let said = stdout + &stderr;
-        assert_eq!(found, Some(code), "{args:?}: {said}");
-        assert!(said.contains(why), "{args:?}: {said}");
+        refused("bias_report", folder, &[&DATA[..], args].concat(), code, &[why]);
     }
 }

@@ -14,42 +14,18 @@ use judge_probe::{FittedClassifier, FittedEstimator, Matrix, Precision, ProbeSta
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tiny_judge::planted::{Split, generate};
+use tiny_judge::planted::{Item, Split, generate};
 
-use crate::program::run;
-
-#[track_caller]
-fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
-    let output = run(name, folder, args);
-    assert_eq!(output.status.code(), Some(0), "{name} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[track_caller]
-fn refused(name: &str, folder: &Path, args: &[&str], code: i32, expected: &str) {
-    let output = run(name, folder, args);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(code) && stderr.contains(expected), "{name} {args:?}: {stderr}");
-}
-
-fn lines(path: impl AsRef<Path>) -> Vec<Value> {
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn read_json(path: impl AsRef<Path>) -> Value {
-    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
-}
+use crate::program::{read_json, refused, rows as lines, succeed, words, write_rows};
 
 /// Graded pairs of two aspects; each question appears once.
 fn write_pairs(path: &Path, n: usize) {
-    let mut text = String::new();
-    for (index, item) in generate(Split::Test, n, 0).into_iter().enumerate() {
+    let row = |(index, item): (usize, Item)| {
         let aspect = if index % 3 == 0 { "logicality" } else { "fluency" };
         let (question, response) = (item.instruction, item.response);
-        let row = json!({"id": index, "aspect": aspect, "question": question, "response": response, "score": item.quality.round(), "source": [index, "kept"]});
-        text += &format!("{row}\n");
-    }
-    fs::write(path, text).unwrap();
+        json!({"id": index, "aspect": aspect, "question": question, "response": response, "score": item.quality.round(), "source": [index, "kept"]})
+    };
+    write_rows(path, &generate(Split::Test, n, 0).into_iter().enumerate().map(row).collect::<Vec<_>>());
 }
 
 #[test]
@@ -57,23 +33,9 @@ fn probes_are_trained_and_judge_and_filter() {
     let folder = TempDir::new().unwrap();
     let at = |name: &str| folder.path().join(name);
     write_pairs(&at("graded.jsonl"), 150);
-    let train = [
-        "--input",
-        "graded.jsonl",
-        "--output",
-        "probes",
-        "--binary",
-        "--layers",
-        "1-3",
-        "--c",
-        "0.01,1",
-        "--folds",
-        "3",
-        "--top-k",
-        "2",
-        "--ungrouped",
-        "--quiet",
-    ];
+    let line =
+        "--input graded.jsonl --output probes --binary --layers 1-3 --c 0.01,1 --folds 3 --top-k 2 --ungrouped --quiet";
+    let train = words(line);
     let table = succeed("inspector_train", folder.path(), &train);
     assert!(
         table.contains("fluency: 100 rows, 0 unscored") && table.contains("probe minus surface features (tuned)"),
@@ -108,11 +70,12 @@ fn probes_are_trained_and_judge_and_filter() {
     succeed("inspector_train", folder.path(), &train);
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
     // Results of other settings are not replaced, and states of other layers not mixed with these.
-    let other: Vec<&str> = train.iter().map(|arg| if *arg == "1-3" { "1-2" } else { arg }).collect();
-    refused("inspector_train", folder.path(), &other, 2, r#"layers was "1-3", is "1-2""#);
+    let other = line.replace("1-3", "1-2");
+    let other = words(&other);
+    refused("inspector_train", folder.path(), &other, 2, &[r#"layers was "1-3", is "1-2""#]);
     assert_eq!(fs::read(at("probes/report.json")).unwrap(), before);
     let overwrite = [&other[..], &["--overwrite"]].concat();
-    refused("inspector_train", folder.path(), &overwrite, 2, "shape.layers was [1,2,3], is [1,2]");
+    refused("inspector_train", folder.path(), &overwrite, 2, &["shape.layers was [1,2,3], is [1,2]"]);
 
     let judge = ["--input", "graded.jsonl", "--probes", "probes", "--output", "judged.jsonl", "--quiet"];
     let table = succeed("inspector_evaluate", folder.path(), &judge);
@@ -148,7 +111,7 @@ fn probes_are_trained_and_judge_and_filter() {
         judged.iter().zip(&all).filter(|(judged, _)| judged["total_score"] == 2).map(|(_, row)| row).collect();
     assert_eq!(kept.iter().collect::<Vec<_>>(), wanted);
     assert_eq!(read_json(at("filter.json"))["kept"], wanted.len());
-    refused("inspector_filter", folder.path(), &filter, 2, "--top-share <SHARE>|--min-total <TOTAL>");
+    refused("inspector_filter", folder.path(), &filter, 2, &["--top-share <SHARE>|--min-total <TOTAL>"]);
 
     // A probe without its prompt is of no use, nor one of another model.
     fs::create_dir(at("alone")).unwrap();
@@ -157,7 +120,7 @@ fn probes_are_trained_and_judge_and_filter() {
     // The aspect's own prompt was used, so it is known.
     succeed("inspector_evaluate", folder.path(), &alone);
     fs::write(at("alone/fluency.template.json"), r#"{"raw": "Another {question} {response}"}"#).unwrap();
-    refused("inspector_evaluate", folder.path(), &alone, 1, "fitted on another prompt");
+    refused("inspector_evaluate", folder.path(), &alone, 1, &["fitted on another prompt"]);
 }
 
 /// Attention entropies stand beside the states of their layer, and the probe judges by both.
@@ -170,7 +133,7 @@ fn probes_read_how_heads_attend() {
         let how = ["--layers", layers, "--pooling", "mean", "--folds", "2", "--attention-entropy"];
         [what.as_slice(), how.as_slice()].concat()
     };
-    refused("inspector_train", folder.path(), &train("0"), 2, "attend to nothing");
+    refused("inspector_train", folder.path(), &train("0"), 2, &["attend to nothing"]);
     succeed("inspector_train", folder.path(), &train("1-2"));
     let probe = SavedProbe::from_bytes(&fs::read(folder.path().join("p/fluency.safetensors")).unwrap()).unwrap();
     let report = read_json(folder.path().join("p/report.json"));
@@ -196,7 +159,7 @@ fn bad_training_data_is_named() {
     let train = |text: &str, code: i32, expected: &str, more: &[&str]| {
         fs::write(folder.path().join("in.json"), text).unwrap();
         let args = [&["--input", "in.json", "--output", "out", "--quiet"], more].concat();
-        refused("inspector_train", folder.path(), &args, code, expected);
+        refused("inspector_train", folder.path(), &args, code, &[expected]);
     };
     let row = r#"{"id": 1, "prompt": "a", "score": 4}"#;
     train("", 1, "has no rows", &[]);
@@ -286,18 +249,8 @@ fn published_probes_judge_as_published() {
         for aspect in ["semantic_consistency", "logicality", "informativeness", "fluency", "factuality"] {
             fs::write(folder.path().join(format!("t/{aspect}.json")), r#"{"raw": "{question} {response}"}"#).unwrap();
         }
-        let args = [
-            "--input",
-            "pairs.jsonl",
-            "--probes",
-            "p.safetensors",
-            "--output",
-            "j.jsonl",
-            "--templates",
-            "t",
-            "--quiet",
-        ];
-        refused("inspector_evaluate", folder.path(), &args, 1, "the probe is not for the model");
+        let args = words("--input pairs.jsonl --probes p.safetensors --output j.jsonl --templates t --quiet");
+        refused("inspector_evaluate", folder.path(), &args, 1, &["the probe is not for the model"]);
     }
     assert!(seen > 0, "no published probe in {}", data.display());
 }
@@ -311,26 +264,11 @@ fn features_that_do_not_fit_are_refused() {
         fs::write(folder.path().join(name), serialize([(tensor, view)], None).unwrap()).unwrap();
     };
     write_pairs(&folder.path().join("graded.jsonl"), 60);
-    let train = [
-        "--input",
-        "graded.jsonl",
-        "--aspect",
-        "fluency",
-        "--output",
-        "p",
-        "--binary",
-        "--layers",
-        "1",
-        "--pooling",
-        "last",
-        "--folds",
-        "2",
-        "--quiet",
-    ];
-    succeed("inspector_train", folder.path(), &train);
+    let train = "--input graded.jsonl --aspect fluency --output p --binary --layers 1 --pooling last --folds 2 --quiet";
+    succeed("inspector_train", folder.path(), &words(train));
     let apply = |input: &str, code: i32, expected: &str| {
         let args = ["--probe", "p/fluency.safetensors", "--input", input, "--output", "o.jsonl", "--quiet"];
-        refused("probe_apply", folder.path(), &args, code, expected);
+        refused("probe_apply", folder.path(), &args, code, &[expected]);
         assert!(!folder.path().join("o.jsonl").exists());
     };
     write("narrow.safetensors", "features", vec![2, 3], &[0.0; 6]);
@@ -348,7 +286,7 @@ fn features_that_do_not_fit_are_refused() {
     apply("absent.safetensors", 1, "cannot open");
     fs::write(folder.path().join("evil.pkl"), b"\x80\x04cos\nsystem\n(V:\ntR.").unwrap();
     let args = ["--input", "evil.pkl"];
-    refused("probe_import", folder.path(), &args, 1, "os.system");
+    refused("probe_import", folder.path(), &args, 1, &["os.system"]);
 }
 
 /// Hidden states of the example go straight into a probe, which takes its own layers and poolings.
@@ -358,8 +296,7 @@ fn probes_apply_to_hidden_states() {
     let at = |name: &str| folder.path().join(name);
     let row =
         |id: usize| json!({"id": format!("p{id}"), "prompt": format!("Prompt {id} of many"), "score": 1 + id * id % 3});
-    let text: String = (0..40).map(|id| format!("{}\n", row(id))).collect();
-    fs::write(at("in.jsonl"), text).unwrap();
+    write_rows(at("in.jsonl"), &(0..40).map(row).collect::<Vec<_>>());
     let train = ["--input", "in.jsonl", "--output", "p", "--layers", "1,3", "--folds", "2", "--c", "0.1", "--quiet"];
     succeed("inspector_train", folder.path(), &train);
     let probe = SavedProbe::from_bytes(&fs::read(at("p/quality.safetensors")).unwrap()).unwrap();
@@ -390,7 +327,7 @@ fn probes_apply_to_hidden_states() {
     // The probe reads layer 1 or 3, by whichever pooling.
     let args = ["--input", "in.jsonl", "--output", "min.safetensors", "--layers", "2", "--pooling", "min", "--quiet"];
     succeed("hidden_states", folder.path(), &args);
-    refused("probe_apply", folder.path(), &[&apply[..], &["min.safetensors"]].concat(), 1, "found min of layer 2");
+    refused("probe_apply", folder.path(), &[&apply[..], &["min.safetensors"]].concat(), 1, &["found min of layer 2"]);
     assert!(!at("o.jsonl").exists());
 }
 
@@ -412,7 +349,7 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
     let model = crate::program::embedded_model();
     let args = ["--input", "lr.pkl", "--output", "p/fluency.safetensors"];
     fs::create_dir(at("p")).unwrap();
-    refused("probe_import", folder.path(), &args, 1, "give --model, --layer and --pooling");
+    refused("probe_import", folder.path(), &args, 1, &["give --model, --layer and --pooling"]);
     let model = ["--model", model.to_str().unwrap()];
     let named = ["--layer", "6", "--pooling", "last", "--aspect", "fluency", "--template", "t.json"];
     succeed("probe_import", folder.path(), &[&args[..], &model, &named].concat());
@@ -425,14 +362,14 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
     assert!(lines(at("j.jsonl"))[0]["fluency"].is_i64());
 
     let two_layers = ["--layer", "5,6", "--pooling", "last"];
-    refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, "are not 128 features");
+    refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, &["are not 128 features"]);
     for (name, says) in [
         ("joblib_bz2", "compressed (bzip2)"),
         ("text_classes", "LabelEncoder"),
         ("dictionary", "found a dictionary of [\"weights\", \"bias\"]"),
     ] {
         write(&fixture[name]);
-        refused("probe_import", folder.path(), &["--input", "lr.pkl"], 1, says);
+        refused("probe_import", folder.path(), &["--input", "lr.pkl"], 1, &[says]);
     }
     for case in fixture["others"].as_array().unwrap() {
         write(&case["pickle"]);

@@ -47,26 +47,23 @@ pub const COMMANDS: [(&str, &str); 36] = [
 ];
 
 /// Arguments with which `inspector_train` makes probes, in the folder `probes`, of a few rows in `graded.jsonl`.
-pub const QUICK_PROBES: [&str; 14] = [
-    "--input",
-    "graded.jsonl",
-    "--output",
-    "probes",
-    "--layers",
-    "2",
-    "--pooling",
-    "mean",
-    "--folds",
-    "2",
-    "--c",
-    "0.01",
-    "--top-k",
-    "1",
-];
+pub const QUICK_PROBES: &str =
+    "--input graded.jsonl --output probes --layers 2 --pooling mean --folds 2 --c 0.01 --top-k 1";
 
 /// The folder of the embedded model.
 pub fn embedded_model() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/tiny-judge")
+}
+
+/// The path of a fixture of `judge-models`.
+pub fn fixture(name: &str) -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
+    fixtures.join(name).to_str().expect("text").to_owned()
+}
+
+/// A command line, cut at spaces.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 /// A command of the program, by its name or its former one; `probe train` is two words. The embedded model reads whatever rows there are.
@@ -76,6 +73,20 @@ pub fn judge(name: &str) -> Command {
     command
 }
 
+/// What a command said that has ended.
+pub struct Said {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}
+
 /// Runs a command in a folder to its end.
 pub fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
     judge(name).args(args).current_dir(folder).stdin(Stdio::null()).output().expect("the program starts")
@@ -83,16 +94,46 @@ pub fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
 
 /// Runs a command: exit code, stdout and stderr.
 pub fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = run(name, folder, args);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    let Said { code, stdout, stderr } = run(name, folder, args).into();
+    (code, stdout, stderr)
+}
+
+/// Runs a command that must succeed: stdout and stderr.
+#[track_caller]
+pub fn finished(name: &str, folder: &Path, args: &[&str]) -> (String, String) {
+    let (code, stdout, stderr) = ran(name, folder, args);
+    assert_eq!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
+    (stdout, stderr)
 }
 
 /// Runs a command that must succeed; its stdout.
+#[track_caller]
 pub fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
+    finished(name, folder, args).0
+}
+
+/// Runs a command that must fail and have all these words on stderr; stderr.
+#[track_caller]
+pub fn fails(name: &str, folder: &Path, args: &[&str], words: &[&str]) -> String {
+    failed(name, folder, args, words).1
+}
+
+/// The same with this exit code.
+#[track_caller]
+pub fn refused(name: &str, folder: &Path, args: &[&str], code: i32, words: &[&str]) -> String {
+    let (found, stderr) = failed(name, folder, args, words);
+    assert_eq!(found, Some(code), "{name} {args:?}: {stderr}");
+    stderr
+}
+
+#[track_caller]
+fn failed(name: &str, folder: &Path, args: &[&str], words: &[&str]) -> (Option<i32>, String) {
     let (code, stdout, stderr) = ran(name, folder, args);
-    assert_eq!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
-    stdout
+    assert!(code.is_some_and(|code| code != 0), "{name} {args:?}: {stdout}{stderr}");
+    for words in words {
+        assert!(stderr.contains(words), "{name} {args:?}: {words:?} is not in {stderr}");
+    }
+    (code, stderr)
 }
 
 /// Writes JSON lines.
@@ -104,4 +145,9 @@ pub fn write_rows(path: impl AsRef<Path>, rows: &[Value]) {
 pub fn rows(path: impl AsRef<Path>) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("output");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// Reads a file of JSON.
+pub fn read_json(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("output")).expect("JSON")
 }

@@ -1,11 +1,9 @@
 //! `judge rag`: rows as other tools have them, measured, resumed, held against bars.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::decide::model;
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fails, ran, read_json, refused, rows, succeed, write_rows};
 
 const TABLE: &str = "question,contexts,answer,ground_truth,team\n\
     Where?,\"['In Paris.', 'It\\'s here.']\",It is in Paris. It is old.,In Paris.,a\n\
@@ -16,10 +14,6 @@ const TABLE: &str = "question,contexts,answer,ground_truth,team\n\
 
 fn args<'a>(model: &'a str, input: &'a str, output: &'a str) -> Vec<&'a str> {
     vec!["--input", input, "--dtype", "f32", "--model", model, "--output", output]
-}
-
-fn json_of(path: impl AsRef<Path>) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 #[test]
@@ -54,7 +48,7 @@ fn a_table_of_answers_is_measured_row_by_row() {
     assert_eq!(found[3]["unscored"]["faithfulness"]["detail"], "the row has no contexts");
     let odd = found[4]["unscored"]["context_recall"]["detail"].as_str().unwrap();
     assert!(odd.contains("as Python writes it") && odd.contains("['a' 'b']"), "{odd}");
-    let figures = json_of(path.join("figures.json"));
+    let figures = read_json(path.join("figures.json"));
     let statistics = &figures["statistics"];
     for name in ["faithfulness", "faithfulness_share", "faithfulness:a", "correctness:b", "coverage"] {
         assert!(statistics[name]["estimate"].is_number(), "{name}: {figures}");
@@ -65,7 +59,7 @@ fn a_table_of_answers_is_measured_row_by_row() {
     assert!(succeed("report", path, &page).contains("5 rows, 3 scored"));
     let html = std::fs::read_to_string(path.join("report.html")).unwrap();
     assert!(html.contains("rgba(192,57,43,") && html.contains("It is old."), "{html}");
-    let report = json_of(path.join("report.json"));
+    let report = read_json(path.join("report.json"));
     let of_page = |measure: &str| report["measures"][measure]["mean"]["estimate"].clone();
     assert_eq!(measures.map(of_page), measures.map(|measure| statistics[measure]["estimate"].clone()));
     let texts = ["--input", "measured.jsonl", "--texts", "answers.csv", "--output", "texts.html"];
@@ -124,17 +118,16 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
         ["--rag", "--input", "parted.jsonl", "--output", "parted", "--dtype", "f32", "--model", &model, "--folds", "2"];
     let said = succeed("probe train", path, &[&more[..], &["--group", "desk"]].concat());
     assert!(said.contains("trained on 34 rows") && said.contains("later, 12 rows"), "{said}");
-    let report = json_of(path.join("parted/report.json"));
+    let report = read_json(path.join("parted/report.json"));
     assert_eq!((&report["unread"], &report["aspects"]["faithfulness"]["n"]), (&json!(1), &json!(46)), "{report}");
     let probe = ["--measures", "faithfulness", "--probe", "probes/faithfulness.safetensors", "--json", "figures.json"];
     succeed("rag", path, &[&args(&model, "marked.jsonl", "probed.jsonl")[..], &probe].concat());
-    let auroc = json_of(path.join("figures.json"))["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();
+    let auroc = read_json(path.join("figures.json"))["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();
     assert!(auroc > 0.95, "capitals are easily told apart: {auroc}");
     assert!(rows(path.join("probed.jsonl"))[0]["label_mass"].is_number());
     std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }}").unwrap();
     let other = [&args(&model, "marked.jsonl", "o")[..], &probe[..4], &["--decision-prompt", "turn.jinja"]].concat();
-    let (code, _, said) = ran("rag", path, &other);
-    assert!(code != Some(0) && said.contains("--probe") && said.contains("trained on another judge"), "{said}");
+    fails("rag", path, &other, &["--probe", "trained on another judge"]);
 }
 
 /// One field is shortened for every command over rows; what the row was before is in its `cut`.
@@ -151,11 +144,7 @@ fn contexts_are_cut_to_so_many_tokens() {
     assert!(found[0]["faithfulness"]["mean"].is_number() && found[0].get("by_context").is_none(), "{}", found[0]);
     let wrong =
         [&args(&model, "rows.jsonl", "o")[..], &["--measures", "faithfulness", "--cut", "reference=5"]].concat();
-    let (code, _, said) = ran("rag", path, &wrong);
-    assert!(
-        code != Some(0) && said.contains("no row has a text in the field \"reference\" that is to be cut"),
-        "{said}"
-    );
+    fails("rag", path, &wrong, &["no row has a text in the field \"reference\" that is to be cut"]);
 }
 
 #[test]
@@ -222,7 +211,7 @@ fn people_who_marked_sentences_are_compared_with() {
     let json = ["--measures", "faithfulness", "--json", "figures.json"];
     let said = succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &json].concat());
     assert!(said.contains("sentence_auroc: ") && said.contains("faithfulness_spearman: "), "{said}");
-    let figures = json_of(path.join("figures.json"));
+    let figures = read_json(path.join("figures.json"));
     let share = figures["statistics"]["sentence_supported_share"]["estimate"].as_f64().unwrap();
     assert!((share - 10.0 / 24.0).abs() < 1e-12, "{figures}");
     let found = &rows(path.join("out.jsonl"))[1]["sentences"][0];
@@ -239,7 +228,7 @@ fn people_who_marked_sentences_are_compared_with() {
     let fit = ["--measures", "faithfulness", "--fit", "weights.json", "--fit-steps", "50", "--json", "layers.json"];
     let said = succeed("rag", path, &[&args(&model, "rows.jsonl", "layers.jsonl")[..], &fit].concat());
     assert!(said.contains("noul: cross-entropy") && said.contains("weights -> weights.json"), "{said}");
-    let layers = json_of(path.join("layers.json"))["layers"].as_array().unwrap().len();
+    let layers = read_json(path.join("layers.json"))["layers"].as_array().unwrap().len();
     let table = &rows(path.join("layers.jsonl"))[0]["sentences"][0]["table"];
     assert_eq!((table["layers"].as_array().unwrap().len(), table["logits"][0].as_array().unwrap().len()), (layers, 2));
     let weighted = ["--measures", "faithfulness", "--weights", "weights.json"];
@@ -251,7 +240,5 @@ fn people_who_marked_sentences_are_compared_with() {
     let useless = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness", "--claims-only"]].concat();
     assert_eq!(ran("rag", path, &useless).0, Some(2));
     let nothing = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness"]].concat();
-    let (code, _, said) = ran("rag", path, &nothing);
-    assert_eq!(code, Some(1));
-    assert!(said.contains("no row can be measured; the first is 0: the row has no reference"), "{said}");
+    refused("rag", path, &nothing, 1, &["no row can be measured; the first is 0: the row has no reference"]);
 }

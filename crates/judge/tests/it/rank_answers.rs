@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{ran, read_json, refused, rows, succeed, write_rows};
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
@@ -26,7 +26,7 @@ fn grades_choose_better_answers_than_chance() {
         assert_eq!((ranking.len(), row["best"].as_u64()), (4, Some(ranking[0] as u64)));
         assert!(row.get("comparisons").is_none() && row["responses"].is_null(), "{row}");
     }
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("r.json"));
     let of = |name: &str| report["statistics"][name]["estimate"].as_f64().expect("an estimate");
     assert_eq!(report["n"], 24);
     assert!(of("best_share") > of("best_share_at_random") + 0.2, "{report}");
@@ -60,7 +60,7 @@ fn reward_bench_is_reported_by_subset() {
     let said = succeed("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2"]].concat());
     assert!(said.contains("mean of the subsets") && said.contains("preferred_hard"), "{said}");
     assert!(said.contains("1 of 15 prompts have an answer without a score and count as wrong"), "{said}");
-    let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("r.json"));
     let subsets = &report["benchmark"]["subsets"];
     assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(7), Some(8)));
     let math = rows(folder.join("out.jsonl")).into_iter().filter(|row| row["subset"] == "Math");
@@ -80,9 +80,8 @@ fn reward_bench_is_reported_by_subset() {
     let ties = subsets["Ties"]["statistics"]["score"]["estimate"].as_f64().expect("an estimate");
     let mean = report["benchmark"]["subsets_mean"].as_f64().expect("a number");
     assert!((mean - f64::midpoint(accuracy, ties)).abs() < 1e-12);
-    let (code, _, told) =
-        ran("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2", "--carry", "none"]].concat());
-    assert!(code == Some(2) && told.contains("--carry"), "{told}");
+    let line = [&args[..], &["--benchmark", "rewardbench2", "--carry", "none"]].concat();
+    refused("rank_answers", folder, &line, 2, &["--carry"]);
 }
 
 #[test]
@@ -113,7 +112,7 @@ fn comparisons_give_strengths_with_intervals() {
         let margin = &row["margin"];
         assert!(margin["low"].as_f64() < margin["estimate"].as_f64(), "{margin}");
         // How the comparisons fit together needs no grades.
-        let report: Value = serde_json::from_slice(&fs::read(folder.join("r.json")).expect("report")).expect("JSON");
+        let report = read_json(folder.join("r.json"));
         let orders = row["comparisons"].as_array().expect("a list").iter().map(|c| &c["orders"]);
         let side = |of: &Value| of["preference"].as_f64().expect("a preference").total_cmp(&0.5);
         let same = orders.filter(|orders| side(&orders[0]) == side(&orders[1])).count();

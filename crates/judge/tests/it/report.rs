@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{ran, read_json, refused, rows, succeed, write_rows};
 
 /// The page, which a parser of HTML finds nothing to complain about, and in which its own script runs, nothing else, and nothing is fetched.
 fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
@@ -36,8 +36,7 @@ fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
     // The same bytes for the same input.
     succeed("report", folder, &[&["--output", "again.html", "--quiet"], args].concat());
     assert_eq!(fs::read_to_string(folder.join("again.html")).expect("a page"), text);
-    let json = fs::read(folder.join("report.json")).expect("numbers");
-    (page, serde_json::from_slice(&json).expect("JSON"))
+    (page, read_json(folder.join("report.json")))
 }
 
 fn text(page: &Html) -> String {
@@ -57,9 +56,7 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     let (page, found) = page(folder, &["--input", "scores.jsonl", "--texts", "rows.jsonl"]);
 
     succeed("agreement", folder, &["--input", "scores.jsonl", "--json", "agreement.json", "--quiet"]);
-    let of =
-        |name: &str| -> Value { serde_json::from_slice(&fs::read(folder.join(name)).expect("read")).expect("JSON") };
-    let agreement = of("agreement.json");
+    let agreement = read_json(folder.join("agreement.json"));
     assert_eq!((&found["rows"], &found["scored"], &found["graded"]), (&json!(120), &json!(119), &json!(119)));
     for name in ["spearman", "pearson", "kendall_tau_b", "mae", "rmse", "bias"] {
         let estimate = &agreement["statistics"][name]["estimate"];
@@ -261,8 +258,7 @@ fn report_and_agree_read_a_file_alike() {
     write_rows(folder.path().join("rows.jsonl"), &rows);
     let (_, page) = page(folder.path(), &["--input", "rows.jsonl"]);
     succeed("agreement", folder.path(), &["--input", "rows.jsonl", "--json", "a.json", "--quiet"]);
-    let agreement: Value =
-        serde_json::from_slice(&fs::read(folder.path().join("a.json")).expect("report")).expect("JSON");
+    let agreement = read_json(folder.path().join("a.json"));
     for (name, value) in [("predicted", "predicted"), ("human", "score")] {
         assert_eq!((&page[name], &agreement[name]), (&json!(value), &json!(value)));
     }
@@ -283,8 +279,7 @@ fn what_is_wrong_with_an_input_is_said() {
     let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
         write_rows(folder.path().join("in.jsonl"), rows);
         let all = [&["--input", "in.jsonl", "--output", "out.html", "--quiet"], args].concat();
-        let (found, _, stderr) = ran("report", folder.path(), &all);
-        assert!(found == Some(code) && stderr.contains(said), "{found:?}: {stderr}");
+        refused("report", folder.path(), &all, code, &[said]);
         assert!(!folder.path().join("out.html").exists() && !folder.path().join("out.json").exists());
     };
     let good = json!({"id": 1, "score": 1, "human": 2});
@@ -311,7 +306,6 @@ fn what_is_wrong_with_an_input_is_said() {
     fails(std::slice::from_ref(&good), &["--group", "subject"], 2, "has the field \"subject\"");
     for option in ["--texts", "--predicted", "--human", "--group"] {
         let args = ["--input", "parts", "--output", "out.html", option, "in.jsonl"];
-        let (code, _, stderr) = ran("report", folder.path(), &args);
-        assert!(code == Some(2) && stderr.contains(&format!("{option} has no effect")), "{stderr}");
+        refused("report", folder.path(), &args, 2, &[&format!("{option} has no effect")]);
     }
 }

@@ -1,23 +1,19 @@
 //! `judge rerank`: documents in order, resumed and measured; pairs; layers, and weights fitted on relevance. `judge serve` on the same models.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use judge_core::decision::{DecisionWeights, QuestionKind};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::decide::model as characters;
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fails, finished, fixture, ran, read_json, refused, rows, succeed, words, write_rows};
 use crate::service::Service;
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures").join(name)
-}
 
 /// A cross-encoder of `scripts/parity/make_encoder_head_fixtures.py`.
 fn cross_encoder() -> String {
-    fixture("encoder_heads/deberta-v2").to_str().unwrap().to_owned()
+    fixture("encoder_heads/deberta-v2")
 }
 
 /// A template of a whole prompt for the tokenizer of characters.
@@ -89,14 +85,11 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     succeed("rerank", path, &top);
     let first = rows(path.join("top.jsonl"));
     assert_eq!(scores(&first[0]), all[..2]);
-    let refused = |more: &[&str]| ran("rerank", path, &[&args[..3], &["other.jsonl"], &args[4..], more].concat());
     for (more, words) in [
         (["--layer", "1"], "expected a layer that has a head of labels (2), found layer 1"),
         (["--fit", "weights.json"], "the model scores by a head of labels: --fit is of label logits"),
     ] {
-        let (code, _, stderr) = refused(&more);
-        assert_eq!(code, Some(2));
-        assert!(stderr.contains(words), "{stderr}");
+        refused("rerank", path, &[&args[..3], &["other.jsonl"], &args[4..], &more].concat(), 2, &[words]);
     }
 }
 
@@ -116,11 +109,10 @@ fn relevance_is_measured_and_held_against_bars() {
     let model = cross_encoder();
     let args = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--model", &model, "--json", "figures.json"];
     let more = ["--k", "2", "--require", "ndcg_10>=0.1", "--require", "mrr<=1", "--min-coverage", "0.5"];
-    let (code, said, stderr) = ran("rerank", path, &[&args[..], &more].concat());
-    assert_eq!(code, Some(0), "{said}{stderr}");
+    let (said, stderr) = finished("rerank", path, &[&args[..], &more].concat());
     assert!(said.contains("6 queries with a relevant document") && said.contains("1 queries without one"), "{said}");
     assert!(stderr.contains("have relevance that cannot be read"), "{stderr}");
-    let figures: Value = serde_json::from_slice(&fs::read(path.join("figures.json")).unwrap()).unwrap();
+    let figures = read_json(path.join("figures.json"));
     let statistic = |name: &str| figures["statistics"][name]["estimate"].as_f64().unwrap();
     let ranked = rows(path.join("ranked.jsonl"));
     let (mut ndcg, mut mrr, mut recall) = (0.0, 0.0, 0.0);
@@ -152,20 +144,9 @@ fn relevance_is_measured_and_held_against_bars() {
         })
         .collect();
     write_rows(path.join("pairs.jsonl"), &pairs);
-    let args = [
-        "--input",
-        "pairs.jsonl",
-        "--output",
-        "pairs.out.jsonl",
-        "--model",
-        &model,
-        "--json",
-        "pairs.json",
-        "--k",
-        "2",
-    ];
-    succeed("rerank", path, &args);
-    let of_pairs: Value = serde_json::from_slice(&fs::read(path.join("pairs.json")).unwrap()).unwrap();
+    let args = words("--input pairs.jsonl --output pairs.out.jsonl --json pairs.json --k 2 --model");
+    succeed("rerank", path, &[&args[..], &[&model]].concat());
+    let of_pairs = read_json(path.join("pairs.json"));
     for name in ["ndcg_10", "mrr", "recall_k", "map"] {
         assert_eq!(of_pairs["statistics"][name]["estimate"], figures["statistics"][name]["estimate"], "{name}");
     }
@@ -192,10 +173,8 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
         (said, rows(path.join(output)))
     };
     // Nothing of the folder says how, and nothing is guessed.
-    let (code, _, stderr) = ran("rerank", path, &[&base[..], &["--output", "none.jsonl"]].concat());
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("nothing says how this model"), "{stderr}");
-    assert!(stderr.contains("--rerank-template FILE --labels YES,NO"), "{stderr}");
+    let line = [&base[..], &["--output", "none.jsonl"]].concat();
+    refused("rerank", path, &line, 2, &["nothing says how this model", "--rerank-template FILE --labels YES,NO"]);
 
     let (_, last) = run("last.jsonl", &[]);
     assert!(last[0]["label_mass"].as_f64().is_some_and(|mass| mass > 0.0 && mass < 1.0), "{}", last[0]);
@@ -236,15 +215,11 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
         let reply = service.post("/rerank", &json!({"query": "Which 0?", "documents": documents(0)}));
         assert_eq!(scores(&reply.json()), scores(expected), "{more:?}");
     }
-    let (code, _, stderr) = ran("serve", path, &["--rerank-layer", "1"]);
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("does not say how it scores documents"), "{stderr}");
+    refused("serve", path, &["--rerank-layer", "1"], 2, &["does not say how it scores documents"]);
     // They are of this prompt and these labels.
     fs::write(path.join("prompt.jinja"), "{{ query }} {{ document }}").unwrap();
     let other = args("other.jsonl", &["--weights", "weights.json"]);
-    let (code, _, stderr) = ran("rerank", path, &other.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_ne!(code, Some(0));
-    assert!(stderr.contains("with the prompt"), "{stderr}");
+    fails("rerank", path, &other.iter().map(String::as_str).collect::<Vec<_>>(), &["with the prompt"]);
 }
 
 #[test]
@@ -460,7 +435,7 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge-metrics/tests/fixtures/trec.json");
-    let fixture: Value = serde_json::from_slice(&fs::read(fixture).unwrap()).unwrap();
+    let fixture = read_json(fixture);
     fs::write(path.join("qrels.txt"), fixture["qrels"].as_str().unwrap()).unwrap();
     for run in 0..2 {
         fs::write(path.join(format!("{run}.run")), fixture["runs"][run].as_str().unwrap()).unwrap();
@@ -468,7 +443,7 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     let bench = ["--benchmark", "trec", "--data", "qrels.txt", "--json", "report.json", "--overwrite"];
     let report = |more: &[&str]| {
         let said = succeed("bench", path, &[&bench[..], more].concat());
-        (said, serde_json::from_slice::<Value>(&fs::read(path.join("report.json")).unwrap()).unwrap())
+        (said, read_json(path.join("report.json")))
     };
     let (said, found) = report(&["--run", "0.run", "--against", "1.run", "--k", "5"]);
     assert!(said.contains("12 queries with a relevant document") && said.contains("minus the other"), "{said}");
@@ -508,11 +483,8 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
             "cannot be used with",
         ),
     ] {
-        let (code, _, stderr) = ran("bench", path, args);
-        assert_eq!(code, Some(if words.starts_with("line") { 1 } else { 2 }), "{stderr}");
-        assert!(stderr.contains(words), "{stderr}");
+        refused("bench", path, args, if words.starts_with("line") { 1 } else { 2 }, &[words]);
     }
-    let (code, _, stderr) = ran("bias", path, &["--benchmark", "trec", "--data", "qrels.txt", "--verdicts", "0.run"]);
-    assert_eq!(code, Some(2));
-    assert!(stderr.contains("about rankings of documents"), "{stderr}");
+    let own = ["--benchmark", "trec", "--data", "qrels.txt", "--verdicts", "0.run"];
+    refused("bias", path, &own, 2, &["about rankings of documents"]);
 }

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fixture, read_json, refused, rows, succeed, write_rows};
 
 /// A small random classifier: `gemma2` has three labels, `llama` one.
 fn model(family: &str) -> String {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads").join(family);
-    path.to_str().unwrap().to_owned()
+    fixture(&format!("heads/{family}"))
 }
 
 const ANSWERS: [&str; 4] = ["fi go", "la me ni", "zo", "ku ku ku ku"];
@@ -91,8 +89,6 @@ const JUDGE: &[&str] = &["--input", "pairs.jsonl", "--output", "out.jsonl"];
 #[test]
 fn folders_as_people_make_them_give_rewards() {
     let folder = tempfile::tempdir().unwrap();
-    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
-    let path = |name: &str| fixtures.join(name).to_str().unwrap().to_owned();
     let row = |id: u32, response: &str| json!({"id": id, "instruction": "ba de fi go ku", "response": response});
     write_rows(folder.path().join("rows.jsonl"), &[row(1, "la me 3, ni"), row(2, "la me 3, no")]);
     let rewards = |options: &[&str], output: &str| {
@@ -100,20 +96,18 @@ fn folders_as_people_make_them_give_rewards() {
         succeed("reward_scores", folder.path(), &[&args, options].concat());
         rows(folder.path().join(output)).iter().map(|row| row["rewards"][0].as_f64().unwrap()).collect::<Vec<_>>()
     };
-    let crossed = rewards(&["--model", &path("encoder_heads/bert")], "crossed.jsonl");
-    let expected: Value =
-        serde_json::from_slice(&std::fs::read(fixtures.join("encoder_heads/bert/expected.json")).unwrap()).unwrap();
+    let crossed = rewards(&["--model", &fixture("encoder_heads/bert")], "crossed.jsonl");
+    let expected = read_json(fixture("encoder_heads/bert/expected.json"));
     for (found, case) in crossed.iter().zip([1, 3]) {
         assert!((found - expected[case]["logits"][0].as_f64().unwrap()).abs() < 1e-4, "{crossed:?}");
     }
-    let base = path("heads/qwen3");
+    let base = model("qwen3");
     let plain = rewards(&["--model", &base], "plain.jsonl");
     let alone = folder.path().join("alone");
     std::fs::create_dir(&alone).unwrap();
-    let adapter = fixtures.join("adapters/labels");
+    let adapter = PathBuf::from(fixture("adapters/labels"));
     std::fs::copy(adapter.join("adapter_model.safetensors"), alone.join("adapter_model.safetensors")).unwrap();
-    let mut config: Value =
-        serde_json::from_slice(&std::fs::read(adapter.join("adapter_config.json")).unwrap()).unwrap();
+    let mut config = read_json(adapter.join("adapter_config.json"));
     config["base_model_name_or_path"] = json!(base);
     std::fs::write(alone.join("adapter_config.json"), config.to_string()).unwrap();
     let by_adapter = rewards(&["--model", alone.to_str().unwrap()], "alone.jsonl");
@@ -128,8 +122,7 @@ fn what_has_no_reward_is_said() {
     write_rows(folder.path().join("pairs.jsonl"), &[pair]);
     write_rows(folder.path().join("prompts.jsonl"), &[json!({"id": 1, "prompt": "de"})]);
     let fails = |program: &str, args: &[&str], code: i32, says: &str| {
-        let (found, _, stderr) = ran(program, folder.path(), args);
-        assert!(found == Some(code) && stderr.contains(says), "{program} {args:?}: {found:?} {stderr}");
+        refused(program, folder.path(), args, code, &[says]);
     };
     let gemma = model("gemma2");
     fails("prompt_judge", &[JUDGE, &["--model", &gemma, "--reward"]].concat(), 1, "name one of them");
@@ -152,18 +145,15 @@ fn what_has_no_reward_is_said() {
 #[test]
 fn an_adapter_is_merged_and_tells_one_run_from_another() {
     let folder = tempfile::tempdir().unwrap();
-    let adapter =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/adapters/labels");
     let row = json!({"id": 1, "instruction": "de", "response": "fi go"});
     write_rows(folder.path().join("rows.jsonl"), &[row]);
-    let (qwen, adapter) = (model("qwen3"), adapter.to_str().unwrap());
+    let (qwen, adapter) = (model("qwen3"), fixture("adapters/labels"));
     let plain = ["--model", qwen.as_str(), "--input", "rows.jsonl", "--output", "plain.jsonl"];
     let adapted =
-        |output| ["--model", qwen.as_str(), "--input", "rows.jsonl", "--adapter", adapter, "--output", output];
+        |output| ["--model", qwen.as_str(), "--input", "rows.jsonl", "--adapter", &adapter, "--output", output];
     succeed("reward_scores", folder.path(), &plain);
     succeed("reward_scores", folder.path(), &adapted("adapted.jsonl"));
     let reward = |file: &str| rows(folder.path().join(file))[0]["rewards"].clone();
     assert_ne!(reward("plain.jsonl"), reward("adapted.jsonl"));
-    let (code, _, stderr) = ran("reward_scores", folder.path(), &adapted("plain.jsonl"));
-    assert!(code == Some(2) && stderr.contains("model.fingerprint was "), "{code:?} {stderr}");
+    refused("reward_scores", folder.path(), &adapted("plain.jsonl"), 2, &["model.fingerprint was "]);
 }

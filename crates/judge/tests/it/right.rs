@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fails, ran, read_json, refused, rows, succeed, write_rows};
 
 #[test]
 fn a_probe_learns_whether_the_judge_is_right() {
@@ -21,8 +21,7 @@ fn a_probe_learns_whether_the_judge_is_right() {
     let said = succeed("inspector_train", folder, &[&train[..], &more].concat());
     assert!(said.contains("area under risk-coverage") && said.contains("negated Brier score"), "{said}");
 
-    let report: Value =
-        serde_json::from_slice(&fs::read(folder.join("right/report.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("right/report.json"));
     let right = &report["aspects"]["right"];
     assert_eq!(right["scoring"], "neg_brier_score");
     // A row for each order whose pair has a majority, and both are on one side of the split.
@@ -48,8 +47,7 @@ fn a_probe_learns_whether_the_judge_is_right() {
     assert!(least >= 0.5, "of two labels the likelier: {least}");
 
     // The states are the judge's own, of pairs that people have judged.
-    let mut other: Value =
-        serde_json::from_slice(&fs::read(folder.join("out.jsonl.run.json")).expect("record")).expect("JSON");
+    let mut other = read_json(folder.join("out.jsonl.run.json"));
     let text = serde_json::to_string(&other)
         .expect("text")
         .replace(other["content"]["model"]["fingerprint"].as_str().expect("a fingerprint"), "0000");
@@ -67,8 +65,7 @@ fn a_probe_learns_whether_the_judge_is_right() {
         ("out.jsonl", "few.jsonl", "no row with the id"),
     ] {
         let args = ["--input", input, "--verdicts", verdicts, "--output", "none", "--quiet"];
-        let (code, stdout, stderr) = ran("inspector_train", folder, &args);
-        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
+        fails("inspector_train", folder, &args, &[why]);
     }
 }
 
@@ -117,8 +114,7 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
         (&["--input", "pairs.jsonl", "--output", "none.jsonl", "--apart"], "--apart"),
     ] {
         let args = [args, &["--confidence", "right/right.safetensors", "--quiet"]].concat();
-        let (code, stdout, stderr) = ran("prompt_judge", folder, &args);
-        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
+        fails("prompt_judge", folder, &args, &[why]);
     }
     let prompt = |i: i32| json!({"id": i, "prompt": format!("Is word {i} good?"), "score": 1 + i % 2});
     write_rows(folder.join("graded.jsonl"), &(0..40).map(prompt).collect::<Vec<_>>());
@@ -126,12 +122,10 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
     succeed("inspector_train", folder, &[&graded[..], &["--quiet"]].concat());
     for (args, why) in [(["--classifier", "svm"], "no probabilities"), (["--within", "1"], "--within is for grades")] {
         let args = [&train[..4], &["--output", "none"], &args].concat();
-        let (code, _, stderr) = ran("inspector_train", folder, &args);
-        assert!(code == Some(2) && stderr.contains(why), "{why}: {stderr}");
+        refused("inspector_train", folder, &args, 2, &[why]);
     }
     let args = ["none.jsonl", "--confidence", "graded/quality.safetensors"];
-    let (code, _, stderr) = ran("prompt_judge", folder, &[&judge[..], &args].concat());
-    assert!(code != Some(0) && stderr.contains("does not say of which judge"), "{stderr}");
+    fails("prompt_judge", folder, &[&judge[..], &args].concat(), &["does not say of which judge"]);
 }
 
 #[test]
@@ -144,8 +138,7 @@ fn a_probe_reads_what_the_judge_writes() {
     let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
     let more = ["--layers", "2,4", "--within", "1", "--output", "right"];
     succeed("inspector_train", folder, &[&train[..], &more].concat());
-    let report: Value =
-        serde_json::from_slice(&fs::read(folder.join("right/report.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("right/report.json"));
     assert_eq!(report["settings"]["pooling"], json!(["reply_last", "reply_mean"]), "what is read where a judge writes");
 
     let judged = rows(folder.join("out.jsonl"));
@@ -177,11 +170,9 @@ fn a_probe_reads_what_the_judge_writes() {
 
     // A text without a thought has no end of one, and rows alone have no text.
     let thought = ["--pooling", "thought_end", "--output", "none"];
-    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &thought].concat());
-    assert!(code != Some(0) && stderr.contains("no thought_end"), "{stderr}");
-    let (code, _, stderr) =
-        ran("inspector_train", folder, &["--pooling", "reply_mean", "--output", "none", "--limit", "50"]);
-    assert!(code == Some(2) && stderr.contains("--verdicts in words"), "{stderr}");
+    fails("inspector_train", folder, &[&train[..], &thought].concat(), &["no thought_end"]);
+    let args = ["--pooling", "reply_mean", "--output", "none", "--limit", "50"];
+    refused("inspector_train", folder, &args, 2, &["--verdicts in words"]);
 }
 
 /// What the judge writes must be what the verdict is of.
@@ -195,16 +186,14 @@ fn another_text_is_not_learnt_from() {
     let texts: Vec<Value> = judged.iter_mut().take(5).map(|row| row["text"].take()).collect();
     write_rows(folder.join("out.jsonl"), &judged);
     let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
-    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &["--output", "none"]].concat());
-    assert!(code == Some(1) && stderr.contains("line 1") && stderr.contains("no \"text\""), "{stderr}");
+    refused("inspector_train", folder, &[&train[..], &["--output", "none"]].concat(), 1, &["line 1", "no \"text\""]);
     for row in judged.iter_mut().take(5) {
         row["text"] = json!("I say 3");
     }
     write_rows(folder.join("out.jsonl"), &judged);
     let learn = ["--layers", "2", "--states", "states", "--output"];
     succeed("inspector_train", folder, &[&train[..], &learn, &["right"]].concat());
-    let report: Value =
-        serde_json::from_slice(&fs::read(folder.join("right/report.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("right/report.json"));
     let right = &report["aspects"]["right"];
     let scored = judged.iter().filter(|row| row["score"].is_f64()).count();
     assert_eq!((right["n"].as_u64(), right["unscored"].as_u64()), (Some(scored as u64), Some(5)), "{right}");
@@ -212,8 +201,7 @@ fn another_text_is_not_learnt_from() {
     // States of other texts are never taken for those of these.
     judged.iter_mut().zip(texts).for_each(|(row, text)| row["text"] = text);
     write_rows(folder.join("out.jsonl"), &judged);
-    let (code, _, stderr) = ran("inspector_train", folder, &[&train[..], &learn, &["again"]].concat());
-    assert!(code != Some(0) && stderr.contains("cannot resume these states"), "{stderr}");
+    fails("inspector_train", folder, &[&train[..], &learn, &["again"]].concat(), &["cannot resume these states"]);
 
     // A file that has no states is not resumed: what it says of itself is all there is to say.
     fs::create_dir(folder.join("foreign")).expect("folder");
@@ -231,7 +219,6 @@ fn another_text_is_not_learnt_from() {
     succeed("prompt_judge", folder, &["--input", "odd.jsonl", "--quiet", "--output", "odd-out.jsonl"]);
     let odd = ["--input", "odd.jsonl", "--verdicts", "odd-out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
     succeed("inspector_train", folder, &[&odd[..], &["--layers", "2", "--output", "odd"]].concat());
-    let report: Value =
-        serde_json::from_slice(&fs::read(folder.join("odd/report.json")).expect("report")).expect("JSON");
+    let report = read_json(folder.join("odd/report.json"));
     assert_eq!(report["unread"], 1, "{report}");
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Item as Row, Split, generate};
 
-use crate::program::{judge, ran, succeed};
+use crate::program::{finished, judge, ran, read_json, refused, succeed, words};
 
 const PLAN: [&str; 8] = [
     "plan",
@@ -60,11 +60,7 @@ impl Desk {
     }
 
     fn fails(&self, args: &[&str], code: i32, said: &[&str]) {
-        let (found, stdout, stderr) = ran("score_files", self.0.path(), args);
-        assert_eq!(found, Some(code), "{args:?}: {stdout}{stderr}");
-        for said in said {
-            assert!(stderr.contains(said), "{args:?}: {said:?} is not in {stderr}");
-        }
+        refused("score_files", self.0.path(), args, code, said);
     }
 
     fn run(&self, share: &str) {
@@ -293,15 +289,8 @@ fn whatever_is_damaged_is_named() {
         let desk = Desk(TempDir::new().expect("folder"));
         copy(&whole.path(""), &desk.path(""));
         damage(&desk);
-        let (code, stdout, stderr) = ran(
-            "score_files",
-            desk.0.path(),
-            &["check", "--plan", "plan.json", "--output", "parts", "--one-device", "--quiet"],
-        );
-        assert_eq!(code, Some(1), "{what}: {stdout}{stderr}");
-        for said in said {
-            assert!(stderr.contains(said), "{what}: {said:?} is not in {stderr}");
-        }
+        println!("{what}"); // for who reads of a failure
+        desk.fails(&words("check --plan plan.json --output parts --one-device --quiet"), 1, said);
     }
     // What is let pass.
     let desk = whole;
@@ -480,8 +469,7 @@ fn human_scores_that_are_texts_are_left_out_and_said() {
     desk.ok(&["plan", "--input", "a.parquet", "--output", "plan.json", "--quiet"]);
     desk.run("0/1");
     let export = ["check", "--plan", "plan.json", "--output", "parts", "--export", "s.jsonl"];
-    let (code, stdout, stderr) = ran("score_files", desk.0.path(), &export);
-    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let (stdout, stderr) = finished("score_files", desk.0.path(), &export);
     assert!(stderr.contains("note: the column \"human\" holds Utf8 and no numbers, so it is left out"), "{stderr}");
     assert!(stdout.contains("2 rows, 0 of them with a human score"), "{stdout}");
 }
@@ -597,18 +585,7 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     let options = ["--logits", "--probabilities", "--quiet", "--rows-per-shard", "40"];
     desk.ok(&[&["plan", "--input", "in", "--output", "plan.json"][..], &options].concat());
     desk.run("0/1");
-    let export = [
-        "check",
-        "--plan",
-        "plan.json",
-        "--output",
-        "parts",
-        "--quiet",
-        "--export",
-        "scores.jsonl",
-        "--json",
-        "check.json",
-    ];
+    let export = words("check --plan plan.json --output parts --quiet --export scores.jsonl --json check.json");
     let said = desk.ok(&export);
     assert!(said.contains("150 rows, 135 of them with a human score"), "{said}");
 
@@ -645,7 +622,7 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
         ["--input", "parts", "--run", "plan.json", "--check", "check.json", "--output", "parts.html", "--quiet"];
     assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 0 with a human score"));
     let page = fs::read_to_string(desk.path("parts.html")).expect("a page");
-    let found: Value = serde_json::from_slice(&fs::read(desk.path("check.json")).expect("read")).expect("JSON");
+    let found = read_json(desk.path("check.json"));
     for expected in
         ["Complete: the check", "Slowest of 4 parts", found["digests"]["results"].as_str().expect("a digest")]
     {
@@ -659,7 +636,7 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     fs::create_dir(desk.path("out")).expect("folder");
     let columns = ResultColumns { probabilities: true, ..ResultColumns::default() };
     write(&desk.path("out/a.parquet"), &columns.batch(&results).expect("rows"), Compression::SNAPPY);
-    let plan: Value = serde_json::from_slice(&fs::read(desk.path("plan.json")).expect("read")).expect("JSON");
+    let plan = read_json(desk.path("plan.json"));
     let plan = &plan["content"];
     let record = json!({"format": "judge-run-record", "version": 2, "content": {
         "settings": {"items": plan["items"]}, "resolved": plan["resolved"],

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{judge, rows, succeed, write_rows};
+use crate::program::{judge, read_json, rows, succeed, write_rows};
 
 /// An item as it is sent: id, instruction, response.
 type Item = (String, Option<String>, Option<String>);
@@ -232,7 +232,7 @@ fn the_run_is_recorded_and_names_what_changes_a_row() {
     let items = planted(5);
     let name = record.to_str().expect("UTF-8");
     let answers = scored(&[&COLUMNS[..], &["--run", name]].concat(), &[batch(&items, utf8)]);
-    let record: Value = serde_json::from_str(&std::fs::read_to_string(&record).expect("a record")).expect("JSON");
+    let record = read_json(&record);
     let record = record.get("content").unwrap_or(&record);
     assert_eq!(record["resolved"]["run"], answers[0][0].run.as_str());
     assert_eq!(record["resolved"]["digests"]["results"], results(&answers).to_string().as_str());

@@ -1,19 +1,14 @@
 //! The knowledge boundary: every question scored or listed, thresholds by each rule, and figures that other programs give too.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{read_json, refused, rows, succeed, words, write_rows};
 
 fn questions() -> Vec<Value> {
     rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/self_knowledge/questions.jsonl"))
-}
-
-fn read(path: &Path) -> Value {
-    serde_json::from_slice(&fs::read(path).expect("written")).expect("JSON")
 }
 
 #[test]
@@ -35,7 +30,7 @@ fn questions_are_scored_and_the_boundary_is_found() {
             assert!((row["answerable_p"].as_f64().expect("a share") - (score - 1.0) / 4.0).abs() < 1e-12);
         }
     }
-    let found = read(&folder.join("out.json"));
+    let found = read_json(folder.join("out.json"));
     assert_eq!((&found["n"], &found["known"], &found["unscored"]), (&json!(47), &json!(46), &json!({"too_long": 1})));
     assert_eq!(found["threshold"]["rule"], "min-max");
     // By hand: the threshold, and F1 with the unanswerable class positive.
@@ -56,7 +51,7 @@ fn questions_are_scored_and_the_boundary_is_found() {
     let agreement =
         ["--input", "known.jsonl", "--human", "answerable", "--statistics", "auroc", "--json", "agreement.json"];
     succeed("agreement", folder, &agreement);
-    let auroc = &read(&folder.join("agreement.json"))["statistics"]["auroc"];
+    let auroc = &read_json(folder.join("agreement.json"))["statistics"]["auroc"];
     for field in ["estimate", "low", "high"] {
         assert_eq!(found["auroc"][field], auroc[field], "{field}");
     }
@@ -73,7 +68,7 @@ fn questions_are_scored_and_the_boundary_is_found() {
     let said = succeed("self_knowledge", folder, &args);
     assert!(said.contains("(fitted)"), "{said}");
     let valid = rows(folder.join("valid.jsonl"));
-    let fitted = read(&folder.join("test.json"))["threshold"]["value"].as_f64().expect("a threshold");
+    let fitted = read_json(folder.join("test.json"))["threshold"]["value"].as_f64().expect("a threshold");
     assert!(valid.iter().all(|row| row["score"] != fitted));
 }
 
@@ -87,23 +82,13 @@ fn a_probe_is_the_second_method() {
     }
     write_rows(folder.join("train.jsonl"), &items[..32]);
     write_rows(folder.join("in.jsonl"), &items[32..]);
-    let args = [
-        "--input",
-        "train.jsonl",
-        "--columns",
-        "prompt=question,human=grade",
-        "--scale",
-        "0-1",
-        "--output",
-        "probes",
-        "--quiet",
-    ];
+    let args = words("--input train.jsonl --columns prompt=question,human=grade --scale 0-1 --output probes --quiet");
     succeed("inspector_train", folder, &args);
     let probe = "probes/quality.safetensors";
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--probe", probe, "--quiet"];
     let said = succeed("self_knowledge", folder, &args);
     assert!(said.contains("AUROC of the probe on 16 questions"), "{said}");
-    let (scored, found) = (rows(folder.join("out.jsonl")), read(&folder.join("out.json")));
+    let (scored, found) = (rows(folder.join("out.jsonl")), read_json(folder.join("out.json")));
     let pairs: Vec<(f64, bool)> = scored
         .iter()
         .map(|row| (row["probe"].as_f64().expect("an expected class"), row["answerable"] == true))
@@ -139,8 +124,7 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
         write_rows(folder.path().join("in.jsonl"), rows);
         let all = [&["--input", "in.jsonl", "--output", "out.jsonl", "--quiet", "--model", "/nowhere"], args].concat();
-        let (found, _, stderr) = ran("self_knowledge", folder.path(), &all);
-        assert!(found == Some(code) && stderr.contains(said), "{found:?}: {stderr}");
+        refused("self_knowledge", folder.path(), &all, code, &[said]);
         assert!(!folder.path().join("out.jsonl").exists());
     };
     let good = json!({"id": 1, "question": "Is it?", "answerable": true});

@@ -11,7 +11,7 @@ use judge_models::{LoadOptions, Model};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::program::embedded_model;
+use crate::program::{embedded_model, read_json, refused};
 use crate::service::Service;
 
 /// The embedded model with tokens for `Yes` and `No`, which it lacks, in place of its two rarest ones.
@@ -20,7 +20,7 @@ pub fn model_with_yes_and_no(folder: &TempDir) -> PathBuf {
     fs::create_dir(&path).unwrap();
     tiny_judge::write(&path).unwrap();
     let file = path.join("tokenizer.json");
-    let mut tokenizer: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let mut tokenizer = read_json(&file);
     let merges = tokenizer["model"]["merges"].as_array_mut().unwrap();
     let last = merges.len() - 2;
     let gone: Vec<String> = merges[last..]
@@ -415,14 +415,11 @@ fn other_routes_keys_and_options() {
         (&["--queue", "0"], "expected a number from 1"),
         (&["--key-file", "Cargo.toml"], "expected one key"),
     ] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let (code, _, stderr) = crate::program::ran("serve", folder, args);
-        assert!(code == Some(2) && stderr.contains(words), "{args:?}: {stderr}");
+        refused("serve", Path::new(env!("CARGO_MANIFEST_DIR")), args, 2, &[words]);
     }
     let taken = service.address.port().to_string();
-    let (code, _, stderr) = crate::program::ran("serve", folder.path(), &["--port", &taken, "--model", "nowhere"]);
-    assert!(code == Some(1) && stderr.contains(&format!("cannot listen on 127.0.0.1:{taken}")), "{stderr}");
-    let (code, _, stderr) =
-        crate::program::ran("serve", folder.path(), &["--host", "0.0.0.0", "--port", "0", "--model", "nowhere"]);
-    assert!(code == Some(1) && stderr.contains("without --key-file everybody is answered"), "{stderr}");
+    let says = format!("cannot listen on 127.0.0.1:{taken}");
+    refused("serve", folder.path(), &["--port", &taken, "--model", "nowhere"], 1, &[&says]);
+    let open = ["--host", "0.0.0.0", "--port", "0", "--model", "nowhere"];
+    refused("serve", folder.path(), &open, 1, &["without --key-file everybody is answered"]);
 }

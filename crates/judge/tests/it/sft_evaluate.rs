@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fails, read_json, refused, rows, succeed, write_rows};
 
 fn turn(role: &str, content: &str) -> Value {
     json!({"role": role, "content": content})
@@ -29,8 +29,7 @@ fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
     let tune = ["--objective", "completion", "--input", "said.jsonl", "--eval", "said.jsonl", "--json", "tuned.json"];
     let own = ["--output", "tuned", "--epochs", "2", "--rank", "2", "--top-blocks", "1", "--lr", "0.005", "--quiet"];
     succeed("tune", path, &[&tune[..], &own].concat());
-    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
-    let tuned = report("tuned.json");
+    let tuned = read_json(path.join("tuned.json"));
     let held_out = tuned["held_out"].as_array().unwrap();
     let kept = held_out.iter().find(|at| at["step"] == tuned["kept_step"]).unwrap();
 
@@ -42,7 +41,7 @@ fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
     let said = succeed("sft-evaluate", path, &[&args[..], &own].concat());
     assert!(said.contains("8 of 10 rows measured") && said.contains("unscored, missing: 1"), "{said}");
     assert!(said.contains("unscored, too_long: 1") && said.contains("nats per token"), "{said}");
-    let figures = report("a.json");
+    let figures = read_json(path.join("a.json"));
     let nats = figures["nats_per_token"]["estimate"].as_f64().unwrap();
     assert!((nats - kept["figures"]["loss"].as_f64().unwrap()).abs() < 1e-4, "{nats} {kept}");
     assert!((figures["perplexity"].as_f64().unwrap() - nats.exp()).abs() < 1e-9);
@@ -77,9 +76,8 @@ fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
     fs::remove_file(path.join("a.json")).unwrap();
     let again = succeed("sft-evaluate", path, &[&args[..], &own].concat());
     assert!(again.contains("o.jsonl is complete: 8 of 10 rows measured"), "{again}");
-    assert_eq!(report("a.json"), figures);
-    let (code, _, told) = ran("sft-evaluate", path, &[&args[..], &["--max-new-tokens", "9"]].concat());
-    assert!(code != Some(0) && told.contains("o.jsonl"), "{told}");
+    assert_eq!(read_json(path.join("a.json")), figures);
+    fails("sft-evaluate", path, &[&args[..], &["--max-new-tokens", "9"]].concat(), &["o.jsonl"]);
 }
 
 #[test]
@@ -92,8 +90,7 @@ fn what_has_no_reply_is_refused() {
         (&["--input", "in.jsonl", "--raw-prompt"], "--raw-prompt", 2),
         (&["--input", "in.jsonl", "--max-new-tokens", "0"], "--max-new-tokens", 2),
     ] {
-        let (code, said, told) = ran("sft-evaluate", path, &[args, &["--output", "o.jsonl"]].concat());
-        assert!(code == Some(exit) && told.contains(expected), "{args:?}: {said}{told}");
+        refused("sft-evaluate", path, &[args, &["--output", "o.jsonl"]].concat(), exit, &[expected]);
         assert!(!path.join("o.jsonl").exists());
     }
 }

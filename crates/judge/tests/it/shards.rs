@@ -11,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{QUICK_PROBES, ran, rows, succeed, write_rows};
+use crate::program::{QUICK_PROBES, fixture, ran, refused, rows, succeed, words, write_rows};
 use crate::server::{Reply, Server};
 
 const ROWS: usize = 7;
@@ -45,10 +45,6 @@ fn write_parquet(path: &Path, names: &[&str], texts: &[[String; 4]]) {
     let mut writer = ArrowWriter::try_new(File::create(path).expect("a file"), batch.schema(), None).expect("a writer");
     writer.write(&batch).expect("written");
     writer.close().expect("written");
-}
-
-fn words(text: &str) -> Vec<&str> {
-    text.split_whitespace().collect()
 }
 
 /// Runs a command on a whole input, and by parts of so many rows;
@@ -96,8 +92,7 @@ fn any_cut_gives_the_rows_of_one_run() {
     let folder = TempDir::new().expect("folder");
     let folder = folder.path();
     write_both(folder);
-    let heads = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads/llama");
-    let reward = format!("reward --model {}", heads.display());
+    let reward = format!("reward --model {}", fixture("heads/llama"));
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
     let label = format!("label --base-url {} --api-model m --no-key --aspects fluency,logicality", server.base_url);
     let logits = "logits --columns prompt=instruction,rubric= --layers 0,2";
@@ -127,19 +122,8 @@ fn a_selection_is_graded_by_parts_and_made_of_all() {
             [&command[1..], &["--input", input, "--top", "0.3", "--overwrite", "--output", output]].concat()
         };
         succeed("select", folder, &select("whole.jsonl"));
-        let plan = [
-            "plan",
-            "--input",
-            input,
-            "--rows-per-shard",
-            "3",
-            "--output",
-            "plan.json",
-            "--overwrite",
-            "--quiet",
-            "--",
-        ];
-        succeed("shards", folder, &[&plan[..], &command].concat());
+        let plan = words("plan --rows-per-shard 3 --output plan.json --overwrite --quiet --input");
+        succeed("shards", folder, &[&plan[..], &[input, "--"], &command].concat());
         let parts = format!("parts-{input}");
         succeed("shards", folder, &["run", "--plan", "plan.json", "--output", &parts, "--shard", "0/1", "--quiet"]);
         let export =
@@ -162,10 +146,8 @@ fn probes_judge_by_parts() {
     let graded = |(place, item): (usize, tiny_judge::planted::Item)| json!({"id": place, "instruction": item.instruction, "response": item.response, "aspect": "fluency", "score": item.scores[0]});
     let items = tiny_judge::planted::generate(tiny_judge::planted::Split::Validation, 60, 0);
     write_rows(folder.join("graded.jsonl"), &items.into_iter().enumerate().map(graded).collect::<Vec<_>>());
-    succeed("probe train", folder, &QUICK_PROBES);
-    let (code, said, stderr) =
-        ran("probe evaluate", folder, &["--probes", "probes", "--input", "in.jsonl", "--output", "try.jsonl"]);
-    assert_eq!(code, Some(0), "{said}{stderr}");
+    succeed("probe train", folder, &words(QUICK_PROBES));
+    succeed("probe evaluate", folder, &["--probes", "probes", "--input", "in.jsonl", "--output", "try.jsonl"]);
     for input in ["in.jsonl", "in.parquet"] {
         same_by_parts(folder, input, "probe evaluate --probes probes", 3, &[".jsonl"]);
     }
@@ -186,18 +168,7 @@ fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused()
     };
     assert_eq!(plan(&["a.jsonl", "b.jsonl"], &["--columns", "id="]).0, Some(0));
     succeed("shards", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
-    let export = [
-        "export",
-        "--plan",
-        "plan.json",
-        "--parts",
-        "parts",
-        "--output",
-        "out.jsonl",
-        "--rows",
-        "all.jsonl",
-        "--quiet",
-    ];
+    let export = words("export --plan plan.json --parts parts --output out.jsonl --rows all.jsonl --quiet");
     succeed("shards", folder, &export);
     let ids: Vec<_> = rows(folder.join("out.jsonl")).iter().map(|row| row["id"].as_u64()).collect();
     assert_eq!(ids, (0..5).map(Some).collect::<Vec<_>>());
@@ -229,8 +200,7 @@ fn a_check_names_what_is_wrong_with_parts() {
     let read: CommandPlan = load(folder.join("plan.json")).expect("a plan");
     let part = |shard| read.output(&folder.join("parts"), shard);
     let fails = |said: &str| {
-        let (code, _, found) = ran("shards", folder, &["check", "--plan", "plan.json", "--output", "parts", "--quiet"]);
-        assert!(code == Some(1) && found.contains(said), "{said}: {found}");
+        refused("shards", folder, &["check", "--plan", "plan.json", "--output", "parts", "--quiet"], 1, &[said]);
     };
     let edit = |path: PathBuf, edit: &dyn Fn(String) -> String| {
         fs::write(&path, edit(fs::read_to_string(&path).expect("a part"))).expect("written");
@@ -282,7 +252,7 @@ fn the_lines_of_the_documentation_run() {
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
     for line in blocks.concat().lines() {
         let line = line.replace("http://127.0.0.1:8000/v1", &server.base_url).replace("25000", "3");
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words = words(&line);
         assert_eq!(words[0], "judge", "{line}");
         succeed(words[1], folder, &words[2..]);
     }

@@ -6,12 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{fails, read_json, refused, rows, succeed, write_rows};
 use crate::serve::model_with_yes_and_no;
-
-fn figures(path: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
 
 fn reading<'f>(figures: &'f Value, name: &str) -> &'f Value {
     let all = figures["readings"].as_array().unwrap();
@@ -47,11 +43,8 @@ fn rows_that_are_all_too_long_are_an_error_with_the_first() {
     let mut graded = rows(path.join("graded.jsonl"));
     graded.iter_mut().for_each(|row| row["response"] = json!("word ".repeat(5_000)));
     write_rows(path.join("graded.jsonl"), &graded);
-    let (code, _, told) = ran("try", path, &[&["--input", "graded.jsonl"], FAST.as_slice()].concat());
-    assert!(
-        code == Some(1) && told.contains("none of 30 graded rows; the first is ") && told.contains("too_long"),
-        "{told}"
-    );
+    let args = [&["--input", "graded.jsonl"], FAST.as_slice()].concat();
+    refused("try", path, &args, 1, &["none of 30 graded rows; the first is ", "too_long"]);
 }
 
 #[test]
@@ -61,7 +54,7 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     succeed("rows", path, &["--output", "graded.jsonl", "--rows", "90"]);
     let args = [&["--input", "graded.jsonl", "--plot", "tried.svg"], FAST.as_slice()].concat();
     let said = succeed("try", path, &args);
-    let found = figures(&path.join("tried.json"));
+    let found = read_json(path.join("tried.json"));
     assert_eq!((&found["n"], &found["measure"]), (&json!(90), &json!("spearman")));
     assert!(said.contains("Use: ") && said.contains("judge ") && said.contains("graded.jsonl.try"), "{said}");
     let recommended = found["recommended"].as_str().unwrap();
@@ -73,7 +66,7 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     // The score is that of `judge score`, and its agreement that of `judge fit`.
     succeed("score", path, &["--input", "graded.jsonl", "--output", "scores.jsonl"]);
     succeed("fit", path, &["--input", "scores.jsonl", "--variants", "e_score,lager_wo", "--json", "fit.json"]);
-    let fit = figures(&path.join("fit.json"));
+    let fit = read_json(path.join("fit.json"));
     for (name, variant) in [("score, last layer", "e_score"), ("score, mean of layers", "lager_wo")] {
         let [ours, theirs] = [&reading(&found, name)["agreement"], &fit["variants"][variant]["spearman"]]
             .map(|statistic| statistic["estimate"].as_f64().unwrap());
@@ -96,20 +89,16 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     assert_eq!(predicted[0]["quality"], predicted[0]["total_score"]);
     assert!(reading(&found, "length of the response")["use"].is_null());
     let layer = reading(&found, "score, best layer")["use"]["layer"].as_u64().unwrap();
-    let weights: Value = figures(&path.join("graded.jsonl.try/layer.json"));
+    let weights = read_json(path.join("graded.jsonl.try/layer.json"));
     assert_eq!(weights["content"]["weights"][layer as usize], json!(1.0), "{weights}");
 
     // Read once: the same again is made of what is kept, and other rows are not taken for these.
     succeed("try", path, &args);
-    assert_eq!(figures(&path.join("tried.json"))["readings"], found["readings"]);
+    assert_eq!(read_json(path.join("tried.json"))["readings"], found["readings"]);
     let mut changed = rows(path.join("graded.jsonl"));
     changed[3]["response"] = json!("Another one.");
     write_rows(path.join("graded.jsonl"), &changed);
-    let (code, _, told) = ran("try", path, &args);
-    assert!(
-        code != Some(0) && told.contains("made with other settings") && told.contains("choose another output"),
-        "{told}"
-    );
+    fails("try", path, &args, &["made with other settings", "choose another output"]);
 }
 
 #[test]
@@ -124,7 +113,7 @@ fn a_model_that_can_say_yes_is_asked_so() {
     write_rows(path.join("graded.jsonl"), &(0..70).map(graded).collect::<Vec<_>>());
     let args = [&["--input", "graded.jsonl", "--model", &model], FAST.as_slice()].concat();
     let said = succeed("try", path, &args);
-    let found = figures(&path.join("tried.json"));
+    let found = read_json(path.join("tried.json"));
     // Of two grades it is how well they are told apart.
     assert_eq!((&found["n"], &found["ungraded"], &found["measure"]), (&json!(60), &json!(10), &json!("auroc")));
     assert!(said.contains("AUROC"), "{said}");
@@ -157,8 +146,7 @@ fn what_cannot_be_tried_is_refused_with_what_to_do() {
     let path = folder.path();
     let refused = |rows: &[Value], more: &[&str], said: &str| {
         write_rows(path.join("in.jsonl"), rows);
-        let (code, _, told) = ran("try", path, &[&["--input", "in.jsonl"], more].concat());
-        assert!(code != Some(0) && told.contains(said), "{told}");
+        fails("try", path, &[&["--input", "in.jsonl"], more].concat(), &[said]);
     };
     let row = |id: usize, human: Value| json!({"id": id, "instruction": "What?", "response": format!("{id}"), "human": human});
     let pair = json!({"id": 1, "instruction": "What?", "response_a": "a", "response_b": "b", "human": "A"});

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{judge, ran, rows, succeed, write_rows};
+use crate::program::{fails, finished, fixture, judge, ran, read_json, refused, rows, succeed, words, write_rows};
 
 const QUICK: [&str; 11] =
     ["--top-blocks", "1", "--rank", "2", "--epochs", "2", "--lr", "0.005", "--batch-size", "4", "--quiet"];
@@ -26,7 +26,7 @@ fn tune(folder: &Path, args: &[&str]) -> String {
 }
 
 fn report(folder: &Path) -> Value {
-    serde_json::from_slice(&fs::read(folder.join("a.json")).unwrap()).unwrap()
+    read_json(folder.join("a.json"))
 }
 
 /// The mean distance of the scores in `scores.jsonl` from people's means.
@@ -62,8 +62,7 @@ fn marks_are_learned_measured_and_read_back() {
     succeed("score", path, &score);
     let mae = distance_from_people(path);
     assert!((mae - of_kept["figures"]["mae"].as_f64().unwrap()).abs() < 1e-4, "{mae} {of_kept}");
-    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
-    assert!(code == Some(2) && told.contains("tuned exists"), "{told}");
+    refused("tune", path, &[&QUICK[..], &args].concat(), 2, &["tuned exists"]);
 }
 
 /// Weights of all layers are learned with an adapter, and the judge that reads with both gives the marks that were measured.
@@ -78,7 +77,7 @@ fn layer_weights_are_learned_and_read_back() {
     let report = report(path);
     let held_out = report["held_out"].as_array().unwrap();
     let kept = held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap();
-    let weights: Value = serde_json::from_slice(&fs::read(path.join("tuned.weights.json")).unwrap()).unwrap();
+    let weights = read_json(path.join("tuned.weights.json"));
     let weights: Vec<f64> =
         weights["content"]["weights"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
     assert!(weights.len() == 7 && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{weights:?}");
@@ -89,17 +88,14 @@ fn layer_weights_are_learned_and_read_back() {
     let mae = distance_from_people(path);
     assert!((mae - kept["figures"]["mae"].as_f64().unwrap()).abs() < 1e-4, "{mae} {kept}");
     // They belong to the tuned model.
-    let (code, _, told) =
-        ran("score", path, &[&score[..], &["--weights", "tuned.weights.json", "--overwrite"]].concat());
-    assert!(code == Some(1) && told.contains("weights"), "{told}");
+    let line = [&score[..], &["--weights", "tuned.weights.json", "--overwrite"]].concat();
+    refused("score", path, &line, 1, &["weights"]);
     // A file of weights is kept, as the log is.
     fs::remove_dir_all(path.join("tuned")).unwrap();
     fs::remove_file(path.join("tuned.log.jsonl")).unwrap();
-    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args, &["--learn-weights"]].concat());
-    assert!(code == Some(2) && told.contains("tuned.weights.json exists"), "{told}");
+    refused("tune", path, &[&QUICK[..], &args, &["--learn-weights"]].concat(), 2, &["tuned.weights.json exists"]);
     let args = ["--input", "in.jsonl", "--output", "other", "--weights", "tuned.weights.json"];
-    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
-    assert!(code == Some(2) && told.contains("--weights has no effect without --learn-weights"), "{told}");
+    refused("tune", path, &[&QUICK[..], &args].concat(), 2, &["--weights has no effect without --learn-weights"]);
 }
 
 /// States of lower blocks come from a file to the same bits, and the file is gone at the end.
@@ -119,8 +115,7 @@ fn lower_blocks_run_once_or_in_every_epoch() {
     // A file of someone else's is not taken for one of states, and stays as it is.
     fs::write(path.join("other.states"), "some notes of mine").unwrap();
     let args = ["--input", "in.jsonl", "--output", "other"];
-    let (code, _, told) = ran("tune", path, &[&QUICK[..], &args].concat());
-    assert!(code == Some(2) && told.contains("other.states: is a file that no run"), "{told}");
+    refused("tune", path, &[&QUICK[..], &args].concat(), 2, &["other.states: is a file that no run"]);
     assert_eq!(fs::read(path.join("other.states")).unwrap(), b"some notes of mine");
 }
 
@@ -138,9 +133,8 @@ fn a_stopped_run_ends_with_the_same_bytes() {
     };
     succeed("tune", path, &args("whole", "whole.json"));
     stopped_again_and_again(path, 4, &args("stopped/", "stopped.json"));
-    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
-    assert_eq!(report("whole.json")["held_out"], report("stopped.json")["held_out"]);
-    assert_eq!(report("whole.json")["kept_step"], report("stopped.json")["kept_step"]);
+    let [whole, stopped] = ["whole.json", "stopped.json"].map(|name| read_json(path.join(name)));
+    assert_eq!((&whole["held_out"], &whole["kept_step"]), (&stopped["held_out"], &stopped["kept_step"]));
     let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
     assert!(weights("whole") == weights("stopped"));
 }
@@ -259,12 +253,7 @@ fn decisions_are_those_that_decide_reads() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let model = crate::decide::model(path, None);
-    let questions = json!({
-        "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
-        "tone": {"type": "choice", "instructions": "What is the tone?", "criteria": {"calm": null, "angry": "shouts"}},
-        "hurry": {"type": "score", "instructions": "How urgent?", "criteria": ["can wait", "soon", "today"]},
-    });
-    fs::write(path.join("questions.json"), questions.to_string()).unwrap();
+    crate::decide::questions(path);
     let state = |n: usize| {
         let angry = n.is_multiple_of(3);
         let tone = if angry { json!("angry") } else { json!({"calm": 3, "angry": 1}) };
@@ -284,7 +273,7 @@ fn decisions_are_those_that_decide_reads() {
     let decide = ["--input", "states.jsonl", "--questions", "questions.json", "--model", &model, "--adapter", "tuned"];
     let own = ["--output", "answers.jsonl", "--json", "decided.json", "--dtype", "f32"];
     succeed("decide", path, &[&decide[..], &own].concat());
-    let decided: Value = serde_json::from_slice(&fs::read(path.join("decided.json")).unwrap()).unwrap();
+    let decided = read_json(path.join("decided.json"));
     for name in ["accuracy", "ece", "brier"] {
         let (measured, read) = (figures[name].as_f64().unwrap(), decided["all"][name]["estimate"].as_f64().unwrap());
         assert!((measured - read).abs() < 1e-4, "{name}: {measured} {read}");
@@ -320,7 +309,7 @@ fn patience_ends_a_run_that_no_longer_gains() {
     let picture = fs::read_to_string(path.join("run.svg")).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains("judge tune, mark"), "{picture}");
     stopped_again_and_again(path, 2, &args("stopped", "stopped.json"));
-    let stopped: Value = serde_json::from_slice(&fs::read(path.join("stopped.json")).unwrap()).unwrap();
+    let stopped = read_json(path.join("stopped.json"));
     for name in ["steps_done", "kept_step", "held_out", "stopped_early"] {
         assert_eq!(whole[name], stopped[name], "{name}");
     }
@@ -336,7 +325,7 @@ fn recipes_are_defaults_that_options_override() {
     graded(path);
     let args = ["--recipe", "inspector", "--input", "in.jsonl", "--json", "a.json", "--epochs", "1", "--quiet"];
     succeed("tune", path, &[&args[..], &["--output", "recipe"]].concat());
-    let report = |name: &str| serde_json::from_slice::<Value>(&fs::read(path.join(name)).unwrap()).unwrap();
+    let report = |name: &str| read_json(path.join(name));
     let found = report("a.json");
     let settings = &found["settings"];
     assert_eq!((&found["recipe"], &found["objective"]), (&json!("inspector"), &json!("mark")));
@@ -354,8 +343,7 @@ fn recipes_are_defaults_that_options_override() {
     let args = ["--input", "in.jsonl", "--recipe", "judgelm", "--output", "o", "--quiet"];
     let said = succeed("tune", path, &[&args[..], &["--dry-run"]].concat());
     assert!(said.contains("24 examples, 3 steps of 3 epochs"), "{said}");
-    let (code, _, told) = ran("tune", path, &[&args[..], &["--rank", "4"]].concat());
-    assert!(code == Some(2) && told.contains("--rank has no effect") && told.contains("recipe"), "{told}");
+    refused("tune", path, &[&args[..], &["--rank", "4"]].concat(), 2, &["--rank has no effect", "recipe"]);
 }
 
 #[test]
@@ -413,20 +401,9 @@ fn every_objective_learns_and_is_read_back() {
     let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let said = |id: usize| json!({"id": id, "messages": [turn("user", &format!("Say {id}")), turn("assistant", &format!("{id}"))]});
     write_rows(path.join("said.jsonl"), &(0..8).map(said).collect::<Vec<_>>());
-    let written = [
-        "--objective",
-        "completion",
-        "--input",
-        "said.jsonl",
-        "--output",
-        "written",
-        "--eval",
-        "said.jsonl",
-        "--json",
-        "a.json",
-        "--overwrite",
-    ];
-    tune(path, &written);
+    let written =
+        "--objective completion --input said.jsonl --output written --eval said.jsonl --json a.json --overwrite";
+    tune(path, &words(written));
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
 }
 
@@ -441,9 +418,8 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
     all[3]["response"] = json!("long ".repeat(4000));
     all[4].as_object_mut().unwrap().remove("response");
     write_rows(path.join("odd.jsonl"), &all);
-    let (code, said, told) =
-        ran("tune", path, &[&QUICK[..], &["--input", "odd.jsonl", "--output", "o", "--dry-run"]].concat());
-    assert_eq!(code, Some(0), "{told}");
+    let (said, told) =
+        finished("tune", path, &[&QUICK[..], &["--input", "odd.jsonl", "--output", "o", "--dry-run"]].concat());
     assert!(said.contains("20 examples, 10 steps of 2 epochs") && said.contains("numbers are learned"), "{said}");
     assert!(told.contains("off the scale 1 to 5") || told.contains("3 of 24"), "{told}");
     assert!(!path.join("o").exists() && !path.join("o.log.jsonl").exists(), "a dry run writes nothing");
@@ -469,8 +445,7 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         (&["--input", "in.jsonl", "--json", "o.log.jsonl"], "o.log.jsonl"),
     ] {
         let args = [&QUICK[4..], &["--output", "o"], args].concat();
-        let (code, said, told) = ran("tune", path, &args);
-        assert!(code != Some(0) && told.contains(expected), "{args:?}: {said}{told}");
+        fails("tune", path, &args, &[expected]);
         assert!(!path.join("o").exists());
     }
 }
@@ -486,12 +461,10 @@ fn encoders_learn_grades_that_rewards_read() {
         json!({"id": id, "instruction": format!("{a} fi"), "response": vec![b; 1 + id % 4].join(" "), "human": 1 + id % 5})
     };
     write_rows(path.join("rows.jsonl"), &(0..10).map(row).collect::<Vec<_>>());
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures");
     for (name, method) in
         [("encoders/roberta-off", "lora"), ("encoders/bert-off", "lora"), ("encoders/roberta-off", "full")]
     {
-        let base = fixtures.join(name);
-        let base = base.to_str().unwrap();
+        let base = &fixture(name);
         let output = format!("{method}-{}", name.replace('/', "-"));
         let run =
             ["--objective", "class", "--method", method, "--model", base, "--output", &output, "--json", "a.json"];
@@ -518,10 +491,9 @@ fn encoders_learn_grades_that_rewards_read() {
         let mean = rewards.iter().map(of).sum::<f64>() / rewards.len() as f64;
         assert!((mean - loss(kept)).abs() < 1e-4, "{name}, {method}: {mean} {kept}");
     }
-    let roberta = fixtures.join("encoders/roberta-off");
-    let marks = ["--input", "rows.jsonl", "--output", "m", "--model", roberta.to_str().unwrap(), "--objective", "mark"];
-    let (code, _, told) = ran("tune", path, &marks);
-    assert!(code != Some(0) && told.contains("encoder"), "{told}");
+    let roberta = fixture("encoders/roberta-off");
+    let marks = ["--input", "rows.jsonl", "--output", "m", "--model", &roberta, "--objective", "mark"];
+    fails("tune", path, &marks, &["encoder"]);
 }
 
 // https://github.com/torognes/vsearch/issues/243, https://github.com/lh3/minimap2/issues/103
@@ -537,8 +509,7 @@ fn what_a_full_disk_has_left_is_in_nobody_s_way() {
     // A log with something in it is of a run that was finished.
     fs::remove_dir_all(path.join("tuned")).unwrap();
     let args = [&QUICK[..], &["--input", "in.jsonl", "--output", "tuned"]].concat();
-    let (code, _, told) = ran("tune", path, &args);
-    assert!(code == Some(2) && told.contains("tuned.log.jsonl exists"), "{told}");
+    refused("tune", path, &args, 2, &["tuned.log.jsonl exists"]);
 }
 
 /// Two runs over one checkpoint would both take all steps, and one of them for nothing.
@@ -551,12 +522,10 @@ fn a_second_run_with_one_output_ends_at_once() {
     log.lock().unwrap();
     // It does not come to look for a model.
     let args = [&QUICK[..], &["--input", "in.jsonl", "--output", "tuned", "--model", "nowhere"]].concat();
-    let (code, _, told) = ran("tune", path, &args);
-    assert!(code == Some(1) && told.contains("another run of `judge tune` has this --output"), "{told}");
+    refused("tune", path, &args, 1, &["another run of `judge tune` has this --output"]);
     assert!(path.join("tuned.log.jsonl").exists() && !path.join("tuned.checkpoint.safetensors").exists());
     log.unlock().unwrap();
-    let (code, _, told) = ran("tune", path, &args);
-    assert!(code != Some(0) && told.contains("nowhere"), "{told}");
+    fails("tune", path, &args, &["nowhere"]);
     // One that did not begin leaves no log, but for one that was there.
     fs::remove_file(path.join("tuned.log.jsonl")).unwrap();
     ran("tune", path, &args);
@@ -576,8 +545,7 @@ fn training_that_teaches_nothing_says_so() {
     write_rows(path.join("one.jsonl"), &all);
     let of = |rows: &str, output: &str, more: &[&str]| {
         let args = ["--input", rows, "--output", output, "--epochs", "1", "--json", "a.json", "--overwrite"];
-        let (code, said, told) = ran("tune", path, &[&args[..], more].concat());
-        assert_eq!(code, Some(0), "{told}");
+        let (said, told) = finished("tune", path, &[&args[..], more].concat());
         let loss = report(path)["loss_of_first_rows"].clone();
         assert!(
             said.contains(&format!("loss of the first step's rows: {:.4} -> ", loss[0].as_f64().unwrap())),

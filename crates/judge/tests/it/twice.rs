@@ -1,12 +1,11 @@
 //! The same command twice: it ends with the same code and the same last word, whether it made the rows or found them made.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{QUICK_PROBES, embedded_model, ran, succeed, write_rows};
+use crate::program::{QUICK_PROBES, embedded_model, fixture, ran, succeed, words, write_rows};
 use crate::serve::model_with_yes_and_no;
 use crate::server::{Reply, Server};
 
@@ -57,9 +56,7 @@ fn a_command_that_scored_nothing_fails_each_time() {
     let model = embedded_model();
     let model = model.to_str().unwrap();
     let decider = model_with_yes_and_no(&folder);
-    let heads = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../crates/judge-models/tests/fixtures/heads");
-    let rewarding = heads.join("llama");
-    let (decider, rewarding) = (decider.to_str().unwrap(), rewarding.to_str().unwrap());
+    let (decider, rewarding) = (decider.to_str().unwrap(), fixture("heads/llama"));
     for (model, line) in [
         (model, "score --input graded.in --output score.out"),
         (model, "compare --input graded.in --output single.out --verdict logits"),
@@ -71,11 +68,11 @@ fn a_command_that_scored_nothing_fails_each_time() {
         (model, "knowledge --input questions.in --output knowledge.out"),
         (model, "sft-evaluate --input chats.in --output replies.out"),
         (model, "bench --benchmark pairs --data pairs.in --output bench.out --verdict logits"),
-        (rewarding, "reward --input chats.in --output rewards.out"),
+        (&*rewarding, "reward --input chats.in --output rewards.out"),
         (decider, "decide --input states.in --output decided.out"),
         (decider, "checklist --input graded.in --output checked.out --checklist list.json"),
     ] {
-        let words: Vec<&str> = line.split(' ').collect();
+        let words = words(line);
         twice(path, words[0], &[&words[1..], &["--model", model, "--quiet"]].concat());
     }
 }
@@ -90,7 +87,7 @@ fn labels_and_probes_that_scored_nothing_fail_each_time() {
     twice(path, "label", &[&["--input", "graded.in", "--output", "labels.out"], &api[..]].concat());
     let row = |n: usize| json!({"id": n, "question": format!("What is {n}?"), "response": format!("It is {}.", n % 5), "aspect": "fluency", "score": 1 + n % 3});
     write_rows(path.join("graded.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
-    succeed("probe train", path, &QUICK_PROBES);
+    succeed("probe train", path, &words(QUICK_PROBES));
     let judge = ["--input", "graded.in", "--probes", "probes", "--quiet"];
     twice(path, "probe evaluate", &[&judge[..], &["--output", "judged.out"]].concat());
     twice(path, "probe filter", &[&judge[..], &["--output", "kept.out", "--min-total", "1"]].concat());

@@ -5,16 +5,17 @@ use std::net::TcpListener;
 use std::thread;
 
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::page::Page;
-use super::{folder, graded, with};
+use super::{graded, with};
 use crate::chromium::{Chromium, browser};
 use crate::program::rows;
 
 #[test]
 fn a_browser_grades_by_keys_and_survives_a_kill() {
     let Some(mut browser) = browser() else { return };
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     graded(folder.path(), 4);
     let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
     browser.open(&page.url());
@@ -105,7 +106,7 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
 #[test]
 fn questions_are_answered_by_keys_alone() {
     let Some(mut browser) = browser() else { return };
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     crate::program::write_rows(
         folder.path().join("rows.jsonl"),
         &[json!({"id": 1, "question": "Q?", "contexts": ["It is red."], "answer": "It is red. It is big. It is old."})],
@@ -132,7 +133,7 @@ fn questions_are_answered_by_keys_alone() {
 #[test]
 fn a_page_of_another_origin_can_neither_read_nor_post() {
     let Some(mut browser) = browser() else { return };
-    let folder = folder();
+    let folder = TempDir::new().expect("folder");
     graded(folder.path(), 2);
     let page = Page::open(folder.path(), &with(&[]));
     let elsewhere = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -138,6 +138,11 @@ pub(crate) fn check(what: &'static str, found: &[f32], expected: usize) -> Resul
     if found.len() != expected {
         return Err(Error::Shape { what, expected, found: found.len() });
     }
+    check_finite(what, found)
+}
+
+/// Fails unless all numbers are finite.
+pub(crate) fn check_finite(what: &'static str, found: &[f32]) -> Result<(), Error> {
     match found.iter().position(|weight| !weight.is_finite()) {
         Some(index) => Err(Error::NonFinite { what, index, value: f64::from(found[index]) }),
         None => Ok(()),

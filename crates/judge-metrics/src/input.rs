@@ -42,8 +42,8 @@ pub(crate) fn check_varies(argument: &'static str, values: &[f64]) -> Result<(),
     }
 }
 
-/// As [`check_paired`] for two items or more, neither side of which is constant.
-pub(crate) fn check_varying(x: &[f64], y: &[f64]) -> Result<(), Error> {
+/// Two columns as of [`check_paired`], of two items or more, neither of them constant.
+pub(crate) fn check_varying_pair(x: &[f64], y: &[f64]) -> Result<(), Error> {
     check_paired(x, y, 2)?;
     check_varies("x", x)?;
     check_varies("y", y)

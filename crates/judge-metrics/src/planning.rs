@@ -141,7 +141,7 @@ pub fn power_of_mean(effect: f64, standard_deviation: f64, n: usize, level: f64)
     check_level(level)?;
     check_range("effect", None, effect, [f64::MIN, f64::MAX])?;
     check_range("standard_deviation", None, standard_deviation, [f64::MIN_POSITIVE, f64::MAX])?;
-    check_two(n)?;
+    check_count(2, n)?;
     Ok(power_of_ratio(effect / standard_deviation * (n as f64).sqrt(), n, level))
 }
 
@@ -163,7 +163,7 @@ pub fn detectable_mean(standard_deviation: f64, n: usize, power: f64, level: f64
     check_level(level)?;
     check_power(power, level)?;
     check_range("standard_deviation", None, standard_deviation, [f64::MIN_POSITIVE, f64::MAX])?;
-    check_two(n)?;
+    check_count(2, n)?;
     Ok(least(power, f64::MAX, |ratio| power_of_ratio(ratio, n, level)) * (standard_deviation / (n as f64).sqrt()))
 }
 
@@ -266,10 +266,6 @@ pub fn detectable_shortfall(expected: f64, n: usize, power: f64, level: f64) -> 
 }
 
 const STATISTIC: &str = "number of items";
-
-fn check_two(n: usize) -> Result<(), Error> {
-    if n < 2 { Err(Error::TooFewItems { required: 2, found: n }) } else { Ok(()) }
-}
 
 /// An effect of 0 is found with the significance already, and none with certainty.
 fn check_power(power: f64, level: f64) -> Result<(), Error> {

@@ -56,7 +56,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use crate::Error;
-use crate::input::{check_finite, check_lengths, check_range};
+use crate::input::{check_count, check_finite, check_lengths, check_range};
 
 /// A verdict on a pair of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -235,5 +235,5 @@ impl Unparsed {
 
 /// At least one item.
 pub(crate) fn check_any<T>(items: &[T]) -> Result<(), Error> {
-    if items.is_empty() { Err(Error::TooFewItems { required: 1, found: 0 }) } else { Ok(()) }
+    check_count(1, items.len())
 }

@@ -179,11 +179,11 @@ fn text_model(folder: &Folder) -> Result<Map<String, Value>, Error> {
     Ok(text.or_else(|| folder.config().as_object().cloned()).unwrap_or_default())
 }
 
-/// A head of so many labels for a folder that has none.
+/// A score head of so many labels for a folder that has none.
 ///
 /// # Errors
-/// [`Error::Config`] for fields of labels that are none.
-pub(crate) fn brought_labels(folder: &Folder, n: usize) -> Result<LabelsSpec, Error> {
+/// [`Error::Config`] if the text model's fields are not found, or if what they say of labels cannot be read.
+pub(crate) fn new_labels(folder: &Folder, n: usize) -> Result<LabelsSpec, Error> {
     labels_of_adapter(&text_model(folder)?, n).map_err(|problem| folder.wrong_config(problem))
 }
 
@@ -199,7 +199,7 @@ fn bring_labels(folder: &Folder, spec: &mut ModelSpec, adapters: &[Adapter]) -> 
         let rows = adapter.rows_of_replacement(SCORE).filter(|_| adapter.may_bring_labels());
         match rows {
             Some(rows) if spec.labels().is_none() => {
-                spec.head = HeadSpec::Labels(brought_labels(folder, rows)?);
+                spec.head = HeadSpec::Labels(new_labels(folder, rows)?);
                 brought = Some(SCORE.to_owned());
             }
             None if spec.labels().is_none() && adapter.is_of_classifier() => {

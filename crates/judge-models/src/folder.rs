@@ -186,7 +186,7 @@ impl Folder {
         &self.config
     }
 
-    /// The error of what `config.json` says.
+    /// The error for a problem with what `config.json` says.
     pub(crate) fn wrong_config(&self, problem: ConfigProblem) -> Error {
         Error::Config { path: self.file(file::CONFIG), problem }
     }

@@ -50,7 +50,7 @@ impl KnownModel {
         Kind::all().map(of).collect()
     }
 
-    /// Methods of quantised folders (`quant_method` of `config.json`), each with what is read of it and what is to know about it.
+    /// Methods of quantised folders (`quant_method` of `config.json`), each with what is read of it and what there is to know about it.
     pub fn quantised() -> Vec<[&'static str; 3]> {
         methods().collect()
     }

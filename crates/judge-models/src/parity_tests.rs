@@ -85,8 +85,10 @@ fn hidden_states(decoder: &Decoder, ids: &[i32]) -> Vec<Vec<f32>> {
 /// The largest error of a prompt's states and logits, all of which are within the tolerance.
 fn check_prompt(of: &str, expected: &Expected, prompt: usize, states: &[Vec<f32>], logits: &[f32]) -> f32 {
     let mut worst = 0.0_f32;
+    let hidden = expected.get(prompt, "hidden");
+    let size = hidden.len() / states.len();
     for (layer, state) in states.iter().enumerate() {
-        let error = relative_error(state, &expected.get(prompt, "hidden")[layer * state.len()..][..state.len()]);
+        let error = relative_error(state, &hidden[layer * size..][..size]);
         assert!(error < TOLERANCE, "{of}: prompt {prompt}, layer {layer}: {error:e}");
         worst = worst.max(error);
     }

@@ -97,9 +97,10 @@ fn states(model: &Model, path: &Path, ids: &[u32]) -> Vec<f32> {
     let words = tokenizer["model"]["vocab"].as_object().unwrap();
     let word = |id: &u32| words.iter().find(|(_, of)| **of == *id).unwrap().0.as_str();
     let text = ids.iter().map(word).collect::<Vec<_>>().join(" ");
-    let pooled = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
-    let request = Request { prompt: Prompt::Raw(text), want: Want { pooled, ..Want::default() } };
-    reading(&answers(model, &[request])[0]).pooled.iter().flat_map(|state| state.values.clone()).collect()
+    let pooled: Vec<_> = model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect();
+    let request = Request { prompt: Prompt::Raw(text), want: Want { pooled: pooled.clone(), ..Want::default() } };
+    let answers = answers(model, &[request]);
+    pooled.iter().flat_map(|&(layer, pooling)| reading(&answers[0]).pooled(layer, pooling).unwrap().to_vec()).collect()
 }
 
 fn load(path: &Path, dtype: Option<Dtype>) -> Result<Model, Error> {

@@ -55,13 +55,13 @@ async fn decide<W: Wire>(
     RawQuery(query): RawQuery,
 ) -> Response {
     match answer::<W>(&app, client, held, asks_label_mass(query.as_deref())).await {
-        Ok((answer, work)) => worked(&answer, work),
+        Ok((answer, work)) => answered(&answer, work),
         Err(refused) => refused_response(&refused, &W::refusal(&refused)),
     }
 }
 
-/// An answer, with what it took to be counted.
-fn worked(answer: &Value, work: Work) -> Response {
+/// A response with an answer, and beside it the work that it took, which is counted.
+fn answered(answer: &Value, work: Work) -> Response {
     let mut response = json_response(StatusCode::OK, answer);
     response.extensions_mut().insert(work);
     response
@@ -102,7 +102,7 @@ async fn score(
     uri: Uri,
 ) -> Response {
     match scored(&app, client, held, uri.path().to_owned()).await {
-        Ok((answer, work)) => worked(&answer, work),
+        Ok((answer, work)) => answered(&answer, work),
         Err(refused) => refuse(uri.path(), &refused),
     }
 }

@@ -104,11 +104,13 @@ fn benchmarks() -> String {
 
 fn conventions() -> String {
     let plain = |form: &str| form.replace('\\', "\\\\").replace('<', "\\<");
-    let pairs =
-        PairConvention::ALL.map(|of| ["pairs".to_owned(), code(of.as_str()), of.origin().to_owned(), plain(of.form())]);
-    let grades = GradeConvention::ALL
-        .map(|of| ["one response".to_owned(), code(of.as_str()), of.origin().to_owned(), plain(of.form())]);
-    table(["of", "`--convention`", "published by", "what is looked for"], pairs.into_iter().chain(grades))
+    let row = |rows: &str, name: &str, [origin, form, rule]: [&str; 3]| {
+        [rows.to_owned(), code(name), origin.to_owned(), plain(form), rule.to_owned()]
+    };
+    let pairs = PairConvention::ALL.map(|of| row("pairs", of.as_str(), [of.origin(), of.form(), of.rule()]));
+    let grades = GradeConvention::ALL.map(|of| row("one response", of.as_str(), [of.origin(), of.form(), of.rule()]));
+    let head = ["rows", "`--convention`", "whose form", "what is looked for", "where, and which counts"];
+    table(head, pairs.into_iter().chain(grades))
 }
 
 fn reasons() -> String {

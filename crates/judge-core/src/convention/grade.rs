@@ -64,9 +64,9 @@ impl GradeConvention {
     /// What a grade of this form looks like, for people; 7 and 4 stand for any grade.
     pub fn form(self) -> &'static str {
         match self {
-            Self::Strict => "[[7]], all of them the same",
-            Self::Rating => "the first [[7]], or else the first [7]",
-            Self::Decision => "Rating: [[7]], the last one",
+            Self::Strict => "[[7]]",
+            Self::Rating => "[[7]] or [7]",
+            Self::Decision => "Rating: [[7]]",
             Self::Result => "[RESULT] 4 at the end of the text",
             Self::ResultExact => "[RESULT] 4 once, with nothing after it",
             Self::Integer => "a whole number and nothing else",
@@ -76,7 +76,18 @@ impl GradeConvention {
         }
     }
 
-    /// Whose form it is: a benchmark or a published judge.
+    /// Where a grade may stand, and which of several counts, for people; empty where the form says it.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Self::Strict => "anywhere, all of them the same",
+            Self::Rating => "the first in double brackets, else the first in single ones",
+            Self::Decision => "anywhere, the last one",
+            Self::Json => "the score a whole number",
+            Self::Result | Self::ResultExact | Self::Integer => "",
+        }
+    }
+
+    /// Whose form it is: this project's, a benchmark's, or a published judge's.
     pub fn origin(self) -> &'static str {
         match self {
             Self::Strict | Self::Json => "this project",

@@ -97,23 +97,38 @@ impl PairConvention {
     /// What a verdict of this form looks like, for people.
     pub fn form(self) -> &'static str {
         match self {
-            Self::Strict => "[[A]], [[B]] or [[C]], all of them the same",
-            Self::Letters => "[[A]], [[B]] or [[C]], looked for in this order",
-            Self::Decision => "`final decision is Response 1`, `Response 2` or `Tie`, the last one",
+            Self::Strict | Self::Letters => "[[A]], [[B]] or [[C]]",
+            Self::Decision => "`final decision is Response 1`, `Response 2` or `Tie`",
             Self::FirstLine => "1, 2 or Tie alone on the first line",
-            Self::OutputAb => "`Output (a)` or `Output (b)` at the start of a line, looked for in this order",
-            Self::OutputAbSentence => "`Output (a) is better.` or `Output (b) is better.`, looked for in this order",
+            Self::OutputAb => "`Output (a)` or `Output (b)` at the start of a line",
+            Self::OutputAbSentence => "`Output (a) is better.` or `Output (b) is better.`",
             Self::ScorePair => "two numbers on the first line, such as 8 5",
-            Self::RatingPair => "[[8, 5]], a tie up to 0.1",
+            Self::RatingPair => "[[8, 5]]",
             Self::Result => "[RESULT] A or [RESULT] B at the end of a line",
-            Self::Arrows => "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], all of them the same, behind any thought",
-            Self::Boxed => "\\boxed{A>>B} or \\boxed{A}, the last one, behind any thought",
-            Self::AnswerTags => "<answer>[[A]]</answer> or <answer>A>B</answer>, the last one, behind any thought",
+            Self::Arrows => "[[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]]",
+            Self::Boxed => "\\boxed{A>>B}, or \\boxed{A}",
+            Self::AnswerTags => "<answer>[[A]]</answer>, <answer>A</answer>, or <answer>A>B</answer>",
             Self::Bare => "A, B or tie, or 1, 2 or 0, and nothing else",
         }
     }
 
-    /// Whose form it is: a benchmark, a published judge, or a habit of models.
+    /// Where a verdict may stand, and which of several counts, for people; empty where the form says it.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Self::Strict => "anywhere, all of them the same",
+            Self::Letters | Self::OutputAbSentence => "anywhere, the first of these that occurs",
+            Self::OutputAb => "the first of these that occurs",
+            Self::Decision => "anywhere, the last one",
+            Self::RatingPair => {
+                "the first in double brackets, else the first in single ones; a tie if they differ by 0.1 or less"
+            }
+            Self::Arrows => "behind any thought, all of them the same",
+            Self::Boxed | Self::AnswerTags => "behind any thought, the last one",
+            Self::FirstLine | Self::ScorePair | Self::Result | Self::Bare => "",
+        }
+    }
+
+    /// Whose form it is: this project's, a benchmark's, a published judge's, or that of models or tables in general.
     pub fn origin(self) -> &'static str {
         match self {
             Self::Strict => "this project",

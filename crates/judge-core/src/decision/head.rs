@@ -31,7 +31,7 @@ impl DecisionHead {
         offsets: ByKind<usize>,
     ) -> Result<Self, Error> {
         reward::check("weights of a decision head", &weights, bias.len().max(1) * d_model)?;
-        reward::check("the bias of a decision head", &bias, bias.len())?;
+        reward::check_finite("the bias of a decision head", &bias)?;
         let setting = |setting: &str, expected, found: String| {
             Err(DecisionProblem::Setting { setting: setting.to_owned(), expected, found }.into())
         };

@@ -139,7 +139,7 @@ pub(super) fn all(model: &dyn TextModel, requests: &[Request]) -> Result<Vec<Out
     outcomes.into_iter().enumerate().map(|(index, outcome)| outcome.ok_or_else(|| unanswered(index))).collect()
 }
 
-/// As many as there must be.
+/// Fails unless there are as many as expected.
 pub(super) fn count(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if expected == found { Ok(()) } else { Err(ContractBreach::Shape { what, expected, found }.into()) }
 }

@@ -69,7 +69,7 @@ fn breach(
     }
 }
 
-/// The breach of a backbone that changes the reading of each request, which is told with all of them.
+/// The breach of a backbone that changes each reading; `change` is also given its request and all requests.
 fn changed(change: impl Fn(&mut Reading, &Request, &[Request]) + Send + Sync + 'static) -> ContractBreach {
     breach(move |good, requests, sink| {
         good.run(requests, &mut |index, mut outcome| {

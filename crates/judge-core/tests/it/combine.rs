@@ -263,7 +263,7 @@ fn a_grade_is_no_preference() {
     assert!(error.to_string().contains("expected a preference for the response shown first"), "{error}");
 }
 
-/// Writes the stream that it is asked for.
+/// A model that writes the number of the stream that it is asked for.
 fn streams() -> impl TextModel {
     writing(|_, want| {
         let stream = match want.generate.map(|generation| generation.sampling) {
@@ -275,7 +275,7 @@ fn streams() -> impl TextModel {
     })
 }
 
-/// Answers requests one after another with what is written to each, by its number and what it wants.
+/// A model that answers one request after another with what `write` makes of its number and of what it wants.
 fn writing(write: impl Fn(usize, Want) -> Result<Generated, BackboneError> + Send + Sync) -> impl TextModel {
     Serving(move |exchange: &mut dyn Exchange| {
         let mut number = 0;

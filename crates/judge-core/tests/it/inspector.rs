@@ -150,7 +150,7 @@ fn a_probe_without_probabilities_says_its_class() {
     assert_eq!(score.distribution, None, "nobody knows how sure it is");
 }
 
-/// Of a regression that was saved with a calibrator.
+/// The probe is a regression that was saved with a calibrator.
 #[test]
 fn a_verdict_has_the_number_and_the_calibration_of_its_probe() {
     let model = ScriptedBackbone::new(4);

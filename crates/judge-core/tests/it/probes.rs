@@ -7,7 +7,7 @@ use judge_core::{
 };
 use serde_json::Value;
 
-/// Says of features what its function says, on any model.
+/// A probe for any model, whose output is what its function makes of the features.
 pub(crate) struct Saying<F> {
     pub(crate) signals: Vec<(Layer, Signal)>,
     pub(crate) classes: Vec<i64>,

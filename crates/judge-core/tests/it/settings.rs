@@ -58,7 +58,7 @@ fn reward(weights: [f32; 4], label: &str) -> RewardJudge {
     RewardJudge::new(head, Some(label), model.info()).unwrap()
 }
 
-/// Of a probe that says what it is, or not.
+/// A judge by a probe that says what it is, or does not.
 fn inspector(aspect: &str, text: &str, probe: Option<u8>) -> InspectorJudge {
     let signals = vec![(Layer(1), Signal::State(Pooling::Last))];
     let output = |_: &[f32]| ProbeOutput::new(0);

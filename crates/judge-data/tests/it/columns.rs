@@ -27,7 +27,7 @@ fn error(text: &str) -> Error {
     }
 }
 
-pub(crate) fn columns(text: &str) -> DatasetOptions {
+pub(crate) fn with_columns(text: &str) -> DatasetOptions {
     DatasetOptions { columns: text.parse().unwrap_or_else(|e| panic!("{text}: {e}")), ..DatasetOptions::default() }
 }
 
@@ -75,7 +75,7 @@ fn two_aliases_that_differ_are_refused() {
             matches!(&found, Error::AmbiguousColumns { field: f, first: a, second: b, .. } if (*f, &**a, &**b) == (field, first, second)),
             "{found}"
         );
-        let options = columns(&format!("{field}={second}"));
+        let options = with_columns(&format!("{field}={second}"));
         assert_eq!(dataset(row, &options).unwrap_or_else(|e| panic!("{row}: {e}")).len(), 1);
     }
     let same = read(r#"{"id":1,"question":"q","prompt":"q","output":"r","answer":"r"}"#);
@@ -102,9 +102,9 @@ fn a_field_stays_in_its_column() {
         assert_eq!(serde_json::to_string(record.extra()).unwrap(), r#"{"answer":"gold"}"#);
         assert_eq!(record.unread().map(|_| record.names()).unwrap_or_default(), [""; 0]);
     }
-    let chosen = dataset(text, &columns("response=response|answer")).unwrap();
+    let chosen = dataset(text, &with_columns("response=response|answer")).unwrap();
     assert_eq!(chosen.iter().map(|r| graded(r).1).collect::<Vec<_>>(), ["r", "gold", "gold"]);
-    let strict = dataset(text, &columns("response=response")).unwrap();
+    let strict = dataset(text, &with_columns("response=response")).unwrap();
     assert_eq!(strict.iter().filter(|record| record.unread().is_some()).count(), 2);
     // The column is the one that most rows have, wherever a row stands.
     let odd = "{\"id\":1,\"question\":\"q\",\"output\":\"other\"}\n{\"id\":2,\"question\":\"q\",\"answer\":\"r\"}\n\
@@ -116,7 +116,7 @@ fn a_field_stays_in_its_column() {
 #[test]
 fn chosen_columns_replace_the_table() {
     let row = r#"{"key":"a","frage":"q","antwort":"r","gold_score":4,"response":"other"}"#;
-    let options = columns("id=key,instruction=frage,response=antwort,human=gold_score");
+    let options = with_columns("id=key,instruction=frage,response=antwort,human=gold_score");
     let records = dataset(row, &options).unwrap();
     assert_eq!(graded(&records[0]), ("q", "r", Some(4.0)));
     assert_eq!(records[0].extra().text("response"), Some("\"other\""));
@@ -124,13 +124,14 @@ fn chosen_columns_replace_the_table() {
     assert_eq!(records[0].field("response").as_deref(), Some("r"));
     assert_eq!(records[0].field("antwort").as_deref(), Some("r"));
     // A column chosen for one field is not another's alias.
-    let records = dataset(r#"{"id":1,"question":"q","answer":"gold","completion":"r"}"#, &columns("reference=answer"));
+    let records =
+        dataset(r#"{"id":1,"question":"q","answer":"gold","completion":"r"}"#, &with_columns("reference=answer"));
     assert_eq!(graded(&records.unwrap()[0]).1, "r");
     // Another name for the prompt is that of a prompt that is an instruction.
-    let records = dataset(r#"{"id":1,"text":"q","completion":"r"}"#, &columns("prompt=text")).unwrap();
+    let records = dataset(r#"{"id":1,"text":"q","completion":"r"}"#, &with_columns("prompt=text")).unwrap();
     assert_eq!(graded(&records[0]), ("q", "r", None));
     // No column at all.
-    let records = dataset(r#"{"id":1,"prompt":"q","human":"tie"}"#, &columns("human=")).unwrap();
+    let records = dataset(r#"{"id":1,"prompt":"q","human":"tie"}"#, &with_columns("human=")).unwrap();
     assert_eq!((records[0].human(), records[0].extra().text("human")), (None, None));
 }
 
@@ -249,7 +250,7 @@ fn rows_without_ids_are_numbered_if_wanted() {
     let options = DatasetOptions { ids: Ids::RowNumber, ..DatasetOptions::default() };
     let ids: Vec<_> = dataset(text, &options).unwrap().iter().map(|r| r.id().clone()).collect();
     assert_eq!(ids, [ItemId::from(0_u64), ItemId::from(1_u64), ItemId::from("c")]);
-    let ignored = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":1,\"prompt\":\"p\"}\n", &columns("id=")).unwrap();
+    let ignored = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"id\":1,\"prompt\":\"p\"}\n", &with_columns("id=")).unwrap();
     assert_eq!(ignored.iter().map(|r| r.id().clone()).collect::<Vec<_>>(), [ItemId::from(0_u64), ItemId::from(1_u64)]);
     assert_eq!(ignored[0].extra().text("id"), None, "an output has an id of its own");
     let taken = dataset("{\"id\":1,\"prompt\":\"p\"}\n{\"prompt\":\"p\"}\n", &options).unwrap_err();
@@ -294,7 +295,7 @@ fn tables_by_columns_are_recognised() {
 fn published_evaluations_load() {
     let text = r#"[{"idx": 0, "response_source": "m", "category": "writing", "instruction": "Grade this. ### Response: hello", "gpt4_score": [4, 5, 4], "gpt4_feedback": ["f"]},
                    {"idx": 1, "response_source": "m", "category": "writing", "instruction": "Grade that. ### Response: bye", "gpt4_score": [2, 1, 2], "gpt4_feedback": ["f"]}]"#;
-    let records = dataset(text, &columns("prompt=instruction,human=gpt4_score")).unwrap();
+    let records = dataset(text, &with_columns("prompt=instruction,human=gpt4_score")).unwrap();
     let Record::Prompt(first) = &records[0] else { panic!("{records:?}") };
     assert_eq!(first.input, PromptInput::Text("Grade this. ### Response: hello".into()));
     assert_eq!((first.scores.as_slice(), first.id.clone()), (&[4.0, 5.0, 4.0][..], ItemId::from(0_u64)));

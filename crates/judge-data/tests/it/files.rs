@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder that lasts as long as this is kept, and the path of a file in it that is not there yet.
+/// A folder that lasts as long as the `TempDir` is kept, and the path of a file in it that is not there yet.
 pub(crate) fn place(name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -23,7 +23,7 @@ pub(crate) fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// JSON lines.
+/// Rows as JSON lines.
 pub(crate) fn lines(rows: &[Value]) -> String {
     rows.iter().map(|row| format!("{row}\n")).collect()
 }
@@ -34,7 +34,7 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect()
 }
 
-/// What is in a folder, folders included.
+/// The sorted names of all that is in a folder, folders included.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(folder).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();

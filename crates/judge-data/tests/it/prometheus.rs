@@ -10,7 +10,7 @@ use judge_core::{Fields, ItemId};
 use judge_data::{Benchmark, Dataset, DatasetFormat, DatasetOptions, Error, GradedRecord, Record};
 use serde_json::{Value, json};
 
-use crate::columns::columns;
+use crate::columns::with_columns;
 use crate::files::{self, lines, test_data};
 
 fn prompt(instruction: &str, response: &str, reference: Option<&str>, rubric: &str) -> String {
@@ -60,13 +60,13 @@ fn a_whole_prompt_is_a_graded_response() {
 fn other_columns_can_be_chosen() {
     let mut row = graded("x", &json!([3, 2, 3]));
     row["human_score"] = json!([1, 2]);
-    let record = read(&[row.clone()], &columns("human=human_score,id=response_source")).unwrap().remove(0);
+    let record = read(&[row.clone()], &with_columns("human=human_score,id=response_source")).unwrap().remove(0);
     assert_eq!((record.id, record.scores), (ItemId::from("x"), vec![1.0, 2.0]));
     assert!(record.extra.text("gpt4_score").is_some());
     // The whole prompt as it is, for a judge that takes it so.
     let folder = tempfile::tempdir().unwrap();
     let dataset =
-        Dataset::open(written(folder.path(), &[row]), &columns("prompt=instruction,human=gpt4_score")).unwrap();
+        Dataset::open(written(folder.path(), &[row]), &with_columns("prompt=instruction,human=gpt4_score")).unwrap();
     assert_eq!(dataset.format(), DatasetFormat::Prompts);
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, HumanScores, Layout, Record, Rows};
 
-use crate::columns::columns;
+use crate::columns::with_columns;
 use crate::files::test_data;
 
 #[test]
@@ -40,16 +40,16 @@ fn prometheus_evaluation() {
     let Some(folder) = test_data() else { return };
     let path = folder.join("prometheus_eval/mt_bench_eval.json");
     // `idx` is the number of a question there, and several models answer each.
-    let mut repeated = Dataset::open(&path, &columns("prompt=instruction,human=gpt4_score")).unwrap();
+    let mut repeated = Dataset::open(&path, &with_columns("prompt=instruction,human=gpt4_score")).unwrap();
     assert!(matches!(repeated.find_map(Result::err), Some(Error::DuplicateId { .. })));
-    let dataset = Dataset::open(&path, &columns("id=,prompt=instruction,human=gpt4_score")).unwrap();
+    let dataset = Dataset::open(&path, &with_columns("id=,prompt=instruction,human=gpt4_score")).unwrap();
     assert_eq!(dataset.format(), DatasetFormat::Prompts);
     let records: Vec<Record> = dataset.collect::<Result<_, _>>().unwrap();
     assert_eq!(records.len(), 320);
     assert!(records.iter().all(|record| record.human().is_some_and(|score| (1.0..=5.0).contains(&score))));
 
     let mut humans = HumanScores::default();
-    for record in Dataset::open(&path, &columns("id=,prompt=instruction")).unwrap() {
+    for record in Dataset::open(&path, &with_columns("id=,prompt=instruction")).unwrap() {
         humans.see(&record.unwrap());
     }
     assert_eq!(humans.candidates().collect::<Vec<_>>(), ["gpt4_score"]);

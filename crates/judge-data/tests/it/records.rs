@@ -8,7 +8,7 @@ use judge_data::{
     Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record, check_templates,
 };
 
-use crate::columns::columns;
+use crate::columns::with_columns;
 use crate::files::place;
 
 fn dataset(text: &str, options: &DatasetOptions) -> Result<(DatasetFormat, Vec<Record>), Error> {
@@ -134,7 +134,7 @@ fn lager_records_are_numbered_from_0() {
     for ungraded in ["{\"user_prompt\":\"d\"}", "{\"user_prompt\":\"d\",\"score\":[null]}"] {
         assert_eq!(detected(ungraded).1[0].human(), None, "{ungraded}");
     }
-    let options = columns("human=second");
+    let options = with_columns("human=second");
     let (_, records) = dataset("{\"user_prompt\":\"d\",\"score\":1,\"second\":[null,5]}", &options).unwrap();
     assert_eq!((records[0].human(), records[0].extra().text("score")), (Some(5.0), Some("1")));
 }
@@ -289,12 +289,12 @@ fn a_grade_of_another_form_costs_the_grade() {
 #[test]
 fn what_is_not_to_be_read_is_not_carried_where_an_output_has_a_field_of_its_name() {
     let rows = "{\"id\":1.0,\"instruction\":\"i\",\"response\":\"r\",\"idx\":7,\"t\":1}\n{\"id\":1.0,\"instruction\":\"i\",\"response\":\"r\",\"idx\":8,\"t\":1}";
-    let (_, records) = dataset(rows, &columns("id=")).unwrap();
+    let (_, records) = dataset(rows, &with_columns("id=")).unwrap();
     assert_eq!(records.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), [0_u64, 1].map(ItemId::from));
     let names: Vec<&str> = records[0].extra().iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["idx", "t"]);
     let graded = "{\"id\":1,\"instruction\":\"i\",\"response\":\"r\",\"human\":\"x\",\"score\":1}";
-    let (_, records) = dataset(graded, &columns("human=")).unwrap();
+    let (_, records) = dataset(graded, &with_columns("human=")).unwrap();
     assert!(records[0].extra().is_empty() && records[0].human().is_none() && records[0].no_grade().is_none());
 }
 
@@ -333,7 +333,7 @@ fn a_list_in_a_template_s_field_is_said_to_be_one() {
 #[test]
 fn a_column_that_no_row_has_is_named() {
     let row = |id: usize, more: &str| format!("{{\"id\":{id},\"instruction\":\"i\",\"response\":\"r\"{more}}}\n");
-    let said = |text: &str, chosen: &str| match dataset(text, &columns(chosen)) {
+    let said = |text: &str, chosen: &str| match dataset(text, &with_columns(chosen)) {
         Ok((_, records)) => panic!("{records:?}"),
         Err(error) => error.to_string(),
     };
@@ -350,7 +350,7 @@ fn a_column_that_no_row_has_is_named() {
     // Beyond the head as well, and a column that only a later row has is one.
     let many: String = (0..150).map(|id| row(id, "")).collect();
     assert!(said(&many, "human=grade").contains("150 were read"));
-    let (_, records) = dataset(&(many + &row(150, ",\"grade\":4")), &columns("human=grade")).unwrap();
+    let (_, records) = dataset(&(many + &row(150, ",\"grade\":4")), &with_columns("human=grade")).unwrap();
     assert_eq!((records.len(), records[150].human()), (151, Some(4.0)));
 }
 

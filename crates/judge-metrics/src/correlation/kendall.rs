@@ -2,7 +2,7 @@ use crate::correlation::pairs::PairCounts;
 use crate::correlation::rank_interval::KENDALL_SCALE;
 use crate::distribution::normal_tail;
 use crate::estimate::Spread;
-use crate::input::check_varying;
+use crate::input::check_varying_pair;
 use crate::{Error, Estimate, NullDistribution};
 
 /// Which p-value [`kendall_tau_b`] and [`kendall_tau_c`] compute.
@@ -46,7 +46,7 @@ const EXACT_LIMIT: usize = 2_000;
 /// ```
 #[doc(alias = "kendalltau")]
 pub fn kendall_tau_b(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate, Error> {
-    check_varying(x, y)?;
+    check_varying_pair(x, y)?;
 
     let pairs = PairCounts::new(x, y);
     tested(pairs.tau_b(), &pairs, x.len(), test)
@@ -68,7 +68,7 @@ pub fn kendall_tau_b(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate
 /// ```
 #[doc(alias = "kendalltau")]
 pub fn kendall_tau_c(x: &[f64], y: &[f64], test: KendallTest) -> Result<Estimate, Error> {
-    check_varying(x, y)?;
+    check_varying_pair(x, y)?;
 
     let pairs = PairCounts::new(x, y);
     tested(pairs.tau_c(), &pairs, x.len(), test)

@@ -1,6 +1,6 @@
 use crate::distribution::correlation_tail;
 use crate::estimate::Spread;
-use crate::input::check_varying;
+use crate::input::check_varying_pair;
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, NullDistribution};
 
@@ -26,7 +26,7 @@ use crate::{Error, Estimate, NullDistribution};
 #[doc(alias = "pearsonr")]
 #[doc(alias = "pointbiserialr")]
 pub fn pearson(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
-    check_varying(x, y)?;
+    check_varying_pair(x, y)?;
 
     let (x, y) = (centred(x), centred(y));
     let n = x.len();

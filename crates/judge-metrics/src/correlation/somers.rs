@@ -3,7 +3,7 @@ use crate::correlation::ranks::doubled_ranks;
 use crate::correlation::tree::BinaryIndexedTree;
 use crate::distribution::normal_tail;
 use crate::estimate::{Missing, Spread};
-use crate::input::check_varying;
+use crate::input::check_varying_pair;
 use crate::{Error, Estimate, NullDistribution};
 
 /// Somers' D of `y` given `x` in O(n log n), with the p-value of `scipy.stats.somersd(x, y)`.
@@ -35,7 +35,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// ```
 #[doc(alias = "somersd")]
 pub fn somers_d(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
-    check_varying(x, y)?;
+    check_varying_pair(x, y)?;
 
     let pairs = PairCounts::new(x, y);
     let surplus = pairs.concordant_minus_discordant();

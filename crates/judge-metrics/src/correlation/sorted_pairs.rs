@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::correlation::pairs::{PairCounts, Ties};
 use crate::correlation::tree::BinaryIndexedTree;
-use crate::input::check_varying;
+use crate::input::check_varying_pair;
 
 /// Two columns sorted once, for the pairs of many resamples of their rows: where [`PairCounts::new`] sorts, this counts. Same numbers.
 ///
@@ -28,7 +28,7 @@ impl SortedPairs {
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`], [`Error::Constant`] as those of Kendall's correlation;
     /// [`Error::TooManyItems`].
     pub(crate) fn new(x: &[f64], y: &[f64]) -> Result<Self, Error> {
-        check_varying(x, y)?;
+        check_varying_pair(x, y)?;
         let limit = u32::MAX as usize;
         if x.len() > limit {
             return Err(Error::TooManyItems { limit, found: x.len() });

@@ -2,7 +2,7 @@ use crate::correlation::RankVariance;
 use crate::correlation::ranks::doubled_ranks;
 use crate::distribution::correlation_tail;
 use crate::estimate::Spread;
-use crate::input::check_varying;
+use crate::input::check_varying_pair;
 use crate::{Error, Estimate, NullDistribution};
 
 /// Spearman's rank correlation, Pearson's of the average ranks, with the p-value of `scipy.stats.spearmanr`.
@@ -26,7 +26,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// ```
 #[doc(alias = "spearmanr")]
 pub fn spearman(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
-    check_varying(x, y)?;
+    check_varying_pair(x, y)?;
 
     let (x, y) = (centred_ranks(x), centred_ranks(y));
     let n = x.len();

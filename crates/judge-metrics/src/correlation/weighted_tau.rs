@@ -1,5 +1,5 @@
 use crate::correlation::inversions::{Weighed, sort_weighing_inversions};
-use crate::input::check_varying;
+use crate::input::check_varying_pair;
 use crate::{Error, Estimate};
 
 /// Which items weigh most in [`weighted_tau`].
@@ -43,7 +43,7 @@ pub enum TauWeights {
 /// ```
 #[doc(alias = "weightedtau")]
 pub fn weighted_tau(x: &[f64], y: &[f64], weights: TauWeights) -> Result<Estimate, Error> {
-    check_varying(x, y)?;
+    check_varying_pair(x, y)?;
 
     let tau = match weights {
         TauWeights::Mean => f64::midpoint(ranked_by_first(x, y), ranked_by_first(y, x)),

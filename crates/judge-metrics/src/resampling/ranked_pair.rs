@@ -1,7 +1,7 @@
 //! Ranks that resamples share: the rows are sorted once, and a resample only counts how often each was drawn.
 
 use crate::Error;
-use crate::input::{check_count, check_varying};
+use crate::input::{check_count, check_varying_pair};
 
 /// Two columns ranked once, for Spearman's correlation of many resamples of their rows: where
 /// [`spearman`](crate::correlation::spearman) sorts, this counts.
@@ -24,7 +24,7 @@ impl RankedPair {
     /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::TooManyItems`], [`Error::NonFinite`]; [`Error::Constant`] where all of
     /// `x` or all of `y` is one value.
     pub fn new(x: &[f64], y: &[f64]) -> Result<Self, Error> {
-        check_varying(x, y)?;
+        check_varying_pair(x, y)?;
         check_few(x.len())?;
         let ((x, distinct_x), (y, distinct_y)) = (codes(x), codes(y));
         Ok(Self { codes: x.into_iter().zip(y).map(|(x, y)| [x, y]).collect(), distinct: [distinct_x, distinct_y] })

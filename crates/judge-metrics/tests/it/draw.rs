@@ -19,7 +19,7 @@ impl Draw {
         (self.uniform() * n as f64) as usize
     }
 
-    /// Box and Muller (1958), of numbers that are not 0.
+    /// Box and Muller (1958); half a step is added, since 0 has no logarithm.
     pub(crate) fn normal(&mut self) -> f64 {
         let half_a_step = 2_f64.powi(-54);
         let radius = (-2.0 * (self.uniform() + half_a_step).ln()).sqrt();

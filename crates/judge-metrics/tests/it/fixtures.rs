@@ -12,10 +12,11 @@ pub(crate) fn fixture(name: &str) -> Value {
     serde_json::from_str(&text(&path)).unwrap()
 }
 
-/// The cases of an area of a fixture, which are so many.
+/// The cases of an area of a fixture, of which there must be `expected`.
+#[track_caller]
 pub(crate) fn cases(name: &str, area: &str, expected: usize) -> Vec<Value> {
     let cases = list(&fixture(name)[area]).clone();
-    assert_eq!(cases.len(), expected, "{area}");
+    assert_eq!(cases.len(), expected, "{name}: {area}");
     cases
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn flags(value: &Value) -> Vec<bool> {
     list(value).iter().map(|flag| flag.as_bool().unwrap()).collect()
 }
 
-/// 1e-10 relative, of numbers below a thousandth 1e-13.
+/// Equal to 1e-10 relative; below a thousandth, to 1e-13 absolute.
 #[track_caller]
 pub(crate) fn near(ours: f64, expected: &Value) {
     let expected = expected.as_f64().unwrap();

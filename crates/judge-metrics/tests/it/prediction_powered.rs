@@ -122,25 +122,25 @@ fn bad_clusters_and_strata_are_refused() {
     assert!(matches!(nowhere, Err(Error::InRow { row: 0, .. })));
 }
 
-/// The share of 2,000 samples whose 95 % interval holds the truth.
-fn coverage(truth: f64, sample: impl Fn(&mut Draw) -> Estimate) -> f64 {
-    let held = (0..2_000).filter(|&seed| {
+/// The share of so many samples whose 95 % interval holds the truth.
+fn coverage(samples: u64, truth: f64, sample: impl Fn(&mut Draw) -> Estimate) -> f64 {
+    let held = (0..samples).filter(|&seed| {
         let interval = sample(&mut Draw::new(100 + seed)).interval(0.95).unwrap();
         interval.low <= truth && truth <= interval.high
     });
-    held.count() as f64 / 2_000.0
+    held.count() as f64 / samples as f64
 }
 
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let settings = PredictionPoweredMean::default();
-    for (n, n_unlabelled) in [(100, 1_000), (300, 1_500)] {
-        let plain = coverage(0.0, |draw| {
+    for (n, n_unlabelled, samples) in [(20, 1_000, 500), (100, 1_000, 2_000), (1_000, 4_000, 500)] {
+        let plain = coverage(samples, 0.0, |draw| {
             let ((labels, predictions), (_, unlabelled)) = (draw.items(n), draw.items(n_unlabelled));
             settings.estimate(&labels, &predictions, &unlabelled).unwrap().mean
         });
         // Questions of four labelled answers and four that are not, and others of six unlabelled ones.
-        let clustered = coverage(0.0, |draw| {
+        let clustered = coverage(samples, 0.0, |draw| {
             let questions = n / 4 + n_unlabelled / 6;
             let of_question: Vec<f64> = (0..questions).map(|_| draw.normal()).collect();
             let answers = |draw: &mut Draw, groups: &[usize]| -> (Vec<f64>, Vec<f64>) {
@@ -160,7 +160,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         });
         // Three strata of means -1, 0 and 2, the rarest of which has half of the labels; mean -.5 + .4.
         let stratified = |tuning, known: bool| {
-            coverage(-0.1, move |draw| {
+            coverage(samples, -0.1, move |draw| {
                 let means = [-1.0, 0.0, 2.0];
                 let mut sizes = [0_usize; 3];
                 for _ in 0..n_unlabelled {
@@ -184,7 +184,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
                 PredictionPoweredMean { tuning }.stratified(&strata, weights).unwrap().mean
             })
         };
-        let difference = coverage(0.25, |draw| {
+        let difference = coverage(samples, 0.25, |draw| {
             let pairs = |draw: &mut Draw, n| {
                 let ((a, of_a), (b, of_b)) = (draw.items(n), draw.items(n));
                 let shifted = |x: Vec<f64>| x.iter().map(|x| x + 0.25).collect::<Vec<f64>>();
@@ -202,7 +202,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         ];
         let estimated = stratified(Tuning::Optimal, false);
         for (name, coverage) in all.into_iter().chain([("strata, estimated weights", estimated)]) {
-            assert!((0.93..=0.97).contains(&coverage), "{n} {name} {coverage}");
+            assert!(n < 100 || (0.93..=0.97).contains(&coverage), "{n} {name} {coverage}");
         }
     }
 }

@@ -298,7 +298,7 @@ mod downloads {
             (source().resolve(&online), cache, asked)
         }
 
-        /// What is wrong with a file of the model, and the cache.
+        /// What fetching the model says is wrong with a file, and the cache.
         fn refusal(self) -> (HubFileProblem, tempfile::TempDir) {
             let (found, cache, _) = self.fetch();
             match found.unwrap_err() {

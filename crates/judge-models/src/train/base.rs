@@ -21,7 +21,7 @@ use super::new_head::NewHead;
 use super::states::States;
 use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::{Selected, Tuning, first_factor};
-use crate::checked::{CheckedWeights, brought_labels};
+use crate::checked::{CheckedWeights, new_labels};
 use crate::engine::tensor::Precision;
 use crate::engine::tensor::decoder::Decoder;
 use crate::engine::tensor::encoder::Encoder;
@@ -256,7 +256,7 @@ fn settle_head(folder: &Folder, spec: &mut Architecture, labels: Option<usize>) 
         (Architecture::Decoder(spec), None) if matches!(spec.head, HeadSpec::Own(_) | HeadSpec::Embedding) => Ok(None),
         (spec, None) => Err(TrainError::NoHead { path: path(), family: spec.family() }),
         (Architecture::Decoder(spec), Some(labels)) => {
-            Arc::make_mut(spec).head = HeadSpec::Labels(brought_labels(folder, labels)?);
+            Arc::make_mut(spec).head = HeadSpec::Labels(new_labels(folder, labels)?);
             Ok(None)
         }
         (Architecture::Encoder(spec), Some(labels)) => Ok(Some(give_head(folder, spec, labels)?)),

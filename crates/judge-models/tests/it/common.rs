@@ -122,20 +122,23 @@ pub(crate) fn answers(model: &Model, requests: &[Request]) -> Result<Vec<Outcome
     Ok(found.into_iter().map(Option::unwrap).collect())
 }
 
-/// The same of prompts that are all read for one thing.
+/// What a model reads for each prompt, all asked for the same.
 ///
 /// # Panics
-/// If one is not.
+/// If the run fails, or a prompt is unscored or brings other states than were asked for.
 pub(crate) fn readings(model: &Model, prompts: impl IntoIterator<Item = Prompt>, want: &Want) -> Vec<Reading> {
     let requests: Vec<Request> = prompts.into_iter().map(|prompt| Request { prompt, want: want.clone() }).collect();
-    answers(model, &requests).unwrap().iter().map(|outcome| outcome.reading().unwrap().clone()).collect()
+    let readings = answers(model, &requests).unwrap().into_iter().map(|outcome| outcome.reading().unwrap().clone());
+    readings
+        .inspect(|found| assert!(found.pooled.iter().map(|of| (of.layer, of.pooling)).eq(want.pooled.clone())))
+        .collect()
 }
 
 pub(crate) fn read(model: &Model, prompt: Prompt, want: &Want) -> Reading {
     readings(model, [prompt], want).remove(0)
 }
 
-/// The states of every layer, pooled in these ways.
+/// Asks for the states of every layer, pooled in these ways.
 pub(crate) fn of_every_layer(model: &Model, poolings: &[Pooling]) -> Want {
     let layers = model.info().layers().into_iter();
     let pooled = layers.flat_map(|layer| poolings.iter().map(move |&pooling| (layer, pooling))).collect();

@@ -19,7 +19,7 @@ fn folder(family: &str, beside: Option<&str>) -> TempDir {
     for part in [Some("tokenizer"), beside].into_iter().flatten() {
         copy_into(&fixtures().join("decisions").join(part), folder.path());
     }
-    // Of 64; no rotation here depends on it.
+    // Instead of 64; no rotation here depends on it.
     edit(folder.path().join("config.json"), |config| config["max_position_embeddings"] = 1024.into());
     folder
 }
@@ -57,7 +57,7 @@ fn verdicts_of(model: &Model, judge: &DecisionJudge) -> Vec<Vec<Verdict>> {
     results.into_iter().map(|result| result.verdicts).collect()
 }
 
-/// The largest difference of the answers to an item.
+/// The largest difference of the answers to an item from those expected.
 fn difference_of_answers(item: &DecisionItem, verdicts: &[Verdict], expected: &Value) -> f64 {
     let answers = item.questions.answers(&verdicts[0]).unwrap().into_iter();
     let of = answers.map(|one| difference(&serde_json::to_value(one.answer.unwrap()).unwrap(), &expected[&one.name]));

@@ -262,7 +262,7 @@ fn adapters_are_merged_under_the_names_that_peft_gives() {
     assert!(error(&read(&plain, prompts[0].prompt()), &states) > 1e-2);
 }
 
-/// Loads a copy of a fixture whose configuration was changed, and the names of its tensors.
+/// Loads a copy of a fixture whose configuration and whose tensors' names were changed.
 fn changed(name: &str, config: impl FnOnce(&mut Value), rename: &[(&str, &str)]) -> Result<Model, Error> {
     let to = copy(&format!("encoders/{name}"));
     edit(to.path().join("config.json"), config);

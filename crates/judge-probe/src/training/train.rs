@@ -109,7 +109,7 @@ impl ProbeTraining {
         Ok(())
     }
 
-    /// The training with these settings of a classifier, each with its C.
+    /// The training of the classifiers that `classifier` makes, one of each C.
     ///
     /// The order of the steps is the order of what may be looked at: the test rows' features are asked for last, when everything that is
     /// learnt has been.
@@ -237,7 +237,7 @@ impl ProbeTraining {
     /// scaler is part of what is chosen, and so is fitted within each fold.
     ///
     /// A state is taken as it is ([`FeatureFamily::State`]): probes read the whole width, `d_model` for one pooling and three
-    /// times as much for [`View::Concat`]. The estimators' order is that of the candidates, and is relied on to find C again.
+    /// times as much for [`View::Concat`]. The estimators' order is that of [`c`](Self::c), which is relied on to find C again.
     fn selection<C>(
         &self,
         classifier: impl Fn(f64) -> C,

@@ -12,7 +12,7 @@ pub(crate) fn fixture<F: DeserializeOwned>(name: &str) -> F {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// The cases of a file, which are so many.
+/// The cases of a file, of which there must be `expected`.
 #[track_caller]
 pub(crate) fn cases<C: DeserializeOwned>(name: &str, expected: usize) -> Vec<C> {
     #[derive(Deserialize)]
@@ -41,7 +41,7 @@ pub(crate) fn count(number: &Value) -> usize {
     number.as_u64().unwrap() as usize
 }
 
-/// `tolerance` is relative to numbers above 1.
+/// As many numbers, each within `tolerance`, which is relative where the expected number is above 1 in size.
 #[track_caller]
 pub(crate) fn assert_close(what: &str, ours: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(ours.len(), expected.len(), "{what}");

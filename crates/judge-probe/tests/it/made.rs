@@ -14,7 +14,7 @@ pub(crate) fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> SavedProb
     }
 }
 
-/// What is read back of a probe, which is what was written, to the byte.
+/// Writes a probe and reads it back; fails unless it is the same, to the byte.
 #[track_caller]
 pub(crate) fn kept(saved: &SavedProbe) -> SavedProbe {
     let bytes = saved.to_bytes().unwrap();

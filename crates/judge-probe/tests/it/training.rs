@@ -18,13 +18,13 @@ use serde_json::Value;
 
 const D_MODEL: usize = 2;
 
-/// Signals in which the grade shows in layer 2 only, in every pooling; noise hides it.
+/// Signals in which the grade shows in layer 2 only, in every pooling, halved and with noise added.
 struct Told<'a> {
     rows: &'a [GradedRow],
     unread: Vec<usize>,
-    /// How many grades a row has logits of; none of 0.
+    /// Of how many grades a row has logits; 0 for no logits.
     logits: usize,
-    /// How many of the rows tested on a tuned model does not answer for, where there is one.
+    /// If there is a tuned model: how many of the tested rows it gives no answer for.
     untuned: Option<usize>,
 }
 

@@ -18,7 +18,7 @@ const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int
 /// Reads the settings of a folder.
 type Read = fn(&Settings) -> Result<Box<dyn Format>, Error>;
 
-/// Every `quant_method` that is read: its name, what is read of it, and what is to know about it, both in Markdown.
+/// As [`methods`], each with how its settings are read.
 const KNOWN: [(&str, &str, &str, Read); 7] = [
     (
         "fp8",
@@ -45,7 +45,7 @@ const KNOWN: [(&str, &str, &str, Read); 7] = [
 
 const BITSANDBYTES: &str = "bitsandbytes";
 
-/// Every `quant_method` that is read: its name, what is read of it, and what is to know about it, both in Markdown.
+/// Every `quant_method` that is read: its name, what is read of it, and what there is to know about it, both in Markdown.
 pub fn methods() -> impl Iterator<Item = [&'static str; 3]> {
     KNOWN.into_iter().map(|(name, read, notes, _)| [name, read, notes])
 }

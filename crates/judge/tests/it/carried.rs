@@ -29,7 +29,8 @@ fn write(path: &Path, rows: &[Value], more: &str) {
     fs::write(path, format!("[\n{}\n]\n", rows.iter().map(row).collect::<Vec<_>>().join(",\n"))).expect("written");
 }
 
-/// Runs a program on rows, of which it must write each so many times.
+/// Runs a program on rows, each of which it must write so many times with the field `meta` as it is. A row that has one of the program's
+/// own fields is refused.
 fn carries(folder: &Path, name: &str, rows: &[Value], args: &[&str], times: usize) {
     // A filter's own output is the input's rows; those that it judged lie beside it.
     let output = folder.join(if name == "inspector_filter" { "out.jsonl.judged.jsonl" } else { "out.jsonl" });

@@ -186,8 +186,9 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     child.wait().expect("gone");
     assert!(!folder.path().join("cut.jsonl").exists());
 
-    let line = [&args("cut.jsonl")[..], &["--states", "drop-last"]].concat();
-    refused("lager_pointwise", folder.path(), &line, 1, &["states"]);
+    // Other settings are refused.
+    let other = [&args("cut.jsonl")[..], &["--states", "drop-last"]].concat();
+    refused("lager_pointwise", folder.path(), &other, 1, &["states"]);
     succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
     assert_eq!(
         fs::read(folder.path().join("cut.jsonl")).expect("output"),

@@ -61,7 +61,7 @@ fn wrong_usage_is_said_the_same_way_everywhere() {
         ("throughput", &["--input", "in.jsonl", "--seed", "3"], "--seed"),
     ] {
         let told = refused(name, folder.path(), args, 2, &[said]);
-        assert!(told.starts_with("error: "), "{told}");
+        assert!(told.starts_with("error: "), "{name} {args:?}: {told}");
     }
 }
 
@@ -120,7 +120,7 @@ fn a_graded_file_is_measured_and_the_rest_estimated() {
 fn a_run_that_scored_nothing_failed() {
     let folder = TempDir::new().expect("folder");
     write_prompts(&folder);
-    succeed("throughput", folder.path(), &["--input", "in.jsonl"]); // two of three
+    succeed("throughput", folder.path(), &["--input", "in.jsonl"]); // two of the three prompts are scored
     for (input, said) in [
         ("{\"id\": 1, \"prompt\": \"\"}\n{\"id\": 2, \"prompt\": \"\"}\n", "no row was scored: 2 empty_prompt"),
         ("", "in.jsonl has no rows"),

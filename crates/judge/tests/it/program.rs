@@ -73,7 +73,7 @@ pub fn judge(name: &str) -> Command {
     command
 }
 
-/// What a command said that has ended.
+/// What a command that has ended said.
 pub struct Said {
     pub code: Option<i32>,
     pub stdout: String,
@@ -82,8 +82,8 @@ pub struct Said {
 
 impl From<Output> for Said {
     fn from(output: Output) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }
 
@@ -112,26 +112,26 @@ pub fn succeed(name: &str, folder: &Path, args: &[&str]) -> String {
     finished(name, folder, args).0
 }
 
-/// Runs a command that must fail and have all these words on stderr; stderr.
+/// Runs a command that must fail and say all this on stderr; its stderr.
 #[track_caller]
-pub fn fails(name: &str, folder: &Path, args: &[&str], words: &[&str]) -> String {
-    failed(name, folder, args, words).1
+pub fn fails(name: &str, folder: &Path, args: &[&str], said: &[&str]) -> String {
+    failed(name, folder, args, said).1
 }
 
-/// The same with this exit code.
+/// The same, with exactly this exit code.
 #[track_caller]
-pub fn refused(name: &str, folder: &Path, args: &[&str], code: i32, words: &[&str]) -> String {
-    let (found, stderr) = failed(name, folder, args, words);
+pub fn refused(name: &str, folder: &Path, args: &[&str], code: i32, said: &[&str]) -> String {
+    let (found, stderr) = failed(name, folder, args, said);
     assert_eq!(found, Some(code), "{name} {args:?}: {stderr}");
     stderr
 }
 
 #[track_caller]
-fn failed(name: &str, folder: &Path, args: &[&str], words: &[&str]) -> (Option<i32>, String) {
+fn failed(name: &str, folder: &Path, args: &[&str], said: &[&str]) -> (Option<i32>, String) {
     let (code, stdout, stderr) = ran(name, folder, args);
     assert!(code.is_some_and(|code| code != 0), "{name} {args:?}: {stdout}{stderr}");
-    for words in words {
-        assert!(stderr.contains(words), "{name} {args:?}: {words:?} is not in {stderr}");
+    for text in said {
+        assert!(stderr.contains(text), "{name} {args:?}: {text:?} is not in {stderr}");
     }
     (code, stderr)
 }

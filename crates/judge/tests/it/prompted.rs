@@ -585,7 +585,7 @@ fn what_is_advised_where_nothing_is_parsed_works() {
     assert!(stderr.contains(remedy), "{stderr}");
     let detail = &rows(folder.path().join("short.jsonl"))[0]["unscored"]["detail"];
     assert!(
-        detail.as_str().expect("a detail").contains("[[A]], [[B]] or [[C]], all of them the same (convention strict)"),
+        detail.as_str().expect("a detail").contains("no verdict of the form [[A]], [[B]] or [[C]] (convention strict)"),
         "{detail}"
     );
     let told: Vec<&str> = remedy.split(" in place of").next().expect("options").split(' ').collect();

@@ -59,6 +59,7 @@ impl Desk {
         succeed("score_files", self.0.path(), args)
     }
 
+    #[track_caller]
     fn fails(&self, args: &[&str], code: i32, said: &[&str]) {
         refused("score_files", self.0.path(), args, code, said);
     }
@@ -289,7 +290,7 @@ fn whatever_is_damaged_is_named() {
         let desk = Desk(TempDir::new().expect("folder"));
         copy(&whole.path(""), &desk.path(""));
         damage(&desk);
-        println!("{what}"); // for who reads of a failure
+        println!("{what}"); // shown if it fails
         desk.fails(&words("check --plan plan.json --output parts --one-device --quiet"), 1, said);
     }
     // What is let pass.

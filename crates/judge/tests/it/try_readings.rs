@@ -144,18 +144,18 @@ fn a_model_that_can_say_yes_is_asked_so() {
 fn what_cannot_be_tried_is_refused_with_what_to_do() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
-    let refused = |rows: &[Value], more: &[&str], said: &str| {
+    let fails_with = |rows: &[Value], more: &[&str], said: &str| {
         write_rows(path.join("in.jsonl"), rows);
         fails("try", path, &[&["--input", "in.jsonl"], more].concat(), &[said]);
     };
     let row = |id: usize, human: Value| json!({"id": id, "instruction": "What?", "response": format!("{id}"), "human": human});
     let pair = json!({"id": 1, "instruction": "What?", "response_a": "a", "response_b": "b", "human": "A"});
-    refused(&[pair], &[], "judge fit --valid");
-    refused(&[row(1, Value::Null)], &[], "no row has a grade");
+    fails_with(&[pair], &[], "judge fit --valid");
+    fails_with(&[row(1, Value::Null)], &[], "no row has a grade");
     let alike: Vec<Value> = (0..20).map(|id| row(id, json!(3))).collect();
-    refused(&alike, &["--output", "alike"], "the grade 3");
+    fails_with(&alike, &["--output", "alike"], "the grade 3");
     let few: Vec<Value> = (0..20).map(|id| row(id, json!(id % 5))).collect();
     // All rows have one question.
-    refused(&few, &["--output", "few"], "two for each fold");
-    refused(&few, &["--group", "nothing"], "--group");
+    fails_with(&few, &["--output", "few"], "two for each fold");
+    fails_with(&few, &["--group", "nothing"], "--group");
 }

@@ -5,7 +5,7 @@
 //! call [`Case::run`] or [`Case::run_whole`] with their body. These check that the bits do not
 //! depend on how the keys were written or which positions are computed together, and return the
 //! output; the test compares that with [`Case::weights`] and [`Case::value`], which are computed in
-//! f64. `delta.rs` and `mamba.rs` remember in the place of keys, and have [`check_cuts`].
+//! f64. `delta.rs` and `mamba.rs` have a memory instead of keys; their tests call [`check_cuts`].
 //!
 //! A case has one matrix of rows, as a block's first projection gives them:
 //!
@@ -81,7 +81,7 @@ pub(super) fn numbers(seed: u64, count: usize) -> Vec<f32> {
 }
 
 /// Checks what a block without keys makes of the rows of a sequence, by `run`: numbers near `expected`, and the same bits and
-/// the same memory however the sequence is cut. `nothing` is the memory of one that has not begun; `run` takes the memory,
+/// the same memory however the sequence is cut. `nothing` is the memory of a sequence that has not begun; `run` takes the memory,
 /// rows, the positions whose result is wanted, and their output.
 pub(super) fn check_cuts(
     of: &impl Debug,

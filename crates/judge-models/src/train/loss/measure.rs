@@ -26,7 +26,7 @@ pub trait Measure: Clone + Debug + Serialize + Send + Sync {
     /// Its name in checkpoints.
     const NAME: &'static str;
 
-    /// The labels of the score head that it reads; `None` if it reads the head over the vocabulary.
+    /// The labels of the score head that it reads; `None`, the default, if it reads the head over the vocabulary.
     fn score_labels(&self) -> Option<usize> {
         None
     }
@@ -50,7 +50,7 @@ pub trait Measure: Clone + Debug + Serialize + Send + Sync {
     /// The sequences of an example, each of which is read somewhere.
     fn sequences<'e>(&self, example: &'e Self::Example) -> Vec<Sequence<'e>>;
 
-    /// What an example adds to the count. Positive.
+    /// What an example adds to the count: 1 unless the loss says otherwise. Positive.
     fn count(&self, _: &Self::Example) -> f64 {
         1.0
     }

@@ -2,8 +2,8 @@
 //!
 //! The same pass over the same prompts can be read in many ways: the score at the last layer, at another, at all of them with learnt weights,
 //! by a probe. [`Trial::compare`] puts them side by side on the same rows. Whatever a reading learns or chooses, it does so on rows that it is
-//! not judged by; intervals hold for all readings together; and the reading that is recommended is the simplest that is not shown to be
-//! worse than the best.
+//! not judged by; intervals hold for all readings together; and the reading that is recommended is the simplest that is shown to agree with
+//! people and not shown to be worse than the best.
 //!
 //! ```
 //! use judge_core::{Layer, request::Signal};

@@ -14,7 +14,8 @@ pub struct Compared {
     pub readings: Vec<Tried>,
     /// The position of the best.
     pub best: Option<usize>,
-    /// That of the first reading that is not shown to be worse than the best, baselines aside.
+    /// That of the first reading that is not shown to be worse than the best, and is itself shown to agree with people, if any is; baselines
+    /// aside.
     pub recommended: Option<usize>,
 }
 
@@ -26,6 +27,17 @@ pub enum Measure {
     Spearman,
     /// The area under the ROC curve: how well the higher of two grades is told from the lower.
     Auroc,
+}
+
+impl Measure {
+    /// The agreement of what knows nothing of the grades.
+    #[must_use]
+    pub fn of_chance(self) -> f64 {
+        match self {
+            Self::Spearman => 0.0,
+            Self::Auroc => 0.5,
+        }
+    }
 }
 
 /// What one reading is worth.
@@ -51,6 +63,15 @@ pub struct Tried {
     /// The number of each row, by what was learnt from other folds.
     #[serde(skip)]
     pub values: Vec<f64>,
+}
+
+impl Tried {
+    /// Whether its agreement with people is shown to be above that of chance: its interval is, or where the rows that are drawn make no
+    /// difference, the agreement itself.
+    #[must_use]
+    pub fn is_shown_to_agree(&self, measure: Measure) -> bool {
+        self.agreement.defined().and_then(|known| known.low()).is_some_and(|low| low > measure.of_chance())
+    }
 }
 
 /// The agreement with so many labels.

@@ -157,6 +157,24 @@ fn of_readings_that_are_alike_the_simplest_is_recommended() {
 }
 
 #[test]
+fn what_is_not_shown_to_agree_is_not_recommended_where_something_is() {
+    let grades = grades();
+    // Weak enough that neither is shown to be worse than the other.
+    let (weak, better) = (blurred(&grades, 18.0, 71), blurred(&grades, 24.0, 72));
+    let compare = |values: [&Vec<f64>; 2]| {
+        let readings = values.map(|values| Reading::<NoStates>::new("values", ReadAs::Plain(values.clone())));
+        trial(grades.clone()).compare(&readings).unwrap()
+    };
+    let found = compare([&weak, &better]);
+    let shown = |of: &Compared| [0, 1].map(|place| of.readings[place].is_shown_to_agree(of.measure));
+    assert_eq!(shown(&found), [false, true], "{found:?}");
+    assert!(found.readings[0].behind_best.interval().unwrap().low < 0.0, "{found:?}");
+    assert_eq!(found.recommended, Some(1));
+    let found = compare([&weak, &weak]);
+    assert_eq!((shown(&found), found.recommended), ([false; 2], Some(0)));
+}
+
+#[test]
 fn of_two_grades_it_is_how_well_they_are_told_apart() {
     let grades: Vec<f64> = (0..ROWS).map(|row| f64::from(u8::from(noise(row, 0) > 0.2))).collect();
     let values = blurred(&grades, 3.0, 80);

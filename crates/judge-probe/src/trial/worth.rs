@@ -87,7 +87,9 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
         Some(behind) => behind.low().is_none_or(|low| low <= 0.0),
         None => false,
     };
-    let recommended = judges.into_iter().find(is_as_good);
+    let as_good: Vec<usize> = judges.into_iter().filter(is_as_good).collect();
+    let agrees = |place: &&usize| tried[**place].is_shown_to_agree(measure);
+    let recommended = as_good.iter().find(agrees).or(as_good.first()).copied();
     Ok(Compared { measure, level, readings: tried, best, recommended })
 }
 

@@ -67,8 +67,8 @@ pub(super) fn plot(cli: &Cli, rows: &Rows, found: &Compared) -> Result<String> {
         "{}, intervals of 95 % together; readings in vermillion learn from grades of other rows",
         name(found.measure)
     );
-    let nothing = if found.measure == Measure::Auroc { [0.5, 0.6] } else { [0.0, 0.1] };
-    intervals(&title, &note, nothing, &lines)
+    let chance = found.measure.of_chance();
+    intervals(&title, &note, [chance, chance + 0.1], &lines)
 }
 
 /// What readings that learn are worth by how many labels they learn from.
@@ -90,9 +90,9 @@ fn by_labels(measure: &str, found: &Compared) -> Result<()> {
     say("")
 }
 
-/// Whether an interval lies above a number; `None` where there is no interval.
-fn is_above(statistic: &Statistic, nothing: f64) -> Option<bool> {
-    statistic.interval().map(|interval| interval.low > nothing)
+/// Whether there is an interval, and it lies above 0.
+fn is_above_0(statistic: &Statistic) -> bool {
+    statistic.interval().is_some_and(|interval| interval.low > 0.0)
 }
 
 /// Which reading to use, and what else the figures come to.
@@ -102,10 +102,10 @@ pub(super) fn advise(rows: &Rows, found: &Compared, uses: &[Option<Use>]) -> Res
         return say("No reading has a number that varies: look at the rows, and at what the model is asked.");
     };
     let chosen = &found.readings[place];
-    let nothing = if found.measure == Measure::Auroc { 0.5 } else { 0.0 };
     let judges = || found.readings.iter().filter(|tried| !tried.is_baseline);
-    if judges().all(|tried| is_above(&tried.agreement, nothing) != Some(true)) {
-        say(format_args!("No reading is shown to agree with people: no interval lies above {nothing}."))?;
+    if !judges().any(|tried| tried.is_shown_to_agree(found.measure)) {
+        let chance = found.measure.of_chance();
+        say(format_args!("No reading is shown to agree with people: no interval lies above {chance}."))?;
     }
     match found.best.map(|best| &found.readings[best]) {
         Some(best) if best.name != chosen.name => {
@@ -125,10 +125,10 @@ pub(super) fn advise(rows: &Rows, found: &Compared, uses: &[Option<Use>]) -> Res
         ))?,
     }
     let baseline = found.readings.iter().find(|tried| tried.is_baseline && tried.behind_best.defined().is_some());
-    if let Some(baseline) = baseline.filter(|tried| is_above(&tried.behind_best, 0.0) != Some(true)) {
+    if let Some(baseline) = baseline.filter(|tried| !is_above_0(&tried.behind_best)) {
         say(format_args!("No reading is shown to be better than the {}.", baseline.name))?;
     }
-    let helps = |tried: &&Tried| tried.more_labels.as_ref().is_some_and(|more| is_above(more, 0.0) == Some(true));
+    let helps = |tried: &&Tried| tried.more_labels.as_ref().is_some_and(is_above_0);
     let helped: Vec<&str> = found.readings.iter().filter(helps).map(|tried| tried.name.as_str()).collect();
     let labels = match helped[..] {
         [] => "Nothing that learns is shown to be better with all labels than with half of them.".to_owned(),

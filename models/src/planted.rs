@@ -31,7 +31,7 @@ mod words;
 mod tests;
 
 use raters::marks;
-use topics::{SHIFTED, TRAINED};
+use topics::{SHIFTED, TRAINED, Topic};
 use words::Words;
 
 pub use compared::{Candidates, Pair, candidates, pairs};
@@ -64,6 +64,14 @@ impl Split {
             Self::Validation => "validation",
             Self::Test => "test",
             Self::Shifted => "shifted",
+        }
+    }
+
+    /// The topics of its questions, where their words are from, and what its judges are told about grading.
+    fn material(self) -> (&'static [Topic], Words, &'static [&'static str]) {
+        match self {
+            Self::Train | Self::Validation | Self::Test => (TRAINED, Words::Trained, RUBRICS),
+            Self::Shifted => (SHIFTED, Words::Shifted, SHIFTED_RUBRICS),
         }
     }
 }
@@ -126,10 +134,7 @@ pub fn generate(split: Split, n: usize, seed: u64) -> Vec<Item> {
 /// The item number `index` of a split.
 #[must_use]
 pub fn item(split: Split, index: usize, seed: u64) -> Item {
-    let (topics, words, rubrics) = match split {
-        Split::Train | Split::Validation | Split::Test => (TRAINED, Words::Trained, RUBRICS),
-        Split::Shifted => (SHIFTED, Words::Shifted, SHIFTED_RUBRICS),
-    };
+    let (topics, words, rubrics) = split.material();
     let mut draw = Draw::new(seed, (index as u64) * 4 + split as u64);
     // Topics take turns; within a topic the rest is drawn anew until the question belongs to this split.
     let topic = &topics[index % topics.len()];

@@ -33,8 +33,8 @@ pub(super) fn check(ropes: &[RopeConfig], max_len: usize) -> Result<(), ConfigPr
             let is_finite = |frequency: &f32| (frequency * max_len as f32).is_finite();
             if !scale.is_finite() || !frequencies.iter().all(is_finite) {
                 let found = format!("{}, {:?}", rope.theta, rope.scaling);
-                let expected = "a base and a scaling whose angles are finite numbers in f32".to_owned();
-                return Err(ConfigProblem::Value { field: "rope_theta", found, expected });
+                let expected = "a base and a scaling whose angles are finite numbers in f32";
+                return Err(ConfigProblem::value("rope_theta", found, expected));
             }
         }
     }

@@ -6,13 +6,12 @@
 //! [`Architecture`]; engines take the description inside. What is special to one kind is asked of
 //! that description.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use judge_core::{Layer, model::Dimensions, request::TokenId};
 use serde_json::Value;
 
-use super::encoder::EmbeddingSpec;
-use super::encoder::EncoderSpec;
+use super::encoder::{EmbeddingSpec, EncoderSpec};
 use super::rope::RopeConfig;
 use super::spec::{LabelsSpec, ModelSpec, NamedShape};
 use super::{ConfigProblem, encoders, families};
@@ -26,23 +25,10 @@ pub enum Architecture {
     Encoder(Arc<EncoderSpec>),
 }
 
-/// Number of [`NAMES`].
-const N_NAMES: usize = families::NAMES.len() + encoders::NAMES.len();
-
 /// Every `model_type` that this crate knows: decoders and vision-language folders, then encoders.
 /// Listed in the error for an unknown one.
-const NAMES: [&str; N_NAMES] = {
-    let mut names = [""; N_NAMES];
-    let mut index = 0;
-    while index < N_NAMES {
-        names[index] = match index.checked_sub(families::NAMES.len()) {
-            None => families::NAMES[index],
-            Some(index) => encoders::NAMES[index],
-        };
-        index += 1;
-    }
-    names
-};
+static NAMES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| families::NAMES.iter().chain(encoders::NAMES.iter()).copied().collect());
 
 impl Architecture {
     /// Describes the model of a `config.json`.
@@ -76,22 +62,11 @@ impl Architecture {
     /// Sizes that are public in `ModelInfo`. `n_layers` counts blocks, so there are `n_layers + 1`
     /// layers of states.
     pub fn dimensions(&self) -> Dimensions {
-        match self {
-            Self::Decoder(spec) => Dimensions {
-                n_layers: spec.n_layers(),
-                d_model: spec.d_model,
-                n_heads: spec.n_heads,
-                d_vocab: spec.d_vocab,
-                max_len: spec.max_len,
-            },
-            Self::Encoder(spec) => Dimensions {
-                n_layers: spec.n_layers(),
-                d_model: spec.d_model,
-                n_heads: spec.n_heads,
-                d_vocab: spec.d_vocab,
-                max_len: spec.max_len,
-            },
-        }
+        let (n_layers, d_model, n_heads, d_vocab, max_len) = match self {
+            Self::Decoder(spec) => (spec.n_layers(), spec.d_model, spec.n_heads, spec.d_vocab, spec.max_len),
+            Self::Encoder(spec) => (spec.n_layers(), spec.d_model, spec.n_heads, spec.d_vocab, spec.max_len),
+        };
+        Dimensions { n_layers, d_model, n_heads, d_vocab, max_len }
     }
 
     /// Number of blocks.

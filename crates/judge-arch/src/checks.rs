@@ -51,8 +51,7 @@ pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, Con
 /// [`ConfigProblem::Value`] for any other number.
 pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
     if is_positive(found) && !is_positive(found.recip()) {
-        let expected = "a number whose reciprocal is finite and above 0 in f32".to_owned();
-        return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
+        return Err(ConfigProblem::value(field, found, "a number whose reciprocal is finite and above 0 in f32"));
     }
     factor(field, found)
 }
@@ -62,11 +61,7 @@ pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, Co
 /// # Errors
 /// [`ConfigProblem::Value`] for any other number.
 pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if is_positive(found) {
-        return Ok(found);
-    }
-    let expected = "a finite number above 0".to_owned();
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
+    if is_positive(found) { Ok(found) } else { Err(ConfigProblem::value(field, found, "a finite number above 0")) }
 }
 
 /// Whether a number is finite and above 0 after rounding to f32, in which engines use it. False for
@@ -84,8 +79,7 @@ pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigPro
     if (found as f32).is_finite() && found >= 0.0 {
         return Ok(found);
     }
-    let expected = "a finite number, at least 0".to_owned();
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
+    Err(ConfigProblem::value(field, found, "a finite number, at least 0"))
 }
 
 /// Checks a size: 1 to `most`.
@@ -96,7 +90,7 @@ pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usi
     if (1..=most).contains(&found) {
         return Ok(found);
     }
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected: format!("1 to {most}") })
+    Err(ConfigProblem::value(field, found, format!("1 to {most}")))
 }
 
 /// Checks the positions that a convolution sees, its own included: 2 to 256.
@@ -105,7 +99,7 @@ pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usi
 /// [`ConfigProblem::Value`] for any other number.
 pub(super) fn kernel(field: &'static str, found: usize) -> Result<usize, ConfigProblem> {
     match size(field, found, 1 << 8)? {
-        1 => Err(ConfigProblem::Value { field, found: found.to_string(), expected: "at least 2".to_owned() }),
+        1 => Err(ConfigProblem::value(field, found, "at least 2")),
         kernel => Ok(kernel),
     }
 }
@@ -128,28 +122,12 @@ pub(super) fn by_layer_type(
     sliding: Option<usize>,
     n_layers: usize,
 ) -> Result<Vec<Option<usize>>, ConfigProblem> {
-    if types.len() != n_layers {
-        return Err(ConfigProblem::Value {
-            field: "layer_types",
-            found: format!("{} names", types.len()),
-            expected: format!("one for each of {n_layers} layers"),
-        });
+    let slides = second_kind(types, &["full_attention", "sliding_attention"], n_layers)?;
+    if sliding.is_none() && slides.contains(&true) {
+        let needed_by = "sliding_attention in layer_types";
+        return Err(ConfigProblem::Missing { field: "sliding_window", needed_by });
     }
-    types
-        .iter()
-        .map(|name| match (name.as_str(), sliding) {
-            ("full_attention", _) => Ok(None),
-            ("sliding_attention", Some(window)) => Ok(Some(window)),
-            ("sliding_attention", None) => {
-                Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "sliding_attention in layer_types" })
-            }
-            _ => Err(ConfigProblem::Unknown {
-                field: "layer_types",
-                found: name.clone(),
-                known: &["full_attention", "sliding_attention"],
-            }),
-        })
-        .collect()
+    Ok(slides.into_iter().map(|slides| sliding.filter(|_| slides)).collect())
 }
 
 /// Which layers are of the second of two `known` kinds, by their names in `layer_types`.
@@ -163,13 +141,21 @@ pub(super) fn second_kind(
 ) -> Result<Vec<bool>, ConfigProblem> {
     if types.len() != n_layers {
         let (found, expected) = (format!("{} names", types.len()), format!("one for each of {n_layers} layers"));
-        return Err(ConfigProblem::Value { field: "layer_types", found, expected });
+        return Err(ConfigProblem::value("layer_types", found, expected));
     }
     let kind = |name: &String| match known.iter().position(|known| known == name) {
         Some(kind) => Ok(kind == 1),
         None => Err(ConfigProblem::Unknown { field: "layer_types", found: name.clone(), known }),
     };
     types.iter().map(kind).collect()
+}
+
+/// Fails for a setting that is on and asks for something unsupported.
+///
+/// # Errors
+/// [`ConfigProblem::Unsupported`] if it is on.
+pub(super) fn must_be_off(field: &'static str, is_on: bool) -> Result<(), ConfigProblem> {
+    if is_on { Err(ConfigProblem::Unsupported { field, found: "true".to_owned() }) } else { Ok(()) }
 }
 
 /// Fails if the file says something else of a field than what transformers takes for granted
@@ -180,8 +166,7 @@ pub(super) fn second_kind(
 pub(super) fn check_granted(fields: &Value, granted: &[(&'static str, Value)]) -> Result<(), ConfigProblem> {
     for (field, expected) in granted {
         if let Some(found) = fields.get(field).filter(|found| *found != expected) {
-            let (found, expected) = (found.to_string(), expected.to_string());
-            return Err(ConfigProblem::Value { field, found, expected });
+            return Err(ConfigProblem::value(field, found, expected.to_string()));
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ use judge_kernels::functions::{Activation, NormKind};
 use super::ConfigProblem;
 use super::experts::Sparse;
 use super::mamba::MambaFields;
-use super::rope::{RopeConfig, RopeContext, RopeRules, RopesByKind};
+use super::rope::{RopeConfig, RopeContext, RopesByKind};
 use super::spec::{
     BesideSpec, BlockSpec, ConvSpec, DeltaShape, DeltaSpec, EmbeddingScale, GatedSpec, HEAD, HEAD_BIAS, HeadShape,
     HeadSpec, KeysSpec, LinearSpec, MlpSpec, ModelSpec, NormSpec, TokenGateSpec, TokenInputsSpec,
@@ -338,12 +338,9 @@ impl DecoderFields {
     /// [`ConfigProblem`] for rope fields that are not read; partial rotation is refused.
     pub(super) fn with_ropes(self, ropes: RopesByKind, keeps_context: bool) -> Result<Self, ConfigProblem> {
         let around = |has_window: bool| RopeContext {
-            rope_theta: None,
-            partial_rotary_factor: None,
-            original_max_position_embeddings: None,
             max_position_embeddings: self.max_len,
             head_dim: self.head_dim_of(has_window),
-            rules: RopeRules::default(),
+            ..RopeContext::default()
         };
         let (full, context) = ropes.full.lower(&around(false))?;
         let (sliding, _) = ropes.sliding.lower(&around(true))?;
@@ -377,12 +374,11 @@ impl DecoderFields {
             table: ("model.embed_tokens_per_layer.weight".to_owned(), rows),
             table_factor: EmbeddingScale::Rounded((width as f64).sqrt()),
             width,
-            projection: LinearSpec {
-                stems: vec![("model.per_layer_model_projection".to_owned(), self.n_layers * width)],
-                d_in: self.d_model,
-                bias: false,
-                factors: Vec::new(),
-            },
+            projection: LinearSpec::plain(
+                vec![("model.per_layer_model_projection".to_owned(), self.n_layers * width)],
+                self.d_model,
+                false,
+            ),
             projection_factor: (self.d_model as f64).sqrt().recip(),
             norm: norm("model.per_layer_projection_norm.weight".to_owned(), width),
             // So that the sum is as long as each of the two.
@@ -441,11 +437,8 @@ impl DecoderFields {
         let Otherwise { heads, keys, d_ff } = self.of_block(index);
         let (d_query, d_key) = (heads.d_query(), heads.d_key());
         let stem = |name: &str| format!("{}.{index}.{name}", self.layers);
-        let linear = |parts: &[(&str, usize)], d_in: usize, bias: bool| LinearSpec {
-            stems: parts.iter().map(|&(name, rows)| (stem(name), rows)).collect(),
-            d_in,
-            bias,
-            factors: Vec::new(),
+        let linear = |parts: &[(&str, usize)], d_in: usize, bias: bool| {
+            LinearSpec::plain(parts.iter().map(|&(name, rows)| (stem(name), rows)).collect(), d_in, bias)
         };
         let named = |name: &str, len: usize| norm(format!("{}.weight", stem(name)), len);
         let of_states = |name: Option<&str>| name.map(|name| self.of_states(named(name, self.d_model)));
@@ -470,7 +463,7 @@ impl DecoderFields {
                 let heads_of = |part| (0..heads.n_heads).map(move |head| (part, head));
                 let heads_of = ["query", "key", "value"].into_iter().flat_map(heads_of);
                 let stems = heads_of.map(|(part, head)| (stem(&format!("{name}.{part}.{head}")), heads.head_dim));
-                LinearSpec { stems: stems.collect(), d_in: self.d_model, bias: self.qkv_bias, factors: Vec::new() }
+                LinearSpec::plain(stems.collect(), self.d_model, self.qkv_bias)
             }
         };
         let gate_up: &[(&str, usize)] = match self.mlp.gate_up {

@@ -10,11 +10,12 @@ mod heads;
 mod modernbert;
 mod sizes;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 
 use super::checks::overlay;
-use super::encoder::HeadDraws;
-use super::encoder::{EncoderHeadSpec, EncoderSpec};
+use super::encoder::{EncoderHeadSpec, EncoderSpec, HeadDraws};
 use super::{ConfigProblem, angles, blame, head, unread};
 
 /// A family, as one entry of [`FAMILIES`].
@@ -97,17 +98,11 @@ pub fn described() -> impl Iterator<Item = [&'static str; 3]> {
 }
 
 /// Values of `model_type` that are encoders.
-pub(super) const NAMES: [&str; FAMILIES.len()] = [
-    FAMILIES[0].model_type,
-    FAMILIES[1].model_type,
-    FAMILIES[2].model_type,
-    FAMILIES[3].model_type,
-    FAMILIES[4].model_type,
-];
+pub(super) static NAMES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| FAMILIES.iter().map(|family| family.model_type).collect());
 
 /// Prefixes of class names, in the order of [`NAMES`], for the error.
-const CLASSES: [&str; FAMILIES.len()] =
-    [FAMILIES[0].class, FAMILIES[1].class, FAMILIES[2].class, FAMILIES[3].class, FAMILIES[4].class];
+static CLASSES: LazyLock<Vec<&str>> = LazyLock::new(|| FAMILIES.iter().map(|family| family.class).collect());
 
 /// Fields that change no state of an encoder, besides those that are harmless in any family
 /// (`unread.rs`): of heads, of training, and of BERT's first releases.

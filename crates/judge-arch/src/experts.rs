@@ -224,7 +224,7 @@ impl Counts {
         let n_experts = match (self.num_experts, self.num_local_experts) {
             (Some(one), Some(other)) if one != other => {
                 let expected = format!("num_local_experts {other}, which is the same number");
-                return Err(ConfigProblem::Value { field: "num_experts", found: one.to_string(), expected });
+                return Err(ConfigProblem::value("num_experts", one, expected));
             }
             (one, other) => one.or(other).unwrap_or(default),
         };
@@ -279,8 +279,7 @@ impl Sparse {
         let ExpertNames { part, router, gate, up, down, .. } = self.names;
         let in_layer = |name: &str| format!("model.layers.{index}.{name}");
         let stem = |name: &str| in_layer(&format!("{part}{name}"));
-        let linear =
-            |stems: Vec<(String, usize)>, d_in: usize| LinearSpec { stems, d_in, bias: self.bias, factors: Vec::new() };
+        let linear = |stems, d_in| LinearSpec::plain(stems, d_in, self.bias);
         let gated = |of: &str, width: usize| GatedSpec {
             gate_up: {
                 let parts = gate.into_iter().chain([up]);

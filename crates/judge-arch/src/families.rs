@@ -44,6 +44,8 @@ mod qwen3_5;
 mod qwen_moe;
 mod smollm3;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use super::checks::overlay;
@@ -360,19 +362,8 @@ const FAMILIES: &[Family] = &[
 
 /// Values of `model_type` that are decoders: those of [`FAMILIES`], then those of vision-language
 /// folders with a decoder inside.
-pub(super) const NAMES: [&str; FAMILIES.len() + tower::NAMES.len()] = {
-    let mut names = [""; FAMILIES.len() + tower::NAMES.len()];
-    let mut index = 0;
-    while index < FAMILIES.len() {
-        names[index] = FAMILIES[index].model_type;
-        index += 1;
-    }
-    while index < names.len() {
-        names[index] = tower::NAMES[index - FAMILIES.len()];
-        index += 1;
-    }
-    names
-};
+pub(super) static NAMES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| FAMILIES.iter().map(|family| family.model_type).chain(tower::names()).collect());
 
 /// What people are told of each family: its `model_type`, its models, and what is special.
 pub fn described() -> impl Iterator<Item = [&'static str; 3]> {

@@ -19,6 +19,7 @@
 use std::collections::BTreeMap;
 
 use judge_core::request::TokenId;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::shape::TokenIds;
@@ -48,11 +49,7 @@ const MOST: usize = 1 << 16;
 /// [`ConfigProblem`] for a class with another kind of head, and for labels that are none, too many
 /// or not numbered from 0.
 pub(super) fn of_class(file: &Map<String, Value>, n_layers: usize) -> Result<Option<HeadSpec>, ConfigProblem> {
-    let wrong = |found: &Value| ConfigProblem::Value {
-        field: "architectures",
-        found: found.to_string(),
-        expected: "a list of names of classes".to_owned(),
-    };
+    let wrong = |found: &Value| ConfigProblem::value("architectures", found, "a list of names of classes");
     let class = match file.get("architectures") {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::Array(classes)) => match classes.first() {
@@ -88,19 +85,15 @@ fn labels(file: &Map<String, Value>) -> Result<LabelsSpec, ConfigProblem> {
 /// # Errors
 /// [`ConfigProblem`] for another type of head, one head for all layers, and a first layer that the model does not have.
 fn layer_wise(file: &Map<String, Value>, last: usize) -> Result<LabelsSpec, ConfigProblem> {
-    let wrong = |field, found: &Value, expected: String| {
-        Err(ConfigProblem::Value { field, found: found.to_string(), expected })
-    };
     for (field, expected) in [("head_type", json!("simple")), ("head_multi", json!(true))] {
-        match file.get(field).filter(|&found| *found != expected) {
-            None => {}
-            Some(found) => return wrong(field, found, format!("{expected}: other heads are not read")),
+        if let Some(found) = file.get(field).filter(|&found| *found != expected) {
+            return Err(ConfigProblem::value(field, found, format!("{expected}: other heads are not read")));
         }
     }
     let first = file.get("start_layer").cloned().unwrap_or(json!(8));
     let Some(first) = first.as_u64().and_then(|first| usize::try_from(first).ok()).filter(|first| *first <= last)
     else {
-        return wrong("start_layer", &first, format!("a layer of 0 to {last}"));
+        return Err(ConfigProblem::value("start_layer", first, format!("a layer of 0 to {last}")));
     };
     let named = |layer: usize| format!("lm_head.{}.linear_head.weight", layer - first);
     let inner = Some((first..last).map(|layer| (layer, named(layer))).collect());
@@ -111,18 +104,8 @@ fn layer_wise(file: &Map<String, Value>, last: usize) -> Result<LabelsSpec, Conf
 ///
 /// Without `id2label` the names are `LABEL_0`, `LABEL_1` and so on, as in transformers.
 pub(super) fn label_names(file: &Map<String, Value>) -> Result<Vec<String>, ConfigProblem> {
-    let stated = |field: &str| file.get(field).filter(|value| !value.is_null());
-    let wrong = |field: &'static str, found: &Value, expected: &str| ConfigProblem::Value {
-        field,
-        found: found.to_string(),
-        expected: expected.to_owned(),
-    };
-    let id2label: Option<BTreeMap<usize, String>> = stated("id2label")
-        .map(|found| serde_json::from_value(found.clone()).map_err(|_| wrong("id2label", found, "names by number")))
-        .transpose()?;
-    let num_labels: Option<usize> = stated("num_labels")
-        .map(|found| serde_json::from_value(found.clone()).map_err(|_| wrong("num_labels", found, "a number")))
-        .transpose()?;
+    let id2label: Option<BTreeMap<usize, String>> = stated(file, "id2label", "names by number")?;
+    let num_labels: Option<usize> = stated(file, "num_labels", "a number")?;
     // transformers counts `id2label`, and has two labels where a file says nothing.
     let count = id2label.as_ref().map(BTreeMap::len).or(num_labels).unwrap_or(2);
     let names =
@@ -130,13 +113,19 @@ pub(super) fn label_names(file: &Map<String, Value>) -> Result<Vec<String>, Conf
     let are_numbered = names.keys().copied().eq(0..names.len());
     if !are_numbered || !(1..=MOST).contains(&count) {
         let found = format!("{count} labels{}", if are_numbered { "" } else { ", not numbered from 0" });
-        return Err(ConfigProblem::Value {
-            field: "id2label",
-            found,
-            expected: format!("1 to {MOST}, numbered from 0"),
-        });
+        return Err(ConfigProblem::value("id2label", found, format!("1 to {MOST}, numbered from 0")));
     }
     Ok(names.into_values().collect())
+}
+
+/// A field, if the file has it and it is not null.
+fn stated<T: DeserializeOwned>(
+    file: &Map<String, Value>,
+    field: &'static str,
+    expected: &str,
+) -> Result<Option<T>, ConfigProblem> {
+    let Some(found) = file.get(field).filter(|found| !found.is_null()) else { return Ok(None) };
+    serde_json::from_value(found.clone()).map(Some).map_err(|_| ConfigProblem::value(field, found, expected))
 }
 
 /// The head of `count` labels that an adapter brings to the folder of another class. The names are those of the
@@ -167,10 +156,6 @@ fn padding(file: &Map<String, Value>) -> Result<Option<TokenId>, ConfigProblem> 
     let Some(found) = file.get("pad_token_id").filter(|found| !found.is_null()) else { return Ok(None) };
     match TokenIds::of(found).filter(|_| found.is_number()) {
         Some(ids) => Ok(ids.0.first().copied()),
-        None => Err(ConfigProblem::Value {
-            field: "pad_token_id",
-            found: found.to_string(),
-            expected: "a token id, or -1 for none".to_owned(),
-        }),
+        None => Err(ConfigProblem::value("pad_token_id", found, "a token id, or -1 for none")),
     }
 }

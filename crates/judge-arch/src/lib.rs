@@ -101,11 +101,7 @@ impl ModelSpec {
     /// unsupported.
     pub fn from_json(config: &Value) -> Result<Self, ConfigProblem> {
         let Value::Object(file) = config else {
-            return Err(ConfigProblem::Value {
-                field: "config.json",
-                found: config.to_string(),
-                expected: "an object".to_owned(),
-            });
+            return Err(ConfigProblem::value("config.json", config, "an object"));
         };
         let text = tower::text(file)?;
         let is_transposed = tower::has_transposed_experts(file);

@@ -39,11 +39,8 @@ pub(super) struct MambaFields {
 impl MambaFields {
     /// The projections before and after it. `stem` makes a full name of one below the layer.
     pub(super) fn linears(&self, stem: &dyn Fn(&str) -> String, d_model: usize) -> [LinearSpec; 2] {
-        let linear = |name: &str, rows: usize, d_in: usize, bias: bool| LinearSpec {
-            stems: vec![(stem(&format!("{}.{name}", self.part)), rows)],
-            d_in,
-            bias,
-            factors: Vec::new(),
+        let linear = |name: &str, rows: usize, d_in: usize, bias: bool| {
+            LinearSpec::plain(vec![(stem(&format!("{}.{name}", self.part)), rows)], d_in, bias)
         };
         let ([before, after], shape) = (self.bias, self.shape);
         let parts = [shape.d_inner(), shape.d_inner(), shape.d_groups(), shape.d_groups(), shape.n_heads];
@@ -133,7 +130,7 @@ impl MambaConfig {
         if n_heads.checked_mul(head_dim) != Some(d_inner) {
             let found = format!("{n_heads}, of {head_dim} coordinates each");
             let expected = format!("heads of {d_inner} coordinates together");
-            return Err(ConfigProblem::Value { field: "mamba_n_heads", found, expected });
+            return Err(ConfigProblem::value("mamba_n_heads", found, expected));
         }
         Ok(MambaShape {
             n_heads,
@@ -152,10 +149,7 @@ impl MambaConfig {
 pub(super) fn groups(field: &'static str, found: usize, n_heads: usize) -> Result<usize, ConfigProblem> {
     match size(field, found, n_heads)? {
         groups if n_heads.is_multiple_of(groups) => Ok(groups),
-        _ => {
-            let expected = format!("a divisor of the {n_heads} heads");
-            Err(ConfigProblem::Value { field, found: found.to_string(), expected })
-        }
+        _ => Err(ConfigProblem::value(field, found, format!("a divisor of the {n_heads} heads"))),
     }
 }
 

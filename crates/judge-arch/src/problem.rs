@@ -56,3 +56,10 @@ pub enum ConfigProblem {
         found: String,
     },
 }
+
+impl ConfigProblem {
+    /// A [`Value`](Self::Value).
+    pub(crate) fn value(field: &'static str, found: impl ToString, expected: impl Into<String>) -> Self {
+        Self::Value { field, found: found.to_string(), expected: expected.into() }
+    }
+}

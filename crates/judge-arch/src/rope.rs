@@ -226,6 +226,7 @@ impl RopesByKind {
 }
 
 /// What `config.json` says beside the rope fields, and what the family adds.
+#[derive(Default)]
 pub(super) struct RopeContext {
     /// Base, used where the rope fields state none.
     pub(super) rope_theta: Option<f64>,
@@ -267,7 +268,7 @@ impl RopeFields {
         let original_len =
             around.original_max_position_embeddings.or(self.original_max_position_embeddings).unwrap_or(max_len);
         if original_len == 0 {
-            return Err(value("original_max_position_embeddings", 0, "at least 1"));
+            return Err(ConfigProblem::value("original_max_position_embeddings", 0, "at least 1"));
         }
         let (scaling, context) = match kind {
             "default" => (RopeScaling::Default, max_len),
@@ -278,7 +279,8 @@ impl RopeFields {
             "dynamic" => {
                 let factor = self.factor("dynamic")?;
                 if rotary_dim == 2 {
-                    return Err(value("head_dim", 2, "more than 2 rotated coordinates for dynamic rope"));
+                    let expected = "more than 2 rotated coordinates for dynamic rope";
+                    return Err(ConfigProblem::value("head_dim", 2, expected));
                 }
                 (RopeScaling::Dynamic { factor, original_len: max_len }, stretched(max_len, factor)?)
             }
@@ -290,7 +292,7 @@ impl RopeFields {
                 let high_freq_factor = need("high_freq_factor", self.high_freq_factor)?;
                 if high_freq_factor <= low_freq_factor {
                     let expected = format!("more than low_freq_factor {low_freq_factor}");
-                    return Err(value("high_freq_factor", high_freq_factor, expected));
+                    return Err(ConfigProblem::value("high_freq_factor", high_freq_factor, expected));
                 }
                 let factor = self.factor("llama3")?;
                 (RopeScaling::Llama3 { factor, low_freq_factor, high_freq_factor, original_len }, max_len)
@@ -313,7 +315,7 @@ impl RopeFields {
     fn partial(&self, around: &RopeContext) -> Result<f64, ConfigProblem> {
         let partial = self.partial_rotary_factor.or(around.partial_rotary_factor).unwrap_or(1.0);
         if !(partial > 0.0 && partial <= 1.0) {
-            return Err(value("partial_rotary_factor", partial, "more than 0, at most 1"));
+            return Err(ConfigProblem::value("partial_rotary_factor", partial, "more than 0, at most 1"));
         }
         Ok(partial)
     }
@@ -328,8 +330,8 @@ impl RopeFields {
         // Truncated as in transformers.
         let rotary_dim = (around.head_dim as f64 * partial) as usize;
         if rotary_dim < 2 || !rotary_dim.is_multiple_of(2) {
-            let expected = "an even number of rotated coordinates, at least 2";
-            return Err(value("head_dim", format!("{} (rotated: {rotary_dim})", around.head_dim), expected));
+            let found = format!("{} (rotated: {rotary_dim})", around.head_dim);
+            return Err(ConfigProblem::value("head_dim", found, "an even number of rotated coordinates, at least 2"));
         }
         Ok(rotary_dim)
     }
@@ -393,7 +395,8 @@ impl RopeFields {
         let factors = |field, list: Option<Vec<f64>>| {
             let list = list.ok_or(ConfigProblem::Missing { field, needed_by: "longrope" })?;
             if list.len() != rotary_dim / 2 {
-                return Err(value(field, format!("{} numbers", list.len()), format!("{} numbers", rotary_dim / 2)));
+                let [found, expected] = [list.len(), rotary_dim / 2].map(|count| format!("{count} numbers"));
+                return Err(ConfigProblem::value(field, found, expected));
             }
             list.into_iter().map(|factor| positive(field, factor)).collect::<Result<Vec<_>, _>>()
         };
@@ -421,7 +424,10 @@ impl RopeFields {
 /// Checks a number: finite in f64 and above 0. That angles are finite in f32 is checked later, by
 /// `angles::check`.
 fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if found.is_finite() && found > 0.0 { Ok(found) } else { Err(value(field, found, "a finite number above 0")) }
+    if found.is_finite() && found > 0.0 {
+        return Ok(found);
+    }
+    Err(ConfigProblem::value(field, found, "a finite number above 0"))
 }
 
 /// `floor(len * factor)`, a context between 1 and `MAX_CONTEXT`.
@@ -430,11 +436,6 @@ fn stretched(len: usize, factor: f64) -> Result<usize, ConfigProblem> {
     if context >= 1.0 && context <= MAX_CONTEXT as f64 {
         Ok(context as usize)
     } else {
-        Err(value("factor", factor, format!("one that makes a context between 1 and {}", MAX_CONTEXT)))
+        Err(ConfigProblem::value("factor", factor, format!("one that makes a context between 1 and {}", MAX_CONTEXT)))
     }
-}
-
-/// A [`ConfigProblem::Value`].
-fn value(field: &'static str, found: impl ToString, expected: impl ToString) -> ConfigProblem {
-    ConfigProblem::Value { field, found: found.to_string(), expected: expected.to_string() }
 }

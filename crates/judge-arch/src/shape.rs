@@ -111,21 +111,15 @@ impl Shape {
         let d_model = size("hidden_size", self.hidden_size, 1 << 20)?;
         let n_kv_heads = size("num_key_value_heads", self.num_key_value_heads.unwrap_or(n_heads), n_heads)?;
         if n_heads % n_kv_heads != 0 {
-            return Err(ConfigProblem::Value {
-                field: "num_key_value_heads",
-                found: n_kv_heads.to_string(),
-                expected: format!("a divisor of num_attention_heads {n_heads}"),
-            });
+            let expected = format!("a divisor of num_attention_heads {n_heads}");
+            return Err(ConfigProblem::value("num_key_value_heads", n_kv_heads, expected));
         }
         let head_dim = match self.head_dim {
             Some(head_dim) => size("head_dim", head_dim, 1 << 16)?,
             None if d_model % n_heads == 0 => d_model / n_heads,
             None => {
-                return Err(ConfigProblem::Value {
-                    field: "hidden_size",
-                    found: d_model.to_string(),
-                    expected: format!("a multiple of num_attention_heads {n_heads}"),
-                });
+                let expected = format!("a multiple of num_attention_heads {n_heads}");
+                return Err(ConfigProblem::value("hidden_size", d_model, expected));
             }
         };
         let n_layers = size("num_hidden_layers", self.num_hidden_layers, 1 << 12)?;

@@ -462,11 +462,7 @@ impl ModelSpec {
     /// [`BlockSpec::stacks`], and all experts of a block as one.
     pub fn stacks(&self) -> impl Iterator<Item = &StackSpec> {
         self.blocks.iter().flat_map(|block| {
-            let experts: Option<&ExpertsSpec> = match &block.mlp {
-                None | Some(MlpSpec::Dense(_)) => None,
-                Some(MlpSpec::Experts(experts)) => Some(experts),
-                Some(MlpSpec::Both(both)) => Some(&both.experts),
-            };
+            let experts = block.mlp.as_ref().and_then(MlpSpec::experts);
             block.stacks.iter().chain(experts.into_iter().flat_map(|experts| &experts.stacks))
         })
     }

@@ -14,37 +14,18 @@ use super::spec::{HeadShape, LinearSpec, StackPart, StackSpec};
 pub(super) fn by_head(name: &str, linear: &LinearSpec, heads: HeadShape) -> Vec<StackSpec> {
     let HeadShape { n_heads, head_dim, .. } = heads;
     let first_row = |part: usize| (part % n_heads * 3 + part / n_heads) * head_dim;
-    let weights = linear.weights().into_iter().enumerate().map(|(part, (tensor, rows))| StackPart {
-        tensor: (tensor, vec![rows, linear.d_in]),
-        start: first_row(part) * linear.d_in,
-        strides: vec![linear.d_in, 1],
-    });
-    let biases = linear.biases().into_iter().enumerate().map(|(part, (tensor, rows))| StackPart {
-        tensor: (tensor, vec![rows]),
-        start: first_row(part),
-        strides: vec![1],
-    });
-    stacks(name, [3 * n_heads * head_dim, linear.d_in], [weights.collect(), biases.collect()])
+    let first_rows: Vec<usize> = (0..linear.stems.len()).map(first_row).collect();
+    stacks(name, linear, [3 * n_heads * head_dim, linear.d_in], &first_rows, [linear.d_in, 1])
 }
 
 /// The stacks of weights and biases of a projection that is stored transposed, `[d_in, d_out]`, under
 /// the name that [`stored_name`] makes of its parts'.
 pub(super) fn transposed(linear: &LinearSpec) -> Vec<StackSpec> {
     let d_out = linear.stems.iter().map(|(_, rows)| rows).sum();
-    let starts: Vec<usize> =
+    let first_rows: Vec<usize> =
         linear.stems.iter().scan(0, |end, (_, rows)| Some(std::mem::replace(end, *end + rows))).collect();
-    let weights = linear.weights().into_iter().zip(&starts).map(|((tensor, rows), &start)| StackPart {
-        tensor: (tensor, vec![rows, linear.d_in]),
-        start,
-        strides: vec![1, d_out],
-    });
-    let biases = linear.biases().into_iter().zip(&starts).map(|((tensor, rows), &start)| StackPart {
-        tensor: (tensor, vec![rows]),
-        start,
-        strides: vec![1],
-    });
     let name = linear.stems.first().map(|(stem, _)| stored_name(stem)).unwrap_or_default();
-    stacks(name, [linear.d_in, d_out], [weights.collect(), biases.collect()])
+    stacks(name, linear, [linear.d_in, d_out], &first_rows, [1, d_out])
 }
 
 /// The module that a part is stored in: its name without the last part.
@@ -53,10 +34,26 @@ fn stored_name(stem: &str) -> &str {
 }
 
 /// A stack of weights of this shape and one of biases, as far as there are some. No folder has the
-/// parts one by one.
-fn stacks(name: &str, shape: [usize; 2], [weights, biases]: [Vec<StackPart>; 2]) -> Vec<StackSpec> {
-    let rows = biases.iter().map(|part| part.tensor.1[0]).sum();
+/// parts one by one. `first_rows` says where each part begins, `strides` how far apart its rows and its columns lie.
+fn stacks(
+    name: &str,
+    linear: &LinearSpec,
+    shape: [usize; 2],
+    first_rows: &[usize],
+    strides: [usize; 2],
+) -> Vec<StackSpec> {
+    let weights = linear.weights().into_iter().zip(first_rows).map(|((tensor, rows), row)| StackPart {
+        tensor: (tensor, vec![rows, linear.d_in]),
+        start: row * strides[0],
+        strides: strides.to_vec(),
+    });
+    let biases = linear.biases().into_iter().zip(first_rows).map(|((tensor, rows), &start)| StackPart {
+        tensor: (tensor, vec![rows]),
+        start,
+        strides: vec![1],
+    });
+    let rows = linear.stems.iter().map(|(_, rows)| rows).sum();
     let stack = |of: &str, shape, parts| StackSpec { name: format!("{name}.{of}"), shape, parts, is_only_form: true };
-    let all = [stack("weight", shape.to_vec(), weights), stack("bias", vec![rows], biases)];
+    let all = [stack("weight", shape.to_vec(), weights.collect()), stack("bias", vec![rows], biases.collect())];
     all.into_iter().filter(|stack| !stack.parts.is_empty()).collect()
 }

@@ -22,7 +22,8 @@ pub(crate) fn configs(kind: &str) -> Vec<(PathBuf, Value)> {
     found
 }
 
-fn with(base: &Value, changes: Value) -> Value {
+/// A file with other fields, or more.
+pub(crate) fn with(base: &Value, changes: Value) -> Value {
     let mut fields = base.clone();
     let changes = changes.as_object().unwrap().clone();
     fields.as_object_mut().unwrap().extend(changes);

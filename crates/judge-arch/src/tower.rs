@@ -253,15 +253,9 @@ pub(super) fn is_decision_model(file: &Map<String, Value>) -> bool {
 }
 
 /// The `model_type`s of [`OUTER`] and that of decision models, for the list of known names.
-pub(super) const NAMES: [&str; OUTER.len() + 1] = {
-    let mut names = [DECISION; OUTER.len() + 1];
-    let mut index = 0;
-    while index < OUTER.len() {
-        names[index] = OUTER[index].model_type;
-        index += 1;
-    }
-    names
-};
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    OUTER.iter().map(|outer| outer.model_type).chain([DECISION])
+}
 
 /// Whether a folder of this kind may store its stacks of experts transposed.
 pub(super) fn has_transposed_experts(file: &Map<String, Value>) -> bool {

@@ -190,7 +190,7 @@ pub(super) fn check_number(file: &File) -> Result<(), ConfigProblem> {
     for (field, number) in ropes.into_iter().flatten().chain([("config.json", file.len())]) {
         if number > MOST {
             let (found, expected) = (format!("an object of {number} fields"), format!("at most {MOST}"));
-            return Err(ConfigProblem::Value { field, found, expected });
+            return Err(ConfigProblem::value(field, found, expected));
         }
     }
     Ok(())
@@ -255,7 +255,7 @@ fn is_ignored(file: &File, reads: &dyn Fn(&File) -> bool, change: impl FnOnce(&m
 mod tests {
     use super::*;
     use crate::families;
-    use crate::tests::configs;
+    use crate::tests::{configs, with};
 
     fn unread(config: &Value) -> Vec<String> {
         unread_keys(config.as_object().unwrap(), &|file| families::fields(file).is_ok())
@@ -412,9 +412,8 @@ mod tests {
                 }),
             ),
         ] {
-            let mut config = shape.clone();
+            let mut config = with(&shape, own);
             config["model_type"] = model_type.into();
-            config.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
             assert!(families::fields(config.as_object().unwrap()).is_ok(), "{model_type}");
             assert_eq!(unread(&config), [""; 0], "{model_type}");
         }

@@ -21,7 +21,6 @@ use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-use burn::tensor::DType;
 use cubecl::__private::Runtime;
 use cubecl::cuda::CudaRuntime;
 use cubecl::device::DeviceId;
@@ -390,16 +389,5 @@ fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
             return Err("cuBLASLt has no algorithm for this shape".into());
         }
         Ok(Plan { desc, layouts: [of_a, of_b, of_c, of_d], algorithm: result.algo })
-    }
-}
-
-/// The dtype of a product's operands.
-pub(crate) fn operands(dtype: DType, tf32: bool) -> Option<Operands> {
-    match dtype {
-        DType::BF16 => Some(Operands::Bf16),
-        DType::F16 => Some(Operands::F16),
-        DType::F32 if tf32 => Some(Operands::Tf32),
-        DType::F32 => Some(Operands::F32),
-        _ => None,
     }
 }

@@ -11,7 +11,13 @@ use crate::tensors::empty;
 /// What cuBLASLt takes `x` for; `None` elsewhere than on an NVIDIA GPU.
 pub(crate) fn operands(x: &CubeTensor, tf32: bool) -> Option<Operands> {
     let cubecl::Device::Cuda(_) = x.device else { return None };
-    cublas::operands(x.dtype, tf32)
+    match x.dtype {
+        DType::BF16 => Some(Operands::Bf16),
+        DType::F16 => Some(Operands::F16),
+        DType::F32 if tf32 => Some(Operands::Tf32),
+        DType::F32 => Some(Operands::F32),
+        _ => None,
+    }
 }
 
 /// Queues products onto `c`, or without one, into `d`, with a bias if there is one.

@@ -47,20 +47,18 @@ struct Kind {
 /// Weights of `scores` `[batch · n_kv_heads, group · seq, keys]`, or of some heads and rows of it: the same shape in `dtype`, computed in
 /// f32. Hidden keys get 0.
 pub fn softmax(scores: Tensor<3>, with: Softmax<'_>, dtype: DType) -> Tensor<3> {
-    let [heads, queries, keys] = scores.dims();
-    reduced(scores, with, [heads, queries, keys], dtype, false)
+    reduced(scores, with, dtype, false)
 }
 
 /// The entropies in nats of these weights, `-Σ p ln p`, without the term of a sink: the same shape with one number for all keys, in f32.
 pub fn entropy(scores: Tensor<3>, with: Softmax<'_>) -> Tensor<3> {
-    let [heads, queries, _] = scores.dims();
-    reduced(scores, with, [heads, queries, 1], DType::F32, true)
+    reduced(scores, with, DType::F32, true)
 }
 
-fn reduced(scores: Tensor<3>, with: Softmax<'_>, shape: [usize; 3], dtype: DType, is_entropy: bool) -> Tensor<3> {
+fn reduced(scores: Tensor<3>, with: Softmax<'_>, dtype: DType, is_entropy: bool) -> Tensor<3> {
     let [heads, queries, keys] = scores.dims();
     let scores = contiguous(scores);
-    let out = empty(&scores, shape, dtype);
+    let out = empty(&scores, [heads, queries, if is_entropy { 1 } else { keys }], dtype);
     let rows = heads * queries;
     if rows == 0 || keys == 0 {
         return burn(out);

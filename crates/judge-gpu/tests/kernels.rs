@@ -34,6 +34,22 @@ fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().unwrap()
 }
 
+/// A softmax of unchanged scores, over all heads and rows; the queries are at the last of the keys' positions.
+fn plain<'a>(n_kv_heads: usize, group: usize, seq: usize, keys: usize) -> Softmax<'a> {
+    Softmax {
+        scale: 1.0,
+        soft_cap: None,
+        n_kv_heads,
+        group,
+        first_head: 0,
+        first_row: 0,
+        seq,
+        before: keys - seq,
+        hidden: None,
+        sinks: None,
+    }
+}
+
 /// Both are numbers within 2e-6 of one another, relative to 1 or to what is expected.
 #[track_caller]
 fn close(found: &[f32], expected: &[f64], what: &str) {
@@ -212,14 +228,9 @@ fn weights_and_entropies() {
             let with = Softmax {
                 scale: 0.4,
                 soft_cap,
-                n_kv_heads,
-                group,
-                first_head: 0,
-                first_row: 0,
-                seq,
-                before,
                 hidden: masked.then_some(&mask),
                 sinks: sunk.then_some(&of_sinks),
+                ..plain(n_kv_heads, group, seq, keys)
             };
             let given = || tensor(&scores, [heads, group * seq, keys], &device);
             let weights = host(softmax(given(), with, DType::F32));
@@ -258,18 +269,7 @@ fn attention_mixes_values() {
     let n_heads = n_kv_heads * group;
     let q = numbers(batch * n_heads * seq * head_dim, 13);
     let (k, v) = (numbers(batch * n_kv_heads * keys * head_dim, 14), numbers(batch * n_kv_heads * keys * head_dim, 15));
-    let with = Softmax {
-        scale: 1.5,
-        soft_cap: None,
-        n_kv_heads,
-        group,
-        first_head: 0,
-        first_row: 0,
-        seq,
-        before: keys - seq,
-        hidden: None,
-        sinks: None,
-    };
+    let with = Softmax { scale: 1.5, ..plain(n_kv_heads, group, seq, keys) };
     // Keys as a cache has them: some columns of more, which are not copied.
     let of_keys = |x: &[f32]| {
         let x = tensor::<4>(x, [batch, n_kv_heads, keys, head_dim], &device);
@@ -343,18 +343,7 @@ fn what_is_not_a_number_stays_none() {
     };
     let found = host(heads(row(), &of, DType::F32));
     assert!(found[5].is_nan() && !found[6].is_nan());
-    let with = Softmax {
-        scale: 1.0,
-        soft_cap: None,
-        n_kv_heads: 1,
-        group: 1,
-        first_head: 0,
-        first_row: 0,
-        seq: 1,
-        before: 63,
-        hidden: None,
-        sinks: None,
-    };
+    let with = plain(1, 1, 1, 64);
     assert!(host(softmax(row(), with, DType::F32)).iter().all(|x| x.is_nan()));
     assert!(host(entropy(row(), with))[0].is_nan());
     assert!(host(add(row(), row(), 2.0))[5].is_nan());

@@ -41,27 +41,48 @@ fn model(server: &Server) -> ApiModel {
     ApiModel::new(settings(server)).unwrap()
 }
 
-fn asks(prompts: &[&str]) -> Vec<Request> {
-    let generate = Some(Generation { max_new_tokens: 9, ..Generation::default() });
-    let ask = |prompt: &&str| Request {
-        prompt: Prompt::user(*prompt),
-        want: Want { generate: generate.clone(), ..Want::default() },
-    };
-    prompts.iter().map(ask).collect()
+fn asks(prompts: &[impl AsRef<str>]) -> Vec<Request> {
+    let generation = Generation { max_new_tokens: 9, ..Generation::default() };
+    prompts.iter().map(|prompt| ask(prompt.as_ref(), generation.clone())).collect()
+}
+
+fn ask(prompt: &str, generation: Generation) -> Request {
+    Request { prompt: Prompt::user(prompt), want: Want { generate: Some(generation), ..Want::default() } }
+}
+
+/// The outcomes, by request.
+fn outcomes(model: &ApiModel, requests: &[Request]) -> Result<BTreeMap<usize, Outcome>, BackboneError> {
+    let mut outcomes = BTreeMap::new();
+    model.run(requests, &mut |index, outcome| {
+        assert!(outcomes.insert(index, outcome).is_none(), "answered twice");
+        ControlFlow::Continue(())
+    })?;
+    Ok(outcomes)
+}
+
+/// The text of an answer, or why there is none.
+fn text(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Read(reading) => reading.generated.map(|generated| generated.text).unwrap_or_default(),
+        Outcome::Unscored(unscored) => unscored.reason.to_string(),
+    }
 }
 
 /// The texts of the answers, by request.
 fn texts(model: &ApiModel, requests: &[Request]) -> Result<BTreeMap<usize, String>, BackboneError> {
-    let mut texts = BTreeMap::new();
-    model.run(requests, &mut |index, outcome| {
-        let text = match outcome {
-            Outcome::Read(reading) => reading.generated.map(|generated| generated.text).unwrap_or_default(),
-            Outcome::Unscored(unscored) => unscored.reason.to_string(),
-        };
-        assert!(texts.insert(index, text).is_none(), "answered twice");
-        ControlFlow::Continue(())
-    })?;
-    Ok(texts)
+    Ok(outcomes(model, requests)?.into_iter().map(|(index, outcome)| (index, text(outcome))).collect())
+}
+
+/// A server that answers the first `requests` requests with what `bad` makes, and all others with their prompts.
+fn bad_at_first(requests: usize, bad: impl Fn() -> Reply + Send + Sync + 'static) -> Server {
+    Server::start(move |number, seen| if number < requests { bad() } else { Reply::text(seen.prompt()) })
+}
+
+/// The texts of three rows from a service that answers the second with what `odd` makes, and how many requests it got.
+fn beside_an_odd_row(odd: impl Fn() -> Reply + Send + Sync + 'static) -> (Vec<String>, usize) {
+    let server = Server::start(move |_, seen| if seen.prompt() == "odd" { odd() } else { Reply::text(seen.prompt()) });
+    let found = texts(&model(&server), &asks(&["a", "odd", "b"])).unwrap();
+    (found.into_values().collect(), server.requests())
 }
 
 /// What ended a run, and all that it says with its causes.
@@ -130,9 +151,8 @@ fn requests_are_sent_together_up_to_the_bound() {
     });
     let model = ApiModel::new(ApiSettings { concurrency: 3, ..settings(&server) }).unwrap();
     let prompts: Vec<String> = (0..12).map(|i| format!("p{i}")).collect();
-    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
     let found = texts(&model, &asks(&prompts)).unwrap();
-    assert!(found.iter().all(|(&index, text)| text == prompts[index]), "{found:?}");
+    assert!(found.iter().all(|(&index, text)| *text == prompts[index]), "{found:?}");
     assert_eq!((server.most_at_once(), server.requests()), (3, 12));
 }
 
@@ -166,17 +186,16 @@ fn results_do_not_depend_on_the_order_of_the_answers() {
 
 #[test]
 fn what_fails_is_sent_again() {
-    let cases: [fn(usize) -> Reply; 6] = [
-        |_| Reply::error(500, "oh"),
-        |_| Reply::error(408, "slow"),
-        |_| Reply::error(409, "busy"),
-        |_| Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"choices\": [{".to_vec()),
-        |_| Reply::Bytes(Vec::new()),
-        |_| Reply::Full(200, Vec::new(), "<html>busy</html>".into()),
+    let cases: [fn() -> Reply; 6] = [
+        || Reply::error(500, "oh"),
+        || Reply::error(408, "slow"),
+        || Reply::error(409, "busy"),
+        || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"choices\": [{".to_vec()),
+        || Reply::Bytes(Vec::new()),
+        || Reply::Full(200, Vec::new(), "<html>busy</html>".into()),
     ];
     for (case, bad) in cases.into_iter().enumerate() {
-        let server =
-            Server::start(move |number, seen| if number < 2 { bad(number) } else { Reply::text(seen.prompt()) });
+        let server = bad_at_first(2, bad);
         let model = model(&server);
         assert_eq!(texts(&model, &asks(&["good"])).unwrap()[&0], "good", "case {case}");
         assert_eq!((model.usage().requests, model.usage().retries), (3, 2), "case {case}");
@@ -188,7 +207,7 @@ fn what_fails_is_sent_again() {
 
 #[test]
 fn a_slow_service_is_asked_again() {
-    let server = Server::start(|number, seen| if number == 0 { Reply::Hang } else { Reply::text(seen.prompt()) });
+    let server = bad_at_first(1, || Reply::Hang);
     let slow = ApiSettings { timeout: Duration::from_millis(1500), ..settings(&server) };
     assert_eq!(texts(&ApiModel::new(slow.clone()).unwrap(), &asks(&["good"])).unwrap()[&0], "good");
     let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"choices\": [{";
@@ -204,10 +223,7 @@ fn a_slow_service_is_asked_again() {
 
 #[test]
 fn a_throttled_client_waits_as_long_as_it_is_asked_to() {
-    let server = Server::start(|number, seen| match number {
-        0 => Reply::Full(429, vec![("Retry-After", "0.4".into())], "{}".into()),
-        _ => Reply::text(seen.prompt()),
-    });
+    let server = bad_at_first(1, || Reply::Full(429, vec![("Retry-After", "0.4".into())], "{}".into()));
     let before = Instant::now();
     let model = model(&server);
     let found = texts(&model, &asks(&["a", "b"])).unwrap();
@@ -225,15 +241,10 @@ fn a_throttled_client_waits_as_long_as_it_is_asked_to() {
 
 /// Why a service gave the one row of a run no answer.
 fn unanswered(model: &ApiModel) -> String {
-    let mut why = None;
-    let outcome = model.run(&asks(&["a"]), &mut |_, outcome| {
-        let Outcome::Unscored(unscored) = outcome else { panic!("answered") };
-        assert_eq!(unscored.reason, Reason::NoAnswer);
-        why = Some(unscored.detail);
-        ControlFlow::Continue(())
-    });
-    outcome.unwrap();
-    why.unwrap()
+    let found = outcomes(model, &asks(&["a"])).unwrap().remove(&0);
+    let Some(Outcome::Unscored(unscored)) = found else { panic!("answered") };
+    assert_eq!(unscored.reason, Reason::NoAnswer);
+    unscored.detail
 }
 
 #[test]
@@ -324,27 +335,13 @@ fn odd_log_probabilities_cost_at_most_their_row() {
             }
             Reply::json(200, &body)
         });
-        let mut requests_sent = asks(&["a", "odd", "b"]);
-        for request in &mut requests_sent {
-            request.want.generate.as_mut().unwrap().top_log_probs = 2;
-        }
-        let (mut texts, mut found) = (BTreeMap::new(), 0);
-        model(&server)
-            .run(&requests_sent, &mut |index, outcome| {
-                let text = match outcome {
-                    Outcome::Read(reading) => {
-                        let generated = reading.generated.unwrap();
-                        found += generated.alternatives.len();
-                        generated.text
-                    }
-                    Outcome::Unscored(unscored) => unscored.reason.to_string(),
-                };
-                texts.insert(index, text);
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-        assert_eq!(texts.into_values().collect::<Vec<_>>(), ["a", expected, "b"], "{log_probs}");
-        assert_eq!((found, server.requests()), (alternatives, requests), "{log_probs}");
+        let generation = Generation { max_new_tokens: 9, top_log_probs: 2, ..Generation::default() };
+        let asked = ["a", "odd", "b"].map(|prompt| ask(prompt, generation.clone()));
+        let found = outcomes(&model(&server), &asked).unwrap();
+        let read = found.values().filter_map(|outcome| outcome.reading().ok());
+        let n_alternatives: usize = read.map(|reading| reading.generated.as_ref().unwrap().alternatives.len()).sum();
+        assert_eq!(found.into_values().map(text).collect::<Vec<_>>(), ["a", expected, "b"], "{log_probs}");
+        assert_eq!((n_alternatives, server.requests()), (alternatives, requests), "{log_probs}");
     }
 }
 
@@ -459,13 +456,9 @@ fn one_odd_answer_costs_its_row_alone() {
         (500, json!({"error": {"message": "CUDA error"}}).to_string(), unscored, 5),
     ] {
         let odd = body.clone();
-        let server = Server::start(move |_, seen| match seen.prompt() {
-            "odd" => Reply::Full(status, Vec::new(), odd.clone()),
-            other => Reply::text(other),
-        });
-        let found = texts(&model(&server), &asks(&["a", "odd", "b"])).unwrap();
-        assert_eq!(found.into_values().collect::<Vec<_>>(), ["a", expected, "b"], "{status} {body}");
-        assert_eq!(server.requests(), requests, "{status} {body}");
+        let (found, asked) = beside_an_odd_row(move || Reply::Full(status, Vec::new(), odd.clone()));
+        assert_eq!(found, ["a", expected, "b"], "{status} {body}");
+        assert_eq!(asked, requests, "{status} {body}");
     }
 }
 
@@ -483,22 +476,15 @@ fn an_answer_that_breaks_off_costs_its_row_alone() {
         (head(&many) + &body, "too many headers"),
     ] {
         let odd = bytes.clone();
-        let server = Server::start(move |_, seen| match seen.prompt() {
-            "odd" => Reply::Bytes(odd.clone().into_bytes()),
-            other => Reply::text(other),
-        });
-        let found = texts(&model(&server), &asks(&["a", "odd", "b"])).unwrap();
-        assert_eq!(found.into_values().collect::<Vec<_>>(), ["a", Reason::NoAnswer.as_str(), "b"], "{bytes}");
-        assert_eq!(server.requests(), 5, "{bytes}");
-        let odd = bytes.clone().into_bytes();
-        let server = Server::start(move |_, _| Reply::Bytes(odd.clone()));
+        let odd = move || Reply::Bytes(odd.clone().into_bytes());
+        let (found, asked) = beside_an_odd_row(odd.clone());
+        assert_eq!(found, ["a", Reason::NoAnswer.as_str(), "b"], "{bytes}");
+        assert_eq!(asked, 5, "{bytes}");
+        let always = odd.clone();
+        let server = Server::start(move |_, _| always());
         assert!(unanswered(&model(&server)).contains(expected), "{bytes}");
         // Once is not always.
-        let odd = bytes.clone().into_bytes();
-        let server = Server::start(move |number, seen| match number {
-            0 => Reply::Bytes(odd.clone()),
-            _ => Reply::text(seen.prompt()),
-        });
+        let server = bad_at_first(1, odd);
         assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a");
     }
     // A service that does so at every row ends the run.
@@ -517,10 +503,7 @@ fn byte_order_marks_and_early_statuses_are_no_end() {
         Server::start(|_, seen| Reply::Full(200, Vec::new(), format!("\u{feff}{}", completion(seen.prompt()))));
     assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a");
     for status in [425, 499] {
-        let server = Server::start(move |number, seen| match number {
-            0 => Reply::error(status, "\u{feff}later"),
-            _ => Reply::text(seen.prompt()),
-        });
+        let server = bad_at_first(1, move || Reply::error(status, "\u{feff}later"));
         assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a", "{status}");
         let server = Server::start(move |_, _| Reply::error(status, "later"));
         assert!(unanswered(&model(&server)).contains(&format!("status {status}")), "{status}");
@@ -538,7 +521,6 @@ fn ten_rows_in_a_row_without_an_answer_end_the_run() {
     let server = Server::start(|_, _| Reply::error(400, "no"));
     let one = ApiSettings { concurrency: 1, ..settings(&server) };
     let prompts: Vec<String> = (0..50).map(|i| i.to_string()).collect();
-    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
     let error = texts(&ApiModel::new(one).unwrap(), &asks(&prompts)).unwrap_err();
     let shown = error.source().unwrap().to_string();
     assert!(shown.contains("10 requests in a row got no answer, the last one with: status 400: \"no\""), "{shown}");
@@ -581,15 +563,8 @@ fn an_items_own_fault_ends_nothing() {
         other => Reply::text(other),
     });
     let found = texts(&model(&server), &asks(&["long", "good", "bad", "", "late"])).unwrap();
-    let found: Vec<&str> = found.values().map(String::as_str).collect();
-    let expected = [
-        Reason::TooLong.as_str(),
-        "good",
-        Reason::Refused.as_str(),
-        Reason::EmptyPrompt.as_str(),
-        Reason::TooLong.as_str(),
-    ];
-    assert_eq!(found, expected);
+    let [long, refused, empty] = [Reason::TooLong, Reason::Refused, Reason::EmptyPrompt].map(Reason::as_str);
+    assert_eq!(found.into_values().collect::<Vec<_>>(), [long, "good", refused, empty, long]);
     assert_eq!(server.requests(), 4, "an empty prompt is not sent");
 }
 
@@ -649,22 +624,13 @@ fn a_generation_is_sent_as_it_is_and_its_end_comes_back() {
         Reply::json(200, &body)
     });
     let sampling = Sampling::Random { temperature: 0.7, top_k: None, top_p: None, seed: 5, stream: 0 };
-    let generate = Some(Generation { sampling, stop: vec!["b".into()], ..Generation::default() });
-    let request = |prompt: &str| Request {
-        prompt: Prompt::user(prompt),
-        want: Want { generate: generate.clone(), ..Want::default() },
-    };
-    let mut ends = BTreeMap::new();
-    let requests = [request("long"), request("short"), asks(&["long"]).remove(0)];
-    model(&server)
-        .run(&requests, &mut |index, outcome| {
-            let generated = outcome.reading().unwrap().generated.clone().unwrap();
-            ends.insert(index, (generated.text, generated.finish));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    let drawn = Generation { sampling, stop: vec!["b".into()], ..Generation::default() };
+    let requests = [ask("long", drawn.clone()), ask("short", drawn), asks(&["long"]).remove(0)];
+    let found = outcomes(&model(&server), &requests).unwrap();
+    let generated = found.values().map(|outcome| outcome.reading().unwrap().generated.clone().unwrap());
+    let ends: Vec<_> = generated.map(|generated| (generated.text, generated.finish)).collect();
     let (cut, whole) = (("a".to_owned(), Finish::StopText), ("abc".to_owned(), Finish::Length));
-    assert_eq!(ends.into_values().collect::<Vec<_>>(), [cut.clone(), cut, whole]);
+    assert_eq!(ends, [cut.clone(), cut, whole]);
     let body = server.seen().into_iter().map(|seen| seen.body).find(|body| body.get("seed").is_some()).unwrap();
     assert_eq!((&body["seed"], &body["temperature"], &body["stop"]), (&json!(5), &json!(0.7), &json!(["b"])));
 }

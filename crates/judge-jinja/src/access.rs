@@ -54,49 +54,39 @@ fn position(i: i128, len: usize) -> Option<usize> {
 
 /// What Python's `getattr` gives: methods of the type, and the fields of objects.
 fn own(value: &Value, name: &str) -> Result<Option<Value>> {
-    match value {
-        Value::Undefined(why) => return fault(&**why),
-        Value::Namespace(fields) if name != "__class__" => {
+    let found = match (value, name) {
+        (Value::Undefined(why), _) => return fault(&**why),
+        (Value::Namespace(fields), _) if name != "__class__" => {
             look();
             return Ok(fields.borrow().get_str(name).cloned());
         }
         _ if name.starts_with("__") => return refuse(format!("the attribute {name}")),
-        Value::Loop(variable) => {
-            if let Some(found) = of_loop(variable, name)? {
-                return Ok(Some(found));
-            }
+        (Value::Loop(variable), _) => of_loop(variable, name)?,
+        (Value::Macro(called), "name") => Some(Value::Str(called.node.name.clone())),
+        (Value::Macro(called), "arguments") => {
+            let names = called.node.parameters.iter().map(|(name, _)| Value::Str(name.clone()));
+            Some(Value::tuple(names.collect())?)
         }
-        Value::Macro(called) => match name {
-            "name" => return Ok(Some(Value::Str(called.node.name.clone()))),
-            "arguments" => {
-                let names = called.node.parameters.iter().map(|(name, _)| Value::Str(name.clone()));
-                return Value::tuple(names.collect()).map(Some);
-            }
-            "catch_varargs" => return Ok(Some(called.node.takes_varargs.into())),
-            "catch_kwargs" => return Ok(Some(called.node.takes_kwargs.into())),
-            "caller" => return Ok(Some(called.node.takes_caller.into())),
-            _ => {}
-        },
-        Value::Tuple(items) if items.is_group && name == "grouper" => return Ok(Some(items.values[0].clone())),
-        Value::Tuple(items) if items.is_group && name == "list" => return Ok(Some(items.values[1].clone())),
-        Value::Cycler(cycler) if name == "current" => {
+        (Value::Macro(called), "catch_varargs") => Some(called.node.takes_varargs.into()),
+        (Value::Macro(called), "catch_kwargs") => Some(called.node.takes_kwargs.into()),
+        (Value::Macro(called), "caller") => Some(called.node.takes_caller.into()),
+        (Value::Tuple(items), "grouper") if items.is_group => Some(items.values[0].clone()),
+        (Value::Tuple(items), "list") if items.is_group => Some(items.values[1].clone()),
+        (Value::Cycler(cycler), "current") => {
             look();
-            return Ok(Some(cycler.items[cycler.at.get()].clone()));
+            Some(cycler.items[cycler.at.get()].clone())
         }
-        Value::Cycler(cycler) if name == "items" => return Value::tuple(cycler.items.clone()).map(Some),
-        Value::Range(range) => match name {
-            "start" => return Ok(Some(Value::Int(range.start.into()))),
-            "stop" => return Ok(Some(Value::Int(range.stop.into()))),
-            "step" => return Ok(Some(Value::Int(range.step.into()))),
-            _ => {}
-        },
-        Value::Int(_) | Value::Bool(_) => match name {
-            "real" | "numerator" => return Ok(value.as_int().map(Value::Int)),
-            "imag" => return Ok(Some(Value::Int(0))),
-            "denominator" => return Ok(Some(Value::Int(1))),
-            _ => {}
-        },
-        _ => {}
+        (Value::Cycler(cycler), "items") => Some(Value::tuple(cycler.items.clone())?),
+        (Value::Range(range), "start") => Some(Value::Int(range.start.into())),
+        (Value::Range(range), "stop") => Some(Value::Int(range.stop.into())),
+        (Value::Range(range), "step") => Some(Value::Int(range.step.into())),
+        (Value::Int(_) | Value::Bool(_), "real" | "numerator") => value.as_int().map(Value::Int),
+        (Value::Int(_) | Value::Bool(_), "imag") => Some(Value::Int(0)),
+        (Value::Int(_) | Value::Bool(_), "denominator") => Some(Value::Int(1)),
+        _ => None,
+    };
+    if found.is_some() {
+        return Ok(found);
     }
     match attributes::find(value, name) {
         attributes::Found::Method => Ok(Some(Value::Method(Rc::new((value.clone(), name.into()))))),

@@ -47,3 +47,8 @@ pub(crate) fn fault<T>(message: impl Into<String>) -> Result<T> {
 pub(crate) fn refuse<T>(construct: impl fmt::Display) -> Result<T> {
     fault(format!("{construct} is not supported in templates"))
 }
+
+/// Refuses a whole number that Python has and this crate does not.
+pub(crate) fn too_large<T>() -> Result<T> {
+    refuse("a whole number of more than 128 bits")
+}

@@ -7,10 +7,10 @@ use super::arguments::Call;
 use super::attributes::{Found, find};
 use super::budget::{charge, step};
 use super::checks;
-use super::fault::{Result, fault, refuse};
+use super::fault::{Result, fault, refuse, too_large};
 use super::format::{self, truncated};
 use super::json;
-use super::methods::{capitalized, joined, lines, pad, replaced, strip};
+use super::methods::{capitalized, joined, lines, pad, replaced, small, strip};
 use super::operators;
 use super::python_text::is_space;
 use super::sorting;
@@ -24,9 +24,7 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         "abs" => {
             call.required(name, [])?;
             match (value, value.as_int()) {
-                (_, Some(n)) => {
-                    n.checked_abs().map(Value::Int).map_or_else(|| refuse("a whole number of more than 128 bits"), Ok)
-                }
+                (_, Some(n)) => n.checked_abs().map(Value::Int).map_or_else(too_large, Ok),
                 (Value::Float(x), _) => Ok(Value::Float(x.abs())),
                 (Value::Undefined(why), _) => fault(&**why),
                 _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
@@ -120,11 +118,7 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             let [separator, by] = call.bind(name, ["d", "attribute"])?;
             let mut parts = Vec::new();
             for value in value.iterate()? {
-                let value = match &by {
-                    None | Some(Value::None) => value,
-                    Some(by) => path(&value, by, None)?,
-                };
-                parts.push(value.text()?);
+                parts.push(subject(&value, by.as_ref())?.text()?);
             }
             let separator = separator.map_or_else(|| Ok("".into()), |s| s.text())?;
             joined(&separator, &parts).map(Value::from)
@@ -192,8 +186,7 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                     Some(Value::Str(names)) => {
                         names.split(',').map(|n| path(&value, &n.into(), None)).collect::<Result<Vec<_>>>()?
                     }
-                    None | Some(Value::None) => vec![value.clone()],
-                    Some(by) => vec![path(&value, by, None)?],
+                    by => vec![subject(&value, by.as_ref())?],
                 };
                 let keys = keys.iter().map(|key| folded(key, case_sensitive)).collect();
                 all.push((Value::list(keys)?, value));
@@ -215,10 +208,7 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             }
             let mut floats = false;
             for value in value.iterate()? {
-                let value = match &by {
-                    None | Some(Value::None) => value,
-                    Some(by) => path(&value, by, None)?,
-                };
+                let value = subject(&value, by.as_ref())?;
                 floats |= matches!(value, Value::Float(_));
                 sum = operators::apply(Operator::Add, &sum, &value)?;
             }
@@ -310,6 +300,11 @@ fn path(value: &Value, by: &Value, default: Option<&Value>) -> Result<Value> {
     Ok(value)
 }
 
+/// What a filter looks at of a value: an item by its path, or the value itself.
+fn subject(value: &Value, by: Option<&Value>) -> Result<Value> {
+    by.map_or_else(|| Ok(value.clone()), |by| path(value, by, None))
+}
+
 /// A key for comparison: texts in lower case unless case counts.
 fn folded(key: &Value, case_sensitive: bool) -> Value {
     match key {
@@ -320,8 +315,7 @@ fn folded(key: &Value, case_sensitive: bool) -> Value {
 
 /// Each value with its key.
 fn keyed(values: Vec<Value>, by: Option<&Value>, case_sensitive: bool) -> Result<Vec<(Value, Value)>> {
-    let key = |value: &Value| by.map_or_else(|| Ok(value.clone()), |by| path(value, by, None));
-    values.into_iter().map(|value| Ok((folded(&key(&value)?, case_sensitive), value))).collect()
+    values.into_iter().map(|value| Ok((folded(&subject(&value, by)?, case_sensitive), value))).collect()
 }
 
 /// The values by their keys; see [`sorting::sorted`].
@@ -466,7 +460,7 @@ fn int(value: &Value, call: Call) -> Result<Value> {
         if !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix as u32)) {
             return match i128::from_str_radix(digits, radix as u32) {
                 Ok(n) => Ok(Value::Int(sign * n)),
-                Err(_) => refuse("a whole number of more than 128 bits"),
+                Err(_) => too_large(),
             };
         }
     }
@@ -585,12 +579,12 @@ fn select(name: &str, value: &Value, call: Call) -> Result<Value> {
     let mut kept = Vec::new();
     for value in value.iterate()? {
         step()?;
-        let subject = by.as_ref().map_or_else(|| Ok(value.clone()), |by| path(&value, by, None))?;
+        let looked_at = subject(&value, by.as_ref())?;
         let passes = match &test {
-            None => subject.truth(),
+            None => looked_at.truth(),
             Some(test) => {
                 let Some(test) = test.as_str() else { return fault("the name of a test is a text") };
-                checks::apply(test, &subject, Call { positional: rest.clone(), named: call.named.clone() })?
+                checks::apply(test, &looked_at, Call { positional: rest.clone(), named: call.named.clone() })?
             }
         };
         if passes == name.starts_with("select") {
@@ -643,10 +637,8 @@ fn title(text: &str) -> Result<String> {
         let separates = is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
         if separates || !inside {
             out.extend(c.to_uppercase());
-        } else if c == 'Σ' {
-            return refuse("the lower case of a sigma inside a word");
         } else {
-            out.extend(c.to_lowercase());
+            out.push_str(&small(c)?);
         }
         inside = !separates;
     }

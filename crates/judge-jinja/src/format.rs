@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::access::{attribute, item};
 use super::arguments::Call;
 use super::budget::{Text, charge};
-use super::fault::{Result, fault, refuse};
+use super::fault::{Result, fault, refuse, too_large};
 use super::python_text::{exponent_of_python, float_repr, string_repr};
 use super::value::Value;
 
@@ -47,22 +47,12 @@ pub(crate) fn percent(pattern: &str, argument: &Value) -> Result<String> {
         let mut field = field;
         let mut value = None;
         if let Some(inside) = field.strip_prefix('(') {
-            let mut depth = 1;
-            let end = inside.find(|c| {
-                depth += match c {
-                    '(' => 1,
-                    ')' => -1,
-                    _ => 0,
-                };
-                depth == 0
-            });
-            let Some(end) = end else { return fault("incomplete format key") };
-            if !matches!(argument, Value::Dict(_)) {
-                return fault("format requires a mapping");
-            }
-            let found = item_of(argument, &inside[..end])?;
+            let Some(end) = closing(inside, ['(', ')']) else { return fault("incomplete format key") };
+            let Value::Dict(dict) = argument else { return fault("format requires a mapping") };
+            let key = &inside[..end];
+            let Some(found) = dict.get_str(key) else { return fault(format!("KeyError: '{key}'")) };
             named = true;
-            value = Some(found);
+            value = Some(found.clone());
             field = &inside[end + 1..];
         }
         let mut spec = Spec::default();
@@ -84,10 +74,7 @@ pub(crate) fn percent(pattern: &str, argument: &Value) -> Result<String> {
                     _ => fault("* wants int"),
                 };
             }
-            let digits = field.len() - field.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let (number, tail) = field.split_at(digits);
-            *field = tail;
-            if number.is_empty() { Ok(None) } else { Ok(Some(number.parse().unwrap_or(i64::MAX))) }
+            Ok(whole(field))
         };
         if let Some(width) = number(&mut field)? {
             if width < 0 {
@@ -137,15 +124,21 @@ fn bounded(n: u64) -> Result<usize> {
     }
 }
 
-/// The value of a key; a key that is not there is an error.
-fn item_of(mapping: &Value, key: &str) -> Result<Value> {
-    match mapping {
-        Value::Dict(dict) => match dict.get_str(key) {
-            Some(value) => Ok(value.clone()),
-            None => fault(format!("KeyError: '{key}'")),
-        },
-        _ => fault("format requires a mapping"),
-    }
+/// Where a bracket that was opened just before `text` is closed; `None` if it never is.
+fn closing(text: &str, [open, close]: [char; 2]) -> Option<usize> {
+    let mut depth = 1;
+    text.find(|c: char| {
+        depth += i64::from(c == open) - i64::from(c == close);
+        depth == 0
+    })
+}
+
+/// Takes the digits that a text begins with, as a whole number; `i64::MAX` if it is larger than that, `None` if there are no digits.
+fn whole(rest: &mut &str) -> Option<i64> {
+    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, tail) = rest.split_at(digits);
+    *rest = tail;
+    (!number.is_empty()).then(|| number.parse().unwrap_or(i64::MAX))
 }
 
 /// One conversion of `%`.
@@ -175,14 +168,10 @@ fn converted(out: &mut Text, spec: &Spec, code: char, value: &Value) -> Result<(
     }
     match code {
         'd' | 'i' | 'u' => {
-            let n = match value {
-                Value::Float(x) => truncated(*x)?,
-                _ => match value.as_int() {
-                    Some(n) => n,
-                    None => {
-                        return fault(format!("%{code} format: a real number is required, not {}", value.type_name()));
-                    }
-                },
+            let n = match (value, value.as_int()) {
+                (Value::Float(x), _) => truncated(*x)?,
+                (_, Some(n)) => n,
+                _ => return fault(format!("%{code} format: a real number is required, not {}", value.type_name())),
             };
             integer(out, spec, 'd', n, spec.precision.unwrap_or(0))
         }
@@ -204,7 +193,7 @@ pub(crate) fn truncated(x: f64) -> Result<i128> {
         return fault(format!("cannot convert float {} to integer", float_repr(x)));
     }
     if x.abs() >= 1.7e38 {
-        return refuse("a whole number of more than 128 bits");
+        return too_large();
     }
     Ok(x.trunc() as i128)
 }
@@ -378,16 +367,7 @@ fn fields(
         if bracket == "}" {
             return fault("Single '}' encountered in format string");
         }
-        let mut open = 1;
-        let end = rest.find(|c| {
-            open += match c {
-                '{' => 1,
-                '}' => -1,
-                _ => 0,
-            };
-            open == 0
-        });
-        let Some(end) = end else { return fault("expected '}' before end of string") };
+        let Some(end) = closing(rest, ['{', '}']) else { return fault("expected '}' before end of string") };
         let field = &rest[..end];
         rest = &rest[end + 1..];
         let (name, spec) = match field.find([':', '!', '[']) {
@@ -571,12 +551,7 @@ fn specification(text: &str) -> Result<(Spec, Option<char>)> {
         spec.zero = true;
         rest = tail;
     }
-    let number = |rest: &mut &str| -> Result<Option<usize>> {
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, tail) = rest.split_at(digits);
-        *rest = tail;
-        if number.is_empty() { Ok(None) } else { bounded(number.parse().unwrap_or(u64::MAX)).map(Some) }
-    };
+    let number = |rest: &mut &str| whole(rest).map(|n| bounded(n.unsigned_abs())).transpose();
     spec.width = number(&mut rest)?.unwrap_or(0);
     if let Some(group) = rest.chars().next().filter(|c| ",_".contains(*c)) {
         spec.group = Some(group);

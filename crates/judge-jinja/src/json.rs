@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::arguments::Call;
 use super::budget::{Text, charge};
-use super::fault::{Result, TemplateError, fault, refuse};
+use super::fault::{Result, TemplateError, fault, refuse, too_large};
 use super::python_text::float_repr;
 use super::sorting;
 use super::value::{Dict, VISIT, Value};
@@ -25,7 +25,7 @@ pub type WholeNumber = fn(&serde_json::Value) -> Option<&str>;
 /// A whole number of more than 128 bits, and nesting that is too deep.
 pub(crate) fn to_python(json: &serde_json::Value, whole_number: WholeNumber) -> Result<Value> {
     if let Some(digits) = whole_number(json) {
-        return digits.parse().map_or_else(|_| refuse("a whole number of more than 128 bits"), |n| Ok(Value::Int(n)));
+        return digits.parse().map_or_else(|_| too_large(), |n| Ok(Value::Int(n)));
     }
     Ok(match json {
         serde_json::Value::Null => Value::None,

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::fault::{Result, TemplateError, fault, refuse};
+use super::fault::{Result, TemplateError, fault, refuse, too_large};
 use super::python_text::is_space;
 
 /// What a template is made of.
@@ -171,14 +171,9 @@ impl<'s> Lexer<'s> {
             let line = self.line(at);
             let Some(first) = rest.chars().next() else { return self.fault(begin, "unexpected end of template") };
             if open.is_empty() {
-                if let Some(after) = rest.strip_prefix(close) {
-                    return Ok((tokens, after, None));
-                }
-                if let Some(after) = rest.strip_prefix('-').and_then(|r| r.strip_prefix(close)) {
-                    return Ok((tokens, after, Some('-')));
-                }
-                if let Some(after) = rest.strip_prefix('+').and_then(|r| r.strip_prefix(close)).filter(|_| !prints) {
-                    return Ok((tokens, after, Some('+')));
+                let (sign, end) = sign(rest);
+                if let Some(after) = end.strip_prefix(close).filter(|_| !prints || sign != "+") {
+                    return Ok((tokens, after, sign.chars().next()));
                 }
             }
             let (kind, length) = match first {
@@ -352,5 +347,5 @@ fn number(text: &str) -> Result<(Kind, usize)> {
 
 /// A whole number that was read.
 fn whole(read: std::result::Result<i128, std::num::ParseIntError>) -> Result<Kind> {
-    read.map(Kind::Int).or_else(|_| refuse("a whole number of more than 128 bits"))
+    read.map(Kind::Int).or_else(|_| too_large())
 }

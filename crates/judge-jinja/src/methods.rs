@@ -218,6 +218,9 @@ fn of_text(text: &Arc<str>, name: &str, call: Call) -> Result<Value> {
         }
         _ => call.required(name, [])?,
     };
+    if ["casefold", "istitle", "isidentifier"].contains(&name) && !text.is_ascii() {
+        return refuse(format!("{name} beyond ASCII"));
+    }
     let all = |is: fn(char) -> Result<bool>| -> Result<Value> {
         for c in text.chars() {
             if !is(c)? {
@@ -228,11 +231,7 @@ fn of_text(text: &Arc<str>, name: &str, call: Call) -> Result<Value> {
     };
     Ok(match name {
         "upper" => Value::from(text.to_uppercase()),
-        "lower" => Value::from(text.to_lowercase()),
-        "casefold" => match text.is_ascii() {
-            true => Value::from(text.to_lowercase()),
-            false => return refuse("casefold beyond ASCII"),
-        },
+        "lower" | "casefold" => Value::from(text.to_lowercase()),
         "capitalize" => capitalized(text)?.into(),
         "title" => title(text)?.into(),
         "swapcase" => Value::from(
@@ -249,20 +248,14 @@ fn of_text(text: &Arc<str>, name: &str, call: Call) -> Result<Value> {
         "isprintable" => text.chars().all(is_printable).into(),
         "islower" => cased(text, char::is_lowercase, char::is_uppercase).into(),
         "isupper" => cased(text, char::is_uppercase, char::is_lowercase).into(),
-        "istitle" => match text.is_ascii() {
-            true => is_title(text).into(),
-            false => return refuse("istitle beyond ASCII"),
-        },
+        "istitle" => is_title(text).into(),
         "isalpha" => all(is_letter)?,
         "isdigit" | "isdecimal" | "isnumeric" => all(is_digit)?,
         "isalnum" => all(|c| Ok(is_letter(c)? || is_digit(c)?))?,
-        "isidentifier" => match text.is_ascii() {
-            true => {
-                let word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                (word && text.starts_with(|c: char| !c.is_ascii_digit())).into()
-            }
-            false => return refuse("isidentifier beyond ASCII"),
-        },
+        "isidentifier" => {
+            let word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            (word && text.starts_with(|c: char| !c.is_ascii_digit())).into()
+        }
         _ => return refuse(format!("{name} of a str")),
     })
 }
@@ -314,7 +307,7 @@ fn initial(c: char) -> Result<String> {
 }
 
 /// The lower case of what follows. Python looks at the letters before a sigma too.
-fn small(c: char) -> Result<String> {
+pub(crate) fn small(c: char) -> Result<String> {
     if c == 'Σ' { refuse("the lower case of a sigma inside a word") } else { Ok(c.to_lowercase().to_string()) }
 }
 

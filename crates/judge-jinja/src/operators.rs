@@ -1,7 +1,7 @@
 //! Python's operators on two values, and its signs.
 
 use super::budget::charge;
-use super::fault::{Result, fault, refuse};
+use super::fault::{Result, fault, refuse, too_large};
 use super::format;
 use super::syntax::{Compare, Operator};
 use super::value::Value;
@@ -80,10 +80,6 @@ pub(crate) fn positive(value: &Value) -> Result<Value> {
         (None, Value::Undefined(why)) => fault(&**why),
         _ => fault(format!("bad operand type for unary +: '{}'", value.type_name())),
     }
-}
-
-fn too_large() -> Result<Value> {
-    refuse("a whole number of more than 128 bits")
 }
 
 /// A text, list or tuple several times over; none times if `times` is negative.

@@ -383,14 +383,7 @@ impl Tokens {
             }
             is_tuple = true;
         }
-        match targets.pop() {
-            None => self.unexpected("a name"),
-            Some(target) if !is_tuple => Ok(target),
-            Some(target) => {
-                targets.push(target);
-                Ok(Target::Tuple(targets))
-            }
-        }
+        Ok(if is_tuple { Target::Tuple(targets) } else { targets.remove(0) })
     }
 
     /// `(a, b=default)`.
@@ -450,30 +443,30 @@ impl Tokens {
         Ok(expr)
     }
 
-    /// Operands of one rank with a word between.
-    fn words(
+    /// Operands of one rank, separated by what `skip` skips.
+    fn several(
         &mut self,
-        word: &str,
+        skip: fn(&mut Self) -> bool,
         operand: fn(&mut Self) -> Result<Expr>,
         make: fn(Vec<Expr>) -> Expr,
     ) -> Result<Expr> {
         let first = operand(self)?;
-        if !self.peek_name(word) {
+        if !skip(self) {
             return Ok(first);
         }
-        let mut all = vec![first];
-        while self.skip_name(word) {
+        let mut all = vec![first, operand(self)?];
+        while skip(self) {
             all.push(operand(self)?);
         }
         Ok(make(all))
     }
 
     fn or(&mut self) -> Result<Expr> {
-        self.words("or", Self::and, Expr::Or)
+        self.several(|tokens| tokens.skip_name("or"), Self::and, Expr::Or)
     }
 
     fn and(&mut self) -> Result<Expr> {
-        self.words("and", Self::not, Expr::And)
+        self.several(|tokens| tokens.skip_name("and"), Self::not, Expr::And)
     }
 
     fn not(&mut self) -> Result<Expr> {
@@ -529,15 +522,7 @@ impl Tokens {
     }
 
     fn concat(&mut self) -> Result<Expr> {
-        let first = self.product()?;
-        if !self.peek("~") {
-            return Ok(first);
-        }
-        let mut all = vec![first];
-        while self.skip("~") {
-            all.push(self.product()?);
-        }
-        Ok(Expr::Concat(all))
+        self.several(|tokens| tokens.skip("~"), Self::product, Expr::Concat)
     }
 
     fn product(&mut self) -> Result<Expr> {
@@ -606,32 +591,20 @@ impl Tokens {
             }
             Kind::Operator("[") => {
                 let mut items = Vec::new();
-                while !self.peek("]") {
-                    if !items.is_empty() {
-                        self.expect(",")?;
-                    }
-                    if self.peek("]") {
-                        break;
-                    }
-                    items.push(self.expression(true)?);
-                }
-                self.expect("]")?;
+                self.items("]", |tokens| {
+                    items.push(tokens.expression(true)?);
+                    Ok(())
+                })?;
                 Expr::List(items)
             }
             Kind::Operator("{") => {
                 let mut entries = Vec::new();
-                while !self.peek("}") {
-                    if !entries.is_empty() {
-                        self.expect(",")?;
-                    }
-                    if self.peek("}") {
-                        break;
-                    }
-                    let key = self.expression(true)?;
-                    self.expect(":")?;
-                    entries.push((key, self.expression(true)?));
-                }
-                self.expect("}")?;
+                self.items("}", |tokens| {
+                    let key = tokens.expression(true)?;
+                    tokens.expect(":")?;
+                    entries.push((key, tokens.expression(true)?));
+                    Ok(())
+                })?;
                 Expr::Dict(entries)
             }
             Kind::Operator(_) => {
@@ -639,6 +612,17 @@ impl Tokens {
                 return self.unexpected("an expression");
             }
         })
+    }
+
+    /// Items with commas between them, and maybe one after the last, up to and including the bracket that closes them.
+    fn items(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        while !self.peek(close) {
+            item(self)?;
+            if !self.peek(close) {
+                self.expect(",")?;
+            }
+        }
+        self.expect(close)
     }
 
     /// Attributes, items and calls.
@@ -779,44 +763,40 @@ impl Tokens {
     fn arguments(&mut self) -> Result<Arguments> {
         self.expect("(")?;
         let mut arguments = Arguments::default();
-        let mut first = true;
-        while !self.peek(")") {
-            if !std::mem::replace(&mut first, false) {
-                self.expect(",")?;
-                if self.peek(")") {
-                    break;
-                }
-            }
-            let is_named = matches!(self.kind(), Some(Kind::Name(_)))
-                && matches!(self.tokens.get(self.at + 1), Some(Token { kind: Kind::Operator("="), .. }));
-            if self.skip("*") {
-                if arguments.star.is_some() || arguments.stars.is_some() {
-                    return self.fault("invalid syntax for function call expression");
-                }
-                arguments.star = Some(Box::new(self.expression(true)?));
-            } else if self.skip("**") {
-                if arguments.stars.is_some() {
-                    return self.fault("invalid syntax for function call expression");
-                }
-                arguments.stars = Some(Box::new(self.expression(true)?));
-            } else if is_named {
-                if arguments.stars.is_some() {
-                    return self.fault("invalid syntax for function call expression");
-                }
-                let name = self.name()?;
-                self.expect("=")?;
-                if arguments.named.iter().any(|(n, _)| *n == name) {
-                    return self.fault(format!("keyword argument repeated: {name}"));
-                }
-                arguments.named.push((name, self.expression(true)?));
-            } else {
-                if arguments.star.is_some() || arguments.stars.is_some() || !arguments.named.is_empty() {
-                    return self.fault("invalid syntax for function call expression");
-                }
-                arguments.positional.push(self.expression(true)?);
-            }
-        }
-        self.expect(")")?;
+        self.items(")", |tokens| tokens.argument(&mut arguments))?;
         Ok(arguments)
+    }
+
+    /// One argument of a call.
+    fn argument(&mut self, arguments: &mut Arguments) -> Result<()> {
+        let is_named = matches!(self.kind(), Some(Kind::Name(_)))
+            && matches!(self.tokens.get(self.at + 1), Some(Token { kind: Kind::Operator("="), .. }));
+        if self.skip("*") {
+            if arguments.star.is_some() || arguments.stars.is_some() {
+                return self.fault("invalid syntax for function call expression");
+            }
+            arguments.star = Some(Box::new(self.expression(true)?));
+        } else if self.skip("**") {
+            if arguments.stars.is_some() {
+                return self.fault("invalid syntax for function call expression");
+            }
+            arguments.stars = Some(Box::new(self.expression(true)?));
+        } else if is_named {
+            if arguments.stars.is_some() {
+                return self.fault("invalid syntax for function call expression");
+            }
+            let name = self.name()?;
+            self.expect("=")?;
+            if arguments.named.iter().any(|(n, _)| *n == name) {
+                return self.fault(format!("keyword argument repeated: {name}"));
+            }
+            arguments.named.push((name, self.expression(true)?));
+        } else {
+            if arguments.star.is_some() || arguments.stars.is_some() || !arguments.named.is_empty() {
+                return self.fault("invalid syntax for function call expression");
+            }
+            arguments.positional.push(self.expression(true)?);
+        }
+        Ok(())
     }
 }

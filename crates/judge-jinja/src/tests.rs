@@ -178,10 +178,8 @@ fn a_template_that_grows_without_bound_is_refused() {
         ("{% set x %}{{ 'x' * 50000000 }}{% endset %}{{ x }}{{ x }}".to_owned(), "bytes of output"),
     ] {
         let compiled = Template::new(&template, Date::default()).unwrap();
-        let error = compiled.render([]).unwrap_err();
-        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
-        let text: Vec<String> = causes.map(ToString::to_string).collect();
-        assert!(text.join(": ").contains(expected), "{template}: {text:?}");
+        let error = compiled.render([]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{template}: {error}");
     }
 }
 

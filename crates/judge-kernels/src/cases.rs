@@ -1,4 +1,22 @@
-//! Numbers that products are tested on. Compiled for tests alone.
+//! Numbers and matrices that products are tested on. Compiled for tests alone.
+
+use crate::codes::Coding;
+use crate::pack::PackedLinear;
+use crate::section::Section;
+use crate::supported::Supported;
+use crate::tile::Word;
+
+/// Number `i` of a seed, in [-1, 1).
+pub(crate) fn number(seed: u64, i: usize) -> f32 {
+    let mixed = (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
+}
+
+/// A matrix for rows of codes: how many of each coding, which all have one width.
+pub(crate) fn of_codes(kernel: Supported, word: Word, parts: &[(usize, &Coding)]) -> PackedLinear {
+    let sections = parts.iter().map(|&(rows, coding)| (rows, Some(coding.clone()))).collect();
+    PackedLinear::of(kernel, word, parts[0].1.width, sections, |shape| Ok::<_, ()>(Section::zeros(shape))).unwrap()
+}
 
 /// `count` numbers in [-2, 2), always the same for a seed.
 pub(crate) fn numbers(seed: u64, count: usize) -> Vec<f32> {

@@ -315,13 +315,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cases::of_codes;
     use crate::codes::CodedMemory;
     #[cfg(target_arch = "x86_64")]
     use crate::kernel::Kernel;
     use crate::lines::Lines;
     use crate::numbers::Numbers;
     use crate::pack::PackedLinear;
-    use crate::section::Section;
 
     /// Codings of all kinds of codes, and of all that the formula may have.
     fn coding(kind: usize, width: usize, size: usize) -> Coding {
@@ -350,9 +350,7 @@ mod tests {
 
     /// A matrix of these rows in bf16.
     fn matrix(kernel: Supported, coding: &Coding, rows: &CodedRows<'_>, d_out: usize) -> PackedLinear {
-        let make = |shape| Ok::<_, ()>(Section::zeros(shape));
-        let sections = vec![(d_out, Some(coding.clone()))];
-        let mut matrix = PackedLinear::of(kernel, Word::Pair, coding.width, sections, make).unwrap();
+        let mut matrix = of_codes(kernel, Word::Pair, &[(d_out, coding)]);
         matrix.fill_codes(0, rows);
         matrix
     }
@@ -457,23 +455,15 @@ mod tests {
             for (kernel, word) in kernels.flat_map(|kernel| [(kernel, Word::Pair), (kernel, Word::Single)]) {
                 let mut plain = PackedLinear::zeros(kernel, word, d_out, width);
                 plain.fill(0, if word == Word::Pair { Numbers::Bf16(&halves) } else { Numbers::F32(&values) });
-                let make = |shape| Ok::<_, ()>(Section::zeros(shape));
-                let mut small = PackedLinear::of(kernel, word, width, vec![(d_out, Some(coding.clone()))], make).unwrap();
+                let mut small = of_codes(kernel, word, &[(d_out, &coding)]);
                 // In two parts, of which the first ends inside a panel.
                 let cut = d_out / 3;
-                let (mut first, mut second) = (CodedMemory::new(&coding, cut), CodedMemory::new(&coding, d_out - cut));
-                let (first, second) = (first.rows(&coding, cut), second.rows(&coding, d_out - cut));
-                let (codes, groups) = (cut * width, cut * coding.n_groups);
-                first.codes.copy_from_slice(&coded.codes[..codes]);
-                second.codes.copy_from_slice(&coded.codes[codes..]);
-                for (of, [a, b]) in [
-                    (&coded.scales, [&mut *first.scales, &mut *second.scales]),
-                    (&coded.zeros, [&mut *first.zeros, &mut *second.zeros]),
-                    (&coded.minima, [&mut *first.minima, &mut *second.minima]),
-                ] {
-                    a.copy_from_slice(&of[..groups]);
-                    b.copy_from_slice(&of[groups..]);
-                }
+                let (codes, other_codes) = coded.codes.split_at_mut(cut * width);
+                let of_groups = [&mut *coded.scales, &mut *coded.zeros, &mut *coded.minima];
+                let [(scales, other_scales), (zeros, other_zeros), (minima, other_minima)] =
+                    of_groups.map(|numbers| numbers.split_at_mut(cut * coding.n_groups));
+                let first = CodedRows { codes, scales, zeros, minima };
+                let second = CodedRows { codes: other_codes, scales: other_scales, zeros: other_zeros, minima: other_minima };
                 small.fill_codes(cut, &second);
                 small.fill_codes(0, &first);
                 #[cfg(target_arch = "x86_64")]

@@ -175,12 +175,12 @@ mod tests {
 
     use super::matrix::columns_of_a_step;
     use super::*;
+    use crate::cases::{numbers, of_codes};
     use crate::codes::{CodeNumbers, CodedMemory, Coding};
     use crate::functions::Activation;
     use crate::kernel::IntegerCodes;
-    use crate::pack::{Linear, PackedLinear};
+    use crate::pack::Linear;
     use crate::product::{Onto, Results};
-    use crate::section::Section;
     use crate::supported::Supported;
     use crate::tile::Word;
     use crate::vector;
@@ -266,11 +266,10 @@ mod tests {
         let Some(kernel) = of_integers() else { return };
         let four = Coding { has_minima: true, ..Coding::scaled(4, CodeNumbers::Unsigned, WIDTH, 32) };
         let codings = [four, Coding::scaled(8, CodeNumbers::Signed, WIDTH, 16)];
-        let (x, d_out) = (crate::cases::numbers(1, 3 * WIDTH), [32, 20]);
+        let (x, d_out) = (numbers(1, 3 * WIDTH), [32, 20]);
         let product = |sections: &[usize]| {
-            let parts = sections.iter().map(|&at| (d_out[at], Some(codings[at].clone()))).collect();
-            let make = |shape| Ok::<_, ()>(Section::zeros(shape));
-            let mut matrix = PackedLinear::of(kernel, Word::Pair, WIDTH, parts, make).unwrap();
+            let parts: Vec<_> = sections.iter().map(|&at| (d_out[at], &codings[at])).collect();
+            let mut matrix = of_codes(kernel, Word::Pair, &parts);
             let mut first = 0;
             for &at in sections {
                 matrix.fill_codes(first, &coded(&codings[at], d_out[at], at).rows(&codings[at], d_out[at]));
@@ -294,14 +293,12 @@ mod tests {
         let Some(kernel) = of_integers() else { return };
         let codings = [(4, CodeNumbers::Unsigned), (8, CodeNumbers::Signed)]
             .map(|(bits, numbers)| Coding::scaled(bits, numbers, WIDTH, 32));
-        let parts = codings.iter().map(|coding| (LANES, Some(coding.clone()))).collect();
-        let make = |shape| Ok::<_, ()>(Section::zeros(shape));
-        let mut weight = PackedLinear::of(kernel, Word::Pair, WIDTH, parts, make).unwrap();
+        let mut weight = of_codes(kernel, Word::Pair, &codings.each_ref().map(|coding| (LANES, coding)));
         for (at, coding) in codings.iter().enumerate() {
             weight.fill_codes(at * LANES, &coded(coding, LANES, at).rows(coding, LANES));
         }
         assert!(weight.is_of_integers());
-        let (x, mut scratch) = (crate::cases::numbers(1, 3 * WIDTH), Lines::default());
+        let (x, mut scratch) = (numbers(1, 3 * WIDTH), Lines::default());
         let (mut all, mut expected, mut found) = ([0.0; 6 * LANES], [0.0; 3 * LANES], [f32::NAN; 3 * LANES]);
         weight.apply(&x, 3, &mut all, &mut scratch);
         for (row, out) in all.chunks_exact(2 * LANES).zip(expected.chunks_exact_mut(LANES)) {
@@ -351,9 +348,7 @@ mod tests {
             let kernels = Supported::all().filter_map(|kernel| Some((kernel, HasIntegers::of(kernel)?)));
             for (kernel, has) in kernels.flat_map(|(kernel, has)| has.and_what_others_use().map(move |has| (kernel, has))) {
                 for word in [Word::Pair, Word::Single] {
-                    let parts = vec![(d_out, Some(coding.clone()))];
-                    let make = |shape| Ok::<_, ()>(Section::zeros(shape));
-                    let mut matrix = PackedLinear::of(kernel, word, width, parts, make).unwrap();
+                    let mut matrix = of_codes(kernel, word, &[(d_out, &coding)]);
                     matrix.fill_codes(0, &coded);
                     prop_assert!(matrix.is_of_integers());
                     let (mut out, mut scratch) = (vec![f32::NAN; rows * d_out], Lines::default());

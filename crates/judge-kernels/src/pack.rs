@@ -590,10 +590,7 @@ mod tests {
             d_out in prop::sample::select(vec![1_usize, 7, 32, 33, 100]),
             seed in any::<u64>(),
         ) {
-            let number = |i: usize| {
-                let mixed = (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
-            };
+            let number = |i: usize| crate::cases::number(seed, i);
             let weight: Vec<bf16> = (0..d_out * d_in).map(|i| bf16::from_f32(number(i))).collect();
             let exact: Vec<f32> = (0..d_out * d_in).map(number).collect();
             let x: Vec<f32> = (0..rows * d_in).map(|i| number(i + 1_000_003)).collect();

@@ -261,13 +261,12 @@ mod tests {
     use half::bf16;
 
     use super::*;
-    use crate::cases::numbers;
+    use crate::cases::{numbers, of_codes};
     use crate::codes::{CodeNumbers, CodedMemory, Coding};
     use crate::kernel::Kernel;
     use crate::lines::Lines;
     use crate::numbers::Numbers;
     use crate::pack::PackedLinear;
-    use crate::section::Section;
     use crate::supported::Supported;
     use crate::tile::Word;
 
@@ -276,13 +275,8 @@ mod tests {
         let weight = numbers(1, d_out * d_in);
         let Some(coding) = coding else {
             let mut matrix = PackedLinear::zeros(kernel, word, d_out, d_in);
-            match word {
-                Word::Pair => {
-                    let weight: Vec<bf16> = weight.iter().map(|&x| bf16::from_f32(x)).collect();
-                    matrix.fill(0, Numbers::Bf16(&weight));
-                }
-                Word::Single => matrix.fill(0, Numbers::F32(&weight)),
-            }
+            let halves: Vec<bf16> = weight.iter().map(|&x| bf16::from_f32(x)).collect();
+            matrix.fill(0, if word == Word::Pair { Numbers::Bf16(&halves) } else { Numbers::F32(&weight) });
             return matrix;
         };
         let mut memory = CodedMemory::new(coding, d_out);
@@ -290,8 +284,7 @@ mod tests {
         rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = (i * 31 % (1 << coding.bits)) as u8);
         rows.scales.iter_mut().zip(&weight).for_each(|(scale, x)| *scale = x / 8.0);
         rows.minima.iter_mut().zip(&weight[7..]).for_each(|(minimum, x)| *minimum = *x);
-        let make = |shape| Ok::<_, ()>(Section::zeros(shape));
-        let mut matrix = PackedLinear::of(kernel, word, d_in, vec![(d_out, Some(coding.clone()))], make).unwrap();
+        let mut matrix = of_codes(kernel, word, &[(d_out, coding)]);
         matrix.fill_codes(0, &rows);
         matrix
     }

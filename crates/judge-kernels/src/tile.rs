@@ -211,10 +211,7 @@ mod tests {
             rows in 1_usize..30, pairs in 1_usize..70, tiles in 1_usize..4, seed in any::<u64>()
         ) {
             let (width, lanes) = (2 * pairs, tiles * LANES);
-            let number = |i: usize| {
-                let mixed = (seed ^ i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                (mixed >> 40) as f32 / (1 << 23) as f32 - 1.0
-            };
+            let number = |i: usize| crate::cases::number(seed, i);
             let a: Vec<f32> = (0..rows * width).map(number).collect();
             let b: Vec<f32> = (0..width * lanes).map(|i| number(i + 1_000_003)).collect();
             let mut a_words = vec![0; rows * pairs];

@@ -547,10 +547,7 @@ mod tests {
         const STEPS: usize = 5;
         const WIDTH: usize = STEPS * 2 * PAIRS - 3;
         const STRIDE: usize = LANES + 16;
-        let number = |i: usize| {
-            let mixed = (i as u64 + 7).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            bf16::from_f32((mixed >> 40) as f32 / (1 << 23) as f32 - 1.0).to_f32()
-        };
+        let number = |i: usize| bf16::from_f32(crate::cases::number(0, i + 7)).to_f32();
         let rows: Vec<f32> = (0..2 * ROWS * WIDTH).map(number).collect();
         let b = |k: usize, lane: usize| number(100_003 + k * LANES + lane);
         let mut words = vec![0; STEPS * PAIRS * STRIDE];

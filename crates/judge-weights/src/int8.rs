@@ -9,13 +9,12 @@
 //! room as this form saves, and so does what is taken as plain
 //! numbers: vectors, routers and tables.
 
-use judge_kernels::codes::{CodeNumbers, CodedMemory, CodedRows, Coding};
-use judge_kernels::numbers::Numbers;
+use judge_kernels::codes::{CodeNumbers, CodedMemory, Coding};
 use judge_kernels::widest::{rounded, widest};
 use rayon::prelude::*;
 
 use super::table::Table;
-use super::tensors::Tensors;
+use super::tensors::{TakeCodes, TakeRows, Tensors};
 use crate::{Dtype, Error};
 
 /// Columns that share a scale.
@@ -63,13 +62,7 @@ impl Tensors for InInt8<'_> {
         self.tensors.take(name, shape, dtype)
     }
 
-    fn take_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error> {
+    fn take_rows(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeRows<'_>) -> Result<(), Error> {
         self.tensors.take_rows(name, shape, dtype, take)
     }
 
@@ -83,13 +76,7 @@ impl Tensors for InInt8<'_> {
     }
 
     /// Rounds what is read in `dtype`.
-    fn take_codes(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, &CodedRows<'_>),
-    ) -> Result<(), Error> {
+    fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
         if self.own(name, shape)?.is_some() {
             return self.tensors.take_codes(name, shape, dtype, take);
         }

@@ -42,19 +42,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use half::bf16;
-use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::codes::Coding;
 use judge_kernels::numbers::Numbers;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::file;
-use crate::names::unwrapped;
-use crate::names::{EMBEDDING, HEAD};
+use crate::names::{EMBEDDING, HEAD, unwrapped};
 use crate::read::{names, read_json};
 use crate::safetensors::Checkpoint;
 use crate::table::Table;
-use crate::tensors::{Store, Tensors};
+use crate::tensors::{Store, TakeCodes, TakeRows, Tensors};
 use crate::{Dtype, Error};
 
 /// What the names of an adapter's tensors begin with: PEFT's wrapper around the base model.
@@ -103,26 +102,19 @@ struct Added {
     magnitude: Option<String>,
 }
 
-/// The changes of an adapter by the names of the base's tensors.
-#[derive(Default)]
-struct Changes(BTreeMap<String, Change>);
-
-impl Changes {
-    /// Takes in a change of a tensor, which may have one of the other kind.
-    ///
-    /// # Errors
-    /// [`AdapterProblem::Twice`] if it has one of the same kind.
-    fn add(&mut self, name: String, change: Change) -> Result<(), AdapterProblem> {
-        let own = self.0.entry(name.clone()).or_default();
-        let is_twice =
-            own.replaced.is_some() && change.replaced.is_some() || own.added.is_some() && change.added.is_some();
-        if is_twice {
-            return Err(AdapterProblem::Twice { name });
-        }
-        own.replaced = change.replaced.or(own.replaced.take());
-        own.added = change.added.or(own.added.take());
-        Ok(())
+/// Takes in a change of a tensor, which may have one of the other kind.
+///
+/// # Errors
+/// [`AdapterProblem::Twice`] if it has one of the same kind.
+fn add(changes: &mut BTreeMap<String, Change>, name: String, change: Change) -> Result<(), AdapterProblem> {
+    let own = changes.entry(name.clone()).or_default();
+    let is_twice = own.replaced.is_some() && change.replaced.is_some() || own.added.is_some() && change.added.is_some();
+    if is_twice {
+        return Err(AdapterProblem::Twice { name });
     }
+    own.replaced = change.replaced.or(own.replaced.take());
+    own.added = change.added.or(own.added.take());
+    Ok(())
 }
 
 /// The fields of `adapter_config.json` that decide about numbers, with the defaults of PEFT's
@@ -274,12 +266,12 @@ impl Adapter {
     /// [`AdapterProblem::Twice`] if two changes of one kind get one name, and
     /// [`AdapterProblem::Empty`] if no change is left.
     pub fn rename(&mut self, own: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
-        let mut renamed = Changes::default();
+        let mut renamed = BTreeMap::new();
         for (name, change) in std::mem::take(&mut self.changes) {
             let Some(own) = own(&name) else { continue };
-            renamed.add(own, change).map_err(|problem| self.fault(problem))?;
+            add(&mut renamed, own, change).map_err(|problem| self.fault(problem))?;
         }
-        self.changes = renamed.0;
+        self.changes = renamed;
         if self.changes.is_empty() { Err(self.fault(AdapterProblem::Empty)) } else { Ok(()) }
     }
 
@@ -328,10 +320,7 @@ impl Adapter {
         else {
             return Ok(None);
         };
-        let magnitude = match magnitude {
-            Some(name) => Some(self.tensors.take(&name, &[rows], Dtype::F32)?),
-            None => None,
-        };
+        let magnitude = magnitude.map(|name| self.tensors.take(&name, &[rows], Dtype::F32)).transpose()?;
         Ok(Some(LowRank {
             a: self.tensors.take(&a, &[rank, columns], Dtype::F32)?,
             b: self.tensors.take(&b, &[rows, rank], Dtype::F32)?,
@@ -384,7 +373,7 @@ fn is_empty(value: &Value) -> bool {
 /// tensor, and for an adapter without tensors.
 fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String, Change>, AdapterProblem> {
     let unknown = |name: &str| AdapterProblem::Tensor { name: name.to_owned() };
-    let mut changes = Changes::default();
+    let mut changes = BTreeMap::new();
     for name in tensors.names() {
         let module = name.strip_prefix(PREFIX).ok_or_else(|| unknown(name))?;
         if let Some(module) = module.strip_suffix(".lora_A.weight") {
@@ -402,7 +391,7 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
                 return Err(AdapterProblem::Unsupported { field: "lora_alpha".to_owned(), found: alpha.to_string() });
             }
             let added = Added { a: name.to_owned(), b, rank, scale, magnitude };
-            changes.add(format!("{module}.weight"), Change { added: Some(added), replaced: None })?;
+            add(&mut changes, format!("{module}.weight"), Change { added: Some(added), replaced: None })?;
         } else if module.contains(".lora_embedding_") {
             return Err(AdapterProblem::Unsupported { field: "target_modules".to_owned(), found: module.to_owned() });
         } else if !module.contains(".lora_") {
@@ -411,7 +400,7 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
                 Some((module, part)) => format!("{module}.{part}"),
                 None => module.to_owned(),
             };
-            changes.add(of_base, Change { replaced: Some(name.to_owned()), added: None })?;
+            add(&mut changes, of_base, Change { replaced: Some(name.to_owned()), added: None })?;
         } else {
             // `lora_B` and magnitudes are found from their `lora_A`; here it only must exist.
             let of_pair = module.strip_suffix(".lora_B.weight");
@@ -423,7 +412,7 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
             }
         }
     }
-    if changes.0.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes.0) }
+    if changes.is_empty() { Err(AdapterProblem::Empty) } else { Ok(changes) }
 }
 
 /// The value of the pattern that a module's path matches; `None` if none does. PEFT matches the
@@ -531,13 +520,7 @@ impl Tensors for Adapted<'_> {
     }
 
     /// The base's: a matrix that an adapter changes has no coding.
-    fn take_codes(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, &CodedRows<'_>),
-    ) -> Result<(), Error> {
+    fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
         self.base.take_codes(name, shape, dtype, take)
     }
 
@@ -574,13 +557,7 @@ impl Tensors for Adapted<'_> {
     ///
     /// A merged row that is not finite is handed over before the error is returned. The error names
     /// the last adapter that changes the tensor, though an earlier one may be the cause.
-    fn take_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error> {
+    fn take_rows(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeRows<'_>) -> Result<(), Error> {
         let mut replaced = None;
         let mut changes = Vec::new();
         for (index, adapter) in self.adapters.iter_mut().enumerate() {
@@ -604,8 +581,7 @@ impl Tensors for Adapted<'_> {
                 Dtype::Bf16 => values.iter().map(|&x| bf16::from_f32(x)).collect(),
             };
             let numbers = if dtype == Dtype::Bf16 { Numbers::Bf16(&rounded) } else { Numbers::F32(&values) };
-            let bad = numbers.widened().iter().copied().enumerate().find(|(_, x)| !x.is_finite());
-            not_finite = not_finite.or(bad.map(|(index, value)| (first * shape[1] + index, value)));
+            not_finite = not_finite.or(numbers.not_finite().map(|(index, value)| (first * shape[1] + index, value)));
             take(first, numbers);
         };
         let read_as = if changes.is_empty() { dtype } else { Dtype::F32 };

@@ -55,8 +55,7 @@ mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use judge_kernels::codes::{CodedRows, Coding};
-use judge_kernels::numbers::Numbers;
+use judge_kernels::codes::Coding;
 use safetensors::Dtype as Stored;
 
 use self::method::Format;
@@ -69,7 +68,7 @@ use crate::error::TensorProblem;
 use crate::safetensors::Checkpoint;
 use crate::stack::StackSpec;
 use crate::table::Table;
-use crate::tensors::{Store, Tensors};
+use crate::tensors::{Store, TakeCodes, TakeRows, Tensors};
 use crate::{Dtype, Error};
 
 pub use self::choice::{Method, method, methods};
@@ -253,13 +252,7 @@ impl Tensors for Quantised {
         Ok(values)
     }
 
-    fn take_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error> {
+    fn take_rows(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeRows<'_>) -> Result<(), Error> {
         if self.modules.contains_key(name) {
             self.dequantise(name, &shape, shape, dtype, take)
         } else {
@@ -273,13 +266,7 @@ impl Tensors for Quantised {
         Ok(self.coded(name, &shape)?.map(|rows| rows.coding().clone()))
     }
 
-    fn take_codes(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, &CodedRows<'_>),
-    ) -> Result<(), Error> {
+    fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
         if let Some(rows) = self.coded(name, &shape)? {
             hand_over_codes(&*rows, shape, dtype, take)
                 .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
@@ -305,7 +292,7 @@ impl Quantised {
         shape: &[usize],
         matrix: [usize; 2],
         dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
+        take: TakeRows<'_>,
     ) -> Result<(), Error> {
         if let Some(rows) = self.coded(name, shape)? {
             hand_over(&*rows, matrix, dtype, take)

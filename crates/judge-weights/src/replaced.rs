@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use half::bf16;
-use judge_kernels::codes::{CodedRows, Coding};
+use judge_kernels::codes::Coding;
 use judge_kernels::numbers::Numbers;
 
 use super::table::Table;
-use super::tensors::Tensors;
+use super::tensors::{TakeCodes, TakeRows, Tensors};
 use crate::{Dtype, Error};
 
 /// A model's tensors with other numbers for some names. The base has all other tensors, and is not told of
@@ -28,13 +28,7 @@ impl Tensors for Replaced<'_> {
         })
     }
 
-    fn take_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error> {
+    fn take_rows(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeRows<'_>) -> Result<(), Error> {
         let Some(values) = self.by.get(name) else { return self.base.take_rows(name, shape, dtype, take) };
         match dtype {
             Dtype::F32 | Dtype::Tf32 => take(0, Numbers::F32(values)),
@@ -56,13 +50,7 @@ impl Tensors for Replaced<'_> {
         if self.by.contains_key(name) { Ok(None) } else { self.base.coding(name, shape) }
     }
 
-    fn take_codes(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, &CodedRows<'_>),
-    ) -> Result<(), Error> {
+    fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
         self.base.take_codes(name, shape, dtype, take)
     }
 

@@ -16,13 +16,14 @@
 //! A row's values depend on its index alone, so the cuts do not show in them.
 
 use half::bf16;
-use judge_kernels::codes::{CodedMemory, CodedRows};
+use judge_kernels::codes::CodedMemory;
 use judge_kernels::numbers::Numbers;
 use rayon::prelude::*;
 
 use super::codes::Coded;
 use super::dequantise::Dequantise;
 use crate::Dtype;
+use crate::tensors::{TakeCodes, TakeRows};
 
 /// Elements that are dequantised before they are handed over: 16 MiB of f32, or one row if that has
 /// more.
@@ -43,7 +44,7 @@ pub fn hand_over(
     matrix: &(impl Dequantise + ?Sized),
     [rows, width]: [usize; 2],
     dtype: Dtype,
-    take: &mut dyn FnMut(usize, Numbers<'_>),
+    take: TakeRows<'_>,
 ) -> Result<(), (usize, f32)> {
     if rows == 0 || width == 0 {
         return Ok(());
@@ -82,7 +83,7 @@ pub fn hand_over_codes(
     matrix: &dyn Coded,
     [rows, width]: [usize; 2],
     dtype: Dtype,
-    take: &mut dyn FnMut(usize, &CodedRows<'_>),
+    take: TakeCodes<'_>,
 ) -> Result<(), (usize, f32)> {
     if rows == 0 || width == 0 {
         return Ok(());

@@ -36,12 +36,11 @@ use safetensors::tensor::TensorInfo;
 use serde_json::Value;
 
 use self::shard::Shard;
-use super::convert::{convert, round};
+use super::convert::convert;
 use super::names::is_needless;
 use super::raw::Raw;
-use super::table::Mapped;
-use super::table::Table;
-use super::tensors::{Store, Tensors};
+use super::table::{Mapped, Table};
+use super::tensors::{Store, TakeRows, Tensors};
 use crate::error::{IndexProblem, TensorProblem};
 use crate::file;
 use crate::names::{EMBEDDING, HEAD};
@@ -166,18 +165,14 @@ impl Checkpoint {
                 for (name, info) in infos {
                     if let Some(first) = tensors.get(&name) {
                         let place = places.get(name.as_str());
-                        if place == Some(&shards[first.shard].path) {
+                        let [first, path] = [first.shard, number].map(|shard| &shards[shard].path);
+                        if place == Some(first) {
                             continue;
                         }
-                        if place == Some(&shards[number].path) {
-                            tensors.insert(name, Located { shard: number, info, strides: None });
-                            continue;
+                        if place != Some(path) {
+                            let problem = TensorProblem::Twice { first: first.clone() };
+                            return Err(Error::Tensor { path: path.clone(), tensor: name, problem });
                         }
-                        return Err(Error::Tensor {
-                            path: shards[number].path.clone(),
-                            tensor: name,
-                            problem: TensorProblem::Twice { first: shards[first.shard].path.clone() },
-                        });
                     }
                     tensors.insert(name, Located { shard: number, info, strides: None });
                 }
@@ -191,15 +186,20 @@ impl Checkpoint {
         self.tensors.contains_key(name)
     }
 
-    /// Some of a tensor's numbers in f32. The outer error is a dtype that is not read; the inner
-    /// one is index and value of the first number that is not finite, counted from the first of
-    /// these bytes.
-    fn widened(&self, located: &Located, name: &str, bytes: &[u8]) -> Result<Result<Vec<f32>, (usize, f32)>, Error> {
+    /// Some of a tensor's numbers: each is widened to f32, and `from` makes the result of that. The outer error is a dtype that is not read;
+    /// the inner one is the index and the value of the first result that is not finite, counted from the first of these bytes.
+    fn numbers<T: Copy + Default + Into<f32> + Send + Sync>(
+        &self,
+        located: &Located,
+        name: &str,
+        bytes: &[u8],
+        from: impl Fn(f32) -> T + Sync,
+    ) -> Result<Result<Vec<T>, (usize, f32)>, Error> {
         Ok(match located.info.dtype {
-            Stored::F64 => convert(bytes, |b| f64::from_le_bytes(b) as f32),
-            Stored::F32 => convert(bytes, f32::from_le_bytes),
-            Stored::F16 => convert(bytes, |b| f16::from_le_bytes(b).to_f32()),
-            Stored::BF16 => convert(bytes, |b| bf16::from_le_bytes(b).to_f32()),
+            Stored::F64 => convert(bytes, |b| from(f64::from_le_bytes(b) as f32)),
+            Stored::F32 => convert(bytes, |b| from(f32::from_le_bytes(b))),
+            Stored::F16 => convert(bytes, |b| from(f16::from_le_bytes(b).to_f32())),
+            Stored::BF16 => convert(bytes, |b| from(bf16::from_le_bytes(b).to_f32())),
             other => {
                 return Err(self.fault(located, name, TensorProblem::Dtype { found: format!("{other:?}") }));
             }
@@ -362,7 +362,7 @@ impl Tensors for Checkpoint {
         let located = self.locate(name, shape)?;
         let fault = |problem| self.fault(located, name, problem);
         let mut values = self
-            .widened(located, name, &self.rows(located, 0..shape.first().copied().unwrap_or(1)))?
+            .numbers(located, name, &self.rows(located, 0..shape.first().copied().unwrap_or(1)), |x| x)?
             .map_err(|(index, value)| fault(TensorProblem::NonFinite { index, value }))?;
         if dtype == Dtype::Bf16 {
             values.iter_mut().for_each(|x| *x = bf16::from_f32(*x).to_f32());
@@ -376,13 +376,7 @@ impl Tensors for Checkpoint {
 
     /// Matrices. The file's pages are given back as they have been read, so loading a model needs
     /// no memory for its file beside that for the engine's weights.
-    fn take_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error> {
+    fn take_rows(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeRows<'_>) -> Result<(), Error> {
         let located = self.locate(name, &shape)?;
         let fault = |problem| self.fault(located, name, problem);
         let rows = (ROWS_AT_ONCE / shape[1].max(1)).max(1);
@@ -392,15 +386,12 @@ impl Tensors for Checkpoint {
                 |(index, value)| fault(TensorProblem::NonFinite { index: first * shape[1] + index, value });
             match dtype {
                 Dtype::F32 | Dtype::Tf32 => {
-                    take(first, Numbers::F32(&self.widened(located, name, bytes)?.map_err(not_finite)?))
+                    take(first, Numbers::F32(&self.numbers(located, name, bytes, |x| x)?.map_err(not_finite)?))
                 }
                 Dtype::Bf16 => {
                     let values = match located.info.dtype {
-                        Stored::F64 => round(bytes, |b| bf16::from_f32(f64::from_le_bytes(b) as f32)),
-                        Stored::F32 => round(bytes, |b| bf16::from_f32(f32::from_le_bytes(b))),
-                        Stored::F16 => round(bytes, |b| bf16::from_f32(f16::from_le_bytes(b).to_f32())),
-                        Stored::BF16 => round(bytes, bf16::from_le_bytes),
-                        other => return Err(fault(TensorProblem::Dtype { found: format!("{other:?}") })),
+                        Stored::BF16 => convert(bytes, bf16::from_le_bytes),
+                        _ => self.numbers(located, name, bytes, bf16::from_f32)?,
                     };
                     take(first, Numbers::Bf16(&values.map_err(not_finite)?));
                 }

@@ -17,10 +17,11 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use half::{bf16, f16};
+use half::bf16;
 use judge_kernels::numbers::Numbers;
 use safetensors::Dtype as Stored;
 
+use super::convert::widen;
 use super::safetensors::shard::Shard;
 use crate::{Dtype, Error};
 
@@ -106,30 +107,14 @@ impl Table {
             Rows::F32(values) => row.copy_from_slice(&values[range]),
             Rows::Bf16(values) => row.iter_mut().zip(&values[range]).for_each(|(to, from)| *to = from.to_f32()),
             Rows::Mapped(Mapped { shard, bytes, stored, dtype }) => {
-                let bytes = &shard.map[bytes.clone()];
-                match stored {
-                    Stored::F64 => {
-                        read(&bytes[8 * range.start..8 * range.end], row, |x| f64::from_le_bytes(x) as f32);
-                    }
-                    Stored::F32 => {
-                        read(&bytes[4 * range.start..4 * range.end], row, f32::from_le_bytes);
-                    }
-                    Stored::F16 => {
-                        read(&bytes[2 * range.start..2 * range.end], row, |x| f16::from_le_bytes(x).to_f32());
-                    }
-                    _ => read(&bytes[2 * range.start..2 * range.end], row, |x| bf16::from_le_bytes(x).to_f32()),
-                }
+                let (bytes, size) = (&shard.map[bytes.clone()], stored.bitsize() / 8);
+                widen(*stored, &bytes[size * range.start..size * range.end], row);
                 if *dtype == Dtype::Bf16 && *stored != Stored::BF16 {
                     row.iter_mut().for_each(|x| *x = bf16::from_f32(*x).to_f32());
                 }
             }
         }
     }
-}
-
-/// Widens little-endian numbers of `N` bytes each into `row`.
-fn read<const N: usize>(bytes: &[u8], row: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
-    row.iter_mut().zip(bytes.as_chunks::<N>().0).for_each(|(to, &from)| *to = widen(from));
 }
 
 impl fmt::Debug for Table {
@@ -140,6 +125,8 @@ impl fmt::Debug for Table {
 
 #[cfg(test)]
 mod tests {
+    use half::f16;
+
     use super::*;
     use crate::safetensors::Checkpoint;
     use crate::tensors::Tensors;

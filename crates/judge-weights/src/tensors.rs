@@ -9,6 +9,12 @@ use crate::gguf::file::FileSettings;
 use crate::table::Table;
 use crate::{Dtype, Error, names};
 
+/// Takes whole rows of a matrix, after the index of the first of them.
+pub type TakeRows<'a> = &'a mut dyn FnMut(usize, Numbers<'_>);
+
+/// Takes whole rows of codes, after the index of the first of them.
+pub type TakeCodes<'a> = &'a mut dyn FnMut(usize, &CodedRows<'_>);
+
 /// The tensors of a model by name: what engines are loaded from.
 ///
 /// A loader takes every tensor that its description names, once, in an order of its own.
@@ -34,13 +40,7 @@ pub trait Tensors {
     /// # Errors
     /// Those of [`take`](Self::take). Parts before the one with the error have been handed over by
     /// then, so what the caller has made of them is to be dropped.
-    fn take_rows(
-        &mut self,
-        name: &str,
-        shape: [usize; 2],
-        dtype: Dtype,
-        take: &mut dyn FnMut(usize, Numbers<'_>),
-    ) -> Result<(), Error>;
+    fn take_rows(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeRows<'_>) -> Result<(), Error>;
 
     /// A matrix `[rows, width]` of exactly this shape whose rows are looked up later, rounded to
     /// `dtype`.
@@ -70,13 +70,7 @@ pub trait Tensors {
     ///
     /// # Errors
     /// Those of [`take`](Self::take).
-    fn take_codes(
-        &mut self,
-        name: &str,
-        _shape: [usize; 2],
-        _dtype: Dtype,
-        _take: &mut dyn FnMut(usize, &CodedRows<'_>),
-    ) -> Result<(), Error> {
+    fn take_codes(&mut self, name: &str, _shape: [usize; 2], _dtype: Dtype, _take: TakeCodes<'_>) -> Result<(), Error> {
         self.pass_over(name);
         Ok(())
     }

@@ -1,10 +1,16 @@
 //! The page learns what its grades say, and writes an adapter's folder.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn a_judge_learns_what_its_grades_say() {
-    let folder = tempfile_folder();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune-page");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    fs::create_dir_all(&folder).unwrap();
     let adapter = folder.join("adapter");
     let rows = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/rows/validation.jsonl");
     let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/tiny-judge");
@@ -18,14 +24,4 @@ fn a_judge_learns_what_its_grades_say() {
     let (frozen, tuned) = (number("with the desk "), number("200 grades: "));
     assert!(tuned > frozen + 0.3 && tuned > 0.6, "{said}");
     assert!(adapter.join("adapter_model.safetensors").is_file());
-}
-
-/// A new folder for the page's files.
-fn tempfile_folder() -> std::path::PathBuf {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("tune-page");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
 }

@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 
 use super::raters::marks;
-use super::topics::{SHIFTED, TRAINED};
-use super::words::Words;
-use super::{Defect, Draw, RUBRICS, SHIFTED_RUBRICS, Split, defects, split_of};
+use super::{Defect, Draw, Split, defects, split_of};
 
 /// Streams of pairs lie behind those of items, and those of longer lists behind them.
 const PAIRS: u64 = 1 << 40;
@@ -93,10 +91,7 @@ fn list(split: Split, index: usize, answers: usize, seed: u64) -> Candidates {
 }
 
 fn answered(draw: &mut Draw, split: Split, index: usize, answers: usize) -> Answered {
-    let (topics, words, rubrics) = match split {
-        Split::Train | Split::Validation | Split::Test => (TRAINED, Words::Trained, RUBRICS),
-        Split::Shifted => (SHIFTED, Words::Shifted, SHIFTED_RUBRICS),
-    };
+    let (topics, words, rubrics) = split.material();
     let topic = &topics[index % topics.len()];
     let (instruction, responses, planned) = loop {
         let mut planned: Vec<Vec<Defect>> = Vec::new();

@@ -32,54 +32,41 @@ pub enum Defect {
 }
 
 impl Defect {
+    /// The names of its kind and of its severity, a judge's word for it, and the points of quality that it costs.
+    fn described(self) -> (&'static str, &'static str, &'static str, f64) {
+        let (kind, mild, severe, severity) = match self {
+            Self::Wrong(severity) => ("wrong", ("slip", 1.25), ("wrong", 2.5), severity),
+            Self::MissingSteps(severity) => ("missing_steps", ("thin", 0.75), ("bare", 1.5), severity),
+            Self::Irrelevant(severity) => ("irrelevant", ("astray", 3.0), ("elsewhere", 3.5), severity),
+            Self::BrokenLanguage(severity) => ("broken_language", ("rough", 1.0), ("broken", 2.25), severity),
+            Self::Padding(severity) => ("padding", ("wordy", 0.5), ("padded", 1.5), severity),
+        };
+        let (severity, (remark, penalty)) = match severity {
+            Severity::Mild => ("mild", mild),
+            Severity::Severe => ("severe", severe),
+        };
+        (kind, severity, remark, penalty)
+    }
+
     /// One word for it, as a judge remarks on it.
     #[must_use]
     pub fn remark(self) -> &'static str {
-        match self {
-            Self::Wrong(Severity::Mild) => "slip",
-            Self::Wrong(Severity::Severe) => "wrong",
-            Self::MissingSteps(Severity::Mild) => "thin",
-            Self::MissingSteps(Severity::Severe) => "bare",
-            Self::Irrelevant(Severity::Mild) => "astray",
-            Self::Irrelevant(Severity::Severe) => "elsewhere",
-            Self::BrokenLanguage(Severity::Mild) => "rough",
-            Self::BrokenLanguage(Severity::Severe) => "broken",
-            Self::Padding(Severity::Mild) => "wordy",
-            Self::Padding(Severity::Severe) => "padded",
-        }
+        let (.., remark, _) = self.described();
+        remark
     }
 
     /// Points of quality that the defect costs, in (0, 4).
     #[must_use]
     pub fn penalty(self) -> f64 {
-        let (mild, severe, severity) = match self {
-            Self::Wrong(severity) => (1.25, 2.5, severity),
-            Self::MissingSteps(severity) => (0.75, 1.5, severity),
-            Self::Irrelevant(severity) => (3.0, 3.5, severity),
-            Self::BrokenLanguage(severity) => (1.0, 2.25, severity),
-            Self::Padding(severity) => (0.5, 1.5, severity),
-        };
-        match severity {
-            Severity::Mild => mild,
-            Severity::Severe => severe,
-        }
+        let (.., penalty) = self.described();
+        penalty
     }
 }
 
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, severity) = match self {
-            Self::Wrong(severity) => ("wrong", severity),
-            Self::MissingSteps(severity) => ("missing_steps", severity),
-            Self::Irrelevant(severity) => ("irrelevant", severity),
-            Self::BrokenLanguage(severity) => ("broken_language", severity),
-            Self::Padding(severity) => ("padding", severity),
-        };
-        let severity = match severity {
-            Severity::Mild => "mild",
-            Severity::Severe => "severe",
-        };
-        write!(f, "{name}:{severity}")
+        let (kind, severity, ..) = self.described();
+        write!(f, "{kind}:{severity}")
     }
 }
 

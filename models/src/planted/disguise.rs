@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::draw::Draw;
 use super::topics::{TRAINED, Topic};
 use super::values::has_meaning;
-use super::words::{is_made_up, made_up};
+use super::words::{capitalised, is_made_up, made_up};
 
 /// Puts other words in place of some of the words of a question and its answer, the same one wherever a word stands, so that what belongs
 /// together still does. Numbers stay, and so do words that a result hangs on. How many change is drawn anew each time, from hardly any
@@ -25,9 +25,7 @@ pub(super) fn disguise(draw: &mut Draw, question: &str, answer: &str) -> (String
             }
             let other = others.entry(key).or_insert_with(|| draw.chance(share).then(|| other_word(draw)));
             match other {
-                Some(other) if word.starts_with(char::is_uppercase) => {
-                    out.extend(other.chars().enumerate().map(first_upper))
-                }
+                Some(other) if word.starts_with(char::is_uppercase) => out.push_str(&capitalised(other)),
                 Some(other) => out.push_str(other),
                 None => out.push_str(word),
             }
@@ -37,10 +35,6 @@ pub(super) fn disguise(draw: &mut Draw, question: &str, answer: &str) -> (String
     };
     let question = replace(question);
     (question, replace(answer))
-}
-
-fn first_upper((place, c): (usize, char)) -> char {
-    if place == 0 { c.to_ascii_uppercase() } else { c }
 }
 
 /// A word from the wordings of any training topic, or one made up of syllables.

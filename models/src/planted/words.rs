@@ -100,7 +100,8 @@ pub(super) fn is_made_up(word: &str) -> bool {
     syllables.len() == 4 && syllables.chunks(2).all(is_syllable)
 }
 
-fn capitalised(word: &str) -> String {
+/// An ASCII word with its first letter in upper case.
+pub(super) fn capitalised(word: &str) -> String {
     let mut word = word.to_owned();
     word[..1].make_ascii_uppercase();
     word

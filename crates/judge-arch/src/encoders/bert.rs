@@ -12,9 +12,9 @@ use judge_core::request::TokenId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sizes::{Sizes, eps};
+use super::sizes::{Sizes, positive_in_f32};
 use crate::ConfigProblem;
-use crate::checks::size;
+use crate::checks::{must_be_off, size};
 use crate::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames, TypesSpec};
 use crate::shape::activation_named;
 use crate::spec::{LinearSpec, NormSpec};
@@ -43,6 +43,9 @@ struct Bert {
 /// share; and a buffer of position numbers.
 const OTHERS: &[&str] = &["cls.", "classifier.", "embeddings.position_ids", "lm_head.", "pooler.", "qa_outputs."];
 
+/// Names of queries, keys and values in a block.
+const QKV: [&str; 3] = ["attention.self.query", "attention.self.key", "attention.self.value"];
+
 /// Of a classifier: BERT's pooler is within the model, and RoBERTa's head is all under this name.
 const BESIDE: &[&str] = &["classifier."];
 
@@ -70,8 +73,7 @@ pub(super) fn defaults_of_roberta() -> Value {
 /// # Errors
 /// As [`Bert::lower`].
 pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
-    let bert: Bert = serde_json::from_value(fields)?;
-    bert.lower("bert", StoredNames { prefix: "bert.", others: OTHERS, beside: BESIDE }, false)
+    serde_json::from_value::<Bert>(fields)?.lower("bert", "bert.", false)
 }
 
 /// Describes a RoBERTa.
@@ -79,8 +81,7 @@ pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
 /// # Errors
 /// As [`Bert::lower`].
 pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
-    let bert: Bert = serde_json::from_value(fields)?;
-    bert.lower("roberta", StoredNames { prefix: "roberta.", others: OTHERS, beside: BESIDE }, true)
+    serde_json::from_value::<Bert>(fields)?.lower("roberta", "roberta.", true)
 }
 
 /// Describes an XLM-RoBERTa, whose tensors have RoBERTa's prefix.
@@ -88,13 +89,12 @@ pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
 /// # Errors
 /// As [`Bert::lower`].
 pub(super) fn xlm_roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
-    let bert: Bert = serde_json::from_value(fields)?;
-    bert.lower("xlm-roberta", StoredNames { prefix: "roberta.", others: OTHERS, beside: BESIDE }, true)
+    serde_json::from_value::<Bert>(fields)?.lower("xlm-roberta", "roberta.", true)
 }
 
 impl Bert {
-    /// Checks the fields and describes the encoder. `counts_behind_padding` is true for both
-    /// RoBERTas.
+    /// Checks the fields and describes the encoder. `prefix` is what classes with a head put before names;
+    /// `counts_behind_padding` is true for both RoBERTas.
     ///
     /// # Errors
     /// [`ConfigProblem`] for sizes out of range, causal use, relative positions, and a padding
@@ -102,12 +102,10 @@ impl Bert {
     fn lower(
         self,
         family: &'static str,
-        names: StoredNames,
+        prefix: &'static str,
         counts_behind_padding: bool,
     ) -> Result<EncoderSpec, ConfigProblem> {
-        if self.is_decoder == Some(true) {
-            return Err(ConfigProblem::Unsupported { field: "is_decoder", found: "true".to_owned() });
-        }
+        must_be_off("is_decoder", self.is_decoder == Some(true))?;
         if let Some(found) = self.position_embedding_type.filter(|found| found != "absolute") {
             return Err(ConfigProblem::Unsupported { field: "position_embedding_type", found });
         }
@@ -122,20 +120,15 @@ impl Bert {
         let before = padding.map_or(0, |padding| padding as usize + 1);
         let Some(max_len) = positions.checked_sub(before).filter(|&len| len > 0) else {
             let expected = format!("more than {before}, the positions that are not used");
-            return Err(ConfigProblem::Value {
-                field: "max_position_embeddings",
-                found: positions.to_string(),
-                expected,
-            });
+            return Err(ConfigProblem::value("max_position_embeddings", positions, expected));
         };
-        let table = |name: &str| format!("embeddings.{name}_embeddings.weight");
         Ok(EncoderSpec {
             family,
             d_model,
             n_heads: sizes.num_attention_heads,
             d_vocab: sizes.vocab_size,
             max_len,
-            norm_eps: eps("layer_norm_eps", self.layer_norm_eps)?,
+            norm_eps: positive_in_f32("layer_norm_eps", self.layer_norm_eps)?,
             norm_place: NormPlace::Post,
             activation: activation_named("hidden_act", &self.hidden_act)?,
             ropes: Vec::new(),
@@ -145,30 +138,32 @@ impl Bert {
                 positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
                 norm: norm("embeddings", d_model),
             },
-            blocks: (0..sizes.num_hidden_layers).map(|index| block(index, d_model, sizes.intermediate_size)).collect(),
+            blocks: (0..sizes.num_hidden_layers).map(|index| block(index, &sizes, QKV)).collect(),
             relative: None,
             final_norm: None,
-            names,
+            names: StoredNames { prefix, others: OTHERS, beside: BESIDE },
             head: None,
         })
     }
 }
 
+/// Full name of the table of words, types or positions.
+pub(super) fn table(of: &str) -> String {
+    format!("embeddings.{of}_embeddings.weight")
+}
+
 /// The norm of a part: `{of}.LayerNorm`, with a bias.
-fn norm(of: &str, d_model: usize) -> NormSpec {
+pub(super) fn norm(of: &str, d_model: usize) -> NormSpec {
     NormSpec::plain(&format!("{of}.LayerNorm"), d_model, true)
 }
 
-/// Describes block `index`. Queries, keys and values are separate tensors.
-fn block(index: usize, d_model: usize, d_ff: usize) -> EncoderBlockSpec {
+/// Describes block `index`, of DeBERTa too. Queries, keys and values are separate tensors; `qkv` are their names below the block's.
+pub(super) fn block(index: usize, sizes: &Sizes, qkv: [&str; 3]) -> EncoderBlockSpec {
+    let (d_model, d_ff) = (sizes.hidden_size, sizes.intermediate_size);
     let stem = |name: &str| format!("encoder.layer.{index}.{name}");
-    let linear = |names: &[&str], rows: usize, d_in: usize| LinearSpec {
-        stems: names.iter().map(|name| (stem(name), rows)).collect(),
-        d_in,
-        bias: true,
-        factors: Vec::new(),
+    let linear = |names: &[&str], rows: usize, d_in: usize| {
+        LinearSpec::plain(names.iter().map(|name| (stem(name), rows)).collect(), d_in, true)
     };
-    let qkv = ["attention.self.query", "attention.self.key", "attention.self.value"];
     EncoderBlockSpec {
         window: None,
         rope: None,

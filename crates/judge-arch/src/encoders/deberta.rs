@@ -12,14 +12,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sizes::{Sizes, eps};
+use super::bert::{block, norm, table};
+use super::sizes::{Sizes, positive_in_f32};
 use crate::ConfigProblem;
 use crate::checks::{MAX_CONTEXT, size};
-use crate::encoder::{
-    EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, RelativeSpec, StoredNames, TypesSpec,
-};
+use crate::encoder::{EmbeddingSpec, EncoderSpec, NormPlace, PositionsSpec, RelativeSpec, StoredNames, TypesSpec};
 use crate::shape::activation_named;
-use crate::spec::{LinearSpec, NormSpec};
 
 /// The fields of a DeBERTa.
 #[derive(Deserialize)]
@@ -74,6 +72,9 @@ impl Names {
         }
     }
 }
+
+/// Names of queries, keys and values in a block.
+const QKV: [&str; 3] = ["attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"];
 
 /// Names that no state depends on: heads, and a buffer.
 const OTHERS: &[&str] = &[
@@ -143,31 +144,8 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     // Distances from half the buckets on are counted by their logarithms, up to the farthest.
     if let Some(found) = buckets.filter(|&found| found < 2 || farthest <= found / 2 + 1) {
         let expected = format!("at least 2, and less than twice the greatest distance {farthest}");
-        return Err(ConfigProblem::Value { field: "position_buckets", found: found.to_string(), expected });
+        return Err(ConfigProblem::value("position_buckets", found, expected));
     }
-    let layer_norm = |of: &str| NormSpec::plain(&format!("{of}.LayerNorm"), d_model, true);
-    let table = |name: &str| format!("embeddings.{name}_embeddings.weight");
-    let block = |index: usize| {
-        let stem = |name: &str| format!("encoder.layer.{index}.{name}");
-        let linear = |names: &[&str], rows: usize, d_in: usize| LinearSpec {
-            stems: names.iter().map(|name| (stem(name), rows)).collect(),
-            d_in,
-            bias: true,
-            factors: Vec::new(),
-        };
-        let d_ff = sizes.intermediate_size;
-        let qkv = ["attention.self.query_proj", "attention.self.key_proj", "attention.self.value_proj"];
-        EncoderBlockSpec {
-            window: None,
-            rope: None,
-            attention_norm: Some(layer_norm(&stem("attention.output"))),
-            qkv: linear(&qkv, d_model, d_model),
-            out: linear(&["attention.output.dense"], d_model, d_model),
-            mlp_norm: layer_norm(&stem("output")),
-            up: linear(&["intermediate.dense"], d_ff, d_model),
-            down: linear(&["output.dense"], d_model, d_ff),
-        }
-    };
     let has = |kind: &str| kinds.iter().any(|found| found == kind);
     Ok(EncoderSpec {
         family: "deberta-v2",
@@ -175,7 +153,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         n_heads: sizes.num_attention_heads,
         d_vocab: sizes.vocab_size,
         max_len,
-        norm_eps: eps("layer_norm_eps", deberta.layer_norm_eps)?,
+        norm_eps: positive_in_f32("layer_norm_eps", deberta.layer_norm_eps)?,
         norm_place: NormPlace::Post,
         activation: activation_named("hidden_act", &deberta.hidden_act)?,
         ropes: Vec::new(),
@@ -193,17 +171,17 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
                 rows: max_len,
                 padding: None,
             }),
-            norm: layer_norm("embeddings"),
+            norm: norm("embeddings", d_model),
         },
         relative: Some(RelativeSpec {
             table: "encoder.rel_embeddings.weight".to_owned(),
-            norm: norms.contains(&"layer_norm").then(|| layer_norm("encoder")),
+            norm: norms.contains(&"layer_norm").then(|| norm("encoder", d_model)),
             buckets,
             farthest,
             of_keys: has("c2p"),
             of_queries: has("p2c"),
         }),
-        blocks: (0..sizes.num_hidden_layers).map(block).collect(),
+        blocks: (0..sizes.num_hidden_layers).map(|index| block(index, &sizes, QKV)).collect(),
         final_norm: None,
         names: StoredNames { prefix: "deberta.", others: OTHERS, beside: &["classifier.", "pooler."] },
         head: None,

@@ -15,11 +15,9 @@ use judge_core::reward::HeadActivation;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sizes::eps;
+use super::sizes::positive_in_f32;
 use crate::ConfigProblem;
-use crate::checks::is_positive;
-use crate::encoder::HeadDraws;
-use crate::encoder::{EncoderHeadSpec, HeadLinear, HeadStepSpec};
+use crate::encoder::{EncoderHeadSpec, HeadDraws, HeadLinear, HeadStepSpec};
 use crate::spec::NormSpec;
 
 /// A linear map of a head.
@@ -27,18 +25,20 @@ fn linear(stem: &str, bias: bool) -> HeadLinear {
     HeadLinear { stem: stem.to_owned(), bias }
 }
 
+/// A head over the first state: a map, a function, and the map to the labels.
+fn pooled(map: &str, function: HeadActivation, out: &str, labels: Vec<String>) -> EncoderHeadSpec {
+    let steps = vec![HeadStepSpec::Linear(linear(map, true)), HeadStepSpec::Activation(function)];
+    EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear(out, true) }
+}
+
 /// BERT's: of the pooler's output.
 pub(super) fn bert(_: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
-    let steps =
-        vec![HeadStepSpec::Linear(linear("pooler.dense", true)), HeadStepSpec::Activation(HeadActivation::Tanh)];
-    Ok(EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear("classifier", true) })
+    Ok(pooled("pooler.dense", HeadActivation::Tanh, "classifier", labels))
 }
 
 /// That of both RoBERTas, which have no pooler.
 pub(super) fn roberta(_: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
-    let steps =
-        vec![HeadStepSpec::Linear(linear("classifier.dense", true)), HeadStepSpec::Activation(HeadActivation::Tanh)];
-    Ok(EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear("classifier.out_proj", true) })
+    Ok(pooled("classifier.dense", HeadActivation::Tanh, "classifier.out_proj", labels))
 }
 
 /// The fields of DeBERTa that decide about its head.
@@ -62,8 +62,7 @@ pub(super) fn deberta(fields: &Value, labels: Vec<String>) -> Result<EncoderHead
         return Err(ConfigProblem::Unsupported { field: "pooler_hidden_size", found: found.to_string() });
     }
     let function = activation("pooler_hidden_act", pooler_hidden_act.as_deref().unwrap_or("gelu"))?;
-    let steps = vec![HeadStepSpec::Linear(linear("pooler.dense", true)), HeadStepSpec::Activation(function)];
-    Ok(EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear("classifier", true) })
+    Ok(pooled("pooler.dense", function, "classifier", labels))
 }
 
 /// The fields of ModernBERT that decide about its head.
@@ -103,7 +102,7 @@ pub(super) fn modernbert(fields: &Value, labels: Vec<String>) -> Result<EncoderH
         HeadStepSpec::Activation(activation("classifier_activation", name)?),
         HeadStepSpec::Norm(
             NormSpec::plain("head.norm", fields.hidden_size, fields.norm_bias),
-            eps("norm_eps", fields.norm_eps)?,
+            positive_in_f32("norm_eps", fields.norm_eps)?,
         ),
     ];
     Ok(EncoderHeadSpec { labels, pooling, steps, out: linear("classifier", true) })
@@ -138,14 +137,8 @@ impl Drawn {
     fn of(fields: &Value) -> Result<(Self, f64), ConfigProblem> {
         let fields: Self = serde_json::from_value(fields.clone())?;
         let std = fields.initializer_range.filter(|&range| range != 0.0).unwrap_or(0.02);
-        for (field, found) in
-            [("initializer_range", std), ("initializer_cutoff_factor", fields.initializer_cutoff_factor)]
-        {
-            if !is_positive(found) {
-                let expected = "a finite number above 0 in f32".to_owned();
-                return Err(ConfigProblem::Value { field, found: found.to_string(), expected });
-            }
-        }
+        positive_in_f32("initializer_range", std)?;
+        positive_in_f32("initializer_cutoff_factor", fields.initializer_cutoff_factor)?;
         Ok((fields, std))
     }
 }

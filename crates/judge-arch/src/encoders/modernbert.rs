@@ -16,11 +16,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sizes::{Sizes, eps};
+use super::sizes::{Sizes, positive_in_f32};
 use crate::ConfigProblem;
 use crate::checks::{by_layer_type, size};
 use crate::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, StoredNames};
-use crate::rope::{RopeContext, RopeFields, RopeRules, RopesByKind};
+use crate::rope::{RopeContext, RopeFields, RopesByKind};
 use crate::shape::activation_named;
 use crate::spec::{LinearSpec, NormSpec};
 
@@ -85,12 +85,9 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let (d_model, d_ff, n_layers) = (sizes.hidden_size, sizes.intermediate_size, sizes.num_hidden_layers);
     let every = size("global_attn_every_n_layers", bert.global_attn_every_n_layers, usize::MAX)?;
     let around = RopeContext {
-        rope_theta: None,
-        partial_rotary_factor: None,
-        original_max_position_embeddings: None,
         max_position_embeddings: sizes.max_position_embeddings,
         head_dim: d_model / sizes.num_attention_heads,
-        rules: RopeRules::default(),
+        ..RopeContext::default()
     };
     // Before transformers 5 a null here meant the base of global blocks.
     let theta = [bert.global_rope_theta, bert.local_rope_theta.unwrap_or(bert.global_rope_theta)];
@@ -105,12 +102,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let norm = |stem: String| NormSpec::plain(&stem, d_model, bert.norm_bias);
     let block = |(index, window): (usize, Option<usize>)| {
         let stem = |name: &str| format!("layers.{index}.{name}");
-        let linear = |name: &str, rows, d_in, bias| LinearSpec {
-            stems: vec![(stem(name), rows)],
-            d_in,
-            bias,
-            factors: Vec::new(),
-        };
+        let linear = |name: &str, rows, d_in, bias| LinearSpec::plain(vec![(stem(name), rows)], d_in, bias);
         EncoderBlockSpec {
             window,
             rope: Some(usize::from(window.is_some())),
@@ -129,7 +121,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         n_heads: sizes.num_attention_heads,
         d_vocab: sizes.vocab_size,
         max_len: sizes.max_position_embeddings,
-        norm_eps: eps("norm_eps", bert.norm_eps)?,
+        norm_eps: positive_in_f32("norm_eps", bert.norm_eps)?,
         norm_place: NormPlace::Pre,
         activation: activation_named("hidden_activation", &bert.hidden_activation)?,
         ropes,

@@ -39,21 +39,20 @@ impl Sizes {
         size("max_position_embeddings", self.max_position_embeddings, MAX_CONTEXT)?;
         if !self.hidden_size.is_multiple_of(self.num_attention_heads) {
             let expected = format!("a multiple of num_attention_heads {}", self.num_attention_heads);
-            let found = self.hidden_size.to_string();
-            return Err(ConfigProblem::Value { field: "hidden_size", found, expected });
+            return Err(ConfigProblem::value("hidden_size", self.hidden_size, expected));
         }
         Ok(self)
     }
 }
 
-/// Checks the epsilon of a norm, which keeps its square root from 0: finite and above 0 in f32.
+/// Checks a number that must be finite and above 0 in f32, such as the epsilon of a norm, which keeps its square root
+/// from 0.
 ///
 /// # Errors
 /// [`ConfigProblem::Value`] for any other number.
-pub(super) fn eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+pub(super) fn positive_in_f32(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
     if is_positive(found) {
         return Ok(found);
     }
-    let expected = "a finite number above 0 in f32".to_owned();
-    Err(ConfigProblem::Value { field, found: found.to_string(), expected })
+    Err(ConfigProblem::value(field, found, "a finite number above 0 in f32"))
 }

@@ -107,8 +107,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let fields = found.shape.lower("falcon_h1", "hidden_act", &found.hidden_act)?;
     if fields.activation != Activation::Silu {
         // The convolution's activation is the same field, and engines have SiLU there.
-        let expected = "silu".to_owned();
-        return Err(ConfigProblem::Value { field: "hidden_act", found: found.hidden_act, expected });
+        return Err(ConfigProblem::value("hidden_act", found.hidden_act, "silu"));
     }
     let [gate, down] = found.mlp_multipliers.unwrap_or([1.0; 2]);
     let [attention_in, ssm_in] = [

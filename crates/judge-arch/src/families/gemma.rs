@@ -25,7 +25,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{is_positive, size, window, windows};
+use crate::checks::{is_positive, must_be_off, size, window, windows};
 use crate::decoder_fields::{BlockNorms, DecoderFields, QkNorm};
 use crate::rope::RopesByKind;
 use crate::shape::Shape;
@@ -61,7 +61,7 @@ pub(super) fn defaults_of_1() -> Value {
 /// [`ConfigProblem`] as of [`Shape::lower`], and for attention to both sides.
 pub(super) fn gemma1(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let First { shape, hidden_act, attention_bias, use_bidirectional_attention } = serde_json::from_value(fields)?;
-    one_side(use_bidirectional_attention)?;
+    must_be_off("use_bidirectional_attention", use_bidirectional_attention == Some(true))?;
     let activation = if hidden_act == "gelu" { "gelu_pytorch_tanh" } else { &hidden_act };
     let fields = shape.lower("gemma", "hidden_act", activation)?;
     Ok(DecoderFields {
@@ -76,16 +76,6 @@ pub(super) fn gemma1(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 /// The factor on embeddings.
 fn embedding_scale(d_model: usize) -> EmbeddingScale {
     EmbeddingScale::Rounded((d_model as f64).sqrt())
-}
-
-/// Refuses attention to both sides.
-fn one_side(use_bidirectional_attention: Option<bool>) -> Result<(), ConfigProblem> {
-    match use_bidirectional_attention {
-        Some(true) => {
-            Err(ConfigProblem::Unsupported { field: "use_bidirectional_attention", found: "true".to_owned() })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Fields of Gemma 2 and 3.
@@ -171,22 +161,17 @@ impl Gemma {
     /// [`ConfigProblem`] as of [`Shape::lower`], for soft caps and factors that are not finite and
     /// above 0, contradictory windows, and attention to both sides.
     fn lower(self, family: &'static str, pattern: usize) -> Result<DecoderFields, ConfigProblem> {
-        one_side(self.use_bidirectional_attention)?;
+        must_be_off("use_bidirectional_attention", self.use_bidirectional_attention == Some(true))?;
         let cap = |field, cap: Option<f64>| match cap {
-            Some(cap) if !is_positive(cap) => Err(ConfigProblem::Value {
-                field,
-                found: cap.to_string(),
-                expected: "a finite number above 0 in f32, or null".to_owned(),
-            }),
+            Some(cap) if !is_positive(cap) => {
+                Err(ConfigProblem::value(field, cap, "a finite number above 0 in f32, or null"))
+            }
             cap => Ok(cap),
         };
         let attention_scale = self.query_pre_attn_scalar.sqrt().recip();
         if !is_positive(attention_scale) {
-            return Err(ConfigProblem::Value {
-                field: "query_pre_attn_scalar",
-                found: self.query_pre_attn_scalar.to_string(),
-                expected: "a finite number above 0".to_owned(),
-            });
+            let expected = "a finite number above 0";
+            return Err(ConfigProblem::value("query_pre_attn_scalar", self.query_pre_attn_scalar, expected));
         }
         let mut config = self.shape.lower(family, "hidden_activation", &self.hidden_activation)?;
         let sliding = window(self.sliding_window)?;

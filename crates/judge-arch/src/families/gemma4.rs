@@ -203,7 +203,7 @@ impl Gemma4 {
         let is_other = |key: &&String| !key.parse::<usize>().is_ok_and(|index| index < fields.n_layers);
         if let Some(found) = self.per_layer_config.iter().flat_map(BTreeMap::keys).find(is_other) {
             let expected = format!("numbers of layers, below {}", fields.n_layers);
-            return Err(ConfigProblem::Value { field: "per_layer_config", found: found.clone(), expected });
+            return Err(ConfigProblem::value("per_layer_config", found, expected));
         }
         let n_own = self.n_own(fields.n_layers)?;
         let mut all: BTreeMap<usize, Otherwise> = BTreeMap::new();
@@ -218,13 +218,10 @@ impl Gemma4 {
             }
             let is_sharing = index >= n_own;
             let keys = match is_sharing {
-                true => {
-                    (0..n_own).rfind(|&other| alike(other)).map(KeysSpec::Of).ok_or_else(|| ConfigProblem::Value {
-                        field: "num_kv_shared_layers",
-                        found: self.num_kv_shared_layers.to_string(),
-                        expected: format!("fewer, so that there are keys for layer {index}"),
-                    })?
-                }
+                true => (0..n_own).rfind(|&other| alike(other)).map(KeysSpec::Of).ok_or_else(|| {
+                    let expected = format!("fewer, so that there are keys for layer {index}");
+                    ConfigProblem::value("num_kv_shared_layers", self.num_kv_shared_layers, expected)
+                })?,
                 false if self.attention_k_eq_v && window.is_none() => KeysSpec::AsValues,
                 false => KeysSpec::Own,
             };
@@ -239,10 +236,9 @@ impl Gemma4 {
     /// # Errors
     /// [`ConfigProblem::Value`] if more blocks share than there are.
     fn n_own(&self, n_layers: usize) -> Result<usize, ConfigProblem> {
-        n_layers.checked_sub(self.num_kv_shared_layers).ok_or_else(|| ConfigProblem::Value {
-            field: "num_kv_shared_layers",
-            found: self.num_kv_shared_layers.to_string(),
-            expected: format!("fewer than num_hidden_layers {n_layers}"),
+        n_layers.checked_sub(self.num_kv_shared_layers).ok_or_else(|| {
+            let expected = format!("fewer than num_hidden_layers {n_layers}");
+            ConfigProblem::value("num_kv_shared_layers", self.num_kv_shared_layers, expected)
         })
     }
 
@@ -265,11 +261,8 @@ impl Gemma4 {
         let n_kv_heads =
             size("num_global_key_value_heads", own.num_key_value_heads.unwrap_or(fields.n_kv_heads), n_heads)?;
         if !n_heads.is_multiple_of(n_kv_heads) {
-            return Err(ConfigProblem::Value {
-                field: "num_global_key_value_heads",
-                found: n_kv_heads.to_string(),
-                expected: format!("a divisor of num_attention_heads {n_heads}"),
-            });
+            let expected = format!("a divisor of num_attention_heads {n_heads}");
+            return Err(ConfigProblem::value("num_global_key_value_heads", n_kv_heads, expected));
         }
         let head_dim = size("global_head_dim", own.head_dim.unwrap_or(fields.head_dim), 1 << 16)?;
         Ok(HeadShape { n_heads, n_kv_heads, head_dim })
@@ -284,11 +277,8 @@ impl Gemma4 {
         let width = size("hidden_size_per_layer_input", width, 1 << 16)?;
         let rows = size("vocab_size_per_layer_input", self.vocab_size_per_layer_input, 1 << 26)?;
         if rows < fields.d_vocab {
-            return Err(ConfigProblem::Value {
-                field: "vocab_size_per_layer_input",
-                found: rows.to_string(),
-                expected: format!("at least vocab_size {}", fields.d_vocab),
-            });
+            let expected = format!("at least vocab_size {}", fields.d_vocab);
+            return Err(ConfigProblem::value("vocab_size_per_layer_input", rows, expected));
         }
         Ok(Some((width, rows)))
     }

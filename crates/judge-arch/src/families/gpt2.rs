@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::norm_eps;
+use crate::checks::{must_be_off, norm_eps};
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, Qkv};
 use crate::rope::RopeRules;
 use crate::shape::{Shape, TokenIds};
@@ -88,14 +88,8 @@ pub(super) fn defaults() -> Value {
 /// of the block.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: Gpt2 = serde_json::from_value(fields)?;
-    for (field, is_on) in [
-        ("scale_attn_by_inverse_layer_idx", found.scale_attn_by_inverse_layer_idx),
-        ("add_cross_attention", found.add_cross_attention),
-    ] {
-        if is_on {
-            return Err(ConfigProblem::Unsupported { field, found: "true".to_owned() });
-        }
-    }
+    must_be_off("scale_attn_by_inverse_layer_idx", found.scale_attn_by_inverse_layer_idx)?;
+    must_be_off("add_cross_attention", found.add_cross_attention)?;
     let shape = Shape {
         vocab_size: found.vocab_size,
         hidden_size: found.n_embd,

@@ -158,8 +158,7 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         false => None,
         true if fields.activation != Activation::Silu => {
             // The convolution's activation is the same field, and engines have SiLU there.
-            let expected = "silu where there are Mamba layers".to_owned();
-            return Err(ConfigProblem::Value { field: "hidden_act", found: hidden_act, expected });
+            return Err(ConfigProblem::value("hidden_act", hidden_act, "silu where there are Mamba layers"));
         }
         true => Some(MambaFields {
             is_in: has_mamba,

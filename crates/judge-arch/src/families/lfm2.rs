@@ -24,13 +24,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{check_granted, kernel, norm_eps, positive, second_kind, size};
+use crate::checks::{check_granted, kernel, must_be_off, norm_eps, positive, second_kind, size};
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, QkNorm};
 use crate::shape::Shape;
 
-/// Fields of the family.
+/// Fields of LFM2 with experts and without.
 #[derive(Deserialize)]
-struct Lfm2 {
+pub(super) struct Common {
     /// Fields of all families. `rms_norm_eps` is overwritten by `norm_eps`.
     #[serde(flatten)]
     shape: Shape,
@@ -41,6 +41,18 @@ struct Lfm2 {
     /// Positions that the convolution sees.
     #[serde(rename = "conv_L_cache")]
     conv_l_cache: usize,
+    /// Older name of `tie_word_embeddings`; wins over it.
+    tie_embedding: Option<bool>,
+    /// Kinds of the blocks: `full_attention` or `conv`.
+    layer_types: Option<Vec<String>>,
+}
+
+/// Fields of the family.
+#[derive(Deserialize)]
+struct Lfm2 {
+    /// Fields that the family with experts has too.
+    #[serde(flatten)]
+    common: Common,
     /// The adjusted width of the MLP is rounded up to a multiple of this.
     block_multiple_of: usize,
     /// Factor on two thirds of the stated width; with null neither factor nor rounding applies.
@@ -49,16 +61,12 @@ struct Lfm2 {
     block_auto_adjust_ff_dim: bool,
     /// Older name of `intermediate_size`; wins over it.
     block_ff_dim: Option<usize>,
-    /// Older name of `tie_word_embeddings`; wins over it.
-    tie_embedding: Option<bool>,
-    /// Kinds of the blocks: `full_attention` or `conv`.
-    layer_types: Option<Vec<String>>,
     /// Blocks with attention, used without `layer_types`.
     full_attn_idxs: Option<BTreeSet<usize>>,
 }
 
 /// Norms before both halves, under the family's names.
-pub(super) const NORMS: BlockNorms = BlockNorms {
+const NORMS: BlockNorms = BlockNorms {
     before_attention: Some("operator_norm"),
     after_attention: None,
     before_mlp: Some("ffn_norm"),
@@ -66,11 +74,11 @@ pub(super) const NORMS: BlockNorms = BlockNorms {
 };
 
 /// The family's names of gate, up and down.
-pub(super) const MLP: MlpNames =
+const MLP: MlpNames =
     MlpNames { gate_up: GateUp::Apart { gate: "feed_forward.w1", up: "feed_forward.w3" }, down: "feed_forward.w2" };
 
 /// The family's names in attention.
-pub(super) const ATTENTION: AttentionNames =
+const ATTENTION: AttentionNames =
     AttentionNames { q_norm: "self_attn.q_layernorm", k_norm: "self_attn.k_layernorm", out: "self_attn.out_proj" };
 
 /// Defaults where they differ from those of all families.
@@ -86,14 +94,13 @@ pub(super) fn defaults() -> Value {
 /// Describes an LFM2.
 ///
 /// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for a convolution with biases or over fewer than 2
-/// positions, and for settings that contradict what transformers takes for granted.
+/// [`ConfigProblem`] as of [`Common::lower`], and for settings that contradict what transformers takes for granted.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Lfm2::deserialize(&fields)?;
-    let Shape { hidden_size, num_attention_heads, .. } = found.shape;
+    let Shape { hidden_size, num_attention_heads, .. } = found.common.shape;
     let granted = [
         ("block_dim", json!(hidden_size)),
-        ("block_norm_eps", json!(found.norm_eps)),
+        ("block_norm_eps", json!(found.common.norm_eps)),
         ("block_use_swiglu", json!(true)),
         ("conv_dim", json!(hidden_size)),
         ("conv_dim_out", json!(hidden_size)),
@@ -101,31 +108,47 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         ("use_pos_enc", json!(true)),
     ];
     check_granted(&fields, &granted)?;
-    if found.conv_bias {
-        return Err(ConfigProblem::Unsupported { field: "conv_bias", found: "true".to_owned() });
-    }
-    found.shape.rms_norm_eps = norm_eps("norm_eps", found.norm_eps)?;
-    found.shape.tie_word_embeddings = found.tie_embedding.unwrap_or(found.shape.tie_word_embeddings);
-    found.shape.intermediate_size = found.block_ff_dim.unwrap_or(found.shape.intermediate_size);
-    let kernel = kernel("conv_L_cache", found.conv_l_cache)?;
-    let (layer_types, full) = (found.layer_types.take(), found.full_attn_idxs.take());
+    found.common.shape.intermediate_size = found.block_ff_dim.unwrap_or(found.common.shape.intermediate_size);
     let adjusted = (found.block_auto_adjust_ff_dim, found.block_ffn_dim_multiplier, found.block_multiple_of);
-    let fields = found.shape.lower("lfm2", "hidden_act", "silu")?;
-    let has_conv = match (layer_types, full) {
-        (Some(types), _) => second_kind(&types, &["full_attention", "conv"], fields.n_layers)?,
-        (None, Some(full)) => (0..fields.n_layers).map(|layer| !full.contains(&layer)).collect(),
-        (None, None) => vec![false; fields.n_layers],
-    };
-    Ok(DecoderFields {
-        d_ff: adjusted_width(fields.d_ff, adjusted)?,
-        norms: NORMS,
-        qk_norm: QkNorm::PerHead,
-        mlp: MLP,
-        attention: ATTENTION,
-        last_norm: "model.embedding_norm.weight",
-        conv: Some((has_conv, kernel)),
-        ..fields
-    })
+    let fields = found.common.lower("lfm2", |n_layers| match found.full_attn_idxs {
+        Some(full) => Ok((0..n_layers).map(|layer| !full.contains(&layer)).collect()),
+        None => Ok(vec![false; n_layers]),
+    })?;
+    Ok(DecoderFields { d_ff: adjusted_width(fields.d_ff, adjusted)?, ..fields })
+}
+
+impl Common {
+    /// Describes what both kinds have in common. Where `layer_types` is absent, `silent` says which blocks have convolutions, given the
+    /// number of blocks.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] as of [`Shape::lower`] and of `silent`, and for a convolution with biases or over fewer than 2
+    /// positions.
+    pub(super) fn lower(
+        self,
+        family: &'static str,
+        silent: impl FnOnce(usize) -> Result<Vec<bool>, ConfigProblem>,
+    ) -> Result<DecoderFields, ConfigProblem> {
+        let mut shape = self.shape;
+        must_be_off("conv_bias", self.conv_bias)?;
+        shape.rms_norm_eps = norm_eps("norm_eps", self.norm_eps)?;
+        shape.tie_word_embeddings = self.tie_embedding.unwrap_or(shape.tie_word_embeddings);
+        let kernel = kernel("conv_L_cache", self.conv_l_cache)?;
+        let fields = shape.lower(family, "hidden_act", "silu")?;
+        let has_conv = match self.layer_types {
+            Some(types) => second_kind(&types, &["full_attention", "conv"], fields.n_layers)?,
+            None => silent(fields.n_layers)?,
+        };
+        Ok(DecoderFields {
+            norms: NORMS,
+            qk_norm: QkNorm::PerHead,
+            mlp: MLP,
+            attention: ATTENTION,
+            last_norm: "model.embedding_norm.weight",
+            conv: Some((has_conv, kernel)),
+            ..fields
+        })
+    }
 }
 
 /// The width inside the MLP. If adjusted it is `ceil(factor * floor(2 * stated / 3) / multiple) *

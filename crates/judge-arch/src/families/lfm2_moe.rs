@@ -12,33 +12,21 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::lfm2::{ATTENTION, MLP, NORMS};
-use crate::checks::{kernel, norm_eps, positive, second_kind, size};
-use crate::decoder_fields::{DecoderFields, QkNorm};
+use super::lfm2::Common;
+use crate::checks::{positive, size};
+use crate::decoder_fields::DecoderFields;
 use crate::experts::{Counts, ExpertNames, Sparse};
-use crate::shape::Shape;
 use crate::{ConfigProblem, Routing, Scores};
 
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Lfm2Moe {
-    /// Fields of all families. `rms_norm_eps` is overwritten by `norm_eps`.
+    /// Fields of LFM2; `layer_types` is needed.
     #[serde(flatten)]
-    shape: Shape,
+    common: Common,
     /// Numbers of experts.
     #[serde(flatten)]
     counts: Counts,
-    /// Epsilon of all norms.
-    norm_eps: f64,
-    /// Biases of the convolution, which are refused.
-    conv_bias: bool,
-    /// Positions that the convolution sees.
-    #[serde(rename = "conv_L_cache")]
-    conv_l_cache: usize,
-    /// Older name of `tie_word_embeddings`; wins over it.
-    tie_embedding: Option<bool>,
-    /// Kinds of the blocks, `full_attention` or `conv`. Needed.
-    layer_types: Option<Vec<String>>,
     /// Blocks before the first with experts.
     num_dense_layers: usize,
     /// Width inside an expert.
@@ -64,20 +52,13 @@ pub(super) fn defaults() -> Value {
 /// Describes an LFM2 with experts.
 ///
 /// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for numbers of experts out of range, a factor that is not
-/// above 0, a file without `layer_types`, and a convolution with biases or over fewer than 2 positions.
+/// [`ConfigProblem`] as of [`Common::lower`], for numbers of experts out of range, a factor that is not above 0, and a
+/// file without `layer_types`.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let mut found: Lfm2Moe = serde_json::from_value(fields)?;
-    if found.conv_bias {
-        return Err(ConfigProblem::Unsupported { field: "conv_bias", found: "true".to_owned() });
-    }
-    found.shape.rms_norm_eps = norm_eps("norm_eps", found.norm_eps)?;
-    found.shape.tie_word_embeddings = found.tie_embedding.unwrap_or(found.shape.tie_word_embeddings);
-    let kernel = kernel("conv_L_cache", found.conv_l_cache)?;
+    let found: Lfm2Moe = serde_json::from_value(fields)?;
     let factor = positive("routed_scaling_factor", found.routed_scaling_factor)? as f32;
-    let fields = found.shape.lower("lfm2_moe", "hidden_act", "silu")?;
-    let types = found.layer_types.ok_or(ConfigProblem::Missing { field: "layer_types", needed_by: "lfm2_moe" })?;
-    let has_conv = second_kind(&types, &["full_attention", "conv"], fields.n_layers)?;
+    let missing = ConfigProblem::Missing { field: "layer_types", needed_by: "lfm2_moe" };
+    let fields = found.common.lower("lfm2_moe", |_| Err(missing))?;
     let (n_experts, top_k) = found.counts.lower(32, fields.n_layers)?;
     let sparse = Sparse {
         has_experts: (0..fields.n_layers).map(|layer| layer >= found.num_dense_layers).collect(),
@@ -88,14 +69,5 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         bias: false,
         names: ExpertNames::lfm2(found.use_expert_bias),
     };
-    Ok(DecoderFields {
-        norms: NORMS,
-        qk_norm: QkNorm::PerHead,
-        mlp: MLP,
-        attention: ATTENTION,
-        last_norm: "model.embedding_norm.weight",
-        conv: Some((has_conv, kernel)),
-        sparse: Some(sparse),
-        ..fields
-    })
+    Ok(DecoderFields { sparse: Some(sparse), ..fields })
 }

@@ -54,8 +54,8 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let MiniCpm { shape, hidden_act, attention_bias, scale_emb, scale_depth, dim_model_base, sparse_config } =
         serde_json::from_value(fields)?;
     if let Some(found) = sparse_config {
-        let expected = "null: attention to chosen blocks of keys is not read".to_owned();
-        return Err(ConfigProblem::Value { field: "sparse_config", found: found.to_string(), expected });
+        let expected = "null: attention to chosen blocks of keys is not read";
+        return Err(ConfigProblem::value("sparse_config", found, expected));
     }
     let fields = shape.lower("minicpm", "hidden_act", &hidden_act)?;
     let depth = positive("scale_depth", scale_depth)? / (fields.n_layers as f64).sqrt();

@@ -119,8 +119,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let (is_mamba, is_moe): (Vec<bool>, Vec<bool>) =
         kinds.iter().map(|kind| (*kind == Kind::Mamba, *kind == Kind::Experts)).unzip();
     if found.mamba_hidden_act != "silu" {
-        let (found, expected) = (found.mamba_hidden_act, "silu".to_owned());
-        return Err(ConfigProblem::Value { field: "mamba_hidden_act", found, expected });
+        return Err(ConfigProblem::value("mamba_hidden_act", found.mamba_hidden_act, "silu"));
     }
     found.shape.num_hidden_layers = kinds.len();
     found.shape.rms_norm_eps = norm_eps("layer_norm_epsilon", found.layer_norm_epsilon)?;
@@ -192,16 +191,14 @@ impl NemotronH {
                 known: &["M", "*", "-", "E"],
             }),
         };
-        let kinds: Vec<Kind> = match (&self.layers_block_type, &self.layer_types, &self.hybrid_override_pattern) {
-            (Some(names), _, _) => {
-                names.iter().map(|name| of_name("layers_block_type", name)).collect::<Result<_, _>>()?
-            }
-            (None, Some(names), _) => {
-                names.iter().map(|name| of_name("layer_types", name)).collect::<Result<_, _>>()?
-            }
-            (None, None, Some(pattern)) => pattern.chars().map(of_letter).collect::<Result<_, _>>()?,
-            (None, None, None) => vec![Kind::Mamba, Kind::Experts, Kind::Attention, Kind::Mlp],
-        };
+        let kinds: Result<Vec<Kind>, _> =
+            match (&self.layers_block_type, &self.layer_types, &self.hybrid_override_pattern) {
+                (Some(names), _, _) => names.iter().map(|name| of_name("layers_block_type", name)).collect(),
+                (None, Some(names), _) => names.iter().map(|name| of_name("layer_types", name)).collect(),
+                (None, None, Some(pattern)) => pattern.chars().map(of_letter).collect(),
+                (None, None, None) => Ok(vec![Kind::Mamba, Kind::Experts, Kind::Attention, Kind::Mlp]),
+            };
+        let kinds = kinds?;
         size("layers_block_type", kinds.len(), 1 << 12)?;
         Ok(kinds)
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::norm_eps;
+use crate::checks::{must_be_off, norm_eps};
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames};
 use crate::rope::RopeRules;
 use crate::shape::Shape;
@@ -53,9 +53,7 @@ pub(super) fn defaults() -> Value {
 /// [`ConfigProblem`] as of [`Shape::lower`], and for norms of heads.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Phi { mut shape, hidden_act, layer_norm_eps, qk_layernorm } = serde_json::from_value(fields)?;
-    if qk_layernorm {
-        return Err(ConfigProblem::Unsupported { field: "qk_layernorm", found: "true".to_owned() });
-    }
+    must_be_off("qk_layernorm", qk_layernorm)?;
     shape.rms_norm_eps = norm_eps("layer_norm_eps", layer_norm_eps)?;
     shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
     let fields = shape.lower("phi", "hidden_act", &hidden_act)?;

@@ -127,8 +127,7 @@ fn lower(family: &'static str, fields: &Value) -> Result<DecoderFields, ConfigPr
     let fields = found.shape.lower(family, "hidden_act", &found.hidden_act)?;
     if fields.activation != Activation::Silu {
         // The convolution's activation is the same field, and engines have SiLU there.
-        let expected = "silu".to_owned();
-        return Err(ConfigProblem::Value { field: "hidden_act", found: found.hidden_act, expected });
+        return Err(ConfigProblem::value("hidden_act", found.hidden_act, "silu"));
     }
     let interval = size("full_attention_interval", found.full_attention_interval, usize::MAX)?;
     let has_delta = match found.layer_types {
@@ -156,11 +155,8 @@ impl Qwen35 {
         let n_key_heads = size("linear_num_key_heads", self.linear_num_key_heads, 1 << 16)?;
         let n_value_heads = size("linear_num_value_heads", self.linear_num_value_heads, 1 << 16)?;
         if !n_value_heads.is_multiple_of(n_key_heads) {
-            return Err(ConfigProblem::Value {
-                field: "linear_num_value_heads",
-                found: n_value_heads.to_string(),
-                expected: format!("a multiple of linear_num_key_heads {n_key_heads}"),
-            });
+            let expected = format!("a multiple of linear_num_key_heads {n_key_heads}");
+            return Err(ConfigProblem::value("linear_num_value_heads", n_value_heads, expected));
         }
         let kernel = kernel("linear_conv_kernel_dim", self.linear_conv_kernel_dim)?;
         Ok(DeltaShape {

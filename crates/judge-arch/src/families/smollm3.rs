@@ -66,7 +66,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         Some(layers) if layers.len() == n_layers => layers.into_iter().map(|rotates| rotates != 0).collect(),
         Some(layers) => {
             let (found, expected) = (format!("{} numbers", layers.len()), format!("one for each of {n_layers} layers"));
-            return Err(ConfigProblem::Value { field: "no_rope_layers", found, expected });
+            return Err(ConfigProblem::value("no_rope_layers", found, expected));
         }
     };
     let sliding = if found.use_sliding_window { window(found.sliding_window)? } else { None };

@@ -126,6 +126,15 @@ impl MlpSpec {
         }
     }
 
+    /// Its experts, in the place of an MLP or beside it.
+    pub(super) fn experts(&self) -> Option<&ExpertsSpec> {
+        match self {
+            Self::Dense(_) => None,
+            Self::Experts(experts) => Some(experts),
+            Self::Both(both) => Some(&both.experts),
+        }
+    }
+
     /// The norms inside, which only experts beside an MLP have.
     pub fn norms(&self) -> Vec<&NormSpec> {
         match self {
@@ -138,11 +147,7 @@ impl MlpSpec {
 
     /// The tensors of [`ExpertsSpec::scales`] and [`ExpertsSpec::choice_bias`] and their shape.
     pub(super) fn numbers_of_experts(&self) -> Vec<NamedShape> {
-        let experts: &ExpertsSpec = match self {
-            Self::Dense(_) => return Vec::new(),
-            Self::Experts(experts) => experts,
-            Self::Both(both) => &both.experts,
-        };
+        let Some(experts) = self.experts() else { return Vec::new() };
         let names = experts.scales.iter().chain(&experts.choice_bias);
         names.map(|name| (name.clone(), vec![experts.experts.len()])).collect()
     }

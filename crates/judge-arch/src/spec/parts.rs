@@ -23,6 +23,11 @@ pub struct LinearSpec {
 pub type NamedRows = Vec<(String, usize)>;
 
 impl LinearSpec {
+    /// A projection without factors.
+    pub(crate) fn plain(stems: Vec<(String, usize)>, d_in: usize, bias: bool) -> Self {
+        Self { stems, d_in, bias, factors: Vec::new() }
+    }
+
     /// The projection with these factors; none are kept where all are 1.
     pub(crate) fn with_factors(self, factors: &[(usize, f32)]) -> Self {
         let is_plain = factors.iter().all(|&(_, factor)| factor == 1.0);

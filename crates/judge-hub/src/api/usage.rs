@@ -1,10 +1,9 @@
 //! Counts of requests and tokens, and their price.
 //!
 //! `model` counts through `Counters` from many threads; users see `ApiUsage`, a copy of the counts
-//! at one moment. Each count is exact; between two counts of one copy another thread may have added
-//! to the second.
+//! at one moment.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -41,15 +40,9 @@ impl ApiUsage {
     }
 }
 
-/// The counts of [`ApiUsage`], field by field, as threads add to them.
+/// The counts, as threads add to them.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
-    requests: AtomicU64,
-    retries: AtomicU64,
-    prompt_tokens: AtomicU64,
-    completion_tokens: AtomicU64,
-    uncounted: AtomicU64,
-}
+pub(super) struct Counters(Mutex<ApiUsage>);
 
 /// The tokens of one answer, as the service counts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,34 +56,32 @@ pub(super) struct Tokens {
 impl Counters {
     /// Counts a request that is about to be sent.
     pub(super) fn sent(&self, is_retry: bool) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.retries.fetch_add(u64::from(is_retry), Ordering::Relaxed);
+        let mut usage = self.lock();
+        usage.requests += 1;
+        usage.retries += u64::from(is_retry);
     }
 
     /// Counts the tokens of an answer with a status of success; `None` if the service does not say
     /// them.
     pub(super) fn answered(&self, tokens: Option<Tokens>) {
+        let mut usage = self.lock();
         match tokens {
-            Some(tokens) => {
-                self.prompt_tokens.fetch_add(tokens.prompt, Ordering::Relaxed);
-                self.completion_tokens.fetch_add(tokens.completion, Ordering::Relaxed);
+            // A service may say any number: the sum wraps and does not panic.
+            Some(Tokens { prompt, completion }) => {
+                usage.prompt_tokens = usage.prompt_tokens.wrapping_add(prompt);
+                usage.completion_tokens = usage.completion_tokens.wrapping_add(completion);
             }
-            None => {
-                self.uncounted.fetch_add(1, Ordering::Relaxed);
-            }
+            None => usage.uncounted += 1,
         }
     }
 
     /// The counts at this moment.
     pub(super) fn now(&self) -> ApiUsage {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        ApiUsage {
-            requests: read(&self.requests),
-            retries: read(&self.retries),
-            prompt_tokens: read(&self.prompt_tokens),
-            completion_tokens: read(&self.completion_tokens),
-            uncounted: read(&self.uncounted),
-        }
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ApiUsage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

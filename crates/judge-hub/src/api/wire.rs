@@ -209,6 +209,7 @@ mod tests {
     fn what_a_service_cannot_do_is_named() {
         let said = |prompt: Prompt, generation| sent(prompt, generation, &settings()).unwrap_err();
         let plain = Generation::default;
+        let of_five = Sampling::Random { temperature: 1.0, top_k: Some(5), top_p: None, seed: 0, stream: 0 };
         for (found, expected) in [
             (said(Prompt::Raw("a".into()), plain()), "request 3: this model does not support a raw or whole prompt"),
             (said(Prompt::user("a").with_prefill("b"), plain()), "the opening of a reply"),
@@ -217,22 +218,7 @@ mod tests {
             (said(Prompt::user(""), plain()), "empty_prompt"),
             (said(Prompt::user("a"), Generation { max_new_tokens: 0, ..plain() }), "it generates 0 tokens"),
             (said(Prompt::user("a"), Generation { stop: vec![String::new()], ..plain() }), "a stop text is empty"),
-            (
-                said(
-                    Prompt::user("a"),
-                    Generation {
-                        sampling: Sampling::Random {
-                            temperature: 1.0,
-                            top_k: Some(5),
-                            top_p: None,
-                            seed: 0,
-                            stream: 0,
-                        },
-                        ..plain()
-                    },
-                ),
-                "the k likeliest tokens",
-            ),
+            (said(Prompt::user("a"), Generation { sampling: of_five, ..plain() }), "the k likeliest tokens"),
         ] {
             assert!(found.contains(expected), "{found}");
         }

@@ -36,13 +36,14 @@
 //! in `grids.rs`. Products of a scale's parts and a code are exact in f32, so each value is rounded at most once, where a minimum is taken
 //! off (or `m` is added). [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
 
-use half::{bf16, f16};
 use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
+use safetensors::Dtype as Stored;
 
 use super::bits::{half, nibble};
 use super::grids;
 use super::kind::Kind;
 use crate::codes::Coded;
+use crate::convert::widen;
 use crate::dequantise::Dequantise;
 
 /// What the codes of IQ4_NL and IQ4_XS name (`kvalues_iq4nl` of llama.cpp).
@@ -275,13 +276,13 @@ pub struct Plain<'a> {
 
 impl Dequantise for Plain<'_> {
     fn dequantise(&self, first: usize, values: &mut [f32]) {
-        let stored = &self.bytes[first * self.width * self.kind.bytes()..];
-        match self.kind {
-            Kind::F16 => each(stored, values, |bytes| f16::from_le_bytes(bytes).to_f32()),
-            Kind::BF16 => each(stored, values, |bytes| bf16::from_le_bytes(bytes).to_f32()),
-            Kind::F64 => each(stored, values, |bytes| f64::from_le_bytes(bytes) as f32),
-            _ => each(stored, values, f32::from_le_bytes),
-        }
+        let stored = match self.kind {
+            Kind::F64 => Stored::F64,
+            Kind::F16 => Stored::F16,
+            Kind::BF16 => Stored::BF16,
+            _ => Stored::F32,
+        };
+        widen(stored, &self.bytes[first * self.width * self.kind.bytes()..], values);
     }
 }
 
@@ -309,11 +310,6 @@ impl Coded for Blocks<'_> {
             take_apart(self.kind, block, codes, scales, minima);
         }
     }
-}
-
-/// Widens numbers of `N` bytes one by one, as many as `values` has room for.
-fn each<const N: usize>(bytes: &[u8], values: &mut [f32], widen: impl Fn([u8; N]) -> f32) {
-    values.iter_mut().zip(bytes.as_chunks().0).for_each(|(value, &bytes)| *value = widen(bytes));
 }
 
 /// The order in which the converter put rows, or columns.

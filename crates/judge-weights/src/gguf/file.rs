@@ -49,15 +49,10 @@ impl GgufFile {
         let mut maps = vec![map];
         let count = header.whole("split.count").unwrap_or(1).max(1);
         if count > 1 {
-            let wrong = |key: &str, found: String, expected: String| GgufProblem::Value {
-                key: key.to_owned(),
-                found,
-                expected,
-            };
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let Some(split) = SplitName::of(name).filter(|split| split.number == 1 && split.count == count) else {
                 let expected = format!("the number of parts that the name of the file ends with, and part 1: {name}");
-                return Err(fault(path, wrong("split.count", count.to_string(), expected)));
+                return Err(fault(path, GgufProblem::value("split.count", count.to_string(), expected)));
             };
             for number in 2..=count {
                 let path = path.with_file_name(split.part(number));
@@ -66,7 +61,7 @@ impl GgufFile {
                     let found = other.whole(key);
                     if found != Some(expected) {
                         let found = found.map_or("absent".to_owned(), |found| found.to_string());
-                        return Err(fault(&path, wrong(key, found, expected.to_string())));
+                        return Err(fault(&path, GgufProblem::value(key, found, expected.to_string())));
                     }
                 }
                 for (name, entry) in other.tensors {
@@ -80,8 +75,8 @@ impl GgufFile {
         }
         let found = header.tensors.len() as u64;
         if let Some(stated) = header.whole("split.tensors.count").filter(|&stated| stated != found) {
-            let (key, expected) = ("split.tensors.count".to_owned(), format!("{found}, as many as the parts have"));
-            return Err(fault(path, GgufProblem::Value { key, found: stated.to_string(), expected }));
+            let expected = format!("{found}, as many as the parts have");
+            return Err(fault(path, GgufProblem::value("split.tensors.count", stated.to_string(), expected)));
         }
         Ok(Self { path: path.to_owned(), maps, header })
     }

@@ -88,10 +88,9 @@ impl Header {
     pub fn setting(&self, key: &str) -> Result<Option<&[f64]>, GgufProblem> {
         match self.numbers(key) {
             Some(numbers) if !numbers.is_empty() => Ok(Some(numbers)),
-            _ => self.found(key).map_or(Ok(None), |found| {
-                let expected = "a number, or one for each block".to_owned();
-                Err(GgufProblem::Value { key: key.to_owned(), found, expected })
-            }),
+            _ => self
+                .found(key)
+                .map_or(Ok(None), |found| Err(GgufProblem::value(key, found, "a number, or one for each block"))),
         }
     }
 
@@ -103,10 +102,7 @@ impl Header {
         match (self.values.get(key), self.found(key)) {
             (Some(Stated::Text(text)), _) => Ok(text),
             (_, None) => Ok(""),
-            (_, Some(found)) => {
-                let expected = format!("a text of up to {LONGEST_TEXT} bytes");
-                Err(GgufProblem::Value { key: key.to_owned(), found, expected })
-            }
+            (_, Some(found)) => Err(GgufProblem::value(key, found, format!("a text of up to {LONGEST_TEXT} bytes"))),
         }
     }
 
@@ -224,8 +220,7 @@ pub fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
         // A number that is none of these is refused too.
         Some(&[stated]) if stated > 0.0 && stated % 8.0 == 0.0 && stated <= f64::from(u32::MAX) => stated as u64,
         Some(found) => {
-            let (found, expected) = (listed(found), "a multiple of 8".to_owned());
-            return Err(GgufProblem::Value { key: "general.alignment".to_owned(), found, expected });
+            return Err(GgufProblem::value("general.alignment", listed(found), "a multiple of 8"));
         }
     };
     let mut table = Vec::new();

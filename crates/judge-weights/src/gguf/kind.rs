@@ -107,13 +107,11 @@ impl Kind {
     /// # Errors
     /// The name of a type that is not read, or the number where that is not known either.
     pub fn of(number: u32) -> Result<Self, String> {
-        match KINDS.iter().find(|(_, known, ..)| *known == number) {
-            Some((kind, ..)) => Ok(*kind),
-            None => {
-                let name = OTHERS.iter().find(|(other, _)| *other == number).map(|(_, name)| (*name).to_owned());
-                Err(name.unwrap_or_else(|| number.to_string()))
-            }
-        }
+        let known = KINDS.iter().find(|(_, known, ..)| *known == number).map(|(kind, ..)| *kind);
+        known.ok_or_else(|| {
+            let other = OTHERS.iter().find(|(other, _)| *other == number);
+            other.map_or_else(|| number.to_string(), |(_, name)| (*name).to_owned())
+        })
     }
 
     /// Every type that is read.

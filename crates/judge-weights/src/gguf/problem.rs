@@ -127,3 +127,10 @@ pub enum GgufProblem {
         tensor: String,
     },
 }
+
+impl GgufProblem {
+    /// [`Value`](Self::Value) of a key.
+    pub(crate) fn value(key: &str, found: String, expected: impl Into<String>) -> Self {
+        Self::Value { key: key.to_owned(), found, expected: expected.into() }
+    }
+}

@@ -20,7 +20,7 @@ const END_LENGTH: usize = 22;
 /// What the list says of an entry.
 struct Listed {
     /// The method by which it is compressed; 0 for none.
-    method: u16,
+    method: u64,
     /// Whether it is encrypted.
     is_encrypted: bool,
     /// Its bytes, compressed or not.
@@ -51,13 +51,13 @@ impl<'a> Archive<'a> {
         let earliest = file.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
         let end = (earliest..file.len()).rev().find(|&at| file[at..].starts_with(END));
         let end = end.filter(|end| file.len() - end >= END_LENGTH).ok_or(Problem::NoArchive { what: "the end" })?;
-        let (mut at, mut length) = (u64::from(u32_at(file, end + 16)?), u64::from(u32_at(file, end + 12)?));
+        let (mut at, mut length) = (number(file, end + 16, 4)?, number(file, end + 12, 4)?);
         if let Some(locator) = end.checked_sub(20).filter(|&at| file[at..].starts_with(END_64.1)) {
-            let wide = index(u64_at(file, locator + 8)?, locator)?;
+            let wide = index(number(file, locator + 8, 8)?, locator)?;
             if !file.get(wide..).is_some_and(|rest| rest.starts_with(END_64.0)) {
                 return Err(Problem::Archive { what: "no list where one is said to be", at: locator });
             }
-            (length, at) = (u64_at(file, wide + 40)?, u64_at(file, wide + 48)?);
+            (length, at) = (number(file, wide + 40, 8)?, number(file, wide + 48, 8)?);
         }
         let start = index(at, end)?;
         let stop = index(at.saturating_add(length), end)?;
@@ -67,16 +67,15 @@ impl<'a> Archive<'a> {
             if !file.get(at..).is_some_and(|rest| rest.starts_with(LISTED)) {
                 return Err(Problem::Archive { what: "no entry of the list", at });
             }
-            let lengths = [28, 30, 32].map(|place| u16_at(file, at + place).map(usize::from));
-            let [name, extra, comment] = lengths;
+            let [name, extra, comment] = [28, 30, 32].map(|place| length_at(file, at + place));
             let (name, extra, comment) = (name?, extra?, comment?);
             let text = part(file, at + 46, name)?;
             let text =
                 std::str::from_utf8(text).map_err(|_| Problem::Archive { what: "a name that is not UTF-8", at })?;
-            let mut sizes = [u32_at(file, at + 24)?, u32_at(file, at + 20)?, u32_at(file, at + 42)?].map(u64::from);
+            let mut sizes = [number(file, at + 24, 4)?, number(file, at + 20, 4)?, number(file, at + 42, 4)?];
             widen(&mut sizes, part(file, at + 46 + name, extra)?, at)?;
             let [size, packed, header] = sizes;
-            let (flags, method) = (u16_at(file, at + 8)?, u16_at(file, at + 10)?);
+            let (flags, method) = (number(file, at + 8, 2)?, number(file, at + 10, 2)?);
             if method == 0 && size != packed {
                 return Err(Problem::Archive { what: "two sizes of one entry", at });
             }
@@ -126,8 +125,7 @@ impl<'a> Archive<'a> {
         if !self.file.get(header..).is_some_and(|rest| rest.starts_with(ENTRY)) {
             return Err(Problem::Archive { what: "no entry where one is listed", at: header });
         }
-        let start =
-            header + 30 + usize::from(u16_at(self.file, header + 26)?) + usize::from(u16_at(self.file, header + 28)?);
+        let start = header + 30 + length_at(self.file, header + 26)? + length_at(self.file, header + 28)?;
         let size = index(listed.size, header)?;
         part(self.file, start, size).map(|_| Some(start..start + size))
     }
@@ -135,9 +133,9 @@ impl<'a> Archive<'a> {
 
 /// Replaces sizes and the place that do not fit 32 bits by those of 64, which follow one another in a part of its own.
 fn widen(sizes: &mut [u64; 3], mut extra: &[u8], at: usize) -> Result<(), Problem> {
-    const WIDE: u16 = 1;
+    const WIDE: u64 = 1;
     while extra.len() >= 4 {
-        let (kind, length) = (u16_at(extra, 0)?, usize::from(u16_at(extra, 2)?));
+        let (kind, length) = (number(extra, 0, 2)?, length_at(extra, 2)?);
         let content = extra.get(4..4 + length).ok_or(Problem::Archive { what: "an entry of the list is cut", at })?;
         if kind == WIDE {
             let mut numbers = content.as_chunks::<8>().0.iter();
@@ -162,14 +160,12 @@ fn part(file: &[u8], at: usize, length: usize) -> Result<&[u8], Problem> {
     end.and_then(|end| file.get(at..end)).ok_or(Problem::Archive { what: "a place beyond the file", at })
 }
 
-fn u16_at(file: &[u8], at: usize) -> Result<u16, Problem> {
-    part(file, at, 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
+/// A little-endian number of so many bytes, at most eight.
+fn number(file: &[u8], at: usize, bytes: usize) -> Result<u64, Problem> {
+    part(file, at, bytes).map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
 }
 
-fn u32_at(file: &[u8], at: usize) -> Result<u32, Problem> {
-    part(file, at, 4).map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)))
-}
-
-fn u64_at(file: &[u8], at: usize) -> Result<u64, Problem> {
-    part(file, at, 8).map(|bytes| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+/// A length, which is a [`number`] of two bytes.
+fn length_at(file: &[u8], at: usize) -> Result<usize, Problem> {
+    number(file, at, 2).map(|length| length as usize)
 }

@@ -168,15 +168,10 @@ impl<'a> Machine<'a> {
             }
             b'(' => self.marks.push(self.stack.len()),
             b'N' | 0x88 | 0x89 => self.stack.push(Value::Other),
-            b'J' => {
-                let four = input.take(4)?;
-                self.stack.push(Value::Integer(i64::from(i32::from_le_bytes([four[0], four[1], four[2], four[3]]))));
-            }
+            // An integer of 32 bits with a sign.
+            b'J' => self.stack.push(Value::Integer(i64::from(input.unsigned(4)? as i32))),
             b'K' => self.stack.push(Value::Integer(i64::from(input.byte()?))),
-            b'M' => {
-                let value = input.unsigned(2)?;
-                self.stack.push(Value::Integer(value as i64));
-            }
+            b'M' => self.stack.push(Value::Integer(input.unsigned(2)? as i64)),
             // LONG1: little-endian with a sign. More than eight bytes count nothing that lies in a file.
             0x8a => {
                 let length = usize::from(input.byte()?);

@@ -62,10 +62,6 @@ impl Bitsandbytes {
 }
 
 impl Format for Bitsandbytes {
-    fn codes(&self) -> &'static [(&'static str, &'static str)] {
-        &[(".weight", ".weight")]
-    }
-
     /// Dense weights have the same name, but are floats.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         matches!(raw.dtype, Stored::U8 | Stored::I8)

@@ -116,15 +116,12 @@ impl Compressed {
             if group.get("format").and_then(Value::as_str).is_some_and(|format| !KNOWN.contains(&format)) {
                 return Err(settings.refuse("config_groups", FORMATS));
             }
-            match group.get("weights") {
-                None | Some(Value::Null) => {}
-                Some(weights) => {
-                    /// Schemes that are read, as errors say it.
-                    const SUPPORTED: &str = "weights of 8-bit floats, or integers of 4 or 8 bits, with scales by tensor, channel, group or block";
-                    let scheme = Scheme::read(weights).ok_or_else(|| settings.refuse("config_groups", SUPPORTED))?;
-                    if !schemes.contains(&scheme) {
-                        schemes.push(scheme);
-                    }
+            if let Some(weights) = group.get("weights").filter(|weights| !weights.is_null()) {
+                /// Schemes that are read, as errors say it.
+                const SUPPORTED: &str = "weights of 8-bit floats, or integers of 4 or 8 bits, with scales by tensor, channel, group or block";
+                let scheme = Scheme::read(weights).ok_or_else(|| settings.refuse("config_groups", SUPPORTED))?;
+                if !schemes.contains(&scheme) {
+                    schemes.push(scheme);
                 }
             }
         }

@@ -80,11 +80,6 @@ impl Fp8 {
 }
 
 impl Format for Fp8 {
-    /// FP8 and dense weights have the same name.
-    fn codes(&self) -> &'static [(&'static str, &'static str)] {
-        &[(".weight", ".weight")]
-    }
-
     /// Dense weights are wider.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         raw.dtype == Stored::F8_E4M3
@@ -123,10 +118,6 @@ impl Fbgemm {
 }
 
 impl Format for Fbgemm {
-    fn codes(&self) -> &'static [(&'static str, &'static str)] {
-        &[(".weight", ".weight")]
-    }
-
     /// Dense weights are wider.
     fn is_codes(&self, raw: &Raw<'_>) -> bool {
         raw.dtype == Stored::F8_E4M3

@@ -155,12 +155,10 @@ impl Format for Gptq {
             has_zeros: true,
             ..Coding::scaled(self.bits, CodeNumbers::Unsigned, width, size)
         };
-        let one_less = if !self.is_v1 {
-            0
-        } else if self.bits == 4 {
-            0x1111_1111
-        } else {
-            0x0101_0101
+        let one_less = match (self.is_v1, self.bits) {
+            (false, _) => 0,
+            (true, 4) => 0x1111_1111,
+            (true, _) => 0x0101_0101,
         };
         Ok(Box::new(Columns { codes, zeros, scales, coding, one_less, out }))
     }

@@ -11,8 +11,10 @@ use crate::raw::Raw;
 /// How a method stores a module. An implementation keeps the settings of the folder, no tensors.
 pub(crate) trait Format {
     /// Pairs of ends of names, behind the path of the module: that of a tensor of codes, and that
-    /// of the weight that it stands for. The first pair whose first end a name has counts.
-    fn codes(&self) -> &'static [(&'static str, &'static str)];
+    /// of the weight that it stands for. The first pair whose first end a name has counts. By default codes have the weight's name.
+    fn codes(&self) -> &'static [(&'static str, &'static str)] {
+        &[(".weight", ".weight")]
+    }
 
     /// Whether a tensor with such a name does hold codes. In most methods a dense weight has the
     /// same name, and the dtype tells them apart.

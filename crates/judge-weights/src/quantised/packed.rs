@@ -72,10 +72,8 @@ impl<'a> Packed<'a> {
             return Err(beside.shape.fault(TensorProblem::Shape { expected: shape.to_vec(), found }));
         }
         let across = width.div_ceil(block[1]);
-        let zeros = match beside.zeros {
-            Some(zeros) => Some(zeros.of_shape(&[(out * bits).div_ceil(32), across])?.words()?),
-            None => None,
-        };
+        let zeros =
+            beside.zeros.map(|zeros| zeros.of_shape(&[(out * bits).div_ceil(32), across])?.words()).transpose()?;
         let numbers = if zeros.is_some() { CodeNumbers::Unsigned } else { CodeNumbers::Signed };
         let coding = Coding {
             groups: groups(beside.groups, width, block[1], across)?,

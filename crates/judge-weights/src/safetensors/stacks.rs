@@ -93,7 +93,7 @@ impl Checkpoint {
             (Some(strides), 2) => Cow::Owned(gather::<2>(bytes, rows, columns, strides)),
             (Some(strides), 4) => Cow::Owned(gather::<4>(bytes, rows, columns, strides)),
             (Some(strides), 8) => Cow::Owned(gather::<8>(bytes, rows, columns, strides)),
-            // No dtype that is read has this width: `widened` refuses it by name.
+            // No dtype that is read has this width: `numbers` refuses it by name.
             (Some(_), _) => Cow::Borrowed(&[]),
         }
     }

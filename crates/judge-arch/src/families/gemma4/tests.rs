@@ -1,20 +1,19 @@
 use serde_json::{Value, json};
 
 use crate::rope::RopeScaling;
-use crate::tests::field;
+use crate::tests::{field, with};
 use crate::{ConfigProblem, HeadShape, HeadSpec, KeysSpec, MlpSpec, ModelSpec};
 
 /// A small model of six blocks, of which those with the numbers 2 and 5 see everything.
 fn read(changes: Value) -> Result<ModelSpec, ConfigProblem> {
     let kinds = [false, false, true, false, false, false];
-    let mut config = json!({
+    let config = json!({
         "model_type": "gemma4_text", "vocab_size": 50, "hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 6,
         "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "global_head_dim": 16, "max_position_embeddings": 128,
         "layer_types": kinds.map(|is_full| if is_full { "full_attention" } else { "sliding_attention" }),
         "hidden_size_per_layer_input": 0
     });
-    config.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    ModelSpec::from_json(&config)
+    ModelSpec::from_json(&with(&config, changes))
 }
 
 #[test]

@@ -18,6 +18,15 @@ fn reply(content: Value, finish: &str) -> Value {
     json!({"model": "m-1", "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": finish}]})
 }
 
+/// What is read of a chat's answer to a request without stop texts or alternatives.
+fn chat(status: u16, body: impl ToString) -> Answer {
+    asked(status, body, &generation(&[], 0), None)
+}
+
+fn asked(status: u16, body: impl ToString, generation: &Generation, key: Option<&ApiKey>) -> Answer {
+    read(&response(status, body), ApiRoute::Chat, generation, key)
+}
+
 fn text(answer: Answer) -> (String, Finish) {
     match answer.result.unwrap() {
         Outcome::Read(reading) => reading.generated.map(|generated| (generated.text, generated.finish)).unwrap(),
@@ -34,7 +43,7 @@ fn unscored(answer: Answer) -> Unscored {
 
 #[test]
 fn completions_are_read() {
-    let plain = |body: Value, stop: &[&str]| read(&response(200, body), ApiRoute::Chat, &generation(stop, 0), None);
+    let plain = |body: Value, stop: &[&str]| asked(200, body, &generation(stop, 0), None);
     assert_eq!(text(plain(reply(json!("four"), "stop"), &[])), ("four".into(), Finish::EndToken));
     assert_eq!(text(plain(reply(json!("four"), "length"), &[])), ("four".into(), Finish::Length));
     assert_eq!(text(plain(reply(json!(""), "stop"), &["x"])), (String::new(), Finish::StopText));
@@ -59,7 +68,7 @@ fn refusals_are_the_items_own() {
         (reply(json!("half an ans"), "content_filter"), 200, "content filter"),
         (json!({"error": {"message": "flagged", "code": "content_filter"}}), 400, "flagged"),
     ] {
-        let found = unscored(read(&response(status, body), ApiRoute::Chat, &generation(&[], 0), None));
+        let found = unscored(chat(status, body));
         assert!(found.reason == Reason::Refused && found.detail.contains(detail), "{found}");
     }
     for body in [
@@ -68,10 +77,7 @@ fn refusals_are_the_items_own() {
         json!({"error": {"message": "the request exceeds …", "type": "exceed_context_size_error", "code": 400}}),
         json!({"object": "error", "message": "prompt is too long: 9 > 8"}),
     ] {
-        assert_eq!(
-            unscored(read(&response(400, body), ApiRoute::Chat, &generation(&[], 0), None)).reason,
-            Reason::TooLong
-        );
+        assert_eq!(unscored(chat(400, body)).reason, Reason::TooLong);
     }
 }
 
@@ -87,11 +93,11 @@ fn what_is_no_completion_is_named_and_tried_again() {
         (reply(json!(["a"]), "stop"), "\"content\""),
         (reply(Value::Null, "stop"), "\"content\""),
     ] {
-        let answer = read(&response(200, &body), ApiRoute::Chat, &generation(&[], 0), None);
+        let answer = chat(200, &body);
         let error = answer.result.unwrap_err().to_string();
         assert!(answer.is_transient && error.contains(expected), "{body}: {error}");
     }
-    let answer = read(&response(200, r#"{"choices": [{"mess"#), ApiRoute::Chat, &generation(&[], 0), None);
+    let answer = chat(200, r#"{"choices": [{"mess"#);
     let error = answer.result.unwrap_err().to_string();
     assert!(error.contains("expected JSON") && error.contains("mess"), "{error}");
 }
@@ -110,7 +116,7 @@ fn statuses_are_final_or_not() {
         (503, json!({"detail": "starting"}), true),
         (307, json!({}), false),
     ] {
-        let answer = read(&response(status, &body), ApiRoute::Chat, &generation(&[], 0), None);
+        let answer = chat(status, &body);
         assert_eq!(answer.is_transient, transient, "{status} {body}");
         assert!(answer.result.unwrap_err().to_string().contains(&status.to_string()));
     }
@@ -151,7 +157,7 @@ fn a_key_that_is_echoed_does_not_show() {
         (400, json!({"error": {"message": "sk-very-secret", "code": "content_filter"}}).to_string()),
     ];
     for (status, body) in bodies {
-        let shown = format!("{:?}", read(&response(status, &body), ApiRoute::Chat, &generation(&[], 0), Some(&key)));
+        let shown = format!("{:?}", asked(status, &body, &generation(&[], 0), Some(&key)));
         assert!(!shown.contains("sk-very") && shown.contains("[key"), "{shown}");
     }
     let moved = Response { location: "http://elsewhere/?key=sk-very-secret".into(), ..response(302, "") };
@@ -186,12 +192,7 @@ fn a_grade_has_the_probabilities_of_its_token() {
     )
     .unwrap();
     let grade = |entries: &[Value], top_log_probs| {
-        let answer = read(
-            &response(200, with_log_probs(content, json!(entries))),
-            ApiRoute::Chat,
-            &generation(&[], top_log_probs),
-            None,
-        );
+        let answer = asked(200, with_log_probs(content, json!(entries)), &generation(&[], top_log_probs), None);
         let Outcome::Read(reading) = answer.result.unwrap() else { panic!("read") };
         family.grade_distribution(&reading.generated.unwrap())
     };
@@ -215,7 +216,7 @@ fn a_grade_has_the_probabilities_of_its_token() {
 fn characters_of_several_tokens_and_stop_texts_keep_places_right() {
     let part = |bytes: &[u8]| json!({"token": "\u{FFFD}", "logprob": -1.0, "bytes": bytes, "top_logprobs": [{"token": "e", "logprob": -2.0}]});
     let entries = json!([part(&[0xC3]), part(&[0xA9]), token("4]]", 0.0005, &[])]);
-    let answer = read(&response(200, with_log_probs("é4", entries)), ApiRoute::Chat, &generation(&["]]"], 1), None);
+    let answer = asked(200, with_log_probs("é4", entries), &generation(&["]]"], 1), None);
     let Outcome::Read(reading) = answer.result.unwrap() else { panic!("read") };
     let found = reading.generated.unwrap().alternatives;
     let places: Vec<(usize, usize)> = found.iter().map(|token| (token.start, token.end)).collect();
@@ -233,10 +234,9 @@ fn probabilities_that_are_none_are_lies() {
         json!([{"token": "4", "logprob": -1.0, "top_logprobs": [{"token": "5", "logprob": "x"}]}]),
         json!("4"),
     ] {
-        let answer =
-            read(&response(200, with_log_probs("4", entries.clone())), ApiRoute::Chat, &generation(&[], 1), None);
+        let answer = asked(200, with_log_probs("4", entries.clone()), &generation(&[], 1), None);
         assert!(answer.is_transient && answer.result.is_err(), "{entries}");
     }
-    let none = read(&response(200, reply(json!("4"), "stop")), ApiRoute::Chat, &generation(&[], 1), None);
+    let none = asked(200, reply(json!("4"), "stop"), &generation(&[], 1), None);
     assert_eq!(text(none).0, "4");
 }

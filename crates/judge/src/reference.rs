@@ -193,32 +193,53 @@ fn commands() -> String {
         }
     }
     let is_shared = |option: &Arg| users[&described(option).join("|")].len() >= SHARED;
+    // Those that stand apart, by the heading that they have in a command's help.
+    let mut apart: BTreeMap<&str, Vec<[String; 3]>> = BTreeMap::new();
+    for option in all.iter().flat_map(|(_, command)| options(command)).filter(|option| is_shared(option)) {
+        let (rows, row) = (apart.entry(heading(option)).or_default(), described(option));
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     let mut text = String::new();
     for (name, command) in &all {
         let about = command.get_about().map(StyledStr::to_string).unwrap_or_default();
-        text += &format!("### `{name}`\n\n{about}.\n\n");
+        let stop = if about.ends_with('?') { "" } else { "." };
+        text += &format!("### `{name}`\n\n{about}{stop}\n\n");
         let own: Vec<&Arg> = options(command).filter(|option| !is_shared(option)).collect();
         if !own.is_empty() {
             text += &(table(HEAD, own.into_iter().map(described)) + "\n");
         }
-        let shared: Vec<String> = options(command).filter(|option| is_shared(option)).map(named).collect();
+        let mut shared = Vec::new();
+        for (heading_of, rows) in &apart {
+            let here = options(command).filter(|option| is_shared(option) && heading(option) == *heading_of);
+            let here: Vec<String> = here.map(named).collect();
+            match here.len() == rows.len() && here.len() >= SHARED {
+                true => shared.push(format!("all of [{heading_of}](#{})", anchor(heading_of))),
+                false => shared.extend(here),
+            }
+        }
         if !shared.is_empty() {
             text += &wrapped(&format!("Also {}.", shared.join(", ")));
             text += "\n\n";
         }
     }
-    let mut seen = Vec::new();
-    let shared = all.iter().flat_map(|(_, command)| options(command)).filter(|option| is_shared(option));
-    let shared = shared.map(described).filter(|row| {
-        !seen.contains(row) && {
-            seen.push(row.clone());
-            true
-        }
-    });
-    text += "### Options of several commands\n\n";
-    text += &table(HEAD, shared.collect::<Vec<_>>());
+    text += "### Options of several commands\n";
+    for (heading_of, rows) in apart {
+        text += &format!("\n#### {heading_of}\n\n{}", table(HEAD, rows));
+    }
     text += "\n### Options of every command\n\n";
     text + &table(HEAD, judge.get_arguments().filter(|option| option.is_global_set()).map(described))
+}
+
+/// The heading of an option in a command's help.
+fn heading(option: &Arg) -> &str {
+    option.get_help_heading().unwrap_or("Options")
+}
+
+/// Where a page shows a heading.
+fn anchor(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
 }
 
 /// A paragraph in lines of the pages' width.

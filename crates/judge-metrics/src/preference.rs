@@ -214,7 +214,7 @@ impl Unparsed {
         for (argument, others) in runs {
             check_lengths(argument, others.len(), first, verdicts.len())?;
         }
-        check_any(verdicts)?;
+        check_count(1, verdicts.len())?;
         let mut unparsed = 0;
         for index in 0..verdicts.len() {
             let found = runs.map(|(_, verdicts)| verdicts[index]);
@@ -231,9 +231,4 @@ impl Unparsed {
     pub(crate) fn agree(self, a: Option<Preference>, b: Option<Preference>) -> bool {
         a == b && (a.is_some() || self == Self::OwnLabel)
     }
-}
-
-/// At least one item.
-pub(crate) fn check_any<T>(items: &[T]) -> Result<(), Error> {
-    check_count(1, items.len())
 }

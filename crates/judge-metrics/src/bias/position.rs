@@ -6,7 +6,8 @@
 
 use crate::agreement::{McNemar, McNemarTest, mcnemar};
 use crate::distribution::binomial_two_sided;
-use crate::preference::{Preference, TwoOrder, Unparsed, check_any};
+use crate::input::check_count;
+use crate::preference::{Preference, TwoOrder, Unparsed};
 use crate::{Error, Proportion};
 
 /// How a judge's verdicts change when the two answers are exchanged: position bias.
@@ -130,7 +131,7 @@ impl OrderEffect {
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn order_effect(verdicts: &[TwoOrder], unparsed: Unparsed) -> Result<OrderEffect, Error> {
-    check_any(verdicts)?;
+    check_count(1, verdicts.len())?;
     let mut effect = OrderEffect::default();
     for (index, &pair) in verdicts.iter().enumerate() {
         effect.unparsed += usize::from(!pair.is_parsed());
@@ -215,7 +216,7 @@ impl FirstShown {
 ///
 /// [`Error::TooFewItems`] for no verdict.
 pub fn first_shown(shown: &[Option<Preference>]) -> Result<FirstShown, Error> {
-    check_any(shown)?;
+    check_count(1, shown.len())?;
     let mut counts = FirstShown::default();
     for verdict in shown {
         *match verdict {
@@ -243,10 +244,10 @@ pub fn repetition_stability<R>(repeats: &[R], unparsed: Unparsed) -> Result<f64,
 where
     R: AsRef<[Option<Preference>]>,
 {
-    check_any(repeats)?;
+    check_count(1, repeats.len())?;
     let (mut sum, mut queries) = (0.0, 0_usize);
     for (index, answers) in repeats.iter().enumerate() {
-        check_any(answers.as_ref())?;
+        check_count(1, answers.as_ref().len())?;
         // First, second, tie, unparsed.
         let (mut counts, mut n) = ([0_usize; 4], 0_usize);
         for &answer in answers.as_ref() {

@@ -1,8 +1,8 @@
 //! What the place of an item adds to a judge's log-odds: the position bias of one order as a number that can be taken off.
 
-use super::{PairReading, check_any};
+use super::PairReading;
 use crate::Error;
-use crate::input::check_finite;
+use crate::input::{check_count, check_finite};
 
 /// What the place shown first adds to its item's log-odds, by one pair, in nats; `None` without a reading.
 ///
@@ -40,7 +40,7 @@ pub fn place_pull(orders: &[PairReading]) -> Option<f64> {
 ///
 /// [`Error::TooFewItems`] for no pair, [`Error::NonFinite`] where the middle is infinite, or for NaN.
 pub fn place_offset(pulls: &[f64]) -> Result<f64, Error> {
-    check_any(pulls)?;
+    check_count(1, pulls.len())?;
     if let Some(index) = pulls.iter().position(|pull| pull.is_nan()) {
         return Err(Error::NonFinite { argument: "pulls", index, value: pulls[index] });
     }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::{Preference, TwoOrder, check_any};
+use super::{Preference, TwoOrder};
+use crate::input::check_count;
 use crate::resampling::{Bootstrap, BootstrapInterval};
 use crate::{Error, Proportion};
 
@@ -100,8 +101,8 @@ pub fn judge_human_agreement<'a>(
     human: &[Vote<'a>],
     ties: Ties,
 ) -> Result<VoteAgreement<'a>, Error> {
-    check_any(judge)?;
-    check_any(human)?;
+    check_count(1, judge.len())?;
+    check_count(1, human.len())?;
     let (judge, human) = (by_key("judge", judge)?, by_key("human", human)?);
     let mut questions: BTreeMap<&str, Proportion> =
         judge.keys().chain(human.keys()).map(|key| (key.question, Proportion::default())).collect();
@@ -125,7 +126,7 @@ pub fn judge_human_agreement<'a>(
 ///
 /// [`Error::TooFewItems`] for no vote, [`Error::SelfComparison`] for a vote on a model and itself.
 pub fn annotator_agreement<'a>(votes: &[Vote<'a>], ties: Ties) -> Result<VoteAgreement<'a>, Error> {
-    check_any(votes)?;
+    check_count(1, votes.len())?;
     let mut questions: BTreeMap<&str, Proportion> = BTreeMap::new();
     for (key, votes) in by_key("votes", votes)? {
         let agreed = questions.entry(key.question).or_default();

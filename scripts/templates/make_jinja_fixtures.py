@@ -193,6 +193,28 @@ ENDS = [
     "{% for m in [1] %}{{ ns.a }}{% endfor %}{% set ns = namespace(a=1) %}", "{% macro m() %}{% set bos_token = bos_token ~ 1 %}{{ bos_token }}{% endmacro %}{{ m() }}{% set bos_token = 2 %}{{ m() }}",
 ]  # fmt: skip
 
+# Where numbers, letters and loops of Rust are not Python's: {} is the value.
+LETTERS = ["'ΟΔΟΣ ΑΣ.'", "'Οδός Σ'", "'aǅb'", "'ǅ'", "'straße ﬁn'", "'ʕ•ᴥ•ʔ'", "'Ⓐ b'", "'ⅷ Ⅷ'", "'ჼ'", "'ɤƛ'", "'日本語'", "'3一'", "'½²'", "'١٢'", "'عربي كلمة'", "'हिन्दी'", "'Ω՞Ა'", "'🫨'", "'ꟑ'", "'İI'", "'e\\u0301f'", "'ʰa'", "'\\u0345'"]
+OF_LETTERS = ["{}.swapcase()", "{}.title()", "{}|title", "{}|capitalize", "{}.upper()", "{}|lower", "{}.islower()", "{} is upper", "{}.istitle()", "{}|wordcount", "{}.isalpha()", "{}.isalnum()", "{}.isdigit()", "{}.isdecimal()", "{}.isnumeric()", "{}.isprintable()", "[{}]", "{}.casefold()", "{}.isidentifier()", "[{}, 'B', 'a']|sort", "[{}, 'ά', 'Ά']|unique|list"]
+NUMBERS = ["'1_e5'", "'i_nf'", "'1_0'", "'1__0'", "'_1'", "'1_'", "'1_0.5_0e1_0'", "'1\\x1c'", "'\\x1f1'", "' \\u20031\\u3000\\n'", "'0x_1f'", "'0_x1f'", "'f_f'", "'0b1_1'", "'inf'", "'-Infinity'", "'nan'", "'1e400'", "'１２'", "'5€'", "('inf'|float)", "('nan'|float)", "1e400", "'1_0'|float", "'+ 1'", "'- 1'", "'0x'", "''"]
+OF_NUMBERS = ["{}|float(7)", "{}|int(7)", "{}|int(7, 16)", "{}|int(7, 2)", "{}|filesizeformat", "{}|round", "{{{}: 1}}[{}]"]
+EDGES = [
+    "{% generation %}[{{ varargs }}{{ kwargs }}]{% endgeneration %}", "{% generation %}{{ caller is defined }}{% endgeneration %}", "{% generation %}{{ caller() }}{% endgeneration %}", "{% macro m() %}{% generation %}{{ varargs }}{{ kwargs }}{% endgeneration %}{% endmacro %}{{ m(1) }}",
+    "{% set x = 1 %}{% generation %}{{ x }}{% set x = 2 %}{{ x }}{% endgeneration %}{{ x }}", "{% generation %}{% macro m() %}{{ bos_token }}{% endmacro %}{{ m() }}{% set bos_token = 5 %}{{ m() }}{% endgeneration %}", "{% for x in [1, 2] %}{% generation %}{{ loop.index }}{% endgeneration %}{% endfor %}",
+    "{% for x in [1] %}{% set loop = 1 %}{% endfor %}", "{% for x in [] %}{% else %}{% set loop = 1 %}{% endfor %}", "{% for x in [1] %}{% macro m() %}{% set loop = 1 %}{% endmacro %}{% endfor %}", "{% for x in [1] %}{% set loop %}a{% endset %}{% endfor %}", "{% for x in [1] %}{% set a, loop = 1, 2 %}{% endfor %}", "{% set loop = 1 %}{{ loop }}{% for x in [1] %}{{ x }}{% endfor %}{% set loop = 2 %}{{ loop }}",
+    "{% for x in [1] %}{% with loop=3 %}{{ loop }}{% endwith %}{% endfor %}", "{% if false %}{% for x in [1] %}{% if false %}{% set loop = 1 %}{% endif %}{% endfor %}{% endif %}",
+    "{% for x in [1] recursive %}{% else %}{% continue %}{% endfor %}", "{% for i in [1] %}{% for x in [] recursive %}{% else %}{% break %}{% endfor %}a{% endfor %}", "{% for i in [1, 2] %}{% for x in [] %}{% else %}{% continue %}{% endfor %}a{% endfor %}", "{% for x in [1, 2] recursive %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% else %}e{% endfor %}",
+    "a {#", "a {#-", "a\n  {#", "a {# ", "a {#\n", "a {% raw %}", "a {%- raw -%}  ", "a {% raw %} ", "{{ none[1:] }}", "{{ 1[1:] ~ 'a' }}",
+    "{% for i in [1, 2, 3] %}a{% set x %}b{% if i == 2 %}{% break %}{% endif %}c{% endset %}{{ x }}{% endfor %}|{{ x }}", "{% for i in [1, 2, 3] %}a{% set x | upper %}b{% if i == 2 %}{% continue %}{% endif %}c{% endset %}{{ x }}{% endfor %}|{{ x }}", "{% for i in [1, 2, 3] %}a{% filter upper %}b{% set y = i %}{% if i == 2 %}{% continue %}{% endif %}c{% endfilter %}{{ y }}{% endfor %}",
+    "{% for i in [1, 2, 3] recursive %}a{% filter upper %}b{% if i == 2 %}{% break %}{% endif %}c{% endfilter %}{% endfor %}", "{% macro m() %}{% for i in [1, 2, 3] %}a{% set x %}b{% filter upper %}c{% if i == 2 %}{% continue %}{% endif %}d{% endfilter %}{% endset %}{{ x }}{% endfor %}{% endmacro %}{{ m() }}", "{% for i in [1] %}a{% set x %}b{% continue %}{% endset %}{% else %}e{{ x }}{% endfor %}",
+    "{{ [2, 1]|sort(reverse='x') }}", "{{ [2, 1]|sort(reverse=none) }}", "{{ [2, 1]|sort(reverse=2) }}", "{{ [2, 1]|sort(reverse=0) }}", "{{ [2, 1]|sort(reverse=1.0) }}", "{{ [2, 1]|sort(reverse=4294967296) }}", "{{ {'a': 1}|dictsort(reverse='role') }}", "{{ {'a': 1, 'b': 2}|dictsort(reverse=1) }}",
+    "{{ '{:d} {:5} {:x} {:.1f} {:%} {:,} {:>6} {}'.format(true, true, true, true, false, true, false, true) }}", "{{ '{:s}'.format(true) }}", "{{ '{:.2}'.format(true) }}", "{{ '{!s:>6}'.format(true) }}",
+    "{{ [1, 2]|truncate }}", "{{ [1, 2]|truncate(1, leeway=0, end='') }}", "{{ {'a': 1}|truncate(9) }}", "{{ 12|truncate }}", "{{ range(9)|truncate(3) }}", "{{ nothing|truncate }}", "{{ ('<b>'|safe)|truncate(9) }}", "{{ none|truncate }}",
+    "{{ 'añb'[0] }}{{ 'añb'[1] }}{{ 'añb'[2] }}{{ 'añb'[-1] }}{{ 'añb'[-2] }}{{ 'añb'[-3] }}[{{ 'añb'[3] }}{{ 'añb'[-4] }}{{ 'añb'[99] }}{{ ''[0] }}]", "{{ 'añb日c'[1:3] }}{{ 'añb日c'[-2:] }}{{ 'añb日c'[:-1] }}{{ 'añb日c'[3:1] }}{{ 'añb日c'[::2] }}{{ 'añb日c'[::-1] }}",
+    "{{ {1: 'a', 1.0: 'b', true: 'c'} }}{{ {1: 'a'}[true] }}{{ {0.5: 'a'}[0.5] }}{{ {-0.0: 'a'}[0] }}{{ {none: 'a'}[none] }}{{ {(1, 'x'): 'a'}[(1.0, 'x')] }}{{ {'1': 'a'}[1] }}{{ {'a'|safe: 1}['a'] }}", "{{ [1, 1.0, true, '1', none, none, (1,), (1.0,), 'a', 'A', 0.5, 0.5]|unique|list }}", "{{ {1e300: 'a', 170141183460469231731687303715884105727: 'b'}|length }}", "{{ [[1]]|unique|list }}", "{{ {[1]: 1} }}", "{{ {(1, [2]): 1} }}",
+    "{{ dict(**{'a': 1, 'b': 2}) }}", "{{ dict(b=1, **{'a': 1, 'b': 2}) }}",
+]  # fmt: skip
+
 # Lists of numbers and texts, longer than what sorts treat by hand.
 MIXED = [[str(i * 37 % 101) if i * 7 % 3 == 0 else i * 37 % 101 for i in range(count)] for count in (2, 3, 21, 33, 64)]
 
@@ -268,6 +290,9 @@ def snippets():
         yield "{{ %s }}" % expression
     yield from STATEMENTS
     yield from ENDS
+    for value, use in [*itertools.product(LETTERS, OF_LETTERS), *itertools.product(NUMBERS, OF_NUMBERS)]:
+        yield "{{ %s }}" % use.format(value, value)
+    yield from EDGES
     for items in MIXED:
         for tail in ["sort", "sort(reverse=true)", "map('string')|sort|join"]:
             yield "{{ %r|%s }}" % (items, tail)

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use super::attributes;
-use super::budget::look;
+use super::budget::{charge, look, read};
 use super::fault::{Result, fault, refuse};
 use super::value::{Loop, Range, Value};
 
@@ -29,8 +29,7 @@ pub(crate) fn item(value: &Value, key: &Value) -> Result<Value> {
             _ => dict.get(key)?.cloned(),
         },
         (Value::Str(text) | Value::Markup(text), Some(i)) => {
-            let count = value.len().unwrap_or(0);
-            position(i, count).and_then(|i| text.chars().nth(i)).map(|c| Value::from(&*c.encode_utf8(&mut [0; 4])))
+            character(text, i)?.map(|c| Value::from(&*c.encode_utf8(&mut [0; 4])))
         }
         (Value::List(items) | Value::Tuple(items), Some(i)) => {
             position(i, items.values.len()).map(|i| items.values[i].clone())
@@ -44,6 +43,21 @@ pub(crate) fn item(value: &Value, key: &Value) -> Result<Value> {
         (None, Value::Markup(_)) => refuse("an item by the name of a safe text"),
         (None, _) => Ok(Value::Undefined(format!("'{} object' has no such element", value.type_name()).into())),
     }
+}
+
+/// The character of an index. It is read from the end that the index counts from, up to that character.
+fn character(text: &str, i: i128) -> Result<Option<char>> {
+    let (bytes, steps) = (text.as_bytes(), if i < 0 { -1 - i } else { i });
+    let Some(steps) = usize::try_from(steps).ok().filter(|steps| *steps < bytes.len()) else { return Ok(None) };
+    read(steps)?;
+    // Where all on the way is ASCII, a character is a byte.
+    let (way, at) =
+        if i < 0 { (&bytes[bytes.len() - 1 - steps..], bytes.len() - 1 - steps) } else { (&bytes[..=steps], steps) };
+    Ok(match way.is_ascii() {
+        true => Some(char::from(bytes[at])),
+        false if i < 0 => text.chars().nth_back(steps),
+        false => text.chars().nth(steps),
+    })
 }
 
 /// The index from the front of one that may count from the back.
@@ -135,7 +149,7 @@ pub(crate) fn slice(value: &Value, bounds: &[Value; 3]) -> Result<Value> {
     }
     let len = match value {
         Value::Str(_) | Value::Markup(_) | Value::List(_) | Value::Tuple(_) | Value::Range(_) => {
-            value.len().unwrap_or(0)
+            value.len()?.unwrap_or(0)
         }
         _ => return fault(format!("'{}' object has no slices", value.type_name())),
     };
@@ -167,20 +181,31 @@ pub(crate) fn slice(value: &Value, bounds: &[Value; 3]) -> Result<Value> {
             _ => refuse("a range of more than 64 bits"),
         };
     }
+    let is_text = matches!(value, Value::Str(_) | Value::Markup(_));
+    if is_text && step == 1 {
+        let text = value.as_str().unwrap_or_default();
+        let count = (stop - start).max(0) as usize;
+        charge(text.len().min(count.saturating_mul(4)))?;
+        return Ok(text_like(value, text.chars().skip(start as usize).take(count).collect()));
+    }
     let mut indices = Vec::new();
     let mut i = start;
     while if step > 0 { i < stop } else { i > stop } {
         indices.push(i as usize);
         i = i.saturating_add(step);
     }
-    super::budget::charge(indices.len() * size_of::<Value>())?;
+    charge(indices.len() * size_of::<Value>())?;
     match value {
         Value::List(items) => Value::list(indices.into_iter().map(|i| items.values[i].clone()).collect()),
         Value::Tuple(items) => Value::tuple(indices.into_iter().map(|i| items.values[i].clone()).collect()),
         _ => {
             let chars: Vec<char> = value.as_str().unwrap_or_default().chars().collect();
-            let text: String = indices.into_iter().map(|i| chars[i]).collect();
-            Ok(if matches!(value, Value::Markup(_)) { Value::Markup(text.into()) } else { Value::from(text) })
+            Ok(text_like(value, indices.into_iter().map(|i| chars[i]).collect()))
         }
     }
+}
+
+/// A text that is as safe as the value it is taken from.
+fn text_like(value: &Value, text: String) -> Value {
+    if matches!(value, Value::Markup(_)) { Value::Markup(text.into()) } else { text.into() }
 }

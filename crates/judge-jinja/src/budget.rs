@@ -2,7 +2,8 @@
 //!
 //! The counters belong to the thread: [`begin`] resets them. A rendering runs on one thread from begin to end, and no rendering
 //! starts inside another, so one set is enough. Everything that runs an expression calls [`step`]; everything that makes text or
-//! lists calls [`charge`] before it allocates. A text that is built piece by piece is a [`Text`], which charges for itself.
+//! lists calls [`charge`] before it allocates; everything that reads a text from end to end without making another calls [`read`]. A
+//! text that is built piece by piece is a [`Text`], which charges for itself.
 //!
 //! The bytes that reach the output are among those that are charged, and are bounded apart from this as well (`eval.rs`).
 
@@ -12,6 +13,9 @@ use super::fault::{Result, fault};
 
 /// Steps that one rendering may take. A long conversation takes some ten thousands. Fuzzing uses less, so that a case ends soon.
 const FUEL: u64 = if cfg!(fuzzing) { 10_000 } else { 20_000_000 };
+
+/// Bytes of text that one step reads.
+const READ: usize = 1024;
 
 /// Bytes that one rendering may write: 64 MiB. The longest context of any supported model is far
 /// shorter. [`MADE`] is a multiple of it.
@@ -36,7 +40,16 @@ pub(crate) fn begin() {
 
 /// Takes one step: an expression, a statement, or a value that is visited.
 pub(crate) fn step() -> Result<()> {
-    let Some(left) = STEPS.get().checked_sub(1) else {
+    steps(1)
+}
+
+/// Takes the steps of reading a text of so many bytes.
+pub(crate) fn read(bytes: usize) -> Result<()> {
+    steps((bytes / READ) as u64)
+}
+
+fn steps(count: u64) -> Result<()> {
+    let Some(left) = STEPS.get().checked_sub(count) else {
         return fault(format!("the template takes more than {FUEL} steps"));
     };
     STEPS.set(left);
@@ -96,4 +109,37 @@ pub(crate) fn look() {
 /// How often [`look`] was called on this thread.
 pub(crate) fn looks() -> u64 {
     LOOKS.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{item, slice};
+    use crate::checks;
+    use crate::value::Value;
+
+    #[test]
+    fn reading_a_long_text_takes_steps() {
+        begin();
+        let text = Value::from("x".repeat(1 << 20));
+        let far = Value::Int((1 << 20) - 1);
+        let reads: [(&str, &dyn Fn() -> Result<()>); 7] = [
+            ("length", &|| text.len().map(drop)),
+            ("in", &|| text.contains(&"y".into()).map(drop)),
+            ("==", &|| text.equals(&text).map(drop)),
+            ("<", &|| text.order(&text).map(drop)),
+            ("is lower", &|| checks::apply("lower", &text, Default::default()).map(drop)),
+            ("[far]", &|| item(&text, &far).map(drop)),
+            ("[far:]", &|| slice(&text, &[far.clone(), Value::None, Value::None]).map(drop)),
+        ];
+        for (name, reading) in reads {
+            let before = STEPS.get();
+            reading().unwrap();
+            assert!(before - STEPS.get() >= 1000, "{name} took {} steps", before - STEPS.get());
+        }
+        let before = STEPS.get();
+        assert!(text.truth() && text.is_iterable());
+        item(&text, &Value::Int(-1)).unwrap();
+        assert_eq!(before, STEPS.get());
+    }
 }

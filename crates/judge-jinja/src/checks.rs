@@ -2,6 +2,7 @@
 
 use super::arguments::Call;
 use super::fault::{Result, fault, refuse};
+use super::letters::{is_lower, is_upper};
 use super::names::{is_filter, is_test};
 use super::operators::{self, compares};
 use super::syntax::{Compare, Operator};
@@ -58,8 +59,8 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
         "integer" => matches!(value, Value::Int(_)),
         "float" => matches!(value, Value::Float(_)),
         "number" => matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
-        "lower" => cased(&value.text()?, char::is_lowercase, char::is_uppercase),
-        "upper" => cased(&value.text()?, char::is_uppercase, char::is_lowercase),
+        "lower" => is_lower(&value.text()?)?,
+        "upper" => is_upper(&value.text()?)?,
         "string" => value.as_str().is_some(),
         "mapping" => matches!(value, Value::Dict(_)),
         // Whatever has a length and items: texts, mappings and even undefined values.
@@ -88,10 +89,4 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
         "escaped" => matches!(value, Value::Markup(_)),
         _ => return fault(format!("No test named '{name}'")),
     })
-}
-
-/// Python's `islower` and `isupper`: no character is of the other case, or a title, and at least one is of this one.
-pub(crate) fn cased(text: &str, wanted: fn(char) -> bool, other: fn(char) -> bool) -> bool {
-    let title = |c| matches!(c, 'ǅ' | 'ǈ' | 'ǋ' | 'ǲ' | '\u{1f88}'..='\u{1f8f}' | '\u{1f98}'..='\u{1f9f}' | '\u{1fa8}'..='\u{1faf}' | 'ᾼ' | 'ῌ' | 'ῼ');
-    text.chars().any(wanted) && !text.chars().any(|c| other(c) || title(c))
 }

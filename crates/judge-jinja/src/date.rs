@@ -1,11 +1,13 @@
 //! The day that templates see, and C's `strftime` for it.
 //!
-//! `Template::new` gives a [`Date`] to the template function `strftime_now`, which calls [`Date::format`]. The clock is never read, so that a prompt
-//! is the same on any day. All arithmetic is on the proleptic Gregorian calendar, years 1 to 9999,
+//! `Template::new` gives a [`Date`] to the template function `strftime_now`, which calls [`Date::format`]. The clock is never read,
+//! so that a prompt is the same on any day. All arithmetic is on the proleptic Gregorian calendar, years 1 to 9999,
 //! as in Python's `datetime`.
 
 use std::fmt;
 use std::str::FromStr;
+
+use super::fault::{TemplateError, refuse};
 
 /// The day that a template sees where it asks for today's date.
 ///
@@ -99,8 +101,7 @@ impl Date {
     /// What `strftime` of the C library writes in its own locale (`C`), at midnight and without a
     /// time zone, as Python's naive `datetime` is formatted on the same platform.
     ///
-    /// A directive is `%`, at most one of glibc's flags, and a letter. A directive that is not
-    /// known stays as it is.
+    /// A directive is `%`, at most one of glibc's flags, and a letter.
     ///
     /// | flag | effect |
     /// |---|---|
@@ -110,9 +111,15 @@ impl Date {
     /// | `^`, `#` | a name in upper case; `%#p` is `am` |
     ///
     /// Other directives ignore the flag. Time directives show midnight, `%f` (Python's
-    /// microseconds) is `000000`, and `%z` and `%Z` are empty. glibc's `%s`, and its modifiers `E`
-    /// and `O`, are not known here.
-    pub(crate) fn format(self, format: &str) -> String {
+    /// microseconds, without a flag) is `000000`, and `%z` and `%Z` are empty.
+    ///
+    /// # Errors
+    /// Any other directive: widths, two flags, `%s` (which depends on the time zone), the modifiers `E` and `O`, and what C does not have;
+    /// and U+0000, where C ends a text.
+    pub(crate) fn format(self, format: &str) -> Result<String, TemplateError> {
+        if format.contains('\0') {
+            return refuse("a date format with the character U+0000");
+        }
         let mut text = String::new();
         let mut rest = format.chars();
         while let Some(c) = rest.next() {
@@ -123,15 +130,14 @@ impl Date {
             let directive = rest.as_str();
             let flag = directive.chars().next().filter(|c| "-_0^#".contains(*c));
             let code = directive.chars().nth(usize::from(flag.is_some()));
-            match code.and_then(|code| self.directive(code, flag)) {
-                Some(value) => {
-                    text.push_str(&value);
-                    rest.nth(usize::from(flag.is_some()));
-                }
-                None => text.push('%'),
-            }
+            let Some(value) = code.and_then(|code| self.directive(code, flag)) else {
+                let shown: String = directive.chars().take(1 + usize::from(flag.is_some())).collect();
+                return refuse(format!("the date format %{shown}"));
+            };
+            text.push_str(&value);
+            rest.nth(usize::from(flag.is_some()));
         }
-        text
+        Ok(text)
     }
 
     /// The text of one directive, given by its letter and flag; `None` if there is no such
@@ -161,7 +167,7 @@ impl Date {
             'k' => number(0, 2, ' '),
             'I' => number(12, 2, '0'),
             'l' => number(12, 2, ' '),
-            'f' => "000000".to_owned(),
+            'f' if flag.is_none() => "000000".to_owned(),
             'p' => if flag == Some('#') { "am" } else { "AM" }.to_owned(),
             'P' => "am".to_owned(),
             'A' => name(weekday_name),
@@ -175,12 +181,15 @@ impl Date {
             'V' => number(self.iso_week().1.into(), 2, '0'),
             'G' => number(self.iso_week().0.into(), 1, '0'),
             'g' => number((self.iso_week().0 % 100).into(), 2, '0'),
-            'F' => self.format("%Y-%m-%d"),
-            'D' | 'x' => self.format("%m/%d/%y"),
+            'F' => self.format("%Y-%m-%d").ok()?,
+            'D' | 'x' => self.format("%m/%d/%y").ok()?,
             'T' | 'X' => "00:00:00".to_owned(),
             'R' => "00:00".to_owned(),
             'r' => "12:00:00 AM".to_owned(),
-            'c' => self.format("%a %b %e %H:%M:%S %Y"),
+            'c' => {
+                let text = self.format("%a %b %e %H:%M:%S %Y").ok()?;
+                if flag == Some('^') { text.to_uppercase() } else { text }
+            }
             'z' | 'Z' => String::new(),
             'n' => "\n".to_owned(),
             't' => "\t".to_owned(),
@@ -259,9 +268,15 @@ mod tests {
         }
     }
 
+    /// Expected texts: Python's `datetime(2024, 7, 26).strftime` on Linux.
     #[test]
-    fn an_unknown_directive_stays() {
+    fn a_directive_is_written_as_in_python_or_refused() {
         let date = Date::new(2024, 7, 26).unwrap();
-        assert_eq!(date.format("%Q %d%"), "%Q 26%");
+        let format = "%A %-d %_m %^c %#p %f %%";
+        assert_eq!(date.format(format).unwrap(), "Friday 26  7 FRI JUL 26 00:00:00 2024 am 000000 %");
+        for refused in ["%Q", "%s", "a\0%Y", "%Ey", "%Od", "%10d", "%-_d", "%^^a", "%-f", "%+", "100%", "%5%", "%é"] {
+            let error = date.format(refused).unwrap_err().to_string();
+            assert!(error.contains("date format") && error.contains("not supported"), "{refused}: {error}");
+        }
     }
 }

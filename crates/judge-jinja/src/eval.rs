@@ -110,7 +110,10 @@ impl Renderer {
                 self.eval(expr, frame).and_then(|value| assign(target, value, frame)).map_err(|e| e.at(*line))?;
             }
             Statement::SetBlock(target, steps, body, line) => {
-                let text = Value::from(self.captured(body, &entered(body, frame))?);
+                let (text, flow) = self.captured(body, &entered(body, frame))?;
+                if flow != Flow::On {
+                    return Ok(flow);
+                }
                 self.steps(text, steps, frame)
                     .and_then(|value| assign(target, value, frame))
                     .map_err(|e| e.at(*line))?;
@@ -130,12 +133,16 @@ impl Renderer {
                 write(out, &text)?;
             }
             Statement::Filter(steps, body, line) => {
-                let text = Value::from(self.captured(body, &entered(body, frame))?);
+                let (text, flow) = self.captured(body, &entered(body, frame))?;
+                if flow != Flow::On {
+                    return Ok(flow);
+                }
                 let text = self.steps(text, steps, frame).and_then(|value| value.text()).map_err(|e| e.at(*line))?;
                 write(out, &text)?;
             }
-            Statement::Scope(body) => {
-                self.run(&body.statements, &entered(body, frame), out)?;
+            Statement::Generation(node) => {
+                let body = Macro { node: node.clone(), frame: frame.clone() };
+                write(out, &self.call_macro(&body, Call::default())?.text()?)?;
             }
             Statement::Break => return Ok(Flow::Break),
             Statement::Continue => return Ok(Flow::Continue),
@@ -143,14 +150,11 @@ impl Renderer {
         Ok(Flow::On)
     }
 
-    /// What a body writes.
-    fn captured(&mut self, body: &Body, frame: &Rc<Frame>) -> Result<String> {
+    /// What a body writes, and how it ended. Jinja2 drops the text of one that `break` or `continue` leaves.
+    fn captured(&mut self, body: &Body, frame: &Rc<Frame>) -> Result<(Value, Flow)> {
         let mut text = String::new();
-        match self.run(&body.statements, frame, &mut text)? {
-            Flow::On => Ok(text),
-            // Jinja2 drops what was written, or writes it twice, depending on the block.
-            Flow::Break | Flow::Continue => refuse("break or continue out of a set or filter block"),
-        }
+        let flow = self.run(&body.statements, frame, &mut text)?;
+        Ok((text.into(), flow))
     }
 
     fn new_macro(&mut self, node: &Arc<MacroNode>, frame: &Rc<Frame>) -> Value {
@@ -364,9 +368,12 @@ impl Renderer {
             let Value::Dict(dict) = self.eval(stars, frame)? else {
                 return fault("argument after ** must be a mapping");
             };
+            let written = call.named.len();
             for (key, value) in dict.entries() {
+                step()?;
                 match key {
-                    Value::Str(name) if !call.named.iter().any(|(n, _)| n == name) => {
+                    // The keys of a mapping are each another one.
+                    Value::Str(name) if !call.named[..written].iter().any(|(n, _)| n == name) => {
                         call.named.push((name.clone(), value.clone()));
                     }
                     Value::Str(name) => return fault(format!("got multiple values for keyword argument '{name}'")),
@@ -465,9 +472,10 @@ impl Renderer {
             let value = self.eval(default, &frame)?;
             frame.set(parameter, value);
         }
-        let text = self.captured(&node.body, &frame)?;
+        // No `break` reaches out of a macro.
+        let (text, _) = self.captured(&node.body, &frame)?;
         self.calls -= 1;
-        Ok(Value::from(text))
+        Ok(text)
     }
 }
 

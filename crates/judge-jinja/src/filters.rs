@@ -10,12 +10,13 @@ use super::checks;
 use super::fault::{Result, fault, refuse, too_large};
 use super::format::{self, truncated};
 use super::json;
-use super::methods::{capitalized, joined, lines, pad, replaced, small, strip};
+use super::letters::{capitalized, is_alphanumeric, lower, upper};
+use super::methods::{joined, lines, pad, replaced, strip};
 use super::operators;
 use super::python_text::is_space;
 use super::sorting;
 use super::syntax::Operator;
-use super::value::{Value, View, hashable};
+use super::value::{Keys, Value, View};
 
 /// The value of a filter.
 pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
@@ -50,7 +51,7 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         }
         "count" | "length" => {
             call.required(name, [])?;
-            match value.len() {
+            match value.len()? {
                 Some(len) => Ok(len.into()),
                 None => fault(format!("object of type '{}' has no len()", value.type_name())),
             }
@@ -130,8 +131,7 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         "lower" | "upper" => {
             call.required(name, [])?;
             let text = soft(value)?;
-            charge(text.len())?;
-            Ok(Value::from(if name == "lower" { text.to_lowercase() } else { text.to_uppercase() }))
+            (if name == "lower" { lower(&text) } else { upper(&text) }).map(Value::from)
         }
         "map" => map(value, call),
         "max" | "min" => {
@@ -188,10 +188,10 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                     }
                     by => vec![subject(&value, by.as_ref())?],
                 };
-                let keys = keys.iter().map(|key| folded(key, case_sensitive)).collect();
+                let keys = keys.iter().map(|key| folded(key, case_sensitive)).collect::<Result<_>>()?;
                 all.push((Value::list(keys)?, value));
             }
-            Value::list(sorted(all, reverse.is_some_and(|r| r.truth()))?)
+            Value::list(sorted(all, backwards(reverse)?)?)
         }
         "string" => {
             call.required(name, [])?;
@@ -233,17 +233,13 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
         "truncate" => truncate(value, call),
         "unique" => {
             let [case_sensitive, by] = call.bind(name, ["case_sensitive", "attribute"])?;
-            let mut seen: Vec<Value> = Vec::new();
+            let mut seen = Keys::default();
             let mut kept = Vec::new();
-            'all: for (key, value) in keyed(value.iterate()?, by.as_ref(), case_sensitive.is_some_and(|c| c.truth()))? {
-                hashable(&key)?;
-                for before in &seen {
-                    if before.equals(&key)? {
-                        continue 'all;
-                    }
+            for (key, value) in keyed(value.iterate()?, by.as_ref(), case_sensitive.is_some_and(|c| c.truth()))? {
+                if seen.find(&key)?.is_none() {
+                    seen.add(&key, kept.len());
+                    kept.push(value);
                 }
-                seen.push(key);
-                kept.push(value);
             }
             Value::once("generator", kept)
         }
@@ -263,10 +259,12 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
 
 /// `str(value)` for a filter that gives a text again; a safe text would stay safe, which is not done here.
 fn soft(value: &Value) -> Result<std::sync::Arc<str>> {
-    match value {
-        Value::Markup(_) => refuse("a filter that changes a safe text"),
-        _ => value.text(),
+    if matches!(value, Value::Markup(_)) {
+        return refuse("a filter that changes a safe text");
     }
+    let text = value.text()?;
+    charge(text.len())?;
+    Ok(text)
 }
 
 /// Refuses what Python's `reversed` refuses.
@@ -306,21 +304,32 @@ fn subject(value: &Value, by: Option<&Value>) -> Result<Value> {
 }
 
 /// A key for comparison: texts in lower case unless case counts.
-fn folded(key: &Value, case_sensitive: bool) -> Value {
+fn folded(key: &Value, case_sensitive: bool) -> Result<Value> {
     match key {
-        Value::Str(text) | Value::Markup(text) if !case_sensitive => Value::from(text.to_lowercase()),
-        _ => key.clone(),
+        Value::Str(text) | Value::Markup(text) if !case_sensitive => {
+            charge(text.len())?;
+            lower(text).map(Value::from)
+        }
+        _ => Ok(key.clone()),
     }
 }
 
 /// Each value with its key.
 fn keyed(values: Vec<Value>, by: Option<&Value>, case_sensitive: bool) -> Result<Vec<(Value, Value)>> {
-    values.into_iter().map(|value| Ok((folded(&subject(&value, by)?, case_sensitive), value))).collect()
+    values.into_iter().map(|value| Ok((folded(&subject(&value, by)?, case_sensitive)?, value))).collect()
 }
 
 /// The values by their keys; see [`sorting::sorted`].
 fn sorted(all: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<Value>> {
     Ok(sorting::sorted(all, |(key, _)| key, reverse)?.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Python's `reverse` of `sorted`, which must be a whole number or a boolean.
+fn backwards(reverse: Option<Value>) -> Result<bool> {
+    match reverse.map_or(Ok(0), |reverse| reverse.index("reverse")).map(i32::try_from)? {
+        Ok(n) => Ok(n != 0),
+        Err(_) => fault("Python int too large to convert to C int"),
+    }
 }
 
 fn batches(name: &str, value: &Value, call: Call) -> Result<Value> {
@@ -371,9 +380,9 @@ fn dictsort(value: &Value, call: Call) -> Result<Value> {
     let mut all = Vec::new();
     for (key, value) in dict.entries() {
         let by = if index == 0 { key } else { value };
-        all.push((folded(by, case_sensitive), Value::tuple(vec![key.clone(), value.clone()])?));
+        all.push((folded(by, case_sensitive)?, Value::tuple(vec![key.clone(), value.clone()])?));
     }
-    Value::list(sorted(all, reverse.is_some_and(|r| r.truth()))?)
+    Value::list(sorted(all, backwards(reverse)?)?)
 }
 
 /// Escapes for HTML, as markupsafe does.
@@ -404,7 +413,8 @@ fn filesize(value: &Value, call: Call) -> Result<Value> {
         .find(|(unit, _)| bytes < *unit)
         .unwrap_or((base.powi(9), "Y"));
     let suffix = if binary { format!("{}iB", letter.to_uppercase()) } else { format!("{letter}B") };
-    Ok(format!("{:.1} {suffix}", base * bytes / unit).into())
+    let size = format!("{:.1}", base * bytes / unit).to_ascii_lowercase(); // Rust has a capital `NaN`
+    Ok(format!("{size} {suffix}").into())
 }
 
 /// Python's `float` of a value; `None` where it raises what the filters `int` and `float` catch.
@@ -413,11 +423,13 @@ fn float_of(value: &Value) -> Result<Option<f64>> {
         return fault(&**why);
     }
     let Some(text) = value.as_str() else { return Ok(value.as_number()) };
-    let text = text.trim_matches(is_space);
+    charge(text.len())?;
+    let text = stripped(text);
     if !text.is_ascii() {
-        return if text.chars().any(char::is_numeric) { refuse("a number in other digits") } else { Ok(None) };
+        let other = text.chars().any(|c| !c.is_ascii() && c.is_numeric());
+        return if other { refuse("a number in other digits") } else { Ok(None) };
     }
-    let plain = plain_digits(text);
+    let plain = plain_digits(text, 10);
     let word = plain.trim_start_matches(['+', '-']).to_ascii_lowercase();
     let is_number =
         word.starts_with(|c: char| c.is_ascii_digit() || c == '.') || ["inf", "infinity", "nan"].contains(&&*word);
@@ -425,10 +437,15 @@ fn float_of(value: &Value) -> Result<Option<f64>> {
     Ok(if is_number && signs <= 1 && !plain.contains('_') { plain.parse().ok() } else { None })
 }
 
+/// A text without the white space that Python lets a number have around it: not all that `strip` takes away.
+fn stripped(text: &str) -> &str {
+    text.trim_matches(char::is_whitespace)
+}
+
 /// A text without underscores that stand between digits, as Python's numbers may have them.
-fn plain_digits(text: &str) -> String {
+fn plain_digits(text: &str, radix: u32) -> String {
     let bytes = text.as_bytes();
-    let digit = |i: Option<usize>| i.and_then(|i| bytes.get(i)).is_some_and(u8::is_ascii_alphanumeric);
+    let digit = |i: Option<usize>| i.and_then(|i| bytes.get(i)).is_some_and(|digit| char::from(*digit).is_digit(radix));
     text.char_indices()
         .filter(|(i, c)| *c != '_' || !digit(i.checked_sub(1)) || !digit(Some(i + 1)))
         .map(|(_, c)| c)
@@ -440,16 +457,21 @@ fn int(value: &Value, call: Call) -> Result<Value> {
     let default = default.unwrap_or(Value::Int(0));
     let base = base.map_or(Ok(10), |base| base.index("base"))?;
     if let Some(text) = value.as_str() {
-        let plain = plain_digits(text.trim_matches(is_space));
-        let (sign, digits) = match plain.strip_prefix('-') {
+        charge(text.len())?;
+        let text = stripped(text);
+        let (sign, digits) = match text.strip_prefix('-') {
             Some(rest) => (-1, rest),
-            None => (1, plain.strip_prefix('+').unwrap_or(&plain)),
+            None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
         let lower = digits.to_ascii_lowercase();
         let prefixes = [("0b", 2), ("0o", 8), ("0x", 16)];
         let found = prefixes.iter().find(|(prefix, radix)| lower.starts_with(prefix) && (base == 0 || base == *radix));
         let (radix, digits) = match (found, base) {
-            (Some((prefix, radix)), _) => (*radix, &digits[prefix.len()..]),
+            // An underscore may stand behind the prefix too.
+            (Some((prefix, radix)), _) => {
+                let digits = &digits[prefix.len()..];
+                (*radix, digits.strip_prefix('_').unwrap_or(digits))
+            }
             (None, 0) if digits.len() > 1 && digits.starts_with('0') => {
                 return refuse("int with base 0 of a text with a leading zero");
             }
@@ -457,8 +479,9 @@ fn int(value: &Value, call: Call) -> Result<Value> {
             (None, 2..=36) => (base, digits),
             _ => return fault("int() base must be >= 2 and <= 36, or 0"),
         };
+        let digits = plain_digits(digits, radix as u32);
         if !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix as u32)) {
-            return match i128::from_str_radix(digits, radix as u32) {
+            return match i128::from_str_radix(&digits, radix as u32) {
                 Ok(n) => Ok(Value::Int(sign * n)),
                 Err(_) => too_large(),
             };
@@ -470,6 +493,7 @@ fn int(value: &Value, call: Call) -> Result<Value> {
     match float_of(value)? {
         Some(x) if x.is_finite() => truncated(x).map(Value::Int),
         // Infinity is no whole number, and where it is not written as a text Python raises.
+        Some(x) if x.is_infinite() && value.as_str().is_none() => truncated(x).map(Value::Int),
         _ => Ok(default),
     }
 }
@@ -480,7 +504,7 @@ fn groupby(value: &Value, call: Call) -> Result<Value> {
     let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
     let mut all = Vec::new();
     for value in value.iterate()? {
-        let key = folded(&path(&value, &by, default.as_ref())?, case_sensitive);
+        let key = folded(&path(&value, &by, default.as_ref())?, case_sensitive)?;
         all.push((key.clone(), Value::tuple(vec![key, value])?));
     }
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
@@ -630,35 +654,38 @@ fn round(value: &Value, call: Call) -> Result<Value> {
 
 /// Jinja2's own title case: the first character of what stands between spaces, hyphens and opening brackets.
 fn title(text: &str) -> Result<String> {
-    charge(text.len())?;
     let mut out = String::with_capacity(text.len());
-    let mut inside = false;
-    for c in text.chars() {
-        let separates = is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
-        if separates || !inside {
-            out.extend(c.to_uppercase());
-        } else {
-            out.push_str(&small(c)?);
-        }
-        inside = !separates;
+    for word in text.split_inclusive(|c| is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<')) {
+        // The separator at the end has no case.
+        let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
+        out.push_str(&upper(first)?);
+        out.push_str(&lower(rest)?);
     }
     Ok(out)
 }
 
 fn truncate(value: &Value, call: Call) -> Result<Value> {
     let [length, killwords, end, leeway] = call.bind("truncate", ["length", "killwords", "end", "leeway"])?;
-    let Value::Str(text) = value else { return refuse(format!("truncate of a {}", value.type_name())) };
     let length = length.map_or(Ok(255), |l| l.index("length"))?;
     let leeway = leeway.filter(|l| !matches!(l, Value::None)).map_or(Ok(5), |l| l.index("leeway"))?;
     let end = end.unwrap_or_else(|| Value::from("..."));
     let Value::Str(end) = end else { return refuse("truncate with an end that is no text") };
-    let room = length - end.chars().count() as i64;
+    let room = length.saturating_sub(end.chars().count() as i64);
     if room < 0 || leeway < 0 {
         return fault("truncate: expected length >= the end's and leeway >= 0");
     }
-    if text.chars().count() as i64 <= length + leeway {
-        return Ok(value.clone());
+    match value.len()? {
+        // Whatever has a length may be short enough.
+        Some(len) if len as i64 <= length.saturating_add(leeway) => return Ok(value.clone()),
+        Some(_) => {}
+        None => return fault(format!("object of type '{}' has no len()", value.type_name())),
     }
+    let text = match value {
+        Value::Str(text) => text,
+        Value::Markup(_) => return refuse("truncate of a long safe text"),
+        _ => return fault(format!("truncate of a long {}", value.type_name())),
+    };
+    charge(text.len())?;
     let kept: String = text.chars().take(room as usize).collect();
     let kept = if killwords.is_some_and(|k| k.truth()) {
         &*kept
@@ -706,14 +733,7 @@ fn words(text: &str) -> Result<Value> {
     let mut count = 0_usize;
     let mut inside = false;
     for c in text.chars() {
-        // Python takes letters and numbers, but no marks: they end a word there, and Rust counts some among the letters.
-        let is_mark = !c.is_ascii() && c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase();
-        if is_mark
-            && !matches!(c, '\u{aa}'..='\u{24f}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
-        {
-            return refuse(format!("counting words with {c:?}"));
-        }
-        let is_word = c.is_alphanumeric() || c == '_';
+        let is_word = c == '_' || is_alphanumeric(c)?;
         count += usize::from(is_word && !inside);
         inside = is_word;
     }

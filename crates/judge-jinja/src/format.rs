@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::{attribute, item};
 use super::arguments::Call;
-use super::budget::{Text, charge};
+use super::budget::{Text, charge, read};
 use super::fault::{Result, fault, refuse, too_large};
 use super::python_text::{exponent_of_python, float_repr, string_repr};
 use super::value::Value;
@@ -433,10 +433,13 @@ fn field_value(name: &str, call: &Call, numbering: &mut Option<bool>, count: &mu
                 None => return fault(format!("Replacement index {i} out of range for positional args tuple")),
             }
         }
-        None => match call.named.iter().find(|(n, _)| **n == *first) {
-            Some((_, value)) => value.clone(),
-            None => return fault(format!("KeyError: '{first}'")),
-        },
+        None => {
+            read(size_of_val(&call.named[..]))?;
+            match call.named.iter().find(|(n, _)| **n == *first) {
+                Some((_, value)) => value.clone(),
+                None => return fault(format!("KeyError: '{first}'")),
+            }
+        }
     };
     while !rest.is_empty() {
         if let Some(tail) = rest.strip_prefix('.') {
@@ -478,7 +481,7 @@ fn formatted(out: &mut Text, value: &Value, spec: &str) -> Result<()> {
             let align = spec.align.or(Some('<'));
             padded(out, &Spec { align, ..spec }, '<', "", &text)
         }
-        Value::Int(n) => match code {
+        Value::Int(_) | Value::Bool(_) => match code {
             None | Some('d') | Some('b' | 'o' | 'x' | 'X') => {
                 if spec.precision.is_some() {
                     return fault("Precision not allowed in integer format specifier");
@@ -487,11 +490,11 @@ fn formatted(out: &mut Text, value: &Value, spec: &str) -> Result<()> {
                     return fault("Cannot specify ',' with this code");
                 }
                 ungrouped_zeros(&spec)?;
-                integer(out, &spec, code.unwrap_or('d'), *n, 0)
+                integer(out, &spec, code.unwrap_or('d'), value.as_int().unwrap_or(0), 0)
             }
             Some(code @ ('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%')) => {
                 ungrouped_zeros(&spec)?;
-                float(out, &spec, code, *n as f64)
+                float(out, &spec, code, value.as_number().unwrap_or(0.0))
             }
             Some(code @ ('c' | 'n')) => refuse(format!("the format code {code} of a whole number")),
             Some(code) => unknown(code),
@@ -508,7 +511,6 @@ fn formatted(out: &mut Text, value: &Value, spec: &str) -> Result<()> {
             None | Some('n') => refuse("this format of a float"),
             Some(code) => unknown(code),
         },
-        Value::Bool(_) => refuse("a format of a boolean"),
         Value::Undefined(_) | Value::None | Value::List(_) | Value::Tuple(_) | Value::Dict(_) => {
             fault(format!("unsupported format string passed to {}.__format__", value.type_name()))
         }
@@ -567,6 +569,6 @@ fn specification(text: &str) -> Result<(Spec, Option<char>)> {
     let mut codes = rest.chars();
     match (codes.next(), codes.next()) {
         (code, None) => Ok((spec, code)),
-        _ => fault(format!("Invalid format specifier {}", string_repr(text))),
+        _ => fault(format!("Invalid format specifier {}", string_repr(text)?)),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn call(name: &str, call: Call, date: Date) -> Result<Value> {
                 return fault(format!("strftime() argument 1 must be str, not {}", format.type_name()));
             };
             charge(format.len().saturating_mul(Date::LONGEST))?;
-            Ok(Value::from(date.format(format)))
+            date.format(format).map(Value::from)
         }
         _ => refuse(format!("the function {name}")),
     }

@@ -41,8 +41,11 @@ pub(crate) fn to_python(json: &serde_json::Value, whole_number: WholeNumber) -> 
             Value::list(items.iter().map(|item| to_python(item, whole_number)).collect::<Result<_>>()?)?
         }
         serde_json::Value::Object(fields) => {
-            let entries = fields.iter().map(|(k, v)| Ok((Value::from(k.as_str()), to_python(v, whole_number)?)));
-            Value::Dict(Rc::new(Dict::of_texts(entries.collect::<Result<_>>()?)?))
+            let mut dict = Dict::default();
+            for (name, value) in fields {
+                dict.insert(name.as_str().into(), to_python(value, whole_number)?)?;
+            }
+            Value::Dict(Rc::new(dict))
         }
     })
 }

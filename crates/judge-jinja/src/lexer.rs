@@ -97,6 +97,11 @@ impl<'s> Lexer<'s> {
         self.data(&rest[..found], if open == "{{" && sign.is_empty() { "+" } else { sign });
         match open {
             "{#" => {
+                // With nothing behind it Jinja2 does not miss its end.
+                if inside.is_empty() {
+                    self.at = self.text.len();
+                    return Ok(());
+                }
                 let Some(end) = inside.find("#}") else { return self.fault(begin, "Missing end of comment tag") };
                 let signed = inside[..end].chars().next_back().filter(|c| matches!(c, '-' | '+'));
                 self.close(&inside[end + 2..], signed, true);
@@ -105,6 +110,10 @@ impl<'s> Lexer<'s> {
                 // Behind `raw` no line break is taken away.
                 let mut body = if sign == "-" { rest.trim_start_matches(is_space) } else { rest };
                 self.line_starts = false;
+                if body.is_empty() {
+                    self.at = self.text.len();
+                    return Ok(());
+                }
                 let from = body;
                 let (length, sign, end, rest) = loop {
                     let Some(tag) = body.find("{%") else { return self.fault(begin, "Missing end of raw directive") };
@@ -333,7 +342,9 @@ fn number(text: &str) -> Result<(Kind, usize)> {
         }
     }
     if end > whole_end {
-        return match plain(0, end).parse() {
+        return match plain(0, end).parse::<f64>() {
+            // Jinja2 writes it into Python code as `inf`, which is no number there.
+            Ok(x) if x.is_infinite() => refuse(format!("the number {}, which is infinite,", &text[..end])),
             Ok(x) => Ok((Kind::Float(x), end)),
             Err(_) => fault(format!("{:?} is no number", &text[..end])),
         };

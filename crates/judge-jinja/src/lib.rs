@@ -17,7 +17,8 @@
 //!                                       │
 //!                                       ├─ access, operators      attributes, items, slices; signs and operators
 //!                                       ├─ filters, checks        behind `|` and behind `is`
-//!                                       └─ functions, methods     calls; format does `%` and `str.format`
+//!                                       ├─ functions, methods     calls; format does `%` and `str.format`
+//!                                       └─ letters, python_text   what Python says of characters, and how it writes values
 //! ```
 //!
 //! The rule is: the same text, or an error. A construct that transformers renders and this module does not, or not surely alike, is an
@@ -29,7 +30,7 @@
 //! | what | at most | where |
 //! |---|---|---|
 //! | brackets, conditions and blocks inside one another | 64 | `parser.rs` |
-//! | steps of a rendering | 20 million | `FUEL` |
+//! | steps of a rendering, also one for each KiB of text that is read | 20 million | `FUEL` |
 //! | macro calls inside one another | 64 | `eval.rs` |
 //! | bytes of output | 64 MiB | `OUTPUT` |
 //! | bytes of intermediate texts and lists | 256 MiB | `budget.rs` |
@@ -48,6 +49,7 @@ mod filters;
 mod format;
 mod functions;
 mod json;
+mod letters;
 mod lexer;
 mod methods;
 mod names;

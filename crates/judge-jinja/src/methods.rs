@@ -1,16 +1,14 @@
 //! The methods of Python's types that do not change anything, and of Jinja2's own objects.
-//!
-//! Where a method asks what kind of character one is, Python's tables and Rust's agree on most, not on all; for characters on
-//! which they may not, the method is refused.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::arguments::Call;
 use super::budget::{charge, look};
-use super::checks::cased;
 use super::fault::{Result, fault, refuse};
 use super::format;
-use super::python_text::{is_printable, is_space};
+use super::letters::{self, capitalized, is_alphanumeric, is_digit, is_letter, is_numeric, is_printable, title};
+use super::python_text::is_space;
 use super::value::{Value, View};
 
 /// Calls a method that [`find`](super::attributes::find) found.
@@ -142,7 +140,7 @@ fn of_text(text: &Arc<str>, name: &str, call: Call) -> Result<Value> {
             let [parts, start, stop] = call.bind(name, ["_part", "_start", "_stop"])?;
             let Some(parts) = parts else { return fault(format!("{name} expected at least 1 argument")) };
             let parts = match &parts {
-                Value::Tuple(items) => items.values.clone(),
+                Value::Tuple(_) => parts.iterate()?,
                 one => vec![one.clone()],
             };
             let whole = window(text, &start, &stop)?;
@@ -218,131 +216,40 @@ fn of_text(text: &Arc<str>, name: &str, call: Call) -> Result<Value> {
         }
         _ => call.required(name, [])?,
     };
-    if ["casefold", "istitle", "isidentifier"].contains(&name) && !text.is_ascii() {
+    if ["casefold", "isidentifier"].contains(&name) && !text.is_ascii() {
         return refuse(format!("{name} beyond ASCII"));
     }
-    let all = |is: fn(char) -> Result<bool>| -> Result<Value> {
+    let every = |is: fn(char) -> Result<bool>| -> Result<bool> {
         for c in text.chars() {
             if !is(c)? {
-                return Ok(false.into());
+                return Ok(false);
             }
         }
-        Ok((!text.is_empty()).into())
+        Ok(true)
     };
+    let all = |is| every(is).map(|all| Value::from(all && !text.is_empty()));
     Ok(match name {
-        "upper" => Value::from(text.to_uppercase()),
-        "lower" | "casefold" => Value::from(text.to_lowercase()),
+        "upper" => letters::upper(text)?.into(),
+        "lower" | "casefold" => letters::lower(text)?.into(),
         "capitalize" => capitalized(text)?.into(),
         "title" => title(text)?.into(),
-        "swapcase" => Value::from(
-            text.chars()
-                .map(|c| match () {
-                    () if c.is_uppercase() => c.to_lowercase().to_string(),
-                    () if c.is_lowercase() => c.to_uppercase().to_string(),
-                    () => c.to_string(),
-                })
-                .collect::<String>(),
-        ),
+        "swapcase" => letters::swapped(text)?.into(),
         "isascii" => text.is_ascii().into(),
         "isspace" => all(|c| Ok(is_space(c)))?,
-        "isprintable" => text.chars().all(is_printable).into(),
-        "islower" => cased(text, char::is_lowercase, char::is_uppercase).into(),
-        "isupper" => cased(text, char::is_uppercase, char::is_lowercase).into(),
-        "istitle" => is_title(text).into(),
+        "isprintable" => every(is_printable)?.into(),
+        "islower" => letters::is_lower(text)?.into(),
+        "isupper" => letters::is_upper(text)?.into(),
+        "istitle" => letters::is_title(text)?.into(),
         "isalpha" => all(is_letter)?,
-        "isdigit" | "isdecimal" | "isnumeric" => all(is_digit)?,
-        "isalnum" => all(|c| Ok(is_letter(c)? || is_digit(c)?))?,
+        "isdigit" | "isdecimal" => all(is_digit)?,
+        "isnumeric" => all(is_numeric)?,
+        "isalnum" => all(is_alphanumeric)?,
         "isidentifier" => {
             let word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             (word && text.starts_with(|c: char| !c.is_ascii_digit())).into()
         }
         _ => return refuse(format!("{name} of a str")),
     })
-}
-
-/// Whether a character is a letter to Python, where that is sure: the blocks of letters that people write in.
-fn is_letter(c: char) -> Result<bool> {
-    match c {
-        _ if c.is_ascii() => Ok(c.is_ascii_alphabetic()),
-        _ if !c.is_alphabetic() => Ok(false),
-        'ª'..='\u{24f}'
-        | '\u{370}'..='\u{373}'
-        | '\u{376}'..='\u{481}'
-        | '\u{48a}'..='\u{52f}'
-        | '\u{5d0}'..='\u{5ea}'
-        | '\u{620}'..='\u{64a}'
-        | '\u{e01}'..='\u{e30}'
-        | '\u{1e00}'..='\u{1fff}'
-        | '\u{3041}'..='\u{3096}'
-        | '\u{30a1}'..='\u{30fa}'
-        | '\u{3400}'..='\u{4dbf}'
-        | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7a3}' => Ok(true),
-        _ => refuse(format!("asking whether {c:?} is a letter")),
-    }
-}
-
-/// Whether a character is a digit to Python, where all of `isdigit`, `isdecimal` and `isnumeric` agree.
-fn is_digit(c: char) -> Result<bool> {
-    match c {
-        _ if c.is_ascii() => Ok(c.is_ascii_digit()),
-        // Some ideographs are numbers.
-        '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'.. => {
-            refuse(format!("asking whether {c:?} is a digit"))
-        }
-        _ if c.is_numeric() => refuse(format!("asking whether {c:?} is a digit")),
-        _ => Ok(false),
-    }
-}
-
-/// The title case of a first character: its upper case, but for letters that have a third form.
-fn initial(c: char) -> Result<String> {
-    let upper = c.to_uppercase();
-    if c.is_ascii()
-        || (upper.len() == 1 && !matches!(c, '\u{1c4}'..='\u{1cc}' | '\u{1f1}'..='\u{1f3}' | '\u{10d0}'..='\u{10ff}'))
-    {
-        return Ok(upper.to_string());
-    }
-    refuse(format!("the title case of {c:?}"))
-}
-
-/// The lower case of what follows. Python looks at the letters before a sigma too.
-pub(crate) fn small(c: char) -> Result<String> {
-    if c == 'Σ' { refuse("the lower case of a sigma inside a word") } else { Ok(c.to_lowercase().to_string()) }
-}
-
-/// Python's `str.capitalize`.
-pub(crate) fn capitalized(text: &str) -> Result<String> {
-    let mut chars = text.chars();
-    let mut out = chars.next().map(initial).transpose()?.unwrap_or_default();
-    for c in chars {
-        out.push_str(&small(c)?);
-    }
-    Ok(out)
-}
-
-/// Python's `str.title`: a letter after anything that has no case is upper case, every other one lower case.
-fn title(text: &str) -> Result<String> {
-    let mut out = String::with_capacity(text.len());
-    let mut inside = false;
-    for c in text.chars() {
-        out.push_str(&if inside { small(c)? } else { initial(c)? });
-        inside = c.is_lowercase() || c.is_uppercase();
-    }
-    Ok(out)
-}
-
-/// Python's `str.istitle` of ASCII.
-fn is_title(text: &str) -> bool {
-    let (mut inside, mut any) = (false, false);
-    for c in text.chars() {
-        if (c.is_ascii_uppercase() && inside) || (c.is_ascii_lowercase() && !inside) {
-            return false;
-        }
-        inside = c.is_ascii_alphabetic();
-        any |= inside;
-    }
-    any
 }
 
 /// The part of a text between two places in characters; `None` where the start is behind the stop or the text's end.
@@ -491,7 +398,9 @@ pub(crate) fn strip<'t>(text: &'t str, name: &str, chars: &Option<Value>) -> Res
         None | Some(Value::None) => None,
         Some(chars) => Some(text_of(chars, name)?),
     };
-    let goes = |c: char| chars.map_or_else(|| is_space(c), |chars| chars.contains(c));
+    charge(chars.map_or(0, str::len))?;
+    let chars: Option<HashSet<char>> = chars.map(|chars| chars.chars().collect());
+    let goes = |c: char| chars.as_ref().map_or_else(|| is_space(c), |chars| chars.contains(&c));
     Ok(match name {
         "lstrip" => text.trim_start_matches(goes),
         "rstrip" => text.trim_end_matches(goes),
@@ -514,7 +423,7 @@ pub(crate) fn pad(text: &str, name: &str, width: &Value, fill: Option<&Value>) -
     let fill = match (name, fill) {
         ("zfill", None) => '0',
         (_, None) => ' ',
-        (_, Some(fill)) => match (text_of(fill, name)?.chars().next(), fill.len()) {
+        (_, Some(fill)) => match (text_of(fill, name)?.chars().next(), fill.len()?) {
             (Some(c), Some(1)) if name != "zfill" => c,
             _ => return fault(format!("{name}: the fill character must be exactly one character long")),
         },

@@ -26,6 +26,7 @@ pub(crate) fn parse(source: &str) -> Result<Body> {
         pieces,
         tokens: Tokens { tokens: Vec::new(), at: 0, line: 1, depth: 0, soft: false, used: Vec::new() },
         loops: 0,
+        fors: 0,
     };
     let (statements, end) = parser.statements(&[])?;
     match end {
@@ -44,6 +45,8 @@ struct Parser {
     tokens: Tokens,
     /// How many loops of the same macro or block are open: `break` needs one.
     loops: usize,
+    /// How many `for` are open in all, from their bodies to their ends.
+    fors: usize,
 }
 
 impl Parser {
@@ -109,6 +112,9 @@ impl Parser {
             "if" => self.if_statement(line)?,
             "set" => {
                 let target = self.tokens.target(true)?;
+                if self.fors > 0 && target.has("loop") {
+                    return fault("Can't assign to special loop variable in for-loop target");
+                }
                 if self.tokens.skip("=") {
                     let value = self.tokens.tuple(true)?;
                     self.tokens.finish()?;
@@ -156,7 +162,7 @@ impl Parser {
             }
             "generation" => {
                 self.tokens.finish()?;
-                Statement::Scope(self.function(|p| p.body("endgeneration"))?.into())
+                Statement::Generation(Arc::new(self.macro_body("caller".into(), Vec::new(), "endgeneration")?))
             }
             "print" => {
                 while !self.tokens.is_done() {
@@ -192,13 +198,19 @@ impl Parser {
         let recursive = self.tokens.skip_name("recursive");
         self.tokens.finish()?;
         self.scope(|p| {
+            p.fors += 1;
             p.loops += 1;
             let read = p.statements(&["endfor", "else"]);
             p.loops -= 1;
             let (body, end) = read?;
             p.tokens.finish()?;
-            // A `break` here would leave a loop around this one, if there is one.
-            let otherwise = if end.as_deref() == Some("else") { p.body("endfor")? } else { Vec::new() };
+            let otherwise = match end.as_deref() {
+                // A `break` here would leave a loop around this one, if there is one; a recursive one is a function of its own.
+                Some("else") if recursive => p.function(|p| p.body("endfor"))?,
+                Some("else") => p.body("endfor")?,
+                _ => Vec::new(),
+            };
+            p.fors -= 1;
             let (body, otherwise) = (body.into(), otherwise.into());
             Ok(Statement::For(Arc::new(For { target, iter, test, recursive, body, otherwise, line })))
         })

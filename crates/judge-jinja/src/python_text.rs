@@ -1,6 +1,9 @@
-//! How Python writes floats and strings, and which characters it takes for printable and for white space.
+//! How Python writes floats and strings, and which characters it takes for white space.
 
 use std::fmt::Write;
+
+use super::fault::Result;
+use super::letters::is_printable;
 
 /// Python's `repr` of a float: the shortest digits that read back as the same number, with an
 /// exponent from 1e16 up and below 1e-4. Whole numbers get `.0`; the others are `nan`, `inf` and
@@ -36,7 +39,7 @@ pub(crate) fn exponent_of_python(text: &str) -> String {
 
 /// Python's `repr` of a text: in single quotes, or in double ones if it has single quotes and no
 /// double ones. What is not printable is escaped as `\x`, `\u` or `\U`.
-pub(crate) fn string_repr(text: &str) -> String {
+pub(crate) fn string_repr(text: &str) -> Result<String> {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
     for c in text.chars() {
@@ -47,22 +50,14 @@ pub(crate) fn string_repr(text: &str) -> String {
             '\r' => out.write_str("\\r"),
             '\t' => out.write_str("\\t"),
             c if c == quote => write!(out, "\\{c}"),
-            c if is_printable(c) => out.write_char(c),
+            c if is_printable(c)? => out.write_char(c),
             c if (c as u32) < 0x100 => write!(out, "\\x{:02x}", c as u32),
             c if (c as u32) < 0x1_0000 => write!(out, "\\u{:04x}", c as u32),
             c => write!(out, "\\U{:08x}", c as u32),
         };
     }
     out.push(quote);
-    out
-}
-
-/// Python's `str.isprintable`. The standard library's only copy of that table is in its debug
-/// formatting. The leading letter keeps that from escaping combining marks.
-pub(crate) fn is_printable(c: char) -> bool {
-    matches!(c, ' '..='~')
-        || !matches!(c, '\u{7f}'..='\u{a0}' | '\u{ad}')
-            && (matches!(c, '"' | '\'') || format!("a{c}").escape_debug().skip(1).eq(std::iter::once(c)))
+    Ok(out)
 }
 
 /// Python's `str.isspace` of a character: what `strip()`, `split()` and `\s` take as white space.

@@ -105,7 +105,7 @@ impl<'o> Level<'o> {
                 Statement::Macro(node) => self.sets(&node.name),
                 Statement::Call(callee, ..) => self.expr(callee),
                 Statement::Filter(steps, ..) => self.steps(steps),
-                Statement::Data(_) | Statement::Scope(_) | Statement::Break | Statement::Continue => {}
+                Statement::Data(_) | Statement::Generation(_) | Statement::Break | Statement::Continue => {}
             }
         }
     }
@@ -178,15 +178,13 @@ impl<'o> Level<'o> {
                     level.of(&mut node.body);
                     Level::inside(self).of(&mut node.otherwise);
                 }
-                Statement::SetBlock(_, _, body, _) | Statement::Filter(_, body, _) | Statement::Scope(body) => {
-                    Level::inside(self).of(body);
-                }
+                Statement::SetBlock(_, _, body, _) | Statement::Filter(_, body, _) => Level::inside(self).of(body),
                 Statement::With(bound, body, _) => {
                     let mut level = Level::inside(self);
                     bound.iter().for_each(|(target, _)| level.binds(target));
                     level.of(body);
                 }
-                Statement::Macro(node) | Statement::Call(_, node, _) => {
+                Statement::Macro(node) | Statement::Call(_, node, _) | Statement::Generation(node) => {
                     let Some(node) = Arc::get_mut(node) else { continue };
                     let mut level = Level::inside(self);
                     level.names.extend(node.parameters.iter().map(|(name, _)| name.clone()));

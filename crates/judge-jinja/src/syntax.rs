@@ -37,8 +37,8 @@ pub(crate) enum Statement {
     /// `{% call(parameters) callee(…) %}body{% endcall %}`; the body is a macro of the name `caller`.
     Call(Expr, Arc<MacroNode>, usize),
     Filter(Vec<Step>, Body, usize),
-    /// `{% generation %}`: only a scope.
-    Scope(Body),
+    /// `{% generation %}`: to transformers a `call` block that calls its body without arguments.
+    Generation(Arc<MacroNode>),
     Break,
     Continue,
 }

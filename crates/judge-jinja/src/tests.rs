@@ -92,7 +92,7 @@ fn nothing_renders_otherwise_than_in_jinja() {
         }
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), fixture.cases.len(), wrong.join("\n"));
-    assert!(fixture.cases.len() > 12_500 && refused <= 460, "{refused} of {} are refused", fixture.cases.len());
+    assert!(fixture.cases.len() > 13_300 && refused <= 470, "{refused} of {} are refused", fixture.cases.len());
 }
 
 /// Jinja2 makes LF of CR LF and of a lone CR in a template, and leaves those of the messages alone.
@@ -174,12 +174,33 @@ fn a_template_that_grows_without_bound_is_refused() {
         (lists.clone() + "{{ 1|tojson(separators=[ns.s, ns.s]) }}", "a separator is a text, not a list"),
         (lists.clone() + "{{ 'a'.center(9, ns.s) }}", "center: must be str, not list"),
         (lists + "{{ raise_exception(ns.s) }}", "bytes of text"),
+        (doubled("(1,)", "(ns.s, ns.s)") + "{{ {ns.s: 1} }}", "20000000 steps"),
         ("{{ strftime_now('%c' * 5000000) }}".to_owned(), "bytes of text"),
         ("{% set x %}{{ 'x' * 50000000 }}{% endset %}{{ x }}{{ x }}".to_owned(), "bytes of output"),
     ] {
         let compiled = Template::new(&template, Date::default()).unwrap();
         let error = compiled.render([]).unwrap_err().to_string();
         assert!(error.contains(expected), "{template}: {error}");
+    }
+}
+
+/// A search from end to end took more steps than a rendering has, or more time than anyone has, at these lengths.
+#[test]
+fn long_texts_and_mappings_render() {
+    let fields: serde_json::Map<String, Value> = (0..6_500).map(|i| (i.to_string(), i.into())).collect();
+    let (fields, numbers) = (Value::from(fields), Value::from_iter(0..10_000));
+    let text = "añ日".repeat(5_000);
+    for (template, expected) in [
+        ("{% for k in d %}{{ d[k] }}{% endfor %}", (0..6_500).map(|i| i.to_string()).collect()),
+        ("{% for k in d %}{{ d.get(k) }}{% endfor %}", (0..6_500).map(|i| i.to_string()).collect()),
+        ("{{ dict(**d) == d }}", "True".to_owned()),
+        ("{{ (n + n)|unique|list == n }}", "True".to_owned()),
+        ("{% for i in range(t|length) %}{{ t[i] }}{% endfor %}", text.clone()),
+        ("{% for i in range(t|length) %}{{ t[i:i + 1] }}{% endfor %}", text.clone()),
+        ("{% for i in range(t|length) %}{{ 'y' if 'x' ~ t[:3] in t[:9] }}{% endfor %}", String::new()),
+    ] {
+        let text = Value::from(text.as_str());
+        assert_eq!(render(template, [("d", &fields), ("n", &numbers), ("t", &text)]).unwrap(), expected, "{template}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! The values of Python that a template handles, and what Python does with any of them: truth, length, order, equality,
-//! iteration, `str` and `repr`.
+//! iteration, `str` and `repr`; and the keys of mappings, found as Python finds them: by hash.
 //!
 //! Values live for one rendering. Lists and mappings never change after they are made, as in transformers' sandbox; a namespace
 //! does. How deep lists, mappings and namespaces lie inside one another is bounded when they are made ([`DEEPEST`]), so that
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::budget::{Text, charge, step};
+use super::budget::{Text, charge, read, step};
 use super::fault::{Result, fault, refuse};
 use super::python_text::{float_repr, string_repr};
 use super::syntax::{For, MacroNode};
@@ -67,12 +67,17 @@ pub(crate) struct Items {
     depth: usize,
 }
 
-/// A mapping in the order in which its keys were first put in. Keys are equal as in Python: `1`, `1.0` and `true` are one key.
+/// A mapping in the order in which its keys were first put in.
 #[derive(Default)]
 pub(crate) struct Dict {
     entries: Vec<(Value, Value)>,
+    /// The place in `entries` of each key.
+    keys: Keys,
     depth: usize,
 }
+
+/// What an entry of a mapping costs: a key, a value, and where the key is found.
+const ENTRY: usize = 3 * size_of::<Value>();
 
 /// Which view of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -175,42 +180,26 @@ pub(crate) struct Cycler {
 impl Dict {
     /// The value of a key. A key that cannot be hashed is an error.
     pub(crate) fn get(&self, key: &Value) -> Result<Option<&Value>> {
-        hashable(key)?;
-        for (k, v) in &self.entries {
-            step()?;
-            if k.equals(key)? {
-                return Ok(Some(v));
-            }
-        }
-        Ok(None)
+        Ok(self.keys.find(key)?.map(|place| &self.entries[place].1))
     }
 
     /// The value of a key that is a text.
     pub(crate) fn get_str(&self, key: &str) -> Option<&Value> {
-        self.entries.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, v)| v)
+        self.keys.find_text(key).map(|place| &self.entries[place].1)
     }
 
     /// Puts a value under a key, in the place of one that is there.
     pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<()> {
-        hashable(&key)?;
-        charge(2 * size_of::<Value>())?;
+        charge(ENTRY)?;
         self.depth = deeper(self.depth.saturating_sub(1).max(value.depth()).max(key.depth()))?;
-        for (k, v) in &mut self.entries {
-            step()?;
-            if k.equals(&key)? {
-                *v = value;
-                return Ok(());
+        match self.keys.find(&key)? {
+            Some(place) => self.entries[place].1 = value,
+            None => {
+                self.keys.add(&key, self.entries.len());
+                self.entries.push((key, value));
             }
         }
-        self.entries.push((key, value));
         Ok(())
-    }
-
-    /// A mapping whose keys are texts, each another one.
-    pub(crate) fn of_texts(entries: Vec<(Value, Value)>) -> Result<Self> {
-        charge(2 * entries.len() * size_of::<Value>())?;
-        let depth = deeper(entries.iter().map(|(_, value)| value.depth()).max().unwrap_or(0))?;
-        Ok(Self { entries, depth })
     }
 
     pub(crate) fn entries(&self) -> &[(Value, Value)] {
@@ -224,17 +213,6 @@ fn deeper(depth: usize) -> Result<usize> {
         return fault(format!("values are nested more than {DEEPEST} deep"));
     }
     Ok(depth + 1)
-}
-
-/// Refuses a key that Python cannot hash.
-pub(crate) fn hashable(key: &Value) -> Result<()> {
-    match key {
-        Value::List(_) | Value::Dict(_) | Value::View(View::Keys | View::Items, _) => {
-            fault(format!("unhashable type: '{}'", key.type_name()))
-        }
-        Value::Tuple(items) => items.values.iter().try_for_each(hashable),
-        _ => Ok(()),
-    }
 }
 
 impl From<&str> for Value {
@@ -403,15 +381,26 @@ impl Value {
             Self::Bool(b) => *b,
             Self::Int(n) => *n != 0,
             Self::Float(x) => *x != 0.0,
-            _ => self.len() != Some(0),
+            Self::Str(text) | Self::Markup(text) => !text.is_empty(),
+            _ => self.count() != Some(0),
         }
     }
 
     /// Python's `len`: characters of a text. `None` where Python raises.
-    pub(crate) fn len(&self) -> Option<usize> {
+    pub(crate) fn len(&self) -> Result<Option<usize>> {
+        match self {
+            Self::Str(text) | Self::Markup(text) => {
+                read(text.len())?;
+                Ok(Some(text.chars().count()))
+            }
+            _ => Ok(self.count()),
+        }
+    }
+
+    /// The number of items, where Python has one and nothing needs to be read for it.
+    fn count(&self) -> Option<usize> {
         Some(match self {
             Self::Undefined(_) => 0,
-            Self::Str(text) | Self::Markup(text) => text.chars().count(),
             Self::List(items) | Self::Tuple(items) => items.values.len(),
             Self::Dict(dict) | Self::View(_, dict) => dict.entries.len(),
             Self::Range(range) => range.len(),
@@ -422,13 +411,13 @@ impl Value {
 
     /// Whether Python can iterate over it.
     pub(crate) fn is_iterable(&self) -> bool {
-        self.len().is_some() || matches!(self, Self::Once(_))
+        self.count().is_some() || matches!(self, Self::Str(_) | Self::Markup(_) | Self::Once(_))
     }
 
     /// The items that Python's `iter` gives. An iterator has them once; who asks again gets an error, since Python would go on
     /// where the first stopped.
     pub(crate) fn iterate(&self) -> Result<Vec<Value>> {
-        charge(self.len().unwrap_or(0).saturating_mul(size_of::<Value>()))?;
+        charge(self.len()?.unwrap_or(0).saturating_mul(size_of::<Value>()))?;
         Ok(match self {
             Self::Undefined(_) => Vec::new(),
             Self::Str(text) | Self::Markup(text) => {
@@ -460,6 +449,7 @@ impl Value {
             return Ok(number_order(self, other, a, b) == Some(Ordering::Equal));
         }
         if let (Some(a), Some(b)) = (self.as_str(), other.as_str()) {
+            read(a.len().min(b.len()))?;
             return Ok(a == b);
         }
         Ok(match (self, other) {
@@ -519,6 +509,7 @@ impl Value {
             return Ok(number_order(self, other, a, b));
         }
         if let (Some(a), Some(b)) = (self.as_str(), other.as_str()) {
+            read(a.len().min(b.len()))?;
             // The order of UTF-8 is the order of code points.
             return Ok(Some(a.cmp(b)));
         }
@@ -539,7 +530,10 @@ impl Value {
     pub(crate) fn contains(&self, item: &Value) -> Result<bool> {
         match self {
             Self::Str(text) | Self::Markup(text) => match item.as_str() {
-                Some(part) => Ok(text.contains(part)),
+                Some(part) => {
+                    read(text.len())?;
+                    Ok(text.contains(part))
+                }
                 None => fault(format!("'in <string>' requires string as left operand, not {}", item.type_name())),
             },
             Self::Dict(dict) | Self::View(View::Keys, dict) => Ok(dict.get(item)?.is_some()),
@@ -576,8 +570,8 @@ impl Value {
             Self::Bool(b) => out.push_str(if *b { "True" } else { "False" }),
             Self::Int(n) => out.push_str(&n.to_string()),
             Self::Float(x) => out.push_str(&float_repr(*x)),
-            Self::Str(text) => out.push_str(&string_repr(text)),
-            Self::Markup(text) => out.push_str(&format!("Markup({})", string_repr(text))),
+            Self::Str(text) => out.push_str(&string_repr(text)?),
+            Self::Markup(text) => out.push_str(&format!("Markup({})", string_repr(text)?)),
             Self::List(items) => {
                 out.push('[')?;
                 separated(out, &items.values)?;
@@ -647,5 +641,79 @@ fn number_order(a: &Value, b: &Value, x: f64, y: f64) -> Option<Ordering> {
         (Some(n), None) => exact(n, y),
         (None, Some(n)) => exact(n, x).map(Ordering::reverse),
         _ => x.partial_cmp(&y),
+    }
+}
+
+/// Keys with the place of each. They are equal as in Python: `1`, `1.0` and `true` are one key.
+#[derive(Default)]
+pub(crate) struct Keys {
+    texts: HashMap<Arc<str>, usize>,
+    numbers: HashMap<Number, usize>,
+    /// Tuples, none and all others, which are few; they are searched one by one.
+    others: Vec<(Value, usize)>,
+}
+
+/// A number, so that equal ones are one.
+#[derive(PartialEq, Eq, Hash)]
+enum Number {
+    Whole(i128),
+    /// The bits of a float that is no whole number of 128 bits.
+    Float(u64),
+}
+
+impl Keys {
+    /// The place of a key. One that Python cannot hash is an error.
+    pub(crate) fn find(&self, key: &Value) -> Result<Option<usize>> {
+        hashable(key)?;
+        if let Some(text) = key.as_str() {
+            return Ok(self.find_text(text));
+        }
+        if let Some(number) = Number::of(key) {
+            return Ok(self.numbers.get(&number).copied());
+        }
+        for (other, place) in &self.others {
+            if other.equals(key)? {
+                return Ok(Some(*place));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The place of a key that is a text.
+    pub(crate) fn find_text(&self, key: &str) -> Option<usize> {
+        self.texts.get(key).copied()
+    }
+
+    /// Adds a key that is not there.
+    pub(crate) fn add(&mut self, key: &Value, place: usize) {
+        match (key, Number::of(key)) {
+            (Value::Str(text) | Value::Markup(text), _) => drop(self.texts.insert(text.clone(), place)),
+            (_, Some(number)) => drop(self.numbers.insert(number, place)),
+            _ => self.others.push((key.clone(), place)),
+        }
+    }
+}
+
+impl Number {
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            // The same bound as that of comparisons: beyond it a float equals no whole number here.
+            Value::Float(x) if x.fract() == 0.0 && x.abs() < 1.7e38 => Some(Self::Whole(*x as i128)),
+            Value::Float(x) => Some(Self::Float(x.to_bits())),
+            _ => value.as_int().map(Self::Whole),
+        }
+    }
+}
+
+/// Refuses a key that Python cannot hash, and one that Python finds by its address.
+pub(crate) fn hashable(key: &Value) -> Result<()> {
+    step()?;
+    match key {
+        Value::List(_) | Value::Dict(_) | Value::View(View::Keys | View::Items, _) => {
+            fault(format!("unhashable type: '{}'", key.type_name()))
+        }
+        Value::Float(x) if x.is_nan() => refuse("a key that is not a number"),
+        Value::Tuple(items) => items.values.iter().try_for_each(hashable),
+        _ => Ok(()),
     }
 }

@@ -241,7 +241,7 @@ const FAMILIES: &[Family] = &[
     Family {
         model_type: "mistral",
         models: "Mistral",
-        special: "sliding window",
+        special: "sliding window in all blocks, or in those that `layer_types` names",
         base_class: "MistralModel",
         defaults: mistral::defaults,
         fields: mistral::fields,
@@ -417,11 +417,15 @@ pub(super) fn fields(file: &Map<String, Value>) -> Result<DecoderFields, ConfigP
     (family.fields)(merged(family, file))
 }
 
-/// The fields of a file over the defaults of its family.
+/// The fields of a file over the defaults of its family. A `rope_scaling` without fields says nothing, as in
+/// transformers (`rope_scaling or rope_parameters`).
 fn merged(family: &Family, file: &Map<String, Value>) -> Value {
     let mut fields = defaults();
     overlay(&mut fields, (family.defaults)());
     overlay(&mut fields, Value::Object(file.clone()));
+    if fields["rope_scaling"].as_object().is_some_and(Map::is_empty) {
+        fields["rope_scaling"] = Value::Null;
+    }
     fields
 }
 

@@ -198,8 +198,8 @@ pub(super) struct RopesByKind {
 
 impl RopesByKind {
     /// Takes `rope_parameters` with one set of fields per kind, or `rope_scaling`, which full
-    /// layers alone follow and which wins for them. `theta` are the bases of `[full, sliding]`
-    /// where their fields state none.
+    /// layers alone follow and which wins for them, but for a base that it does not state. `theta` are
+    /// the bases of `[full, sliding]` where their fields state none.
     ///
     /// # Errors
     /// [`ConfigProblem::Unsupported`] for flat `rope_parameters` that scale: transformers ignores
@@ -216,7 +216,9 @@ impl RopesByKind {
             return Err(ConfigProblem::Unsupported { field: "rope_parameters", found });
         }
         let full = match (full_attention, scaling) {
-            (_, Some(scaling)) => scaling,
+            (full, Some(scaling)) => {
+                RopeFields { rope_theta: scaling.rope_theta.or(full.and_then(|full| full.rope_theta)), ..scaling }
+            }
             (full, None) => full.map(|fields| *fields).unwrap_or_default(),
         };
         let with = |fields: RopeFields, theta| RopeFields { rope_theta: fields.rope_theta.or(Some(theta)), ..fields };

@@ -187,6 +187,33 @@ fn both_layouts_say_the_same() {
         assert_eq!(read("llama", fields), new);
     }
     assert_eq!(read("llama", json!({ "rope_scaling": null, "rope_theta": 7.0 })).ropes[0].theta, 7.0);
+    // transformers: `rope_scaling or rope_parameters`.
+    let linear = json!({ "rope_type": "linear", "factor": 2.0, "rope_theta": 9.0 });
+    for model_type in ["llama", "gemma3_text", "gpt_oss", "ministral3"] {
+        let parameters = match model_type {
+            "llama" => json!({ "rope_parameters": linear }),
+            "gemma3_text" => json!({ "rope_parameters": { "full_attention": linear } }),
+            // Without fields of the rotation these have their own.
+            _ => json!({}),
+        };
+        let empty = with(&parameters, json!({ "rope_scaling": {} }));
+        assert_eq!(read(model_type, empty), read(model_type, parameters), "{model_type}");
+    }
+    // transformers: `rope_parameters["full_attention"].update(rope_scaling)`.
+    let base = json!({ "full_attention": { "rope_theta": 9.0 } });
+    let both = json!({ "rope_parameters": base, "rope_scaling": { "type": "linear", "factor": 2.0 } });
+    let both = read("gemma3_text", both);
+    assert_eq!((both.ropes[0].theta, &both.ropes[0].scaling), (9.0, &RopeScaling::Linear { factor: 2.0 }));
+    // `default_theta` of transformers' classes, with rope fields that state no base and without any.
+    for (model_type, theta) in
+        [("smollm3", 2e6), ("ernie4_5", 5e5), ("lfm2", 1e6), ("mixtral", 1e6), ("gpt_oss", 150_000.0), ("llama", 1e4)]
+    {
+        for field in ["rope_parameters", "rope_scaling"] {
+            let found = read(model_type, json!({ field: { "rope_type": "linear", "factor": 2.0 } }));
+            assert_eq!(found.ropes[0].theta, theta, "{model_type}, {field}");
+        }
+        assert_eq!(read(model_type, json!({})).ropes[0].theta, theta, "{model_type}");
+    }
     let published = read("internlm3", json!({ "qkv_bias": true, "bias": true }));
     assert_eq!(read("internlm3", json!({ "attention_bias": true, "mlp_bias": true })), published);
     assert!(published.qkv_bias && published.o_bias && published.mlp_bias);
@@ -223,6 +250,26 @@ fn windows_follow_the_layer_types() {
     assert_eq!(field(&refuse("qwen3", off)), "sliding_window");
     assert_eq!(field(&refuse("qwen3", json!({ "layer_types": ["full_attention"] }))), "layer_types");
     assert_eq!(field(&refuse("gemma2", json!({ "layer_types": ["a", "b", "c", "d"] }))), "layer_types");
+    // `AutoConfig` takes a `mistral` with `layer_types` for a `ministral`, in which blocks differ.
+    let mistral = json!({ "sliding_window": 9, "layer_types": types });
+    assert_eq!(read("mistral", mistral.clone()).windows, [None, Some(9), Some(9), None]);
+    assert_eq!(read("mistral", json!({ "sliding_window": 9, "layer_types": null })).windows, [Some(9); 4]);
+    let none = with(&mistral, json!({ "sliding_window": null }));
+    assert_eq!(field(&refuse("mistral", none)), "sliding_window");
+    // Not so the text model of a `mistral3`, which is a `mistral` whatever it has beside it.
+    let outer = json!({ "model_type": "mistral3", "text_config": with(&small("mistral"), mistral) });
+    let inside = ModelSpec::from_json(&outer).unwrap();
+    assert!(inside.blocks.iter().all(|block| block.window == Some(9)));
+}
+
+/// transformers' Gemma 3 has the field and does not hand it to attention.
+#[test]
+fn only_gemma_2_caps_its_scores() {
+    let caps = json!({ "attn_logit_softcapping": 20.0, "final_logit_softcapping": 10.0 });
+    for (model_type, of_scores) in [("gemma2", Some(20.0)), ("gemma3_text", None)] {
+        let found = read(model_type, caps.clone());
+        assert_eq!((found.attention_soft_cap, found.final_soft_cap), (of_scores, Some(10.0)), "{model_type}");
+    }
 }
 
 #[test]

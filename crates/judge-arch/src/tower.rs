@@ -111,6 +111,11 @@ fn gemma4_unified() -> Value {
     json!({ "max_position_embeddings": 262_144, "sliding_window": 1024 })
 }
 
+/// The text model of a `mistral3` has one window for all blocks: that `layer_types` counts is a rule for folders of their own.
+fn blocks_are_alike() -> Value {
+    json!({ "layer_types": null })
+}
+
 /// Parts of Gemma 4 that the 12B does not have.
 fn gemma4_unified_lacks() -> Value {
     json!({ "hidden_size_per_layer_input": 0, "enable_moe_block": false })
@@ -181,6 +186,7 @@ const OUTER: &[Outer] = &[
         base_class: "Mistral3Model",
         text: &[("mistral", "mistral"), ("ministral3", "ministral3")],
         tied: true,
+        fixed: blocks_are_alike,
         ..Outer::PLAIN
     },
     Outer {

@@ -146,13 +146,13 @@ const HARMLESS: &[&str] = &[
     "n_shared_experts",
     "num_nextn_predict_layers",
     // Repeat what `layer_types` says, or what the families that need them read. Phi-4-mini has two
-    // fields and gpt-oss two that transformers does not read.
+    // fields and gpt-oss two that transformers does not read. `layer_types` itself is not here:
+    // programs that read it in every family give blocks windows by it.
     "_sliding_window_pattern",
     "experts_per_token",
     "full_attn_mod",
     "initial_context_length",
     "interpolate_factor",
-    "layer_types",
     "max_window_layers",
     "sliding_window_pattern",
     "sliding_window_size",
@@ -424,14 +424,27 @@ mod tests {
         let config = json!({
             "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "use_cache": true, "attention_bias": true,
             "no_rope_layers": [1, 0], "embedding_multiplier": 12.0, "attn_output_gate": true, "rope_interleaved": true,
+            "layer_types": ["full_attention", "sliding_attention"],
             "query_pre_attn_scalar": null, "rope_scaling": { "rope_type": "linear", "factor": 2.0, "phase": 0.5 }
         });
-        let expected =
-            ["no_rope_layers", "embedding_multiplier", "attn_output_gate", "rope_interleaved", "rope_scaling.phase"];
+        let expected = [
+            "no_rope_layers",
+            "embedding_multiplier",
+            "attn_output_gate",
+            "rope_interleaved",
+            "layer_types",
+            "rope_scaling.phase",
+        ];
         assert_eq!(unread(&config), expected);
-        // Another family reads one of them.
-        let mut granite = config;
-        granite["model_type"] = "granite".into();
-        assert!(!unread(&granite).contains(&"embedding_multiplier".to_owned()));
+        // Other families read one of them.
+        for (model_type, read) in [("granite", "embedding_multiplier"), ("mistral", "layer_types")] {
+            let own = json!({ "model_type": model_type, "num_hidden_layers": 2, "num_key_value_heads": 2 });
+            let others = unread(&with(&config, own));
+            assert!(others.contains(&"no_rope_layers".to_owned()) && !others.contains(&read.to_owned()), "{others:?}");
+        }
+        // transformers' Gemma 3 does not use its soft cap of scores; that of its logits is read.
+        let gemma =
+            json!({ "model_type": "gemma3_text", "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0 });
+        assert_eq!(unread(&gemma), ["attn_logit_softcapping"]);
     }
 }

@@ -28,6 +28,7 @@
 //! | `lm_head.weight` | whatever it says | that matrix |
 //! | the same, bit for bit the embedding | tied | the embedding |
 //! | nothing | tied | the embedding; with what adapters add to it, a matrix of its own |
+//! | nothing, and another embedding | tied | a matrix of its own: the base's embedding, as PEFT leaves it; see [`Adapter::unties`] |
 //! | nothing | not tied, or a class without a head | none: states are read |
 //!
 //! So does transformers 5: a tied head that has numbers of its own in the file keeps them.
@@ -70,8 +71,8 @@ pub(crate) struct CheckedWeights {
     pub(crate) loss: Option<String>,
     /// A reward head in a file of its own.
     pub(crate) value_head: Option<ValueHead>,
-    /// Whether adapters change a head that is the embedding in the base.
-    is_untied: bool,
+    /// The name of the embedding, if the head is the embedding in the base and adapters make it a matrix of its own.
+    untied_from: Option<String>,
     /// The tensors that adapters have and the base has not: a head of labels.
     brought: Vec<String>,
 }
@@ -124,7 +125,7 @@ impl CheckedWeights {
                 weights::open_encoder(folder, spec, &brought)?
             }
         };
-        let mut is_untied = false;
+        let mut untied_from = None;
         if let Architecture::Decoder(spec) = &mut *spec {
             weights::check_settings(&*base, spec, &text_model(folder)?)?;
             let spec = Arc::make_mut(spec);
@@ -133,10 +134,10 @@ impl CheckedWeights {
                 tracing::info!(rows, d_vocab, "the file leaves out rows of the vocabulary that no token has");
                 spec.d_vocab = rows;
             }
-            is_untied = settle_head(&mut spec.head, &*base, &adapters);
+            untied_from = settle_head(spec, &*base, &mut adapters);
         }
         let tensors = spec.tensors();
-        let is_in_base = |name: &String| !(is_untied && name == HEAD || brought.contains(name));
+        let is_in_base = |name: &String| !(untied_from.is_some() && name == HEAD || brought.contains(name));
         let in_base = tensors.iter().filter(|(name, _)| is_in_base(name));
         base.check(&in_base.cloned().collect::<Vec<_>>())?;
         adapters.iter().try_for_each(|adapter| adapter.check(&tensors))?;
@@ -153,7 +154,7 @@ impl CheckedWeights {
                 format!("weights that are stored in {wider} are rounded to bf16, which keeps fewer bits; the dtype f32 keeps all")
             }),
         };
-        Ok(Self { base, adapters, dtype, loss, value_head, is_untied, brought })
+        Ok(Self { base, adapters, dtype, loss, value_head, untied_from, brought })
     }
 
     /// What `fingerprint.rs` hashes.
@@ -165,8 +166,8 @@ impl CheckedWeights {
     /// The base's tensors with the adapters merged as they are taken. It borrows both, so the
     /// caller uses [`Store::finish`] of `base` when it is done.
     pub(crate) fn merged(&mut self) -> Adapted<'_> {
-        let Self { base, adapters, is_untied, brought, .. } = self;
-        Adapted { base: &mut **base, adapters, is_untied: *is_untied, brought }
+        let Self { base, adapters, untied_from, brought, .. } = self;
+        Adapted { base: &mut **base, adapters, untied_from: untied_from.as_deref(), brought }
     }
 }
 
@@ -236,21 +237,26 @@ fn replaced_of_head(spec: &EncoderSpec, adapters: &[Adapter]) -> Vec<String> {
 }
 
 /// Makes the head of a description that which is stored; see the module's table. A head of labels
-/// stays. Returns whether adapters make a matrix of its own of a head that the base does not store.
-fn settle_head(head: &mut HeadSpec, base: &dyn Store, adapters: &[Adapter]) -> bool {
+/// stays. Returns the name of the embedding if adapters make a matrix of its own of a head that the base does not store.
+fn settle_head(spec: &mut ModelSpec, base: &dyn Store, adapters: &mut [Adapter]) -> Option<String> {
+    let ModelSpec { head, embedding, .. } = spec;
     if matches!(head, HeadSpec::Labels(_)) {
-        return false;
+        return None;
     }
     let is_tied = matches!(head, HeadSpec::Embedding);
     // Two equal matrices are one.
     let is_stored = base.has(HEAD) && !(is_tied && base.is_redundant(HEAD));
     // Whether the first adapter that changes the head brings it whole.
     let changed = adapters.iter().find_map(|adapter| adapter.changes(HEAD));
-    let is_untied = !is_stored && (changed == Some(true) || is_tied && changed.is_some());
+    let is_left = is_tied && adapters.iter().any(|adapter| adapter.unties(embedding));
+    let is_untied = !is_stored && (changed == Some(true) || is_tied && changed.is_some() || is_left);
     if is_stored || is_untied {
         *head = HeadSpec::Own(HEAD.to_owned());
     } else if matches!(head, HeadSpec::Own(_)) {
         *head = HeadSpec::Absent(NoHead::NotStored);
     }
-    is_untied
+    if is_untied && is_tied {
+        adapters.iter_mut().for_each(|adapter| adapter.tie_head(embedding));
+    }
+    is_untied.then(|| embedding.clone())
 }

@@ -11,6 +11,8 @@
 //! ‹DOMAIN› ‹config.json›
 //! ‹name› ‹content›                 for each of JSON_FILES; a file that is not there has no content
 //! ‹name› bytes                     for each file of SentencePiece's, where there is no tokenizer.json
+//! ‹added_tokens.json› ‹content›    where it is read beside a tokenizer.json
+//! ‹name› ‹content›                 of the default among several chat templates, where it is a file
 //! ‹chat_template.jinja›
 //! tensors of the base
 //! ‹adapter_config.json› tensors    for each adapter, in the order in which they are merged
@@ -32,6 +34,7 @@ use serde_json::Value;
 
 use crate::Error;
 use crate::folder::{Folder, file};
+use crate::text::added_tokens;
 use crate::weights::{Adapter, Checkpoint, Store};
 
 /// Hashed first. Change its number whenever the same folder would get another fingerprint.
@@ -91,6 +94,13 @@ fn hash(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Err
             put(&mut hasher, name.as_bytes());
             put(&mut hasher, &folder.bytes(name)?.unwrap_or_default());
         }
+    } else if let Some(added) = added_tokens(folder, &folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default())? {
+        put(&mut hasher, file::ADDED_TOKENS.as_bytes());
+        put(&mut hasher, canonical(&added).as_bytes());
+    }
+    if let Some(template) = folder.text(file::DEFAULT_CHAT_TEMPLATE)? {
+        put(&mut hasher, file::DEFAULT_CHAT_TEMPLATE.as_bytes());
+        put(&mut hasher, template.as_bytes());
     }
     put(&mut hasher, folder.text(file::CHAT_TEMPLATE)?.unwrap_or_default().as_bytes());
     put_tensors(&mut hasher, weights.base, full);

@@ -19,9 +19,8 @@
 //! | `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | | `weights/` |
 //! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `text/tokenizer.rs` |
 //! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `text/tokenizer/sentencepiece.rs` |
-//! | `added_tokens.json` | no | the same |
-//! | `tokenizer_config.json`, `special_tokens_map.json` | no | `text/tokenizer/special_tokens.rs` |
-//! | `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
+//! | `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` | no | `text/tokenizer/special_tokens.rs` |
+//! | `additional_chat_templates/default.jinja`, `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
 //! | `value_head.safetensors`, `value_head.bin` | no | `value_head.rs` |
 //! | `decision.json`, `decision_template.jinja` and the files of heads of decisions | no | `decision/folder.rs` |

@@ -201,7 +201,7 @@ pub fn adapter(folder: &Path) {
         .filter(|(_, shape)| shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size)).is_some_and(|n| n <= MOST))
         .collect();
     let _ = adapter.check(&changed);
-    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter], is_untied: false, brought: &[] };
+    let mut adapted = Adapted { base: &mut Ones, adapters: &mut [adapter], untied_from: None, brought: &[] };
     for (name, shape) in &changed {
         is_read(&mut adapted, name, shape);
     }

@@ -49,7 +49,7 @@ use serde_json::{Value, json};
 
 use crate::error::{AdapterProblem, TensorProblem};
 use crate::file;
-use crate::names::{EMBEDDING, HEAD, unwrapped};
+use crate::names::{HEAD, unwrapped};
 use crate::read::{names, read_json};
 use crate::safetensors::Checkpoint;
 use crate::table::Table;
@@ -213,9 +213,10 @@ impl Adapter {
             }
         }
         // These kinds change the base's weights too, which such a folder does not hold. After PEFT has converted one to
-        // a plain adapter, the field has another value.
+        // a plain adapter, the field has another value. PEFT takes some of the names in any case.
         let init = config.get("init_lora_weights").and_then(Value::as_str).unwrap_or_default();
-        if ["pissa", "olora", "corda"].iter().any(|kind| init.starts_with(kind)) {
+        let kind = init.to_lowercase();
+        if ["pissa", "olora", "corda"].iter().any(|changing| kind.starts_with(changing)) {
             return Err(unsupported("init_lora_weights", init.to_owned()));
         }
         let weights = [file::ADAPTER_WEIGHTS, file::ADAPTER_PICKLE].map(|name| path.join(name));
@@ -279,6 +280,23 @@ impl Adapter {
     /// do not matter.
     pub fn changes(&self, name: &str) -> Option<bool> {
         self.changes.get(name).map(|change| change.replaced.is_some())
+    }
+
+    /// Whether it replaces this tensor by a copy of its module (`modules_to_save`). Then a module that is tied to the base's
+    /// keeps the base's numbers, as in PEFT, unless `ensure_weight_tying` is true.
+    pub fn unties(&self, name: &str) -> bool {
+        let ties = self.config.get("ensure_weight_tying") == Some(&Value::Bool(true));
+        let (Some(by), false) = (self.replacement(name), ties) else { return false };
+        let module = by.trim_end_matches(".weight");
+        let saved = self.config.get("modules_to_save").and_then(Value::as_array);
+        saved.into_iter().flatten().filter_map(Value::as_str).any(|saved| module.ends_with(saved))
+    }
+
+    /// Makes what replaces the embedding replace the head too, unless the adapter brings a head or [`unties`](Self::unties)
+    /// the two: for a head that is tied in the base and becomes a matrix of its own by another adapter.
+    pub fn tie_head(&mut self, embedding: &str) {
+        let Some(by) = self.replacement(embedding).filter(|_| !self.unties(embedding)) else { return };
+        self.changes.entry(HEAD.to_owned()).or_default().replaced.get_or_insert(by);
     }
 
     /// The rows of the tensor that replaces this one, if one does.
@@ -486,16 +504,19 @@ pub struct Adapted<'a> {
     pub base: &'a mut dyn Tensors,
     /// The adapters in the order in which they apply. A replacement ends what earlier ones changed.
     pub adapters: &'a mut [Adapter],
-    /// Whether the head, which adapters change, is the embedding in the base.
-    pub is_untied: bool,
+    /// The name of the embedding, if the head is the embedding in the base and a matrix of its own here.
+    pub untied_from: Option<&'a str>,
     /// The tensors that adapters bring whole and that the base does not have.
     pub brought: &'a [String],
 }
 
-impl Adapted<'_> {
+impl<'a> Adapted<'a> {
     /// The base's name for the numbers that a tensor has before adapters change it.
-    fn in_base<'n>(&self, name: &'n str) -> &'n str {
-        if self.is_untied && name == HEAD { EMBEDDING } else { name }
+    fn in_base<'n>(&self, name: &'n str) -> &'n str
+    where
+        'a: 'n,
+    {
+        self.untied_from.filter(|_| name == HEAD).unwrap_or(name)
     }
 
     /// Whether adapters bring a tensor that the base does not have.
@@ -516,18 +537,18 @@ impl Tensors for Adapted<'_> {
 
     /// The base's, if no adapter changes the matrix: what is merged is no codes any longer.
     fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
-        if self.is_changed(name) { Ok(None) } else { self.base.coding(name, shape) }
+        if self.is_changed(name) { Ok(None) } else { self.base.coding(self.in_base(name), shape) }
     }
 
     /// The base's: a matrix that an adapter changes has no coding.
     fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
-        self.base.take_codes(name, shape, dtype, take)
+        self.base.take_codes(self.in_base(name), shape, dtype, take)
     }
 
     /// Stays in the base's file if no adapter changes it; else a merged copy in memory.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         if !self.is_changed(name) {
-            return self.base.table(name, shape, dtype);
+            return self.base.table(self.in_base(name), shape, dtype);
         }
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::Error;
 
-/// Full name of every decoder's embedding.
+/// Full name of the embedding of most decoders.
 pub const EMBEDDING: &str = "model.embed_tokens.weight";
 
 /// Full name of every decoder's head over the vocabulary, where it is not the embedding.

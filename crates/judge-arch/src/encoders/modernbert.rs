@@ -48,7 +48,7 @@ struct ModernBert {
     global_attn_every_n_layers: usize,
     /// Rope fields by kind of block, in files of transformers 5.
     rope_parameters: Option<RopeFields>,
-    /// Refused unless null.
+    /// Refused unless null or empty.
     rope_scaling: Option<Value>,
     /// Base of global blocks where `rope_parameters` states none.
     global_rope_theta: f64,
@@ -74,7 +74,7 @@ pub(super) fn defaults() -> Value {
 /// [`ConfigProblem`] for sizes out of range, scaled rotations and unknown kinds of positions.
 pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let bert: ModernBert = serde_json::from_value(fields)?;
-    if let Some(scaling) = bert.rope_scaling {
+    if let Some(scaling) = bert.rope_scaling.filter(|scaling| *scaling != json!({})) {
         return Err(ConfigProblem::Unsupported { field: "rope_scaling", found: scaling.to_string() });
     }
     // The value of published files says nothing about their rotations.

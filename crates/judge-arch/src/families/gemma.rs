@@ -10,7 +10,7 @@
 //! | | `gemma2` | `gemma3_text` |
 //! |---|---|---|
 //! | full blocks without `layer_types` | every 2nd | every 6th (`sliding_window_pattern`) |
-//! | soft caps | scores 50, logits 30 | none by default |
+//! | soft caps | scores 50, logits 30 | logits alone, none by default |
 //! | norms of query and key heads | none | per head, `1 + w`, before the rotation |
 //! | base of the rotation | 1e4 | full blocks 1e6, the others 1e4 |
 //! | scaling of the rotation | of all blocks | of full blocks alone (linear by 8 in 4B and up) |
@@ -94,7 +94,7 @@ struct Gemma {
     sliding_window: Option<usize>,
     /// Kinds of the blocks.
     layer_types: Option<Vec<String>>,
-    /// Soft cap of scores; null for none.
+    /// Gemma 2: soft cap of scores; null for none.
     attn_logit_softcapping: Option<f64>,
     /// Soft cap of logits; null for none.
     final_logit_softcapping: Option<f64>,
@@ -139,9 +139,13 @@ pub(super) fn defaults_of_3() -> Value {
 
 /// Describes a Gemma 3. The rope fields are taken out of the shape and lowered per kind of block.
 ///
+/// A soft cap of scores is not read: transformers 5.23 keeps the field and does not hand it to attention
+/// (`Gemma3Attention.forward`).
+///
 /// # Errors
 /// As [`Gemma::lower`], and for rope fields that are not read.
-pub(super) fn gemma3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+pub(super) fn gemma3(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    fields["attn_logit_softcapping"] = Value::Null;
     let mut gemma: Gemma = serde_json::from_value(fields)?;
     let shape = &mut gemma.shape;
     let theta = [shape.rope_theta.unwrap_or(1e6), gemma.rope_local_base_freq.unwrap_or(1e4)];

@@ -2,14 +2,15 @@
 //! folders (Small 3.1 and 3.2).
 //!
 //! A Llama without biases whose blocks all have one window, or none. An absent `sliding_window`
-//! means 4096; published files of later models say `null`. `layer_types` is not read, as in
-//! transformers. Tensors are named as in Llama.
+//! means 4096; published files of later models say `null`. With `layer_types` blocks differ:
+//! transformers' `AutoConfig` turns such a file into a `ministral`. Inside `mistral3` it does not,
+//! so `tower.rs` takes the field away there. Tensors are named as in Llama.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::window;
+use crate::checks::{by_layer_type, window};
 use crate::decoder_fields::DecoderFields;
 use crate::shape::Shape;
 
@@ -21,8 +22,10 @@ struct Mistral {
     shape: Shape,
     /// The function inside the MLP.
     hidden_act: String,
-    /// Window of every block; null for none.
+    /// Width of windows; null for none.
     sliding_window: Option<usize>,
+    /// Kinds of the blocks; without it all have the window.
+    layer_types: Option<Vec<String>>,
 }
 
 /// Defaults where they differ from those of all families.
@@ -36,9 +39,14 @@ pub(super) fn defaults() -> Value {
 /// Describes a Mistral.
 ///
 /// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for a window of 0.
+/// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict each other.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Mistral { shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
+    let Mistral { shape, hidden_act, sliding_window, layer_types } = serde_json::from_value(fields)?;
     let fields = shape.lower("mistral", "hidden_act", &hidden_act)?;
-    Ok(DecoderFields { windows: vec![window(sliding_window)?; fields.n_layers], ..fields })
+    let sliding = window(sliding_window)?;
+    let windows = match layer_types {
+        Some(types) => by_layer_type(&types, sliding, fields.n_layers)?,
+        None => vec![sliding; fields.n_layers],
+    };
+    Ok(DecoderFields { windows, ..fields })
 }

@@ -2,7 +2,7 @@
 //!
 //! A Llama with a tied head of which every fourth block does not rotate (NoPE): `no_rope_layers`
 //! has 1 where a block rotates and 0 where it does not; without it, block `i` does not rotate if
-//! `(i + 1) % no_rope_layer_interval == 0`. The base is 2e6 where no rope field is stated. Windows
+//! `(i + 1) % no_rope_layer_interval == 0`. The base is 2e6 where none is stated. Windows
 //! exist only with `use_sliding_window`, and without `layer_types` only blocks that do not rotate
 //! have one. Tensors are named as in Llama; there are no norms of heads.
 
@@ -39,13 +39,12 @@ struct SmolLm3 {
     no_rope_layer_interval: usize,
 }
 
-/// Defaults where they differ from those of all families, but for the base, which [`fields`] fills
-/// in.
+/// Defaults where they differ from those of all families.
 pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 128_256, "hidden_size": 2048, "num_hidden_layers": 36, "num_attention_heads": 16,
         "num_key_value_heads": 4, "eos_token_id": 128_001, "tie_word_embeddings": true, "attention_bias": false,
-        "mlp_bias": false, "use_sliding_window": false, "no_rope_layer_interval": 4
+        "mlp_bias": false, "use_sliding_window": false, "no_rope_layer_interval": 4, "rope_theta": 2e6
     })
 }
 
@@ -54,10 +53,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for lists of another length than there are blocks.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let mut found: SmolLm3 = serde_json::from_value(fields)?;
-    if found.shape.rope_parameters.is_none() && found.shape.rope_theta.is_none() {
-        found.shape.rope_theta = Some(2e6);
-    }
+    let found: SmolLm3 = serde_json::from_value(fields)?;
     let interval = size("no_rope_layer_interval", found.no_rope_layer_interval, usize::MAX)?;
     let fields = found.shape.lower("smollm3", "hidden_act", &found.hidden_act)?;
     let n_layers = fields.n_layers;

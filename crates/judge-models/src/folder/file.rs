@@ -27,11 +27,13 @@ pub(crate) const SENTENCEPIECE_XLM_R: &str = "sentencepiece.bpe.model";
 pub(crate) const SENTENCEPIECE_DEBERTA: &str = "spm.model";
 /// The files of SentencePiece that are read.
 pub(crate) const OF_SENTENCEPIECE: [&str; 3] = [SENTENCEPIECE, SENTENCEPIECE_XLM_R, SENTENCEPIECE_DEBERTA];
-/// Tokens beside SentencePiece's, by their text; read where `tokenizer_config.json` lists none.
+/// Tokens beside the vocabulary, by their text; read where `tokenizer_config.json` lists none.
 pub(crate) const ADDED_TOKENS: &str = "added_tokens.json";
 /// transformers' settings of the tokenizer; may hold the chat template.
 pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
-/// The chat template as a file of its own; wins over the others.
+/// The chat template as one of several files; wins over the others. Beside it are templates of other names.
+pub(crate) const DEFAULT_CHAT_TEMPLATE: &str = "additional_chat_templates/default.jinja";
+/// The chat template as a file of its own; wins over that of `tokenizer_config.json`.
 pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
 /// The template of a processor of images and sounds; it is kept beside the others and not read.
 pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
@@ -129,18 +131,19 @@ impl FileRole {
 }
 
 /// Every file of a model folder that has a fixed name. The hub's client fetches in this order.
-pub(crate) const FILES: [FileRole; 37] = [
+pub(crate) const FILES: [FileRole; 38] = [
     FileRole::new(CONFIG, Reader::Model, Fetched::Always, Written::Anew),
     FileRole::new(GENERATION_CONFIG, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(TOKENIZER, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(TOKENIZER_CONFIG, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(SPECIAL_TOKENS_MAP, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(CHAT_TEMPLATE, Reader::Model, Fetched::Always, Written::Copied),
+    FileRole::new(DEFAULT_CHAT_TEMPLATE, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(CHAT_TEMPLATE_JSON, Reader::Others, Fetched::Always, Written::Copied),
     FileRole::new(SENTENCEPIECE, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
     FileRole::new(SENTENCEPIECE_XLM_R, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
     FileRole::new(SENTENCEPIECE_DEBERTA, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
-    FileRole::new(ADDED_TOKENS, Reader::Model, Fetched::Without(TOKENIZER), Written::Copied),
+    FileRole::new(ADDED_TOKENS, Reader::Model, Fetched::Always, Written::Copied),
     // So that `Folder::open` can say that what has the model's name is an adapter.
     FileRole::new(ADAPTER_CONFIG, Reader::Adapter, Fetched::Always, Written::Never),
     FileRole::new(ADAPTER_WEIGHTS, Reader::Adapter, Fetched::Never, Written::Never),

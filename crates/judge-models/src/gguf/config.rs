@@ -460,8 +460,13 @@ fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem>
         }));
     }
     let key = keys.key("rope.scaling.type");
-    let kind = header.setting_text(&key)?;
-    let factor = keys.number("rope.scaling.factor");
+    // The second is the older key.
+    let factor = keys.number("rope.scaling.factor").or_else(|| keys.number("rope.scale_linear"));
+    let kind = match header.setting_text(&key)? {
+        // So llama.cpp (`llama-model.cpp`), where a factor of 0 or 1 scales nothing.
+        "" if factor.is_some_and(|factor| factor != 0.0 && factor != 1.0) => "linear",
+        kind => kind,
+    };
     match (kind, factor) {
         ("" | "none", _) => Ok(None),
         ("linear", Some(factor)) => Ok(Some(json!({ "rope_type": "linear", "factor": factor }))),

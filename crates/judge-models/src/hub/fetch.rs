@@ -7,6 +7,7 @@
 //! last, in one form: of GGUF files one, where there are no safetensors. With a GGUF file that is named, what a folder says of
 //! decisions is fetched from the file's own folder.
 
+use std::path::Path;
 use std::time::Duration;
 
 use judge_hub::cache::FoundModel;
@@ -59,6 +60,9 @@ pub(super) fn fetch(
     for name in wanted(&snapshot, "", &OF_MODELS) {
         snapshot.get(name)?;
     }
+    for name in named_templates(&snapshot) {
+        snapshot.get(&name)?;
+    }
     get_adapters(&mut snapshot, "")?;
     let has_gguf = snapshot.names().any(is_gguf);
     let mut forms = vec![(file::WEIGHTS, file::WEIGHTS_INDEX)];
@@ -96,6 +100,16 @@ fn wanted(snapshot: &Snapshot<'_>, beside: &str, readers: &[Reader]) -> Vec<&'st
         Fetched::AsWeights | Fetched::Never => false,
     });
     fetched.map(|role| role.name).collect()
+}
+
+/// The chat templates with names of a repository where none is the default: the loader refuses them.
+fn named_templates(snapshot: &Snapshot<'_>) -> Vec<String> {
+    if snapshot.offers(file::DEFAULT_CHAT_TEMPLATE) || snapshot.offers(file::CHAT_TEMPLATE) {
+        return Vec::new();
+    }
+    let folder = Path::new(file::DEFAULT_CHAT_TEMPLATE).parent();
+    let is_named = |name: &&str| name.ends_with(".jinja") && !name.contains('\\') && Path::new(name).parent() == folder;
+    snapshot.names().filter(is_named).map(str::to_owned).collect()
 }
 
 /// Fetches the adapters that files of decisions name, which are in the snapshot already; `beside` is the folder of the

@@ -348,7 +348,7 @@ mod downloads {
         let old = ["added_tokens.json", "config.json", "pytorch_model.bin", "tokenizer.model", "value_head.bin"];
         assert_eq!(fetched(&old, ""), old);
         let both = [&old[..], &["model.safetensors", "tokenizer.json", "value_head.safetensors"]].concat();
-        let new = ["config.json", "model.safetensors", "tokenizer.json", "value_head.safetensors"];
+        let new = ["added_tokens.json", "config.json", "model.safetensors", "tokenizer.json", "value_head.safetensors"];
         assert_eq!(fetched(&both, ""), new);
         let shards = ["1.bin", "config.json", "pytorch_model.bin.index.json", "spm.model"];
         assert_eq!(fetched(&shards, r#"{"weight_map": {"a": "1.bin"}}"#), shards);

@@ -39,7 +39,7 @@ fn adapters_are_added_to_what_the_base_is_expanded_to() {
         let plain = base.take(NAME, &[32, 64], Dtype::F32).unwrap();
         let mut adapters = [Adapter::open(to.path()).unwrap()];
         adapters[0].check(&tensors).unwrap();
-        let found = Adapted { base: &mut *base, adapters: &mut adapters, is_untied: false, brought: &[] }
+        let found = Adapted { base: &mut *base, adapters: &mut adapters, untied_from: None, brought: &[] }
             .take(NAME, &[32, 64], Dtype::F32)
             .unwrap();
         for (index, (&found, &plain)) in found.iter().zip(&plain).enumerate() {

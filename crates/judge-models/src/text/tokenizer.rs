@@ -50,6 +50,7 @@ mod whole;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -66,14 +67,15 @@ use super::chat_template::ChatTemplate;
 use crate::Error;
 use crate::folder::{Folder, file};
 use bound::Bound;
-use class::Class;
+use class::{Class, default_names};
 use guarded::{guarded, ids};
 use literal::{Control, PlainText, Refusal};
 use notes::Rules;
 pub(crate) use pair::Typed;
 use sentencepiece::Made;
 pub use sentencepiece::SentencePieceProblem;
-use special_tokens::{SpecialTokens, Surround, template_source};
+pub(crate) use special_tokens::added_tokens;
+use special_tokens::{SpecialTokens, Surround, named_templates, template_source};
 use vocabulary::Spelling;
 use whole::WholeTemplate;
 
@@ -141,7 +143,8 @@ pub(crate) struct TextCodec {
 enum Template {
     /// It compiles.
     Ready(Box<ChatTemplate>),
-    /// No file of `folder` has one: [`Error::NoChatTemplate`] for chat prompts.
+    /// No file of `folder` has one: [`Error::NoChatTemplate`] for chat prompts, or [`Error::Unsupported`] where there are some
+    /// with names and none of them is the default.
     Absent { folder: PathBuf },
     /// The one in `path` does not compile: [`Error::ChatTemplate`] for chat prompts, each time the
     /// same.
@@ -181,9 +184,10 @@ impl TextCodec {
     /// # Errors
     /// [`Error::Read`], [`Error::Encoding`] or [`Error::Json`] for a file that cannot be read;
     /// [`Error::Tokenizer`] for a tokenizer that cannot be built; [`Error::Unsupported`] for one
-    /// that drops merges at random; those of [`Made::of`]. A template that does not compile is no error yet.
+    /// that drops merges at random or splits control tokens; those of [`Made::of`]. A template that does not compile is no error yet.
     pub(crate) fn load(folder: &Folder, options: &TextOptions) -> Result<Self, Error> {
         let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        refuse_splitting(folder, &settings)?;
         let mut special = SpecialTokens::read(folder, &settings)?;
         let made = match folder.has(file::TOKENIZER) {
             true => None,
@@ -193,7 +197,7 @@ impl TextCodec {
         let fault = |source: tokenizers::Error| Error::Tokenizer { path: path.clone(), source };
         let (text, json, class_note) = match &made {
             Some(made) => (made.json.to_string(), made.json.clone(), None),
-            None => as_classes_read(folder, &settings, &path)?,
+            None => as_classes_read(folder, &settings, &path, &mut special)?,
         };
         let mut tokenizer = guarded(|| Tokenizer::from_bytes(text.as_bytes())).map_err(fault)?;
         // Prompts are never cut or filled up here, whatever the file's defaults.
@@ -203,7 +207,7 @@ impl TextCodec {
         if let Some(made) = &made {
             made.surround(&mut tokenizer, &special).map_err(fault)?;
         }
-        let surround = guarded(|| special.surround(&tokenizer)).map_err(fault)?;
+        let surround = guarded(|| Surround::of(&tokenizer)).map_err(fault)?;
         let template = match template_source(folder)? {
             None => Template::Absent { folder: folder.path().to_owned() },
             Some((path, source)) => match ChatTemplate::new(&source, options.date) {
@@ -252,13 +256,13 @@ impl TextCodec {
     /// them, but a prompt whose bytes show that there are is not tokenised.
     ///
     /// The inner error is what the prompt itself is to blame for. [`Reason::EmptyPrompt`] says that
-    /// it has no text or no token, [`Reason::Template`] that the template refuses it or that a
+    /// it has no text or no token, or that the template renders none of it, [`Reason::Template`] that the template refuses it or that a
     /// message spells a control token that cannot be kept apart, [`Reason::TooLong`] that its bytes
     /// show that it has more than `most` tokens.
     ///
     /// # Errors
-    /// [`Error::NoChatTemplate`] or [`Error::ChatTemplate`] for a chat prompt where there is no
-    /// template or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
+    /// [`Error::NoChatTemplate`], [`Error::Unsupported`] or [`Error::ChatTemplate`] for a chat prompt where there is no
+    /// template, none of its names is the default or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
     pub(crate) fn encode_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
         if prompt.is_empty() {
             return Ok(Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no text")));
@@ -479,11 +483,18 @@ impl TextCodec {
             Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
                 let template = self.template()?;
                 let texts: Vec<&str> = messages.iter().flat_map(|m| [m.role.as_str(), m.content.as_str()]).collect();
+                let is_blank = Cell::new(false);
                 let rendered = self.control.render(&texts, prefill, |mark| {
                     let messages: Vec<_> =
                         messages.iter().map(|m| Message::new(mark(&m.role), mark(&m.content))).collect();
-                    Ok(template.render(&messages, self.special.named(), template_args)? + trusted_prefill)
+                    let text = template.render(&messages, self.special.named(), template_args)?;
+                    is_blank.set(text.trim().is_empty());
+                    Ok(text + trusted_prefill)
                 });
+                if is_blank.get() && messages.iter().any(|message| !message.content.trim().is_empty()) {
+                    let detail = "the chat template renders nothing of the messages";
+                    return Ok(Err(Unscored::new(Reason::EmptyPrompt, detail)));
+                }
                 if let Some(unscored) = rendered.as_ref().ok().and_then(|all| self.fits(all.text(), most).err()) {
                     return Ok(Err(unscored));
                 }
@@ -557,7 +568,15 @@ impl TextCodec {
     fn template(&self) -> Result<&ChatTemplate, Error> {
         match &self.template {
             Template::Ready(template) => Ok(template),
-            Template::Absent { folder } => Err(Error::NoChatTemplate { folder: folder.clone() }),
+            Template::Absent { folder } => Err(match named_templates(folder) {
+                Some((path, found)) => Error::Unsupported {
+                    path,
+                    field: "chat template".to_owned(),
+                    found,
+                    supported: "default.jinja among them, or chat_template.jinja in the model's folder",
+                },
+                None => Error::NoChatTemplate { folder: folder.clone() },
+            }),
             Template::Broken { path, source } => {
                 Err(Error::ChatTemplate { path: path.clone(), source: source.clone() })
             }
@@ -566,7 +585,7 @@ impl TextCodec {
 }
 
 /// A folder's `tokenizer.json` with the rules of its class, as text and parsed, and what is to be said where those are not the
-/// file's own.
+/// file's own. `special` gets the tokens that the class has where the folder names no others.
 ///
 /// # Errors
 /// Those of reading the file, those of [`checked::check`], and [`Error::Unsupported`] for random merges.
@@ -574,8 +593,12 @@ fn as_classes_read(
     folder: &Folder,
     settings: &serde_json::Value,
     path: &Path,
+    special: &mut SpecialTokens,
 ) -> Result<(String, serde_json::Value, Option<String>), Error> {
     let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
+    for (name, token) in default_names(folder, settings, &text) {
+        special.default_name(name, token);
+    }
     let mut json: serde_json::Value =
         serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
     refuse_dropout(path, &json)?;
@@ -584,11 +607,27 @@ fn as_classes_read(
         Some(class) => {
             let rules = Rules::of(&json);
             class.rewrite(&mut json, settings);
-            let note = notes::of_class(class, &rules, &Rules::of(&json));
+            let note = notes::of_class(class, Class::is_named(folder, &text), &rules, &Rules::of(&json));
             Ok((json.to_string(), json, note))
         }
         None if has_changed => Ok((json.to_string(), json, None)),
         None => Ok((text, json, None)),
+    }
+}
+
+/// Fails if control tokens are to be plain text everywhere (`split_special_tokens` of `tokenizer_config.json`): transformers then
+/// takes those that the chat template writes for text too.
+fn refuse_splitting(folder: &Folder, settings: &serde_json::Value) -> Result<(), Error> {
+    const FIELD: &str = "split_special_tokens";
+    match settings.get(FIELD).and_then(serde_json::Value::as_bool) {
+        Some(true) => Err(Error::Unsupported {
+            path: folder.file(file::TOKENIZER_CONFIG),
+            field: FIELD.to_owned(),
+            found: "true".to_owned(),
+            supported: "false: with true even the control tokens of the chat template would be plain text; set it to false, \
+                with which what messages spell stays text nevertheless",
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -477,7 +477,9 @@ impl Gguf {
 pub(crate) fn check_settings(store: &dyn Store, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
     let Some(FileSettings { path, header, architecture, divisors }) = store.settings() else { return Ok(()) };
     let context = config.get("max_position_embeddings").and_then(Value::as_u64);
-    Expected { spec, context, divisors }
+    let ropes = ["rope_scaling", "rope_parameters"].into_iter().filter_map(|name| config.get(name));
+    let attn_factor = ropes.filter_map(|rope| rope.get("attn_factor")?.as_f64()).next();
+    Expected { spec, context, attn_factor, divisors }
         .check(header, architecture)
         .map_err(|problem| Error::Gguf { path: path.to_owned(), problem })
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use judge_core::{Backbone, model::BackboneError};
+use judge_core::{Backbone, Lens, Reading, Want, model::BackboneError, request::Pooling};
 use judge_models::{
     AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, WeightsError, merge_adapters,
 };
@@ -13,7 +13,10 @@ use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{copy, edit, fixtures, json, last_states, rename, text_of, values};
+use crate::common::{
+    Stored, copy, edit, fixtures, json, labels_at_end, last_states, of_every_layer, raw, read, rename, retensor,
+    tensors, text_of, values, write_tensors,
+};
 use crate::difference::relative_error;
 
 fn adapter(name: &str) -> PathBuf {
@@ -217,6 +220,83 @@ fn several_adapters_are_merged_one_after_another() {
     assert_eq!(states(&load(&["dora", "plain"]), base, &ids), found[0]);
 }
 
+/// States of every layer and label logits of all of them.
+fn everything(model: &Model, text: &str) -> Reading {
+    let labels = labels_at_end(vec![4, 5, 20], model.info().layers(), Lens::Raw);
+    read(model, raw(text), &Want { labels: vec![labels], ..of_every_layer(model, &[Pooling::Last]) })
+}
+
+/// An adapter without pairs: tensors of the base that it replaces.
+fn replacing(config: &Value, stored: &[Stored]) -> TempDir {
+    let to = TempDir::new().unwrap();
+    let mut fields = json!({ "peft_type": "LORA" });
+    fields.as_object_mut().unwrap().extend(config.as_object().unwrap().clone());
+    fs::write(to.path().join("adapter_config.json"), fields.to_string()).unwrap();
+    let own = stored
+        .iter()
+        .cloned()
+        .map(|(name, dtype, shape, bytes)| (format!("base_model.model.{name}"), dtype, shape, bytes));
+    write_tensors(&to.path().join("adapter_model.safetensors"), &own.collect::<Vec<_>>());
+    to
+}
+
+/// PEFT 0.21.2 copies a module of `modules_to_save` and leaves what is tied to it on the base's. With `ensure_weight_tying`, and where
+/// the tensor is loaded into the base's module, the head goes along. Compared with folders that store what follows.
+#[test]
+fn the_head_of_a_tied_model_stays_the_embedding_of_the_base_where_an_adapter_copies_the_embedding() {
+    const HEAD: &str = "lm_head.weight";
+    for (base, embedding, module) in [
+        ("families/llama-off", "model.embed_tokens.weight", "embed_tokens"),
+        ("families/gpt_neox-off", "gpt_neox.embed_in.weight", "embed_in"),
+    ] {
+        let text = text_of(&fixtures().join(base), &json!([4, 5, 6, 7]));
+        let stored = tensors(&fixtures().join(base).join("model.safetensors"));
+        let (_, dtype, shape, bytes) = stored.into_iter().find(|(name, ..)| name == embedding).unwrap();
+        // The embedding with its rows turned, by another name.
+        let turned = |by: usize, name: &str| -> Stored {
+            let mut bytes = bytes.clone();
+            let row = bytes.len() / shape[0];
+            bytes.rotate_left(by * row);
+            (name.to_owned(), dtype, shape.clone(), bytes)
+        };
+        let whole = |of_embedding: usize, of_head: Option<usize>| {
+            let to = copy(base);
+            retensor(&to.path().join("model.safetensors"), |stored| {
+                stored.retain(|(name, ..)| name != embedding);
+                stored.push(turned(of_embedding, embedding));
+                stored.extend(of_head.map(|by| turned(by, HEAD)));
+            });
+            everything(&load(to.path().to_str().unwrap(), &[], Dtype::F32).unwrap(), &text)
+        };
+        let adapted = |adapters: &[&TempDir]| {
+            let adapters: Vec<PathBuf> = adapters.iter().map(|adapter| adapter.path().to_owned()).collect();
+            everything(&load(base, &adapters, Dtype::F32).unwrap(), &text)
+        };
+        let copied = json!({ "modules_to_save": [module] });
+        let apart = replacing(&copied, &[turned(1, embedding)]);
+        assert_eq!(adapted(&[&apart]), whole(1, Some(0)), "{base}");
+        assert_ne!(adapted(&[&apart]), whole(1, None), "{base}");
+        let tied = json!({ "modules_to_save": [module], "ensure_weight_tying": true });
+        let tied = replacing(&tied, &[turned(1, embedding)]);
+        for tied in [&tied, &replacing(&json!({}), &[turned(1, embedding)])] {
+            assert_eq!(adapted(&[tied]), whole(1, None), "{base}");
+        }
+        // One after another: the second finds a head that is the embedding of the first.
+        let second = replacing(&copied, &[turned(2, embedding)]);
+        assert_eq!(adapted(&[&tied, &second]), whole(2, Some(1)), "{base}");
+        assert_eq!(adapted(&[&apart, &second]), whole(2, Some(0)), "{base}");
+        // The head alone, and both.
+        let head = replacing(&json!({ "modules_to_save": ["lm_head"] }), &[turned(1, HEAD)]);
+        assert_eq!(adapted(&[&head]), whole(0, Some(1)), "{base}");
+        let both = replacing(&copied, &[turned(1, embedding), turned(2, HEAD)]);
+        assert_eq!(adapted(&[&both]), whole(1, Some(2)), "{base}");
+        let to = TempDir::new().unwrap();
+        merge(&fixtures().join(base), &[apart.path().to_owned()], Dtype::F32, to.path());
+        let merged = Model::load(to.path(), &LoadOptions::default()).unwrap();
+        assert_eq!(everything(&merged, &text), whole(1, Some(0)), "{base}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
     let base = "families/llama-off";
@@ -239,7 +319,9 @@ fn what_does_not_fit_is_refused_by_name() {
         assert_eq!(unsupported(edited(&|config| config[field] = value.clone())), (field.to_owned(), value.to_string()));
     }
     assert_eq!(unsupported(edited(&|config| config["layer_replication"] = json!([[0, 2]]))).0, "layer_replication");
-    assert_eq!(unsupported(edited(&|config| config["init_lora_weights"] = json!("pissa_niter_4"))).1, "pissa_niter_4");
+    for kind in ["pissa_niter_4", "OLORA"] {
+        assert_eq!(unsupported(edited(&|config| config["init_lora_weights"] = json!(kind))).1, kind);
+    }
     let pattern = unsupported(edited(&|config| config["alpha_pattern"] = json!({"layers.[01].*q_proj": 3})));
     assert_eq!(pattern, ("alpha_pattern".to_owned(), "layers.[01].*q_proj".to_owned()));
     let contradiction = edited(&|config| config["alpha_pattern"] = json!({"q_proj": 3, "self_attn.q_proj": 4}));

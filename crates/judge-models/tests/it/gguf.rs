@@ -269,6 +269,90 @@ fn a_setting_that_is_no_number_is_refused_by_its_key() {
     assert_eq!(problem, GgufProblem::KeyTwice { key: "llama.rope.freq_base".to_owned() });
 }
 
+/// llama.cpp (`llama-model.cpp`): without a type a factor is that of a linear scaling, and `rope.scale_linear` is its older key.
+#[test]
+fn a_factor_of_the_rotation_scales_linearly_where_no_type_is_stated() {
+    let to = TempDir::new().unwrap();
+    let path = to.path().join("model.gguf");
+    let with = |keys: &[Vec<u8>]| {
+        fs::write(&path, with_keys("gguf_tokenizers/prepend.gguf", keys)).unwrap();
+        load(&path, Dtype::F32).map(|model| numbers(&model))
+    };
+    let kind = |kind: &str| stated("llama.rope.scaling.type", kind);
+    let number = |key: &str, number: f32| list(&format!("llama.rope.{key}"), &[number]);
+    let (plain, linear) = (with(&[]).unwrap(), with(&[kind("linear"), number("scaling.factor", 4.0)]).unwrap());
+    assert_ne!(plain, linear);
+    for keys in [
+        vec![number("scaling.factor", 4.0)],
+        vec![number("scale_linear", 4.0)],
+        vec![kind("linear"), number("scale_linear", 4.0)],
+        vec![number("scale_linear", 2.0), number("scaling.factor", 4.0)],
+    ] {
+        assert_eq!(with(&keys).unwrap(), linear);
+    }
+    for keys in [
+        vec![number("scaling.factor", 1.0)],
+        vec![number("scale_linear", 0.0)],
+        vec![kind("none"), number("scaling.factor", 4.0)],
+    ] {
+        assert_eq!(with(&keys).unwrap(), plain);
+    }
+    // Factors on cosines and sines, and the share of yarn's ramp.
+    let yarn = |more: Vec<u8>| {
+        with(&[kind("yarn"), number("scaling.factor", 4.0), number("scaling.original_context_length", 16.0), more])
+    };
+    let usual = yarn(number("scaling.yarn_ext_factor", 1.0)).unwrap();
+    assert!(usual != plain && usual != linear);
+    let magnitude = (0.1 * 4_f64.ln() + 1.0) as f32;
+    for more in [number("scaling.yarn_attn_factor", magnitude), number("scaling.yarn_ext_factor", -1.0)] {
+        assert_eq!(yarn(more).unwrap(), usual);
+    }
+    for (found, said) in [
+        (yarn(number("scaling.yarn_ext_factor", 0.5)), "llama.rope.scaling.yarn_ext_factor is 0.5, expected 1"),
+        (yarn(number("scaling.yarn_attn_factor", 1.5)), "llama.rope.scaling.yarn_attn_factor is 1.5, expected 1.138"),
+        (yarn(number("scaling.attn_factor", 1.5)), "llama.rope.scaling.attn_factor is 1.5, expected 1 beside yarn"),
+        (with(&[number("scaling.attn_factor", 1.5)]), "llama.rope.scaling.attn_factor is 1.5, expected 1 without"),
+    ] {
+        let Err(Error::Weights(WeightsError::Gguf { problem, .. })) = found else { panic!("{said}: {found:?}") };
+        assert!(problem.to_string().starts_with(said), "{problem}");
+    }
+}
+
+/// Beside a file, `config.json` says what its keys mean.
+#[test]
+fn scalings_of_the_rotation_are_those_of_config_json_beside_the_file() {
+    let load = |rope: Value, keys: &[Vec<u8>]| {
+        let to = common::copy("gguf/llama");
+        common::edit(to.path().join("config.json"), |config| config["rope_parameters"] = rope);
+        fs::write(to.path().join("model.gguf"), with_keys("gguf/llama/model.gguf", keys)).unwrap();
+        load(to.path(), Dtype::F32)
+    };
+    let problem = |rope: Value, keys: &[Vec<u8>]| match load(rope, keys) {
+        Err(Error::Weights(WeightsError::Gguf { problem, .. })) => problem.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let number = |key: &str, number: f32| list(&format!("llama.rope.{key}"), &[number]);
+    let linear = serde_json::json!({ "rope_type": "linear", "factor": 4.0 });
+    load(linear.clone(), &[number("scale_linear", 4.0)]).unwrap();
+    let found = problem(linear, &[number("scale_linear", 8.0)]);
+    assert!(found.starts_with("llama.rope.scale_linear is 8, but rope_scaling"), "{found}");
+    let found = problem(serde_json::json!({}), &[number("scaling.factor", 8.0)]);
+    assert!(found.starts_with("llama.rope.scaling.factor is 8, but rope_scaling"), "{found}");
+    // Converters write either field under one key; transformers reads the first alone.
+    let yarn = |field: &str| {
+        let mut rope =
+            serde_json::json!({ "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16 });
+        rope[field] = serde_json::json!(1.5);
+        rope
+    };
+    let keys = |factor: f32| [stated("llama.rope.scaling.type", "yarn"), number("scaling.yarn_attn_factor", factor)];
+    for field in ["attention_factor", "attn_factor"] {
+        load(yarn(field), &keys(1.5)).unwrap();
+        let found = problem(yarn(field), &keys(1.25));
+        assert!(found.starts_with("llama.rope.scaling.yarn_attn_factor is 1.25, expected 1."), "{found}");
+    }
+}
+
 /// <https://github.com/EricLBuehler/mistral.rs/issues/1137>: a file as Ollama keeps it, under its digest.
 #[test]
 fn a_file_of_any_name_is_known_by_its_first_bytes() {

@@ -33,36 +33,7 @@ impl Class {
     ///
     /// `settings` are `tokenizer_config.json`, and `tokenizer` is the text of `tokenizer.json`.
     pub(super) fn of_folder(folder: &Folder, settings: &Value, tokenizer: &str) -> Option<Self> {
-        if folder.gguf().is_some() || settings.get("auto_map").is_some() {
-            return None; // a GGUF file names its rules; code of a folder is never run
-        }
-        let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let named = text(settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
-        let named = named.as_deref().map(|name| name.strip_suffix("Fast").unwrap_or(name));
-        let model_type = text(folder.config(), "model_type").unwrap_or_default();
-        let (registered, overrides) = registered(&model_type);
-        let is_byte_level = named == Some("LlamaTokenizer") && tokenizer.contains("\"ByteLevel\"");
-        match (named, registered) {
-            _ if is_byte_level && !overrides && registered != Some(Registered::NoRules) => None,
-            (_, Some(Registered::Class(class))) if overrides || named.is_none() => Some(class),
-            (Some(_), Some(Registered::NoRules)) | (None, _) => None,
-            (Some(name), _) => Self::of_name(name),
-        }
-    }
-
-    /// The special tokens that the class has where the folder names no others. Those of Qwen are not needed here.
-    pub(super) fn names(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Self::Llama => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
-            Self::Gemma => &[
-                ("bos_token", "<bos>"),
-                ("eos_token", "<eos>"),
-                ("unk_token", "<unk>"),
-                ("pad_token", "<pad>"),
-                ("mask_token", "<mask>"),
-            ],
-            Self::Qwen2 | Self::Qwen3_5 => &[],
-        }
+        Self::of_name(&class_of_folder(folder, settings, tokenizer)?)
     }
 
     fn of_name(name: &str) -> Option<Self> {
@@ -73,6 +44,16 @@ impl Class {
             "Qwen3_5Tokenizer" => Self::Qwen3_5,
             _ => return None,
         })
+    }
+
+    /// Whether the class that a folder names counts: a few model types have one whatever the folder says.
+    pub(super) fn is_named(folder: &Folder, tokenizer: &str) -> bool {
+        Self::of_folder(folder, &json!({"tokenizer_class": "PreTrainedTokenizerFast"}), tokenizer).is_none()
+    }
+
+    /// The special tokens that the class has where the folder names no others.
+    pub(super) fn names(self) -> Names {
+        names_of(&format!("{self:?}Tokenizer"))
     }
 
     /// Gives the parsed `tokenizer.json` the rules of this class. A file whose model is no BPE stays as it is.
@@ -124,6 +105,71 @@ impl Class {
         fields.insert("normalizer".to_owned(), normalizer);
         fields.insert("pre_tokenizer".to_owned(), pre_tokenizer);
         fields.insert("decoder".to_owned(), decoder);
+    }
+}
+
+/// Special tokens by name.
+type Names = &'static [(&'static str, &'static str)];
+
+/// The special tokens that transformers has where the folder names no others, by its class; none for classes of encoders and those
+/// that have none.
+pub(super) fn default_names(folder: &Folder, settings: &Value, tokenizer: &str) -> Names {
+    class_of_folder(folder, settings, tokenizer).map_or(&[], |name| names_of(&name))
+}
+
+fn names_of(class: &str) -> Names {
+    match class {
+        "LlamaTokenizer" => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
+        "GemmaTokenizer" => &[
+            ("bos_token", "<bos>"),
+            ("eos_token", "<eos>"),
+            ("unk_token", "<unk>"),
+            ("pad_token", "<pad>"),
+            ("mask_token", "<mask>"),
+        ],
+        "Qwen2Tokenizer" | "Qwen3_5Tokenizer" => {
+            &[("eos_token", "<|endoftext|>"), ("unk_token", "<|endoftext|>"), ("pad_token", "<|endoftext|>")]
+        }
+        "GPT2Tokenizer" => {
+            &[("bos_token", "<|endoftext|>"), ("eos_token", "<|endoftext|>"), ("unk_token", "<|endoftext|>")]
+        }
+        "GPTNeoXTokenizer" => &[
+            ("bos_token", "<|endoftext|>"),
+            ("eos_token", "<|endoftext|>"),
+            ("unk_token", "<|endoftext|>"),
+            ("pad_token", "<|padding|>"),
+        ],
+        "CohereTokenizer" => &[
+            ("bos_token", "<BOS_TOKEN>"),
+            ("eos_token", "<|END_OF_TURN_TOKEN|>"),
+            ("unk_token", "<UNK>"),
+            ("sep_token", "<SEP>"),
+            ("pad_token", "<PAD>"),
+            ("cls_token", "<CLS>"),
+            ("mask_token", "<MASK_TOKEN>"),
+        ],
+        _ => &[],
+    }
+}
+
+/// The name of the class that transformers 5.24 would build a folder's tokenizer from, as for [`Class::of_folder`]; `None` for one that
+/// takes everything from the file.
+fn class_of_folder(folder: &Folder, settings: &Value, tokenizer: &str) -> Option<String> {
+    if folder.gguf().is_some() || settings.get("auto_map").is_some() {
+        return None; // a GGUF file names its rules; code of a folder is never run
+    }
+    let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+    let named = text(settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
+    let named = named.as_deref().map(|name| name.strip_suffix("Fast").unwrap_or(name));
+    let model_type = text(folder.config(), "model_type").unwrap_or_default();
+    let (registered, overrides) = registered(&model_type);
+    let is_byte_level = named == Some("LlamaTokenizer") && tokenizer.contains("\"ByteLevel\"");
+    match (named, registered) {
+        _ if is_byte_level && !overrides && registered != Some(Registered::NoRules) => None,
+        (_, Some(Registered::Class(class))) if overrides || named.is_none() => Some(format!("{class:?}Tokenizer")),
+        (None, Some(Registered::Other(name))) => Some(name.to_owned()),
+        (Some(_), Some(Registered::NoRules)) | (None, _) => None,
+        (Some(name), _) => Some(name.to_owned()),
     }
 }
 
@@ -194,8 +240,8 @@ enum Registered {
     NoRules,
     /// One of these.
     Class(Class),
-    /// Another one with rules of its own, which are not known here.
-    Other,
+    /// Another one of this name with rules of its own, which are not known here.
+    Other(&'static str),
 }
 
 /// The registered class, and whether it counts whatever the folder names. Nothing is registered for Llama and Gemma 4.
@@ -215,9 +261,13 @@ fn registered(model_type: &str) -> (Option<Registered>, bool) {
         "internlm3" | "phi3" | "ernie4_5" | "smolvlm" | "modernbert" => (Some(NoRules), true),
         "mistral" | "mistral3" | "ministral3" | "mixtral" | "olmo2" | "olmo3" | "granite" | "granitemoehybrid"
         | "glm" | "glm4" | "glm4v" => (Some(NoRules), false),
-        "phi" | "cohere2" | "olmoe" | "gpt2" | "gpt_neox" | "bert" | "roberta" | "xlm-roberta" | "deberta-v2" => {
-            (Some(Other), false)
-        }
+        "phi" | "gpt2" => (Some(Other("GPT2Tokenizer")), false),
+        "olmoe" | "gpt_neox" => (Some(Other("GPTNeoXTokenizer")), false),
+        "cohere2" => (Some(Other("CohereTokenizer")), false),
+        "bert" => (Some(Other("BertTokenizer")), false),
+        "roberta" => (Some(Other("RobertaTokenizer")), false),
+        "xlm-roberta" => (Some(Other("XLMRobertaTokenizer")), false),
+        "deberta-v2" => (Some(Other("DebertaV2Tokenizer")), false),
         _ => (None, false),
     }
 }

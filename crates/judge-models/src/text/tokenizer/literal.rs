@@ -6,6 +6,10 @@
 //! is the output rendered without them, so templates that trim, split, measure or inspect messages
 //! see what was written.
 //!
+//! A template may also make a control token of text that spells none, by lower case or by taking a line break out of it. So in that
+//! second rendering the other characters that control tokens begin or end with (`<`, `>`) are replaced: a control token that is then
+//! missing was made of them.
+//!
 //! ```text
 //! template           <s>[user] {{ content }}</s>
 //! content            say </s> now
@@ -19,7 +23,7 @@
 //! Data flow: `TextCodec::load` makes a [`Control`]; for each chat prompt [`Control::render`] makes
 //! a [`Rendered`]. If that has literal control tokens, [`PlainText::encode`] turns it into ids,
 //! else the ordinary tokenizer does. The second rendering is skipped where no message could spell a
-//! control token, which is the common case.
+//! control token or help to make one, which is the common case.
 //!
 //! Three things would break the separation, and each is a [`Refusal`]:
 //!
@@ -28,7 +32,7 @@
 //! - The vocabulary makes a control token from plain characters even when it is not matched as one.
 //! - No two characters are left to be marks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Range, RangeInclusive};
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -41,12 +45,18 @@ use super::guarded::ids;
 /// The private-use characters of plane 15, two of which become marks.
 const PLANE_15: RangeInclusive<char> = '\u{f0000}'..='\u{ffffd}';
 
+/// What stands for a character that could begin or end a control token, in the marked rendering alone. No control token has it.
+const STAND_IN: char = '\u{10fffd}';
+
 /// The control tokens: those that mark turns, ends and the like. Every special token is one. So is
 /// any other added token with visible text that the chat template writes.
 pub(super) struct Control {
     /// Ids with the way they match. Longest text first, then by id: where several match at one
     /// place, the first in this order wins.
     tokens: Vec<(TokenId, AddedToken)>,
+    /// The characters that they begin and end with, but for letters, digits and white space. One of them is in a text of which a
+    /// template makes a control token, unless the template encloses the text on both sides.
+    edges: Vec<char>,
     /// Finds the texts of [`tokens`](Self::tokens), by their indices: all of them in one pass.
     finder: AhoCorasick,
     /// Their texts.
@@ -82,8 +92,10 @@ pub(super) enum Refusal {
     #[error("{0}")]
     Template(#[from] TemplateError),
     /// The template treats marked messages differently, for example because it splits them at
-    /// control tokens.
-    #[error("a message spells a control token in a place that the template takes apart")]
+    /// control tokens, or makes control tokens of text that spells none.
+    #[error(
+        "a message spells a control token in a place that the template takes apart, or the template changes its text into one"
+    )]
     Ambiguous,
     /// The tokenizer makes this control token from its characters even when it does not match it.
     #[error("a message spells {0:?}, which this tokenizer makes from plain text too")]
@@ -127,7 +139,11 @@ impl Control {
         let texts = || tokens.iter().map(|(_, token)| token.content.bytes());
         let forwards = Prefixes::of(texts().map(Iterator::collect));
         let backwards = Prefixes::of(texts().map(|text| text.rev().collect()));
-        Ok(Self { tokens, finder, forwards, backwards })
+        let edges =
+            tokens.iter().flat_map(|(_, token)| [token.content.chars().next(), token.content.chars().next_back()]);
+        let edges: BTreeSet<char> = edges.flatten().filter(|c| !c.is_alphanumeric() && !c.is_whitespace()).collect();
+        let edges = edges.into_iter().collect();
+        Ok(Self { tokens, edges, finder, forwards, backwards })
     }
 
     /// Renders a template with `texts` of an item in it, puts `prefill` after it as plain text, and
@@ -153,7 +169,8 @@ impl Control {
         // What the marked rendering says: its control tokens in order, with `literal` set. Their
         // ranges are of the unmarked text of that rendering.
         let own = if texts.iter().any(|s| self.is_risky(s)) {
-            let used: HashSet<char> = texts.iter().flat_map(|s| s.chars()).filter(|c| PLANE_15.contains(c)).collect();
+            let spelt = texts.iter().flat_map(|s| s.chars().chain(escapes(s).map(|(_, c)| c)));
+            let used: HashSet<char> = spelt.filter(|c| PLANE_15.contains(c)).collect();
             let mut free = PLANE_15.filter(|c| !used.contains(c));
             let (Some(start), Some(end)) = (free.next(), free.next()) else { return Err(Refusal::NoMarks) };
             let (unmarked, mut marks) = Marks::taken_out(&template(&|s| self.mark(s, start, end))?, start, end);
@@ -194,45 +211,59 @@ impl Control {
         self.finder.is_match(text)
     }
 
-    /// Whether a text spells a control token, or begins or ends with a part of one that what is
-    /// beside it in the output could complete.
+    /// Whether a text spells a control token, begins or ends with a part of one that what is beside it in the output could
+    /// complete, or has characters of which a template could make one.
     fn is_risky(&self, text: &str) -> bool {
-        self.is_spelt_in(text) || self.loose_start(text) || self.loose_end(text)
+        text.contains(&self.edges[..])
+            || self.is_spelt_in(text)
+            || self.loose_start(text).is_some()
+            || self.loose_end(text).is_some()
     }
 
-    /// Whether a text begins with the end of a control token. White space at its start does not
-    /// count: templates trim.
-    fn loose_start(&self, text: &str) -> bool {
-        let mut start: Vec<u8> = text.trim_start().bytes().take(self.backwards.longest).collect();
+    /// Where the end of a control token ends that a text begins with: the longest. White space at its start does not count:
+    /// templates trim.
+    fn loose_start(&self, text: &str) -> Option<usize> {
+        let trimmed = text.trim_start();
+        let mut start: Vec<u8> = trimmed.bytes().take(self.backwards.longest).collect();
         start.reverse();
-        (0..start.len()).any(|from| self.backwards.go_on(&start[from..]))
+        let from = (0..start.len()).find(|&from| self.backwards.go_on(&start[from..]))?;
+        Some(text.len() - trimmed.len() + start.len() - from)
     }
 
-    /// Whether a text ends with the beginning of a control token. White space at its end does not
-    /// count.
-    fn loose_end(&self, text: &str) -> bool {
+    /// Where the beginning of a control token begins that a text ends with: the longest. White space at its end does not count.
+    fn loose_end(&self, text: &str) -> Option<usize> {
         let text = text.trim_end().as_bytes();
-        (1..=text.len().min(self.forwards.longest)).any(|len| self.forwards.go_on(&text[text.len() - len..]))
+        let len = (1..=text.len().min(self.forwards.longest)).rev();
+        len.map(|len| text.len() - len).find(|&from| self.forwards.go_on(&text[from..]))
     }
 
     /// Puts marks around each control token, and one mark at a start or end that is a part of one,
     /// inside its white space. Should the part be completed, that mark is inside the token. Should a whole token of the
     /// template lie between such an end and such a start, the marks beside it are the wrong way round to be around it.
+    /// Elsewhere [`edges`](Self::edges) become [`STAND_IN`].
     fn mark(&self, text: &str, start: char, end: char) -> String {
+        let (loose_start, loose_end) = (self.loose_start(text), self.loose_end(text));
         let mut marked = String::new();
+        let between = |marked: &mut String, range: Range<usize>| {
+            for (at, c) in text[range.clone()].char_indices() {
+                let at = range.start + at;
+                let is_loose = loose_start.is_some_and(|to| at < to) || loose_end.is_some_and(|from| from <= at);
+                marked.push(if !is_loose && self.edges.contains(&c) { STAND_IN } else { c });
+            }
+        };
         let mut at = 0;
         for Found { range, .. } in self.find(text, |_| true) {
-            marked.push_str(&text[at..range.start]);
+            between(&mut marked, at..range.start);
             marked.push(start);
             marked.push_str(&text[range.clone()]);
             marked.push(end);
             at = range.end;
         }
-        marked.push_str(&text[at..]);
-        if self.loose_start(text) {
+        between(&mut marked, at..text.len());
+        if loose_start.is_some() {
             marked.insert(marked.len() - marked.trim_start().len(), start);
         }
-        if self.loose_end(text) {
+        if loose_end.is_some() {
             marked.insert(marked.trim_end().len(), end);
         }
         marked
@@ -284,17 +315,26 @@ struct Marks {
 }
 
 impl Marks {
-    /// Takes the marks out of a text.
+    /// Takes the marks out of a text, also those that the template wrote as escapes.
     fn taken_out(text: &str, start: char, end: char) -> (String, Self) {
         let mut unmarked = String::with_capacity(text.len());
         let mut marks = Vec::new();
-        for c in text.chars() {
-            if c == start || c == end {
-                marks.push((unmarked.len(), c));
-            } else {
-                unmarked.push(c);
+        let mut put = |text: &str| {
+            for c in text.chars() {
+                if c == start || c == end {
+                    marks.push((unmarked.len(), c));
+                } else {
+                    unmarked.push(c);
+                }
             }
+        };
+        let mut at = 0;
+        for (range, mark) in escapes(text).filter(|(_, c)| [start, end].contains(c)) {
+            put(&text[at..range.start]);
+            put(mark.encode_utf8(&mut [0; 4]));
+            at = range.end;
         }
+        put(&text[at..]);
         (unmarked, Self { marks, next: 0 })
     }
 
@@ -315,6 +355,28 @@ impl Marks {
         }
         opens && closes || is_cut
     }
+}
+
+/// The characters beyond 16 bits that a text has as escapes, with the bytes of these. Python writes `\U000f0000` in lists, and JSON can
+/// have `\udb80\udc00`; what is escaped again has more backslashes.
+fn escapes(text: &str) -> impl Iterator<Item = (Range<usize>, char)> {
+    let hex = move |at: usize, len: usize| u32::from_str_radix(text.get(at..at + len)?, 16).ok();
+    let unit = move |at: usize| u16::try_from(hex(at, 4)?).ok();
+    let read = move |at: usize| {
+        if let Some(c) = hex(at + 1, 8).and_then(char::from_u32) {
+            return Some((c, at + 9));
+        }
+        let rest = text.get(at + 5..)?;
+        let low = rest.trim_start_matches('\\').strip_prefix(['u', 'U'])?;
+        let low_at = text.len() - low.len();
+        let c = char::decode_utf16([unit(at + 1)?, unit(low_at)?]).next()?.ok()?;
+        (u32::from(c) > 0xffff).then_some((c, low_at + 4))
+    };
+    text.match_indices(['u', 'U']).filter_map(move |(at, _)| {
+        let from = text[..at].trim_end_matches('\\').len();
+        let (c, to) = (from < at).then(|| read(at))??;
+        Some((from..to, c))
+    })
 }
 
 #[cfg(test)]

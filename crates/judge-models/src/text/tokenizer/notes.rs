@@ -62,8 +62,8 @@ impl Rules {
     }
 }
 
-/// Where the rules of a class are not those of the file.
-pub(super) fn of_class(class: Class, file: &Rules, own: &Rules) -> Option<String> {
+/// Where the rules of a class are not those of the file; `is_named` says whether another class that the folder names would count.
+pub(super) fn of_class(class: Class, is_named: bool, file: &Rules, own: &Rules) -> Option<String> {
     let how = match PROBES.into_iter().find(|text| file.pieces(text) != own.pieces(text)) {
         Some(text) => format!("cut text such as {text:?} otherwise"),
         None => {
@@ -71,10 +71,19 @@ pub(super) fn of_class(class: Class, file: &Rules, own: &Rules) -> Option<String
             format!("set {} to {}, otherwise", FLAGS[flag], own.flags[flag])
         }
     };
+    let (whose, advice) = match is_named {
+        true => (
+            "tokenizer_class of tokenizer_config.json, or that of the model type",
+            "where the model was trained with the file's own rules, set tokenizer_class to PreTrainedTokenizerFast",
+        ),
+        false => (
+            "that of the model type, whatever tokenizer_class says",
+            "a model that was trained with the file's own rules is read otherwise here, and by transformers 5 too",
+        ),
+    };
     Some(format!(
-        "the rules of the tokenizer's class, {class:?}Tokenizer (tokenizer_class of tokenizer_config.json, or that of the model type), \
-        {how} than tokenizer.json does; the class counts, as in transformers 5: where the model was trained with the file's own rules, \
-        set tokenizer_class to PreTrainedTokenizerFast"
+        "the rules of the tokenizer's class, {class:?}Tokenizer ({whose}), {how} than tokenizer.json does; the class counts, as in \
+        transformers 5: {advice}"
     ))
 }
 

@@ -89,7 +89,6 @@ impl Made {
                 supported: "1 (unigram) and 2 (BPE)",
             });
         }
-        special.read_added(folder)?;
         let (json, single, pair) = match maker {
             Maker::File => of_file(&model, settings, special).map_err(fault)?,
             Maker::Class(class) => of_class(&model, class, settings, special),
@@ -243,7 +242,8 @@ fn xlm_roberta(
         let expected = "of the unknown piece or a control one, as the first three of XLM-RoBERTa are";
         return Err(SentencePieceProblem::Piece { id, found: piece.text.clone(), expected });
     }
-    let own = |name: &str| (special.named().get(name).cloned().unwrap_or_default(), 0.0);
+    // Python's text of a token that is null.
+    let own = |name: &str| (special.named().get(name).cloned().unwrap_or_else(|| "None".to_owned()), 0.0);
     let before = ["bos_token", "pad_token", "eos_token", "unk_token"].map(own);
     let pieces = before.into_iter().chain(scored(model).into_iter().skip(3)).chain([own("mask_token")]).collect();
     let scheme = if settings.get("add_prefix_space") == Some(&json!(false)) { "never" } else { "always" };

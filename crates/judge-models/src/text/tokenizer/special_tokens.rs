@@ -1,19 +1,22 @@
 //! Special tokens and the chat template, as the small JSON files of a folder tell of them:
-//! `tokenizer_config.json`, `special_tokens_map.json` and `chat_template.jinja`.
+//! `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json`, `chat_template.jinja` and
+//! `additional_chat_templates/default.jinja`.
 //!
 //! `TextCodec::load` reads a [`SpecialTokens`], adds its tokens to the tokenizer
-//! ([`SpecialTokens::add_to`]), and asks what goes around a text ([`SpecialTokens::surround`]). The
-//! template then sees the named tokens. Everything follows transformers, which does the same when
+//! ([`SpecialTokens::add_to`]), and asks what goes around a text ([`Surround::of`]). The
+//! template then sees the named tokens. Everything follows transformers 5.23
+//! (`PreTrainedTokenizerBase._from_pretrained` and `TokenizersBackend.__init__`), which does the same when
 //! it loads a folder. Which tokens are control tokens is decided in `literal.rs`.
 //!
 //! All fields are optional, and fields of an unexpected kind are passed over.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use judge_core::request::TokenId;
 use serde_json::Value;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{AddedToken, Encoding, Token, Tokenizer};
 
 use crate::Error;
 use crate::folder::{Folder, file};
@@ -21,18 +24,36 @@ use crate::folder::{Folder, file};
 /// The names under which a tokenizer and its template know special tokens.
 const NAMES: [&str; 7] = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// What `tokenizer_config.json` says of special tokens. Empty if there is no such file.
+/// Where tokens are listed by their numbers. A folder without it is of the old kind, with files beside it.
+const DECODER: &str = "added_tokens_decoder";
+
+/// Where further special tokens are by name, of any name.
+const MODEL_SPECIFIC: &str = "model_specific_special_tokens";
+
+/// Where further special tokens are: a list, or an object of names.
+const EXTRA: &str = "extra_special_tokens";
+
+/// The same by its older name, which counts where the newer is not there.
+const ADDITIONAL: &str = "additional_special_tokens";
+
+/// What the small JSON files say of special tokens. Empty if there are none.
 #[derive(Debug, Default)]
 pub(super) struct SpecialTokens {
-    /// Text by name, such as `bos_token`: those of [`NAMES`], and further names of
-    /// `extra_special_tokens`. Templates see these.
+    /// Text by name, such as `bos_token`: those of [`NAMES`], and further ones. Templates see these.
     named: BTreeMap<String, String>,
-    /// `added_tokens_decoder`: tokens by their id, with the way they match. They are added in the
+    /// The same as tokens: when the name came, and the token with the way it matches.
+    tokens: BTreeMap<String, (usize, AddedToken)>,
+    /// `added_tokens_decoder`, or else `added_tokens.json`: tokens by their id, with the way they match. They are added in the
     /// order of their ids.
     added: BTreeMap<u64, AddedToken>,
-    /// Special tokens without a name: the lists `extra_special_tokens` and
-    /// `additional_special_tokens`.
+    /// Whether these are of `added_tokens.json`, before which the tokenizer's own tokens of the same ids count.
+    is_added_of_old: bool,
+    /// Special tokens without a name: those of the lists.
     extra: Vec<AddedToken>,
+    /// Whether they are of [`ADDITIONAL`] for want of the newer one.
+    is_extra_of_old: bool,
+    /// Names that a file gives as null: there is no such token, whatever the class has.
+    nulls: BTreeSet<&'static str>,
 }
 
 /// The tokens that the tokenizer puts around any text. Mostly one BOS before it and nothing after
@@ -45,24 +66,77 @@ pub(super) struct Surround {
     pub(super) after: Vec<TokenId>,
 }
 
+impl Surround {
+    /// What the post-processor puts around a text: one that is a single token, with an id that no vocabulary has.
+    ///
+    /// `add_bos_token` and `add_eos_token` of `tokenizer_config.json` do not count: transformers drops them where there is a
+    /// `tokenizer.json`.
+    ///
+    /// # Errors
+    /// Also if the post-processor does not have the text once.
+    pub(super) fn of(tokenizer: &Tokenizer) -> tokenizers::Result<Self> {
+        const TEXT: TokenId = TokenId::MAX;
+        let text = Encoding::from_tokens(vec![Token::new(TEXT, String::new(), (0, 0))], 0);
+        let all = tokenizer.post_process(text, None, true)?;
+        let parts: Vec<&[TokenId]> = all.get_ids().split(|&id| id == TEXT).collect();
+        match parts[..] {
+            [before, after] => Ok(Self { before: before.to_vec(), after: after.to_vec() }),
+            _ => Err("the post-processor does more than put tokens around a text".into()),
+        }
+    }
+}
+
 impl SpecialTokens {
     /// Reads `config`, which is `tokenizer_config.json`, and, where there is none or it is of the old kind without
-    /// `added_tokens_decoder`, `special_tokens_map.json`, whose named tokens win.
+    /// `added_tokens_decoder`, `special_tokens_map.json`, whose fields win, and `added_tokens.json`.
     ///
     /// # Errors
     /// Only for files that are there and cannot be read, or are no JSON.
     pub(super) fn read(folder: &Folder, config: &Value) -> Result<Self, Error> {
         let mut special = Self::default();
+        let decoder = config.get(DECODER).and_then(Value::as_object);
+        let map = match decoder {
+            Some(_) => Value::Null,
+            None => folder.json(file::SPECIAL_TOKENS_MAP)?.unwrap_or_default(),
+        };
         for name in NAMES {
-            special.name(name, config.get(name));
+            let token = map.get(name).or_else(|| config.get(name));
+            if token.is_some_and(Value::is_null) {
+                special.nulls.insert(name);
+            }
+            special.name(name, token);
         }
-        // Further names, such as `image_token`, are names if they are plain texts.
-        for (name, token) in config.as_object().into_iter().flatten() {
-            if name.ends_with("_token") && !NAMES.contains(&name.as_str()) && token.is_string() {
+        // Further names, such as `image_token`. Those that `tokenizer_config.json` has as texts come last, and win.
+        let further = |(name, _): &(&String, &Value)| name.ends_with("_token") && !NAMES.contains(&name.as_str());
+        let is_token = |token: &Value| token.get("__type").is_some_and(|kind| kind == "AddedToken");
+        let objects = fields(config).filter(|(_, token)| is_token(token));
+        let texts = fields(config).filter(|(_, token)| token.is_string());
+        let has_texts = texts.clone().any(|field| further(&field));
+        for (name, token) in objects.chain(fields(&map)).chain(texts).filter(further) {
+            special.name(name, Some(token));
+        }
+        let (newer, older) = match (config.get(EXTRA), config.get(ADDITIONAL)) {
+            (newer, Some(older)) if newer.is_none_or(is_empty) => (Some(older), None),
+            both => both,
+        };
+        // transformers drops these where the same file has named ones of another kind.
+        let has_names = has_texts || newer.into_iter().chain(older).any(|names| fields(names).next().is_some());
+        if let (Some(names), false) = (config.get(MODEL_SPECIFIC), has_names) {
+            for (name, token) in fields(names) {
                 special.name(name, Some(token));
             }
         }
-        match config.get("added_tokens_decoder").and_then(Value::as_object) {
+        let older = map.get(ADDITIONAL).or(older);
+        let newer: Vec<&Value> = newer.into_iter().chain(map.get(EXTRA)).collect();
+        for (name, token) in newer.iter().flat_map(|names| fields(names)) {
+            special.name(name, Some(token));
+        }
+        // Names in the later file are there in the place of a list in the earlier one.
+        let is_listed = newer.last().is_some_and(|last| !last.is_object());
+        if is_listed {
+            special.extra = newer.into_iter().flat_map(listed).collect();
+        }
+        match decoder {
             Some(tokens) => {
                 for (id, token) in tokens {
                     if let (Ok(id), Some(token)) = (id.parse(), added_token(token, false)) {
@@ -70,52 +144,40 @@ impl SpecialTokens {
                     }
                 }
             }
-            None => {
-                let map = folder.json(file::SPECIAL_TOKENS_MAP)?.unwrap_or_default();
-                for name in NAMES {
-                    special.name(name, map.get(name));
-                }
-            }
+            None => special.add_of_old(added_tokens(folder, config)?.as_ref()),
         }
-        for list in ["extra_special_tokens", "additional_special_tokens"] {
-            match config.get(list) {
-                Some(Value::Array(tokens)) => special.extra.extend(tokens.iter().filter_map(|t| added_token(t, true))),
-                Some(Value::Object(tokens)) => {
-                    for (name, token) in tokens {
-                        special.name(name, Some(token));
-                    }
-                }
-                _ => {}
+        if let (Some(older), false) = (older, is_listed) {
+            special.extra = listed(older).collect();
+            special.is_extra_of_old = true;
+            for (name, token) in fields(older) {
+                special.name(name, Some(token));
             }
         }
         Ok(special)
     }
 
-    /// Reads the tokens of `added_tokens.json`, which old folders without `tokenizer.json` have where
-    /// `tokenizer_config.json` has no `added_tokens_decoder`.
-    ///
-    /// # Errors
-    /// Only for a file that is there and cannot be read, or is no JSON.
-    pub(super) fn read_added(&mut self, folder: &Folder) -> Result<(), Error> {
-        let json = if self.added.is_empty() { folder.json(file::ADDED_TOKENS)? } else { None };
-        for (text, id) in json.iter().filter_map(Value::as_object).flatten() {
-            let is_special = self.extra.iter().any(|token| token.content == *text)
-                || NAMES.iter().any(|name| self.named.get(*name) == Some(text));
-            if let Some(id) = id.as_u64() {
-                self.added.insert(id, AddedToken::from(&**text, is_special));
-            }
-        }
-        Ok(())
+    /// Takes the tokens of `added_tokens.json`: special ones are those that have been told of so far.
+    fn add_of_old(&mut self, file: Option<&Value>) {
+        let named = NAMES.iter().filter_map(|name| self.named.get(*name));
+        let special: BTreeSet<&String> = named.chain(self.extra.iter().map(|token| &token.content)).collect();
+        let added = file
+            .into_iter()
+            .flat_map(fields)
+            .filter_map(|(text, id)| Some((id.as_u64()?, AddedToken::from(text.as_str(), special.contains(text)))));
+        self.added = added.collect();
+        self.is_added_of_old = true;
     }
 
-    /// Names a token unless the folder names another.
+    /// Names a token unless the folder names another, or says that there is none.
     pub(super) fn default_name(&mut self, name: &str, text: &str) {
-        self.named.entry(name.to_owned()).or_insert_with(|| text.to_owned());
+        if !self.named.contains_key(name) && !self.nulls.contains(name) {
+            self.put(name, AddedToken::from(text, true));
+        }
     }
 
-    /// Adds tokens without a name unless the folder has some.
+    /// Adds tokens without a name unless the folder has some by the newer name of their list.
     pub(super) fn default_extra(&mut self, tokens: Vec<AddedToken>) {
-        if self.extra.is_empty() {
+        if self.extra.is_empty() || self.is_extra_of_old {
             self.extra = tokens;
         }
     }
@@ -144,46 +206,68 @@ impl SpecialTokens {
         self.named.get("unk_token").is_some_and(|unknown| tokens.contains(unknown))
     }
 
-    /// Adds to the tokenizer what only `tokenizer_config.json` knows, as transformers does: its
-    /// list of tokens, then every named token, which is special from then on, and the ones without
-    /// a name. A named token that the tokenizer knows keeps the way it matches.
+    /// Adds to the tokenizer what only the small files know, as transformers does: the tokens with ids, then every
+    /// named token, which is special from then on, and the ones without a name. A token that the tokenizer knows by then
+    /// keeps the way it matches.
     pub(super) fn add_to(&self, tokenizer: &mut Tokenizer) -> tokenizers::Result<()> {
-        tokenizer.add_tokens(self.added.values().cloned())?;
+        let own = self.is_added_of_old.then(|| tokenizer.get_added_tokens_decoder());
+        let own: BTreeSet<u64> = own.into_iter().flatten().map(|(id, _)| id.into()).collect();
+        let added = self.added.iter().filter(|(id, _)| !own.contains(*id)).map(|(_, token)| token.clone());
+        tokenizer.add_tokens(added)?;
         let known = tokenizer.get_added_tokens_decoder();
-        let others = self.named.iter().filter(|(name, _)| !NAMES.contains(&name.as_str())).map(|(_, text)| text);
-        let named = NAMES.iter().filter_map(|name| self.named.get(*name)).chain(others).map(|text| {
-            match known.values().find(|token| token.content == *text) {
-                Some(token) => token.clone().special(true),
-                None => AddedToken::from(text, true),
-            }
-        });
-        tokenizer.add_special_tokens(named.chain(self.extra.iter().cloned()))?;
+        let known: HashMap<&str, &AddedToken> = known.values().map(|token| (token.content.as_str(), token)).collect();
+        let mut others: Vec<_> = self.tokens.iter().filter(|(name, _)| !NAMES.contains(&name.as_str())).collect();
+        others.sort_by_key(|(_, (place, _))| *place);
+        let others = others.into_iter().map(|(_, named)| named);
+        let named = NAMES.iter().filter_map(|name| self.tokens.get(*name)).chain(others);
+        let named =
+            named.map(|(_, token)| (*known.get(token.content.as_str()).unwrap_or(&token)).clone().special(true));
+        let extra = self.extra.iter().filter(|token| !known.contains_key(token.content.as_str())).cloned();
+        tokenizer.add_special_tokens(named.chain(extra))?;
         Ok(())
     }
 
-    /// What the tokenizer puts around a text.
-    ///
-    /// The text `a` is tokenised with and without the post-processor, and the difference at both ends is the answer.
-    /// `add_bos_token` and `add_eos_token` of `tokenizer_config.json` do not count: transformers drops them where there is a
-    /// `tokenizer.json`.
-    ///
-    /// # Errors
-    /// Also if the post-processor changes the tokens of the text itself.
-    pub(super) fn surround(&self, tokenizer: &Tokenizer) -> tokenizers::Result<Surround> {
-        let bare = tokenizer.encode_fast("a", false)?;
-        let full = tokenizer.encode_fast("a", true)?;
-        let (bare, full) = (bare.get_ids(), full.get_ids());
-        match (0..=full.len() - bare.len().min(full.len())).find(|&i| full[i..].starts_with(bare)) {
-            Some(start) => Ok(Surround { before: full[..start].to_vec(), after: full[start + bare.len()..].to_vec() }),
-            None => Err("the post-processor does more than put tokens around a text".into()),
+    /// Records a named token, if `token` is one. A later call replaces that of an earlier one.
+    fn name(&mut self, name: &str, token: Option<&Value>) {
+        if let Some(token) = token.and_then(|token| added_token(token, true)) {
+            self.put(name, token);
         }
     }
 
-    /// Records a named token, if `token` is one. A later call replaces the text of an earlier one.
-    fn name(&mut self, name: &str, token: Option<&Value>) {
-        if let Some(token) = token.and_then(|token| added_token(token, true)) {
-            self.named.insert(name.to_owned(), token.content);
-        }
+    /// Records a named token. Its name keeps the place that it has, if it has one.
+    fn put(&mut self, name: &str, token: AddedToken) {
+        self.named.insert(name.to_owned(), token.content.clone());
+        let place = self.tokens.get(name).map_or(self.tokens.len(), |(place, _)| *place);
+        self.tokens.insert(name.to_owned(), (place, token));
+    }
+}
+
+/// `added_tokens.json`, where it is read: tokens by their text, of folders that have no `added_tokens_decoder`. `config` is
+/// `tokenizer_config.json`.
+///
+/// # Errors
+/// Only for a file that is there and cannot be read, or is no JSON.
+pub(crate) fn added_tokens(folder: &Folder, config: &Value) -> Result<Option<Value>, Error> {
+    let is_old = !config.get(DECODER).is_some_and(Value::is_object);
+    if is_old { folder.json(file::ADDED_TOKENS) } else { Ok(None) }
+}
+
+/// The fields of an object; none of anything else.
+fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> + Clone {
+    value.as_object().into_iter().flatten()
+}
+
+/// The special tokens of a list; none of anything else.
+fn listed(value: &Value) -> impl Iterator<Item = AddedToken> {
+    value.as_array().into_iter().flatten().filter_map(|token| added_token(token, true))
+}
+
+/// Whether Python takes a list of tokens for none.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(tokens) => tokens.is_empty(),
+        Value::Object(tokens) => tokens.is_empty(),
+        other => other.is_null(),
     }
 }
 
@@ -203,12 +287,18 @@ fn added_token(value: &Value, special: bool) -> Option<AddedToken> {
     )
 }
 
-/// The chat template and the file it is in: `chat_template.jinja`, else `tokenizer_config.json`. Of several named templates it is the one
-/// called `default`. `None` if no file has one. A `chat_template.json` belongs to a processor of images and sounds; transformers'
-/// tokenizers do not read it.
+/// The chat template and the file it is in: `additional_chat_templates/default.jinja`, else `chat_template.jinja`, else
+/// `tokenizer_config.json`. Of several named templates it is the one called `default`. `None` if no file has one, and where
+/// `additional_chat_templates` has templates of other names alone: transformers then takes none of `tokenizer_config.json`.
+/// A `chat_template.json` belongs to a processor of images and sounds; transformers' tokenizers do not read it.
 pub(super) fn template_source(folder: &Folder) -> Result<Option<(PathBuf, String)>, Error> {
-    if let Some(source) = folder.text(file::CHAT_TEMPLATE)? {
-        return Ok(Some((folder.file(file::CHAT_TEMPLATE), source)));
+    for name in [file::DEFAULT_CHAT_TEMPLATE, file::CHAT_TEMPLATE] {
+        if let Some(source) = folder.text(name)? {
+            return Ok(Some((folder.file(name), source)));
+        }
+    }
+    if named_templates(folder.path()).is_some() {
+        return Ok(None);
     }
     let json = folder.json(file::TOKENIZER_CONFIG)?;
     let source = match json.as_ref().and_then(|json| json.get("chat_template")) {
@@ -221,4 +311,13 @@ pub(super) fn template_source(folder: &Folder) -> Result<Option<(PathBuf, String
         _ => None,
     };
     Ok(source.map(|source| (folder.file(file::TOKENIZER_CONFIG), source.to_owned())))
+}
+
+/// The folder of several chat templates and the names of its files, if it has any.
+pub(super) fn named_templates(folder: &Path) -> Option<(PathBuf, String)> {
+    let path = folder.join(file::DEFAULT_CHAT_TEMPLATE).parent()?.to_owned();
+    let files = fs::read_dir(&path).ok()?.flatten().map(|file| file.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = files.filter(|name| name.ends_with(".jinja")).collect();
+    names.sort();
+    (!names.is_empty()).then(|| (path, names.join(", ")))
 }

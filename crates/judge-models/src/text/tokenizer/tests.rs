@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use judge_core::{Message, Prompt, model::BackboneError, request::TokenId};
+use judge_core::{Message, Prompt, Reason, model::BackboneError, request::TokenId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -190,6 +190,121 @@ fn special_tokens_may_be_in_their_own_file_alone() {
     assert_eq!((ids[0], ids[ids.len() - 1]), (expected.bos, expected.eos));
 }
 
+/// Tokens of texts with small files beside `tokenizer.json`, as of transformers 5.23.0: `AutoTokenizer.from_pretrained(folder)(text)`.
+#[test]
+fn small_files_add_tokens_as_in_transformers() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/byte-level");
+    let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(fixture.join(name)).unwrap()).unwrap() };
+    // `own` are further tokens of `tokenizer.json` itself.
+    let tokens = |settings: &Value, own: &[Value], files: &[(&str, Value)], text: &str| {
+        let folder = TempDir::new().unwrap();
+        let write = |name: &str, json: &Value| fs::write(folder.path().join(name), json.to_string()).unwrap();
+        let (mut tokenizer, mut config) = (read("tokenizer.json"), read("tokenizer_config.json"));
+        tokenizer["added_tokens"].as_array_mut().unwrap().extend(own.iter().cloned());
+        config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+        write("tokenizer.json", &tokenizer);
+        write("tokenizer_config.json", &config);
+        write("config.json", &json!({}));
+        write("model.safetensors", &json!({}));
+        files.iter().for_each(|(name, json)| write(name, json));
+        let codec = TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap();
+        (encode(&codec, &Prompt::Raw(text.to_owned())), codec.special.named().clone())
+    };
+    let (map, added) = ("special_tokens_map.json", "added_tokens.json");
+    let wide = json!({ "content": "<y>", "lstrip": true, "rstrip": true, "normalized": false, "single_word": false });
+    let wide_of_config = {
+        let mut token = wide.clone();
+        token["__type"] = json!("AddedToken");
+        token["special"] = json!(true);
+        token
+    };
+    let known = json!({
+        "id": 316, "content": "<x>", "single_word": false, "lstrip": true, "rstrip": true, "normalized": false, "special": false
+    });
+    let (none, text) = (json!({}), "a<x>b <y> b");
+    // The text without any further token, and with both, with or without the white space around the second.
+    let plain: &[TokenId] = &[314, 64, 27, 87, 29, 65, 220, 27, 88, 29, 220, 65];
+    let both: &[TokenId] = &[314, 64, 316, 65, 220, 317, 220, 65];
+    let both_wide: &[TokenId] = &[314, 64, 316, 65, 317, 65];
+    let only_x: &[TokenId] = &[314, 64, 316, 65, 220, 27, 88, 29, 220, 65];
+    let only_y: &[TokenId] = &[314, 64, 27, 87, 29, 65, 220, 316, 220, 65];
+    let only_y_wide: &[TokenId] = &[314, 64, 27, 87, 29, 65, 316, 65];
+    for (settings, files, expected) in [
+        (none.clone(), vec![], plain),
+        (none.clone(), vec![(map, json!({ "additional_special_tokens": ["<x>", "<y>"] }))], both),
+        (none.clone(), vec![(map, json!({ "extra_special_tokens": ["<x>", wide] }))], both_wide),
+        (none.clone(), vec![(map, json!({ "image_token": "<x>", "video_token": wide }))], both_wide),
+        (none.clone(), vec![(map, json!({ "mask_token": wide }))], only_y_wide),
+        (json!({ "mask_token": wide_of_config }), vec![], only_y_wide),
+        (json!({ "image_token": wide_of_config }), vec![], only_y_wide),
+        // The newer name of the list counts, and `tokenizer_config.json` before the map.
+        (json!({ "additional_special_tokens": ["<x>"], "extra_special_tokens": ["<y>"] }), vec![], only_y),
+        (
+            json!({ "additional_special_tokens": ["<x>"] }),
+            vec![(map, json!({ "additional_special_tokens": ["<y>"] }))],
+            only_x,
+        ),
+        (none.clone(), vec![(added, json!({ "<y>": 317, "<x>": 316 }))], both),
+        // A folder of the new kind has none of these files.
+        (
+            json!({ "added_tokens_decoder": {} }),
+            vec![(map, json!({ "additional_special_tokens": ["<y>"] })), (added, json!({ "<x>": 316 }))],
+            plain,
+        ),
+    ] {
+        assert_eq!(tokens(&settings, &[], &files, text).0, expected, "{settings}, {files:?}");
+    }
+    // A token that `tokenizer.json` has keeps the way it matches.
+    for (settings, files) in [
+        (none.clone(), vec![(added, json!({ "<x>": 316 }))]),
+        (json!({ "extra_special_tokens": ["<x>"] }), vec![]),
+        (json!({ "pad_token": "<x>" }), vec![]),
+    ] {
+        let found = tokens(&settings, std::slice::from_ref(&known), &files, "a <x> b").0;
+        assert_eq!(found, [314, 64, 316, 65], "{settings}, {files:?}");
+    }
+    // Names in the order of the files, those of the map first; and a name that the map takes away.
+    let names = [(map, json!({ "z_token": "<z>", "a_token": "<a>", "eos_token": null }))];
+    let (ids, named) = tokens(&json!({ "m_token": "<m>" }), &[], &names, "<z><a><m>");
+    assert_eq!(ids, [314, 316, 317, 318]);
+    assert_eq!(named.keys().collect::<Vec<_>>(), ["a_token", "bos_token", "m_token", "z_token"]);
+}
+
+/// Where `a` is no token, and where what goes around a text is its token.
+#[test]
+fn what_goes_around_a_text_does_not_depend_on_the_text() {
+    let around = |token: &str, end: &str| {
+        let special = |text: &str| json!({ "SpecialToken": { "id": text, "type_id": 0 } });
+        json!([special(token), { "Sequence": { "id": "A", "type_id": 0 } }, special(end)])
+    };
+    let special = |text: &str, id: TokenId| json!({ "id": text, "ids": [id], "tokens": [text] });
+    let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), |json| {
+        let model = json!({ "type": "BPE", "vocab": { "A": 0, "C": 1, "<s>": 2, "</s>": 3 }, "merges": [] });
+        (json["model"], json["pre_tokenizer"]) = (model, Value::Null);
+        (json["added_tokens"][0]["id"], json["added_tokens"][1]["id"]) = (json!(2), json!(3));
+        json["post_processor"]["single"] = around("<s>", "</s>");
+        json["post_processor"]["special_tokens"] = json!({ "<s>": special("<s>", 2), "</s>": special("</s>", 3) });
+    });
+    assert_eq!(encode(&codec.unwrap(), &Prompt::Raw("AC".to_owned())), [2, 0, 1, 3]);
+    let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), |json| {
+        json["post_processor"]["single"] = around("a", "a");
+        json["post_processor"]["special_tokens"]["a"] = special("a", 64);
+    });
+    assert_eq!(encode(&codec.unwrap(), &Prompt::Raw("b".to_owned())), [64, 65, 64]);
+}
+
+#[test]
+fn a_tokenizer_that_splits_its_control_tokens_is_refused() {
+    let with = |split: Value| {
+        let settings = json!({ "split_special_tokens": split });
+        try_load("byte-level", &TextOptions::default(), settings, |_| {}).0.map(|_| ())
+    };
+    let error = with(json!(true)).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported { field, .. } if field == "split_special_tokens"), "{error}");
+    assert!(error.to_string().contains("set it to false"), "{error}");
+    with(json!(false)).unwrap();
+}
+
 #[test]
 fn text_that_spells_a_control_token_stays_text() {
     for kind in KINDS {
@@ -355,6 +470,18 @@ fn a_class_that_cuts_otherwise_than_the_file_is_said() {
         json["pre_tokenizer"] = json!({ "type": "Sequence", "pretokenizers": [split, bytes] });
     };
     assert_eq!(notes(Some("Qwen2Tokenizer"), own), [""; 0]);
+    // Of some model types the class counts whatever the folder names: nothing is advised that changes nothing.
+    let of_type = |model_type: &str, class: Option<&str>| {
+        let (config, settings) = (json!({ "model_type": model_type }), json!({ "tokenizer_class": class }));
+        try_load_as("byte-level", &TextOptions::default(), config, settings, |_| {}).0.unwrap().notes()
+    };
+    for class in [None, Some("PreTrainedTokenizerFast")] {
+        let said = of_type("qwen2", class);
+        assert!(said.len() == 1 && said[0].contains("whatever tokenizer_class says"), "{said:?}");
+        assert!(!said[0].contains("set tokenizer_class"), "{said:?}");
+    }
+    assert!(of_type("qwen3", None)[0].contains("set tokenizer_class to PreTrainedTokenizerFast"));
+    assert_eq!(of_type("qwen3", Some("PreTrainedTokenizerFast")), [""; 0]);
 }
 
 /// <https://github.com/nomic-ai/gpt4all/pull/1970>: ChatML over a vocabulary without its tokens.
@@ -463,5 +590,152 @@ fn marks_are_the_same_whichever_characters_are_free() {
     for used in [&plane[..plane.len() - 4], &plane] {
         let unscored = codec.encode(&prompt(used)).unwrap().unwrap_err();
         assert!(unscored.detail.contains("every private-use character"), "{unscored:?}");
+    }
+}
+
+/// A template that changes text can make a control token of what spells none; where it writes lists, marks are escaped.
+#[test]
+fn text_that_a_template_changes_into_a_control_token_is_refused() {
+    let of = |kind: &str, content: &str, text: &str| {
+        let template = "{{ bos_token }}".to_owned() + &content.replace("TEXT", "messages[0].content");
+        let (codec, expected) = load_with(kind, &TextOptions::default(), json!({ "chat_template": template }));
+        let count = |ids: &[TokenId], id| ids.iter().filter(|&&token| token == id).count();
+        let ids = codec.encode(&Prompt::user(text)).unwrap().map_err(|unscored| unscored.detail);
+        ids.map(|ids| (count(&ids, expected.bos), count(&ids, expected.eos)))
+    };
+    for kind in KINDS {
+        for (content, text) in [
+            ("{{ TEXT|replace('\\n', '') }}", "say </\ns> now"),
+            ("{{ TEXT|lower }}", "say </S> now"),
+            ("{{ TEXT.split('-')|join }}", "say <-/s> now"),
+            ("{{ TEXT|replace('x', '') }}", "</s> say <x/s> now"),
+        ] {
+            let refusal = of(kind, content, text).unwrap_err();
+            assert!(refusal.contains("the template changes its text into one"), "{kind}: {content}: {refusal}");
+        }
+        for (content, text) in [
+            ("{{ TEXT|replace('\\n', '') }}", "say a < b\n > c, </s>"),
+            ("{{ TEXT|lower }}", "SAY <B>"),
+            ("{{ TEXT.split('-')|join }}", "</s"),
+            ("{{ [TEXT] }}", "say </s> now"),
+            ("{{ [TEXT]|string|tojson }}", "say </s> now"),
+            ("{{ TEXT|tojson(ensure_ascii=true) }}", "say </s> now"),
+            ("{{ [TEXT] }}", r"say \U000f0000 </s> \udb80\udc01 now"),
+        ] {
+            assert_eq!(of(kind, content, text), Ok((1, 0)), "{kind}: {content}: {text:?}");
+        }
+    }
+}
+
+/// A folder with the tokenizer of `metaspace`, and these files.
+fn small_folder(config: &Value, settings: &Value, files: &[(&str, &str)]) -> TempDir {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/metaspace");
+    let folder = TempDir::new().unwrap();
+    fs::copy(fixture.join("tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
+    let (config, settings) = (config.to_string(), settings.to_string());
+    let always =
+        [("config.json", config.as_str()), ("tokenizer_config.json", settings.as_str()), ("model.safetensors", "")];
+    for (name, text) in always.iter().chain(files) {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn codec_of(folder: &TempDir) -> TextCodec {
+    TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap()
+}
+
+/// As `special_tokens_map` of transformers 5.23 shows them.
+#[test]
+fn a_class_names_the_tokens_that_a_folder_leaves_out() {
+    let named =
+        |config: Value, settings: Value| codec_of(&small_folder(&config, &settings, &[])).special.named().clone();
+    let some = |tokens: Value| serde_json::from_value::<BTreeMap<String, String>>(tokens).unwrap();
+    let of_class = |class: &str| named(json!({}), json!({ "tokenizer_class": class }));
+    let llama = json!({ "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>" });
+    let end = "<|endoftext|>";
+    assert_eq!(of_class("LlamaTokenizer"), some(llama.clone()));
+    assert_eq!(of_class("LlamaTokenizerFast"), some(llama));
+    assert_eq!(of_class("Qwen2Tokenizer"), some(json!({ "eos_token": end, "pad_token": end, "unk_token": end })));
+    assert_eq!(of_class("GPT2Tokenizer"), some(json!({ "bos_token": end, "eos_token": end, "unk_token": end })));
+    assert_eq!(of_class("CohereTokenizer")["bos_token"], "<BOS_TOKEN>");
+    assert_eq!(of_class("GPTNeoXTokenizer")["pad_token"], "<|padding|>");
+    assert_eq!(of_class("PreTrainedTokenizerFast"), some(json!({})));
+    assert_eq!(named(json!({ "model_type": "gemma2" }), json!({}))["bos_token"], "<bos>");
+    assert_eq!(named(json!({ "model_type": "cohere2" }), json!({}))["eos_token"], "<|END_OF_TURN_TOKEN|>");
+    // What the folder says counts, also that there is none.
+    let settings = json!({ "tokenizer_class": "LlamaTokenizer", "bos_token": null, "eos_token": "<unk>" });
+    assert_eq!(named(json!({}), settings), some(json!({ "eos_token": "<unk>", "unk_token": "<unk>" })));
+    let settings = json!({ "tokenizer_class": "LlamaTokenizer" });
+    let template = [("chat_template.jinja", "{{ bos_token }}{{ messages[0].content }}")];
+    let ids = encode(&codec_of(&small_folder(&json!({}), &settings, &template)), &Prompt::user("a"));
+    let (_, expected) = load("metaspace", &TextOptions::default());
+    assert_eq!(ids[0], expected.bos);
+}
+
+#[test]
+fn further_tokens_have_the_names_that_transformers_gives_them() {
+    let named = |settings: Value| {
+        let named = codec_of(&small_folder(&json!({}), &settings, &[])).special.named().clone();
+        serde_json::to_value(named).unwrap()
+    };
+    let token = |content: &str| json!({ "__type": "AddedToken", "content": content });
+    let specific = json!({ "image_token": "<im>", "boi": token("<b>") });
+    assert_eq!(
+        named(json!({ "my_token": token("<my>"), "model_specific_special_tokens": specific })),
+        json!({ "boi": "<b>", "image_token": "<im>", "my_token": "<my>" })
+    );
+    // Others of the same file, as texts or in an object, stand in their place.
+    assert_eq!(
+        named(json!({ "my_token": "<my>", "model_specific_special_tokens": specific })),
+        json!({ "my_token": "<my>" })
+    );
+    assert_eq!(
+        named(json!({ "extra_special_tokens": { "eoi": "<e>" }, "model_specific_special_tokens": specific })),
+        json!({ "eoi": "<e>" })
+    );
+}
+
+#[test]
+fn of_several_template_files_the_default_counts() {
+    let settings = json!({ "bos_token": "<s>", "eos_token": "</s>", "chat_template": "settings" });
+    let (own, default, other) = (
+        ("chat_template.jinja", "own"),
+        ("additional_chat_templates/default.jinja", "default"),
+        ("additional_chat_templates/tool_use.jinja", "other"),
+    );
+    for (files, expected) in [
+        (vec![], Some("settings")),
+        (vec![own], Some("own")),
+        (vec![default], Some("default")),
+        (vec![own, default, other], Some("default")),
+        (vec![own, other], Some("own")),
+        (vec![other], None),
+    ] {
+        // Names of other templates are looked up when they are missed.
+        let folder = small_folder(&json!({}), &settings, &files);
+        let codec = codec_of(&folder);
+        match (codec.encode(&Prompt::user("a")), expected) {
+            (Ok(ids), Some(expected)) => assert_eq!(codec.decode(&ids.unwrap()).0.trim(), expected, "{files:?}"),
+            (Err(error), None) => assert!(error.to_string().contains("tool_use.jinja"), "{error}"),
+            (found, _) => panic!("{files:?}: {found:?}"),
+        }
+    }
+}
+
+/// It would score every row alike.
+#[test]
+fn a_template_that_renders_nothing_is_no_prompt() {
+    for template in ["", "\n", "{% for m in messages %}{% endfor %}"] {
+        let codec = codec_of(&small_folder(&json!({}), &json!({}), &[("chat_template.jinja", template)]));
+        for prompt in
+            [Prompt::user("a"), Prompt::user("a").with_prefill("b"), Prompt::user("a").with_trusted_prefill("b")]
+        {
+            let unscored = codec.encode(&prompt).unwrap().unwrap_err();
+            assert_eq!(unscored.reason, Reason::EmptyPrompt, "{template:?}: {unscored:?}");
+            assert!(unscored.detail.contains("renders nothing of the messages"), "{template:?}: {unscored:?}");
+        }
     }
 }

@@ -11,12 +11,21 @@
 //! | `attention.layer_norm_rms_epsilon`, `.sliding_window`, `.causal` | epsilon, windows, causal |
 //! | `context_length` | `max_position_embeddings`, or the context after scaling |
 //! | `rope.freq_base`, `.freq_base_swa`, `.dimension_count` | bases and width of rotations |
-//! | `rope.scaling.type`, `.factor`, `.original_context_length` | the scaling; without a type, none |
+//! | `rope.scaling.type`, `.factor` (or `rope.scale_linear`), `.original_context_length` | the scaling; without a type, linear or none |
+//! | `rope.scaling.attn_factor`, `.yarn_ext_factor`, `.yarn_attn_factor` | what follows from the others; see below |
 //! | the tensor `rope_freqs.weight` | the divisors of frequencies of `llama3` |
 //!
 //! What a file does not state is not compared, but for `rope.scaling.type`: converters leave it out
 //! where nothing is scaled. Numbers are compared in f32, in which files keep them. A key that is there and has no numbers,
 //! such as an empty list, is an error ([`Header::setting`]).
+//!
+//! # Factors on cosines and sines
+//!
+//! `attn_factor` is that of `longrope`; llama.cpp multiplies every rotation by it, which is not read. `yarn_ext_factor` mixes
+//! the ramp of yarn in, wholly (1) or in part, which is not read either. `yarn_attn_factor` is two things: converters write
+//! `attention_factor` of `config.json`, which is the factor itself, or `attn_factor`, which transformers does not read and
+//! others multiply the factor by; and llama.cpp reads it for none of the architectures here. So it must be the factor that
+//! the other keys make, or what `config.json` beside the file says.
 
 use judge_weights::gguf::header::{Header, listed};
 use judge_weights::gguf::problem::GgufProblem;
@@ -33,6 +42,8 @@ pub(super) struct Expected<'a> {
     pub(super) spec: &'a ModelSpec,
     /// `max_position_embeddings` as `config.json` states it; `None` if it does not.
     pub(super) context: Option<u64>,
+    /// `attn_factor` of the rope fields of `config.json`; `None` if it states none.
+    pub(super) attn_factor: Option<f64>,
     /// The numbers of `rope_freqs.weight`; `None` if there is no such tensor.
     pub(super) divisors: Option<Vec<f32>>,
 }
@@ -138,22 +149,36 @@ impl Expected<'_> {
             | RopeScaling::Llama3 { .. }
             | RopeScaling::Proportional { .. } => ("none", None, None),
         };
+        let older = format!("{architecture}.rope.scale_linear");
+        let stated = match header.setting(&key("factor"))? {
+            Some(found) => Some((key("factor"), found)),
+            None => header.setting(&older)?.map(|found| (older, found)),
+        };
         let found = match header.setting_text(&key("type"))? {
             // Of `longrope` the divisors say it.
             "" if name == "longrope" => name,
+            "" if stated.as_ref().is_some_and(|(_, found)| found.iter().any(|&found| found != 0.0 && found != 1.0)) => {
+                "linear"
+            }
             "" => "none",
             found => found,
         };
         if found != name {
-            let (key, found, expected) = (key("type"), found.into(), name.into());
-            return Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" });
+            // A factor alone says what the scaling is.
+            let is_by_factor = header.text(&key("type")).is_empty() && found == "linear";
+            let (key, found) = match stated {
+                Some((key, factor)) if is_by_factor => (key, listed(factor).into()),
+                _ => (key("type"), found.into()),
+            };
+            return Err(GgufProblem::Setting { key, found, expected: name.into(), field: "rope_scaling" });
         }
-        if let (Some(found), Some(factor)) = (header.setting(&key("factor"))?, factor) {
-            compare(key("factor"), "rope_scaling", found, &[factor])?;
+        if let (Some((key, found)), Some(factor)) = (stated, factor) {
+            compare(key, "rope_scaling", found, &[factor])?;
         }
         if let (Some(found), Some(original)) = (header.setting(&key("original_context_length"))?, original) {
             compare(key("original_context_length"), "rope_scaling", found, &[original as f64])?;
         }
+        self.check_factors(rope, header, &key)?;
         let Some(divisors) = &self.divisors else { return Ok(()) };
         let mut plain = rope.clone();
         plain.scaling = RopeScaling::Default;
@@ -176,6 +201,40 @@ impl Expected<'_> {
         let (key, found, expected) =
             ("rope_freqs.weight".to_owned(), described(divisors).into(), described(&expected).into());
         Err(GgufProblem::Setting { key, found, expected, field: "rope_scaling" })
+    }
+
+    /// Checks the factors on cosines and sines; see the module. `key` has the whole key of a part of `rope.scaling`.
+    fn check_factors(
+        &self,
+        rope: &RopeConfig,
+        header: &Header,
+        key: &dyn Fn(&str) -> String,
+    ) -> Result<(), GgufProblem> {
+        let check = |name: &str, is_read: &dyn Fn(f64) -> bool, expected: String| match header.setting(&key(name))? {
+            Some(found) if !found.iter().all(|&found| is_read(found)) => {
+                Err(GgufProblem::Value { key: key(name), found: listed(found), expected })
+            }
+            _ => Ok(()),
+        };
+        let same = |expected: f64| move |found: f64| found as f32 == expected as f32;
+        match rope.scaling {
+            RopeScaling::Yarn { attention_factor, .. } => {
+                let is_whole = |found: f64| found < 0.0 || found == 1.0;
+                check("yarn_ext_factor", &is_whole, "1, or less than 0 for what is usual".to_owned())?;
+                let is_known = |found: f64| {
+                    same(attention_factor)(found) || self.attn_factor.is_some_and(|factor| same(factor)(found))
+                };
+                let expected = format!(
+                    "{attention_factor}, which the other keys make: converters write attention_factor and attn_factor of config.json \
+                    there, which mean different numbers; put the model's config.json beside the file"
+                );
+                check("yarn_attn_factor", &is_known, expected)?;
+                check("attn_factor", &same(1.0), "1 beside yarn".to_owned())
+            }
+            // Files and config.json may round it otherwise, or leave it to be computed.
+            RopeScaling::LongRope { .. } => Ok(()),
+            _ => check("attn_factor", &same(1.0), "1 without the divisors of longrope".to_owned()),
+        }
     }
 }
 

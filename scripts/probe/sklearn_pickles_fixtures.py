@@ -59,13 +59,8 @@ class NotTold(io.BytesIO):
 
 
 def case(name, model, dump):
-    fitted = model.best_estimator_ if isinstance(model, GridSearchCV) else model
-    known = {"name": name, "pickle": dump(model), "predict": model.predict(unseen).tolist()}
-    if "clf__decision_function_shape" in fitted.get_params():
-        fitted = fitted.set_params(clf__decision_function_shape="ovr")
-    if "decision_function_shape" in fitted.get_params():
-        fitted = fitted.set_params(decision_function_shape="ovr")
-    return known | {"decision": np.asarray(fitted.decision_function(unseen)).ravel().tolist()}
+    decision = np.asarray(model.decision_function(unseen)).ravel().tolist()
+    return {"name": name, "pickle": dump(model), "predict": model.predict(unseen).tolist(), "decision": decision}
 
 
 def pickled(model):
@@ -77,7 +72,7 @@ text = LogisticRegression().fit(rows, labels_of(("bad", "good")))
 objects = LogisticRegression().fit(rows, labels_of(("bad", "good")).astype(object))
 # As wide as a state of the embedded model.
 wide = LogisticRegression().fit(np.round(rng.normal(size=(36, 128)), 4), labels_of((1, 3, 5)))
-svc = SVC(kernel="linear", decision_function_shape="ovo").fit(rows, labels_of((1, 3, 5, 7)))
+svc = SVC(kernel="linear").fit(rows, labels_of((1, 3, 5, 7)))
 steps = Pipeline([("scaler", StandardScaler()), ("clf", SVC(kernel="linear", random_state=np.random.RandomState(1)))])
 search = GridSearchCV(steps, {"clf__C": [0.1, 1.0]}, cv=KFold(3)).fit(rows, labels_of((1, 3, 5)))
 cross_validated = LogisticRegressionCV(Cs=3, cv=3, tol=1e-8).fit(rows, labels_of((1, 3, 5)))

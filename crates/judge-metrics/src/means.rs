@@ -12,9 +12,10 @@
 //! | the same where the judge's scale is not the human one | [`CalibratedMean::estimate`] |
 //! | does a calibration hold for another system or period? | [`CalibratedMean::transport_check`] |
 //! | how many items would people say yes to, by a judge whose errors are known? | [`corrected_proportion`] |
+//! | the mean of what several raters gave one item | [`mean_of_raters`] |
 //!
 //! The first four are [`Estimate`](crate::Estimate)s: one function each, of plain slices. The others bring some with
-//! them, such as the mean of the labels alone.
+//! them, such as the mean of the labels alone. The last is one number.
 
 mod calibrated;
 mod clustered;
@@ -22,6 +23,7 @@ mod misclassification;
 mod paired;
 mod parts;
 mod prediction_powered;
+mod raters;
 mod sample;
 mod weighted;
 
@@ -34,6 +36,7 @@ pub(crate) use paired::paired_difference_of;
 pub use prediction_powered::{
     PoweredMean, PredictionPoweredMean, StratifiedPoweredMean, Stratum, StratumWeights, Tuning,
 };
+pub use raters::mean_of_raters;
 pub use sample::sample_mean;
 pub(crate) use sample::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
 pub use weighted::weighted_mean;

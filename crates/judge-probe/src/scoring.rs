@@ -97,18 +97,19 @@ impl Scoring {
         let mut labels = [truth, predicted].concat();
         labels.sort_unstable();
         labels.dedup();
-        let n_labels = labels.len();
+        let is_one = labels.len() == 1 && truth.len() == predicted.len();
+        let undefined =
+            |statistic| Err(judge_metrics::Error::Undefined { statistic, reason: "there is one class alone" });
         let values = numbers(&labels);
         let matrix = || ConfusionMatrix::new(labels, truth, predicted);
         let f1 = |matrix: ConfusionMatrix<i64>, average| Ok(matrix.average(average, ZeroDivision::Zero)?.f1.estimate);
         match self {
             Self::Spearman => Ok(spearman(&numbers(truth), &numbers(predicted))?.estimate),
-            Self::QuadraticKappa if n_labels == 1 && truth.len() == predicted.len() => {
-                Err(judge_metrics::Error::Undefined { statistic: "kappa", reason: "there is one class alone" })
-            }
+            Self::QuadraticKappa if is_one => undefined("kappa"),
+            Self::BalancedAccuracy if is_one => undefined("balanced accuracy"),
             Self::QuadraticKappa => Ok(matrix()?.cohen_kappa(&AgreementWeights::QuadraticOf(values))?.estimate),
             // Nothing is wrong. A confusion matrix would ask for a second label, which must not be averaged over.
-            _ if n_labels == 1 && truth.len() == predicted.len() => Ok(1.0),
+            _ if is_one => Ok(1.0),
             Self::BalancedAccuracy => Ok(matrix()?.balanced_accuracy()?.estimate),
             Self::MacroF1 => f1(matrix()?, Average::Macro),
             Self::WeightedF1 => f1(matrix()?, Average::Weighted),

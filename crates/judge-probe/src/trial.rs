@@ -38,7 +38,7 @@ mod rows;
 mod tests;
 mod worth;
 
-pub use compared::{ByLabels, Compared, Measure, Tried};
+pub use compared::{BestOfAnswers, ByLabels, Compared, Measure, Tried};
 pub use error::TrialError;
 pub use out_of_fold::Kept;
 pub use reading::{ReadAs, Reading, SIGNAL};

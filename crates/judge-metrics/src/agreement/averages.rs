@@ -80,10 +80,15 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     ///
     /// # Errors
     ///
-    /// None in practice: some class occurs. ([`Error::Undefined`] otherwise.)
+    /// [`Error::Undefined`] where one class alone occurs, since whoever always gives it would be right in all of them; scikit-learn gives its
+    /// recall there.
     #[doc(alias = "balanced_accuracy_score")]
     pub fn balanced_accuracy(&self) -> Result<Estimate, Error> {
-        self.mean_of_classes("balanced accuracy", Average::Macro, ZeroDivision::LeftOut, RECALL)
+        const STATISTIC: &str = "balanced accuracy";
+        if self.row_sums().into_iter().filter(|&items| items > 0).count() < 2 {
+            return Err(Error::Undefined { statistic: STATISTIC, reason: "one class alone occurs" });
+        }
+        self.mean_of_classes(STATISTIC, Average::Macro, ZeroDivision::LeftOut, RECALL)
     }
 
     /// Matthews' correlation of the two columns, in [-1, 1]: `sklearn.metrics.matthews_corrcoef`, for two classes or more (Gorodkin, 2004).

@@ -141,11 +141,10 @@ impl RatedUnits {
         }
         // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one
         // value.
-        let all = ratings.iter().flat_map(|unit| unit.as_ref()).flatten();
-        let scale = unit_of(all.fold(0.0, |largest: f64, x| largest.max(x.abs())));
-        let scaled = |value: &f64| value * scale + 0.0;
         let compared = |unit: &&R| unit.as_ref().iter().flatten().count() >= 2;
         let given = ratings.iter().filter(compared).flat_map(|unit| unit.as_ref()).flatten();
+        let scale = unit_of(given.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
+        let scaled = |value: &f64| value * scale + 0.0;
         let mut values: Vec<f64> = given.map(scaled).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
@@ -181,7 +180,7 @@ impl RatedUnits {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for an index that no unit has, and for a negative rating with [`Measurement::Ratio`]; [`Error::Undefined`]
-    /// where no unit has two ratings or all ratings are one value.
+    /// where no unit has two ratings, all ratings are one value, or those drawn are too small beside the others for squares.
     pub fn alpha(&self, units: &[usize], measurement: Measurement) -> Result<f64, Error> {
         let mut copies = vec![0_u32; self.kinds.len()];
         for (index, &unit) in units.iter().enumerate() {
@@ -227,6 +226,9 @@ impl RatedUnits {
         let n: f64 = counts.iter().sum();
         let all: Vec<Counted> = places.into_iter().zip(counts).filter(|(_, count)| *count > 0.0).collect();
         let expected = pair_disagreement(&all, measurement) - between_copies;
+        if expected <= 0.0 {
+            return Err(undefined("its ratings are too close together for the squares of their differences"));
+        }
         // Both sums per pair of ratings: n for the observed one, n (n − 1) less the pairs left out for the expected one.
         Ok(1.0 - observed / expected * ((n * (n - 1.0) - pairs_of_copies) / n))
     }

@@ -101,6 +101,13 @@ impl McGrawWong {
             let icc = |f: f64| if self.of_mean { 1.0 - 1.0 / f } else { (f - 1.0) / (f + k - 1.0) };
             (icc(low), icc(high))
         };
+        // Beside raters who differ by far more than subjects do, a correlation is its least value whatever the subjects.
+        if high - low <= 1e-14 * low.abs().max(high.abs()) {
+            return Err(Error::Undefined {
+                statistic: "the interval of an intraclass correlation",
+                reason: "subjects differ by so much less than raters that rounding alone is left of it",
+            });
+        }
         Ok(Interval { low, high, level })
     }
 }

@@ -1,5 +1,7 @@
 //! Intraclass correlations of ratings with gaps, from the variance components of a mixed model.
 
+use std::collections::BTreeMap;
+
 use crate::distribution::normal_two_sided_quantile;
 use crate::input::{check_count, check_finite, check_lengths, check_level, unit_of};
 use crate::newton::{Cholesky, logistic};
@@ -57,8 +59,8 @@ pub struct MixedRatings {
     /// Ratings, and the sum of their squares; they are centred.
     ratings: f64,
     squares: f64,
-    /// The subjects with one rating, with two, and so on.
-    subjects: Vec<Subjects>,
+    /// The subjects with each number of ratings that occurs.
+    subjects: BTreeMap<usize, Subjects>,
 }
 
 /// The subjects with so many ratings each.
@@ -116,12 +118,12 @@ impl MixedRatings {
             by_pair: vec![0.0; n_raters * n_raters],
         };
         let mut by_rater = vec![[0.0; 2]; n_raters];
-        let mut subjects = vec![none; n_raters];
+        let mut subjects = BTreeMap::new();
         for row in rated {
             let given: Vec<(usize, f64)> =
                 row.iter().enumerate().filter_map(|(rater, rating)| Some((rater, centred((*rating)?)))).collect();
             let sum: f64 = given.iter().map(|(_, rating)| rating).sum();
-            let alike = &mut subjects[given.len() - 1];
+            let alike = subjects.entry(given.len()).or_insert_with(|| none.clone());
             (alike.count, alike.sum, alike.squares) = (alike.count + 1.0, alike.sum + sum, alike.squares + sum * sum);
             for &(rater, rating) in &given {
                 by_rater[rater][0] += 1.0;
@@ -189,8 +191,8 @@ impl MixedRatings {
         let mut ones: Vec<f64> = self.by_rater.iter().map(|rater| rater[0]).collect();
         let mut matrix = vec![0.0; k * k];
         (0..k).for_each(|rater| matrix[rater * k + rater] = 1.0 + r * self.by_rater[rater][0]);
-        for (subjects, m) in self.subjects.iter().zip(1..) {
-            let m = f64::from(m);
+        for (&m, subjects) in &self.subjects {
+            let m = m as f64;
             let a = s / (1.0 + s * m);
             of_y -= a * subjects.squares;
             of_both -= a * m * subjects.sum;
@@ -241,4 +243,22 @@ fn minimum(of: impl Fn(f64) -> f64) -> (f64, f64) {
     }
     let odds = [of_odds(at(point)), left, right].map(|(log_odds, value)| (logistic(log_odds).min(MOST), value));
     odds.into_iter().chain([(0.0, of(0.0))]).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, f64::INFINITY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of pairs of raters for each number of ratings that might be would make time and memory cubic in the number of raters.
+    #[test]
+    fn numbers_of_ratings_that_do_not_occur_cost_nothing() {
+        let row = |subject: usize| {
+            let given = |rater: usize| (rater % 17 == subject % 17).then_some(((subject + rater) % 5) as f64);
+            (0..51).map(given).collect()
+        };
+        let ratings: Vec<Vec<Option<f64>>> = (0..40).map(row).collect();
+        let model = MixedRatings::new(&ratings).unwrap();
+        assert_eq!(model.subjects.keys().collect::<Vec<_>>(), [&3]);
+        assert!(model.intraclass(IntraclassForm::OneWay, 0.95).is_ok());
+    }
 }

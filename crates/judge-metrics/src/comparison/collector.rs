@@ -178,17 +178,18 @@ impl<'a> Collector<'a> {
     }
 
     /// The chance of a difference of two columns as large, if they change places within rows or within clusters; `None` where the data
-    /// define none.
+    /// define none. Differences that are within `rounding` of one another are equal.
     pub(super) fn exchange(
         &self,
         x: &[f64],
         y: &[f64],
+        rounding: f64,
         statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
     ) -> Option<PValue> {
         if self.probabilities.is_some() {
             return None;
         }
-        let test = PermutationTest { seed: self.bootstrap.seed, ..PermutationTest::default() };
+        let test = PermutationTest { seed: self.bootstrap.seed, rounding, ..PermutationTest::default() };
         let result = match &self.clusters {
             Some(clusters) => test.clustered(x, y, clusters, statistic),
             None => test.paired(x, y, statistic),

@@ -8,6 +8,7 @@
 use super::Reported;
 use super::collector::{Collector, Items, take};
 use super::probabilities::{why_no_outcomes, why_no_probabilities};
+use super::rank_test::{ROUNDING, rounding_of};
 use super::statistic::PValue;
 use crate::Error;
 use crate::agreement::{Measurement, RatedUnits};
@@ -49,7 +50,8 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
         ("difference_pearson_meng", "Zou; Meng", DependentCorrelations::meng),
     ];
     let r = |judge: &[f64], rows: &[usize]| Ok::<_, Error>(pearson(&take(judge, rows), &take(people, rows))?.estimate);
-    found.resample("difference_pearson", None, |rows| Ok(less(r(first, rows)?, r(second, rows)?)), n);
+    let difference = |rows: &[usize]| Ok(less(r(first, rows)?, r(second, rows)?, ROUNDING));
+    found.resample("difference_pearson", None, difference, n);
     for (name, method, test) in tests {
         if found.has_clusters() {
             found.undefined(name, "rows come in clusters, and this test takes them as independent");
@@ -65,7 +67,7 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     match (RankedPair::new(first, people), RankedPair::new(second, people)) {
         (Ok(one), Ok(other)) => {
             let chance = found.starts("difference_spearman").then(|| by_ranks(found, people, first, second)).flatten();
-            let difference = |rows: &[usize]| Ok(less(one.spearman(rows)?, other.spearman(rows)?));
+            let difference = |rows: &[usize]| Ok(less(one.spearman(rows)?, other.spearman(rows)?, ROUNDING));
             found.resample("difference_spearman", chance, difference, n);
         }
         (Err(error), _) | (_, Err(error)) => found.add("difference_spearman", Err(error)),
@@ -80,7 +82,9 @@ pub(super) fn compare(found: &mut Collector<'_>, people: &[f64], first: &[f64], 
     let of_second: Vec<f64> = of_first.iter().zip(errors(second)).map(like).collect();
     let mean = |x: &[f64]| x.iter().sum::<f64>() / x.len() as f64;
     let starts = found.starts("difference_mae");
-    let chance = starts.then(|| found.exchange(&of_first, &of_second, |x, y| Ok(mean(x) - mean(y)))).flatten();
+    // Differences first: a sum of them is rounded less than a sum of errors.
+    let gain = |x: &[f64], y: &[f64]| Ok(x.iter().zip(y).map(|(x, y)| x - y).sum::<f64>() / x.len() as f64);
+    let chance = starts.then(|| found.exchange(&of_first, &of_second, rounding, gain)).flatten();
     let difference = |rows: &[usize]| Ok(mean(&take(&of_first, rows)) - mean(&take(&of_second, rows)));
     let gains: Vec<f64> = of_first.iter().zip(&of_second).map(|(first, second)| first - second).collect();
     let gains = Items::differences(&gains, UNBOUNDED, chance).made_of(&[people, first, second]);
@@ -102,7 +106,7 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
         [Ok(one), Ok(other)] if found.has_clusters() => {
             let (ranks, outcomes) = ([one, other].concat(), outcomes.repeat(2));
             let area = |rows: &[usize]| Ok(auroc(&take(&outcomes, rows), &take(&ranks, rows))?.estimate);
-            exchanged(found, of_order, people.len(), area);
+            exchanged(found, of_order, people.len(), ROUNDING, area);
         }
         _ if found.starts(of_order) => {
             let known = auroc_difference(&outcomes, first, second).map(|area| Reported::new(&area, found.level()));
@@ -125,11 +129,12 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
 /// what the first judge and people say of each row, then what the second judge and people say.
 pub(super) fn of_alphas(found: &mut Collector<'_>, ratings: &[[Option<f64>; 2]], undefined: [Option<&str>; 3]) {
     let units = RatedUnits::new(ratings);
+    let rounding = rounding_of(&ratings.iter().flatten().flatten().copied().collect::<Vec<_>>());
     for ((name, measurement), undefined) in ALPHAS.into_iter().zip(undefined) {
         match (&units, undefined) {
             (_, Some(reason)) => found.undefined(name, reason),
             (Ok(units), None) => {
-                exchanged(found, name, ratings.len() / 2, |rows| units.alpha(rows, measurement));
+                exchanged(found, name, ratings.len() / 2, rounding, |rows| units.alpha(rows, measurement));
             }
             (Err(error), None) => found.add(name, Err(error.clone())),
         }
@@ -137,11 +142,12 @@ pub(super) fn of_alphas(found: &mut Collector<'_>, ratings: &[[Option<f64>; 2]],
 }
 
 /// A difference of two judges on `n` rows each: row i of the first is i, of the second n + i. Resamples draw rows of both, and the test
-/// lets the judges change places.
+/// lets the judges change places. What is within `rounding` is equal.
 pub(super) fn exchanged(
     found: &mut Collector<'_>,
     name: &str,
     n: usize,
+    rounding: f64,
     of_judge: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
 ) {
     if !found.starts(name) {
@@ -149,20 +155,21 @@ pub(super) fn exchanged(
     }
     let places = |start: usize| (start..start + n).map(|row| row as f64).collect::<Vec<_>>();
     let of_places = |places: &[f64]| of_judge(&places.iter().map(|&place| place as usize).collect::<Vec<_>>());
-    let chance = found.exchange(&places(0), &places(n), |x, y| Ok(less(of_places(x)?, of_places(y)?)));
+    let gain = |x: &[f64], y: &[f64]| Ok(less(of_places(x)?, of_places(y)?, rounding));
+    let chance = found.exchange(&places(0), &places(n), rounding, gain);
     let of_second = |rows: &[usize]| of_judge(&rows.iter().map(|row| n + row).collect::<Vec<_>>());
-    found.resample(name, chance, |rows| Ok(less(of_judge(rows)?, of_second(rows)?)), n);
+    found.resample(name, chance, |rows| Ok(less(of_judge(rows)?, of_second(rows)?, rounding)), n);
 }
 
 /// The difference of two coefficients on a scale that ends at 1; 0 where rounding alone parts them.
-fn less(one: f64, other: f64) -> f64 {
-    if (one - other).abs() <= 1e-13 { 0.0 } else { one - other }
+fn less(one: f64, other: f64, rounding: f64) -> f64 {
+    if (one - other).abs() <= rounding { 0.0 } else { one - other }
 }
 
 /// Each judge's ranks change places, since the judges' scales may differ.
 fn by_ranks(found: &Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) -> Option<PValue> {
     let [people, first, second] = [people, first, second].map(average_ranks);
     let (people, first, second) = (people.ok()?, first.ok()?, second.ok()?);
-    let gain = |x: &[f64], y: &[f64]| Ok(less(pearson(&people, x)?.estimate, pearson(&people, y)?.estimate));
-    found.exchange(&first, &second, gain)
+    let gain = |x: &[f64], y: &[f64]| Ok(less(pearson(&people, x)?.estimate, pearson(&people, y)?.estimate, ROUNDING));
+    found.exchange(&first, &second, ROUNDING, gain)
 }

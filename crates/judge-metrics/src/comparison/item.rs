@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::Error;
 use crate::input::check_range;
+use crate::means::mean_of_raters;
 use crate::number::six_digits;
 
 /// A score or a label.
@@ -75,10 +76,10 @@ impl ComparedItem {
         self.human.iter().flatten()
     }
 
-    /// The mean of the human ratings, where they are numbers.
+    /// The [mean](mean_of_raters) of the human ratings, where they are numbers.
     pub fn mean_human(&self) -> Option<f64> {
         let numbers: Option<Vec<f64>> = self.ratings().map(Rating::number).collect();
-        numbers.filter(|numbers| !numbers.is_empty()).map(|numbers| numbers.iter().sum::<f64>() / numbers.len() as f64)
+        mean_of_raters(&numbers?)
     }
 
     /// The rating that more than half of the raters gave, if there is one.

@@ -6,6 +6,7 @@
 
 use super::collector::{Collector, Items};
 use super::difference::exchanged;
+use super::rank_test::{ROUNDING, rounding_of};
 use super::statistic::PValue;
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::aggregation::{AggregatedLabels, DawidSkene};
@@ -165,10 +166,10 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         ("gwet_ac1", Box::new(|matrix| matrix.gwet(&AgreementWeights::Identity))),
     ];
     found.closed_together(of_rows, statistics, n);
-    let k = labels.indices().len();
+    let rounding = labels.values().map_or(ROUNDING, rounding_of);
     for (name, weights) in OF_MAJORITY[7..10].iter().zip(kappa_weights(labels)) {
         if let Some(weights) = weights.and_then(|weights| weights.matrix(k).ok()) {
-            found.retest(name, |test| test.kappa(k, &weights, truth, predicted));
+            found.retest(name, |test| test.kappa(k, (&weights, rounding), truth, predicted));
         }
     }
 }
@@ -194,10 +195,11 @@ fn differences_of_kappa(
     let cells: Vec<usize> =
         [first, second].concat().iter().zip(truth.repeat(2)).map(|(said, truth)| truth * k + said).collect();
     let matrix = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
+    let rounding = labels.values().map_or(ROUNDING, rounding_of);
     for (name, weights) in OF_TWO[1..].iter().zip(kappa_weights(labels)) {
         match weights {
             Some(weights) => {
-                exchanged(found, name, truth.len(), |rows| Ok(matrix(rows).cohen_kappa(&weights)?.estimate));
+                exchanged(found, name, truth.len(), rounding, |rows| Ok(matrix(rows).cohen_kappa(&weights)?.estimate));
             }
             None => found.undefined(name, NO_DISTANCES),
         }

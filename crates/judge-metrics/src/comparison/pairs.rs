@@ -321,7 +321,7 @@ impl Found {
             }
             found.closed(kappa, |rows| matrix(rows)?.cohen_kappa(&AgreementWeights::Identity), n);
             if let Ok(weights) = AgreementWeights::Identity.matrix(CLASSES) {
-                found.retest(kappa, |test| test.kappa(CLASSES, &weights, &gold, &judged));
+                found.retest(kappa, |test| test.kappa(CLASSES, (&weights, 0.0), &gold, &judged));
             }
         });
     }

@@ -10,6 +10,7 @@ use super::statistic::PValue;
 use crate::Error;
 use crate::agreement::Measurement;
 use crate::correlation::{KendallTest, average_ranks, kendall_tau_b, spearman};
+use crate::means::largest;
 use crate::resampling::{PermutationResult, PermutationTest};
 
 /// Up to this many rows the p-value is that of permutations.
@@ -33,7 +34,7 @@ impl RankTests {
         let centre = (x.len() as f64 + 1.0) / 2.0;
         let centred = |values: &[f64]| Some(average_ranks(values).ok()?.iter().map(|rank| rank - centre).collect());
         let [x, y]: [Vec<f64>; 2] = [centred(x)?, centred(y)?];
-        self.pairing(&x, &y, |x, y| Ok(x.iter().zip(y).map(|(x, y)| x * y).sum()))
+        self.pairing(&x, &y, 0.0, |x, y| Ok(x.iter().zip(y).map(|(x, y)| x * y).sum()))
     }
 
     /// Of the number of concordant pairs less that of discordant ones, and so of tau-b, tau-c and Somers' D; `None` where the columns
@@ -48,7 +49,7 @@ impl RankTests {
             return Some(PValue::of_rows(tau.p_value().ok()?, "normal"));
         }
         if x.len() > EXACT {
-            return self.pairing(x, y, |x, y| Ok(kendall_tau_b(x, y, KendallTest::Asymptotic)?.estimate));
+            return self.pairing(x, y, 0.0, |x, y| Ok(kendall_tau_b(x, y, KendallTest::Asymptotic)?.estimate));
         }
         // Of few rows the order of every pair is looked up: y becomes the numbers of its rows.
         let n = x.len();
@@ -58,20 +59,28 @@ impl RankTests {
         };
         let (of_x, of_y) = (orders(x), orders(y));
         let rows: Vec<f64> = (0..n).map(|row| row as f64).collect();
-        self.pairing(&rows, &rows, |_, drawn| {
+        self.pairing(&rows, &rows, 0.0, |_, drawn| {
             let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
             Ok(pairs.map(|(i, j)| of_x[i * n + j] * of_y[drawn[i] as usize * n + drawn[j] as usize]).sum())
         })
     }
 
-    /// Of a kappa, from the places of both columns' labels among `k` and the weights of agreement, row-major; `None` for many rows.
-    pub(super) fn kappa(&self, k: usize, weights: &[f64], truth: &[usize], judged: &[usize]) -> Option<PValue> {
+    /// Of a kappa, from the places of both columns' labels among `k` and the weights of agreement, row-major, with what rounding leaves of
+    /// them; `None` for many rows.
+    pub(super) fn kappa(
+        &self,
+        k: usize,
+        (weights, rounding): (&[f64], f64),
+        truth: &[usize],
+        judged: &[usize],
+    ) -> Option<PValue> {
         if truth.len() > FEW {
             return None;
         }
         // With these columns kappa rises with the sum of the weights, whatever the order.
         let column = |places: &[usize]| places.iter().map(|&place| place as f64).collect::<Vec<_>>();
-        self.pairing(&column(truth), &column(judged), |truth, judged| {
+        let rounding = truth.len() as f64 * rounding;
+        self.pairing(&column(truth), &column(judged), rounding, |truth, judged| {
             Ok(truth.iter().zip(judged).map(|(&i, &j)| weights[i as usize * k + j as usize]).sum())
         })
     }
@@ -84,6 +93,10 @@ impl RankTests {
             return None;
         }
         let all: Vec<f64> = ratings.iter().flat_map(|unit| unit.as_ref()).flatten().copied().collect();
+        let rounding = match measurement {
+            Measurement::Interval => all.len() as f64 * range(&all).powi(2) * rounding_of(&all),
+            _ => 0.0,
+        };
         let worth = if measurement == Measurement::Ordinal { average_ranks(&all).ok()? } else { all };
         let mut worth = worth.into_iter();
         let (n, k) = (ratings.len(), ratings.first()?.as_ref().len());
@@ -104,7 +117,7 @@ impl RankTests {
             _ => (a - b).powi(2),
         };
         // With these columns alpha falls as the ratings of one unit differ, whatever the order.
-        let found = self.with_all(all).columns(&lengths, |orders| {
+        let found = self.with_all(all, rounding).columns(&lengths, |orders| {
             let (mut units, mut counts, mut differences) = (vec![0.0; n * k], vec![0; n], vec![0.0; n]);
             for ((of_rater, worth), order) in given.iter().zip(orders) {
                 for (&unit, &entry) in of_rater.iter().zip(order) {
@@ -123,18 +136,34 @@ impl RankTests {
         &self,
         x: &[f64],
         y: &[f64],
+        rounding: f64,
         statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
     ) -> Option<PValue> {
         let all = (1..=x.len()).try_fold(1, usize::checked_mul);
-        Some(in_words(&self.with_all(all).pairing(x, y, statistic).ok()?))
+        Some(in_words(&self.with_all(all, rounding).pairing(x, y, statistic).ok()?))
     }
 
     /// Looks at all orders, where there are no more than [`EXACT`] rows have.
-    fn with_all(&self, orders: Option<usize>) -> PermutationTest {
-        let test = PermutationTest { seed: self.seed, ..PermutationTest::default() };
+    fn with_all(&self, orders: Option<usize>, rounding: f64) -> PermutationTest {
+        let test = PermutationTest { seed: self.seed, rounding, ..PermutationTest::default() };
         let few = orders.filter(|&orders| orders <= (1..=EXACT).product());
         PermutationTest { permutations: few.unwrap_or(test.permutations), ..test }
     }
+}
+
+/// How far rounding may part equal coefficients on a scale that ends at 1.
+pub(super) const ROUNDING: f64 = 1e-13;
+
+/// The same of coefficients that are made of differences of `numbers`, which keep few digits where all numbers are far from 0: 80.3 − 80.2
+/// is not 80.2 − 80.1.
+pub(super) fn rounding_of(numbers: &[f64]) -> f64 {
+    ROUNDING * (largest(numbers) / range(numbers)).max(1.0)
+}
+
+/// The largest of some numbers less the smallest.
+fn range(numbers: &[f64]) -> f64 {
+    let ends = numbers.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &x| [low.min(x), high.max(x)]);
+    ends[1] - ends[0]
 }
 
 /// The p-value and how it was found; where no order drawn is as extreme as the one seen, it is the least that so many can say.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::input::in_range;
 use crate::resampling::BootstrapInterval;
 use crate::{Error, Estimate, Interval};
 
@@ -142,6 +143,8 @@ impl Reported {
         estimate: impl FnOnce() -> Result<f64, Error>,
     ) -> Result<Self, Error> {
         let alone = |estimate, why: String| Self::alone(estimate, format!("no interval: {why}"));
+        // No report has a NaN for a number.
+        let estimate = || in_range("the statistic", estimate()?);
         let drawn = match found {
             Ok(drawn) => drawn,
             Err(Error::NoVariation { .. }) => return Ok(Self::without_variation(estimate()?)),

@@ -12,11 +12,12 @@ use crate::resampling::stream::{Purpose, below, parallel, stream};
 ///
 /// If all different arrangements are no more than `permutations`, each is looked at once and the p-value is exact. Otherwise
 /// `permutations` are drawn, and the one seen counts as one more: p = (k + 1) / (B + 1) (Phipson and Smyth, 2010), which is never 0.
-/// Statistics within 100 machine epsilons of the one seen, relative to it, count as equal to it, as in SciPy.
+/// Statistics within 100 machine epsilons of the one seen, relative to it, count as equal to it, as in SciPy, and so do those within
+/// [`rounding`](Self::rounding): sums that cancel out are near 0, and what rounding leaves of them is as large as the numbers summed.
 ///
 /// Draws are counter-based, like those of [`Bootstrap`](crate::resampling::Bootstrap): permutation b draws from ChaCha8 whose key is `seed`
 /// (64 bits, little-endian), a byte 1, then zeros, and whose stream is b.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PermutationTest {
     /// Number of permutations, at least 1.
     #[doc(alias = "n_resamples")]
@@ -25,6 +26,9 @@ pub struct PermutationTest {
     pub seed: u64,
     /// What counts as extreme.
     pub alternative: Alternative,
+    /// How far rounding may part two statistics that are equal, in their unit; 0 where it parts none. Of a difference of means of numbers
+    /// up to m, 4 m [`f64::EPSILON`].
+    pub rounding: f64,
 }
 
 /// Which statistics count as at least as extreme as the one seen.
@@ -40,9 +44,9 @@ pub enum Alternative {
 }
 
 impl Default for PermutationTest {
-    /// 9,999 permutations, seed 0, two-sided.
+    /// 9,999 permutations, seed 0, two-sided, without rounding.
     fn default() -> Self {
-        Self { permutations: 9_999, seed: 0, alternative: Alternative::TwoSided }
+        Self { permutations: 9_999, seed: 0, alternative: Alternative::TwoSided, rounding: 0.0 }
     }
 }
 
@@ -267,7 +271,7 @@ impl PermutationTest {
                 })
                 .collect()
         })?;
-        let slack = 100.0 * f64::EPSILON * estimate.abs();
+        let slack = self.rounding.max(100.0 * f64::EPSILON * estimate.abs());
         let seen = usize::from(!exact);
         let share = |extreme: &dyn Fn(f64) -> bool| {
             let count = values.iter().filter(|&&value| extreme(value)).count();

@@ -198,6 +198,9 @@ fn bad_input_is_refused() {
     let one = matrix(&["yes"; 3], &["yes"; 3]).unwrap();
     assert!(one.cohen_kappa(&AgreementWeights::Identity).unwrap_err().is_undefined());
     assert!(one.matthews().unwrap_err().is_undefined());
+    assert!(one.balanced_accuracy().unwrap_err().is_undefined());
+    assert!(matrix(&["yes"; 2], &["yes", "no"]).unwrap().balanced_accuracy().unwrap_err().is_undefined());
+    assert_eq!(matrix(&["yes", "no"], &["yes"; 2]).unwrap().balanced_accuracy().unwrap().estimate, 0.5);
     assert!(one.average(Average::Macro, ZeroDivision::Undefined).unwrap_err().is_undefined());
     assert_eq!(one.average(Average::Macro, ZeroDivision::LeftOut).unwrap().f1.estimate, 1.0);
     assert!(one.average(Average::Macro, ZeroDivision::LeftOut).unwrap().f1.interval(0.95).unwrap_err().is_undefined());

@@ -154,6 +154,15 @@ fn a_judge_that_says_one_thing_has_no_interval_around_what_no_skill_reaches() {
     assert!(table.gwet(&AgreementWeights::Identity).unwrap().p_value().unwrap_err().is_undefined());
 }
 
+/// Whoever always gives the one label that occurs would be right.
+#[test]
+fn a_balanced_accuracy_takes_two_labels_of_people() {
+    let judge: Vec<f64> = (0..40).map(|i| f64::from(i % 3 / 2)).collect();
+    let found = compared(rows(&judge, &[1.0; 40]));
+    assert!(found.get("balanced_accuracy").unwrap().defined().is_none());
+    assert!(found.get("accuracy").unwrap().defined().is_some());
+}
+
 /// statsmodels' proportion_confint.
 #[test]
 fn losses_of_decisions_are_shares() {
@@ -325,6 +334,42 @@ fn certainty_that_is_wrong_costs_what_scikit_learn_says_and_has_no_slope() {
     for name in ["calibration_slope", "calibration_intercept"] {
         let Some(Statistic::Undefined { reason }) = found.get(name) else { panic!("{name}: {:?}", found.get(name)) };
         assert!(reason.contains("a probability is 0 or 1"), "{reason}");
+    }
+}
+
+/// Beside a difference of level of 10⁹ all that subjects differ by is less than the last digit of −1.
+#[test]
+fn an_intraclass_correlation_that_cannot_be_otherwise_has_no_interval() {
+    let people: Vec<f64> = (0..40).map(|i| f64::from(i * 7 % 5 + 1)).collect();
+    let judge: Vec<f64> = people.iter().enumerate().map(|(i, x)| 1e9 + x + f64::from(i as u8 % 3)).collect();
+    let found = compared(rows(&judge, &people));
+    let known = found.get("icc_1").and_then(Statistic::defined).unwrap();
+    assert_eq!((known.estimate, known.low(), known.high()), (-1.0, None, None), "{known:?}");
+    assert!(known.method.contains("rounding alone is left of it"), "{known:?}");
+}
+
+/// Squares of ratings near 1 vanish beside one of 10²⁰⁰.
+#[test]
+fn an_alpha_whose_arithmetic_leaves_nothing_is_undefined() {
+    let row = |(i, first): (usize, f64)| ComparedItem {
+        second: Some(Rating::Number((i % 3) as f64)),
+        ..ComparedItem::new(Rating::Number(first), [Rating::Number((i * i % 4) as f64)])
+    };
+    for n in [3, 9] {
+        let of_first = |i: usize| if i == 0 { 1e200 } else { i as f64 };
+        let found = compared((0..n).map(of_first).enumerate().map(row).collect());
+        let undefined = |name: &str| found.get(name).unwrap().to_string();
+        let reason = undefined("difference_krippendorff_alpha_interval");
+        assert!(reason.contains("too close together"), "{n}: {reason}");
+        let estimates = found.statistics.iter().filter_map(|(_, known)| known.estimate());
+        assert!(estimates.clone().all(f64::is_finite) && estimates.count() > 5, "{found:?}");
+    }
+    // A rating that is compared with nothing has no part in it.
+    let ratings = [[Some(1.0), Some(2.0)], [Some(2.0), Some(2.0)], [Some(3.0), Some(2.0)]];
+    let alone = [&ratings[..], &[[Some(1e300), None]]].concat();
+    for measurement in [Measurement::Nominal, Measurement::Ordinal, Measurement::Interval, Measurement::Ratio] {
+        let alpha = |ratings: &[[Option<f64>; 2]]| krippendorff_alpha(ratings, measurement).unwrap();
+        assert_eq!(alpha(&alone), alpha(&ratings), "{measurement:?}");
     }
 }
 

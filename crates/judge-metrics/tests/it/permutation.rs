@@ -1,11 +1,14 @@
 //! Permutation tests against SciPy and against arrangements drawn apart (`scripts/metrics/resampling_fixtures.py`).
 
 use judge_metrics::Error;
+use judge_metrics::comparison::{ComparedItem, Rating};
 use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::resampling::{Alternative, PermutationResult, PermutationTest};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use crate::compared::compared;
+use crate::draw::Draw;
 use crate::fixtures::{cases, count, counts, numbers};
 
 fn difference(x: &[f64], y: &[f64]) -> Result<f64, Error> {
@@ -28,6 +31,7 @@ fn p_values_equal_scipys() {
                 permutations: count(&case["permutations"]),
                 seed: case["seed"].as_u64().unwrap(),
                 alternative,
+                ..PermutationTest::default()
             };
             let kind = case["kind"].as_str().unwrap();
             let ours: PermutationResult = match kind {
@@ -54,7 +58,8 @@ proptest! {
         pairs in prop::collection::vec((-5_i32..5, -5_i32..5), 1..30), seed in any::<u64>()
     ) {
         let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().map(|&(x, y)| (f64::from(x), f64::from(y))).unzip();
-        let test = |alternative| PermutationTest { permutations: 500, seed, alternative };
+        let test =
+            |alternative| PermutationTest { permutations: 500, seed, alternative, ..PermutationTest::default() };
         for (one, other) in [
             (Alternative::Less, Alternative::Greater),
             (Alternative::Greater, Alternative::Less),
@@ -98,6 +103,47 @@ fn every_arrangement_is_looked_at_once() {
     }
     // Ascending against ascending has the largest sum of products.
     assert!((count(Alternative::Greater, "pairing").p_value - 1.0 / 720.0).abs() < 1e-15);
+}
+
+/// Differences of decimal numbers that are equal are not equal bits, and near 0 they are all that a statistic is made of.
+#[test]
+fn p_values_do_not_depend_on_where_the_scale_begins() {
+    let mut draw = Draw::new(7);
+    let mut n_tested = 0;
+    for case in 0..50 {
+        let n = 6 + case % 2;
+        let people: Vec<usize> = (0..n).map(|_| draw.below(5)).collect();
+        let mut judge = || -> Vec<f64> { people.iter().map(|&x| (x + draw.below(3)) as f64 - 1.0).collect() };
+        let (first, second) = (judge(), judge());
+        let on = |scale: fn(f64) -> f64| {
+            let rating = |x: f64| Rating::Number(scale(x));
+            let row = |i: usize| ComparedItem {
+                second: Some(rating(second[i])),
+                ..ComparedItem::new(rating(first[i]), [rating(people[i] as f64)])
+            };
+            compared((0..n).map(row).collect(), 10, None)
+        };
+        // Whole numbers have no rounding.
+        let (whole, tenths) = (on(|x| x), on(|x| (800.0 + x) / 10.0));
+        for ((name, whole), (_, tenths)) in whole.statistics.iter().zip(&tenths.statistics) {
+            if let (Some(whole), Some(tenths)) = (whole.defined(), tenths.defined())
+                && whole.method.contains("permutation")
+            {
+                n_tested += 1;
+                assert_eq!(tenths.p, whole.p, "{name} of {people:?}, {first:?}, {second:?}");
+            }
+        }
+    }
+    assert!(n_tested >= 400, "{n_tested}");
+}
+
+#[test]
+fn statistics_within_the_rounding_of_the_numbers_are_equal() {
+    let (x, y) = ([80.1, 80.3, 80.2], [80.2, 80.2, 80.3]);
+    let rounded = PermutationTest { rounding: 4.0 * 80.3 * f64::EPSILON, ..PermutationTest::default() };
+    // One of six differences of sums: -1, 1, -1 tenths.
+    assert_eq!(rounded.paired(&x, &y, difference).unwrap().p_value, 1.0);
+    assert!(PermutationTest::default().paired(&x, &y, difference).unwrap().p_value < 1.0);
 }
 
 #[test]

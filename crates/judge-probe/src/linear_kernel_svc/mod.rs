@@ -23,6 +23,9 @@ use smo::{TwoClasses, mirror_lower};
 /// For classes i < j, minimises ‖w‖² / 2 + c Σ sᵢ max(0, 1 ∓ (w x + b)) over the rows of the two, with the weights s of all classes. Which
 /// class wins is put to the vote; see [`DecisionRule::OneVsOne`].
 ///
+/// Where no row of two classes is on its margin, an interval of intercepts is optimal, as with balanced weights and a small c. It is then
+/// the middle of the interval; libsvm's is an end of it where a rounding error keeps a multiplier below its bound, and predictions differ.
+///
 /// ```
 /// use judge_probe::{Estimator, FittedClassifier, LinearKernelSvc, Matrix};
 ///

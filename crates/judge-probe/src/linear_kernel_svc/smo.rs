@@ -5,9 +5,10 @@
 //! y and multipliers α. It owns the solver alone: which classes meet, their weights and the coefficients are the module
 //! above's.
 //!
-//! Differences from libsvm: products are all held at once, so there is neither a cache nor shrinking; and a solution is
-//! accepted only after its intercepts have been computed afresh. One pair costs O(n_rows); the number of pairs grows with
-//! c and with how much the classes overlap.
+//! Differences from libsvm: products are all held at once, so there is neither a cache nor shrinking; a solution is
+//! accepted only after its intercepts have been computed afresh; and a multiplier that rounding keeps from its bound does not
+//! decide the intercept, see [`State::solution`]. One pair costs O(n_rows); the number of pairs grows with c and with how much
+//! the classes overlap.
 
 use faer::{Mat, MatRef};
 
@@ -55,13 +56,14 @@ struct Violation {
     /// The row whose weight is to shrink by as much; meaningless where the gap is 0 or less.
     low: usize,
     gap: f64,
-    /// Halfway between the intercepts that bound the gap: the intercept where no row is on its margin.
-    middle: f64,
 }
 
 /// In place of a curvature that rounding has taken away: rows that are equal.
 /// libsvm's `TAU`.
 const LEAST_CURVATURE: f64 = 1e-12;
+
+/// How near a multiplier is to its bound, or next to the largest one to 0, that is there but for rounding.
+const ROUNDING: f64 = 1e-12;
 
 impl TwoClasses<'_> {
     /// Until `gap` is below `tol`, or for `max_iter` pairs.
@@ -78,7 +80,7 @@ impl TwoClasses<'_> {
             let violation = state.violation();
             if violation.gap < tol || n_iter == max_iter {
                 if fresh {
-                    return state.solution(n_iter, &violation);
+                    return state.solution(n_iter, violation.gap);
                 }
                 state.refresh();
                 fresh = true;
@@ -141,7 +143,7 @@ impl State<'_> {
                 }
             }
         }
-        Violation { up: up.0, low, gap: up.1 - least, middle: (up.1 + least) / 2.0 }
+        Violation { up: up.0, low, gap: up.1 - least }
     }
 
     /// Moves weight from `low` to `up`: to the optimum of the pair, or until one of the two meets its bound, which it then gets exactly,
@@ -190,15 +192,40 @@ impl State<'_> {
 
     /// The intercept is the mean of those of the rows on their margin, where there are any, as libsvm has it.
     ///
-    /// Else it is the middle of the interval that optimality leaves it.
-    fn solution(&self, n_iter: usize, violation: &Violation) -> Solution {
-        let between = |row: &usize| 0.0 < self.multipliers[*row] && self.multipliers[*row] < self.problem.bounds[*row];
-        let on_margin: Vec<f64> = (0..self.intercepts.len()).filter(between).map(|row| self.intercepts[row]).collect();
+    /// Else it is the middle of the interval that optimality leaves it. Balanced weights bound the multipliers of both classes by equal
+    /// sums, so that with a small c all are at their bounds, but for one that the rounding of the sums leaves below: to libsvm that row is
+    /// on its margin, which puts the intercept at an end of the interval, often one class for all rows.
+    fn solution(&self, n_iter: usize, gap: f64) -> Solution {
+        let n_rows = self.multipliers.len();
+        // Each row adds the rounding of its own multiplier to the sums.
+        let near = ROUNDING.max(8.0 * f64::EPSILON * n_rows as f64);
+        let largest = self.multipliers.iter().copied().fold(0.0, f64::max);
+        let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut on_margin = Vec::new();
+        for row in 0..n_rows {
+            let (multiplier, bound, intercept) =
+                (self.multipliers[row], self.problem.bounds[row], self.intercepts[row]);
+            let is_bounded = bound - multiplier <= near * bound;
+            let is_zero = !is_bounded && multiplier <= near * largest;
+            let [may_rise, may_fall] = match self.problem.signs[row] > 0.0 {
+                true => [!is_bounded, !is_zero],
+                false => [!is_zero, !is_bounded],
+            };
+            if may_rise {
+                least = intercept.max(least);
+            }
+            if may_fall {
+                most = intercept.min(most);
+            }
+            if may_rise && may_fall {
+                on_margin.push(intercept);
+            }
+        }
         let intercept = match on_margin.len() {
-            0 => violation.middle,
+            0 => f64::midpoint(least, most),
             n => on_margin.iter().sum::<f64>() / n as f64,
         };
-        Solution { weights: self.weights(), intercept, n_iter, gap: violation.gap }
+        Solution { weights: self.weights(), intercept, n_iter, gap }
     }
 }
 

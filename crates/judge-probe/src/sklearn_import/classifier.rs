@@ -144,8 +144,8 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
 ///
 /// # Errors
 ///
-/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or `break_ties=True` with three classes or more, which changes which
-/// class wins a tie of votes.
+/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or with three classes or more `break_ties=True`, which changes which
+/// class wins a tie of votes, and `decision_function_shape="ovo"`, which shows a decision for each pair.
 fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;
@@ -157,10 +157,11 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
         return Err(setting_error(&sparse, "a fit on dense features", "True"));
     }
     if n_classes > 2 {
-        // It says which functions scikit-learn shows; classes are voted for by all pairs either way.
+        // Classes are voted for by all pairs either way, but decisions are shown for each class.
         let shape = place.get("decision_function_shape")?;
-        if !["ovr", "ovo"].contains(&&*shape.text()?) {
-            return Err(setting_error(&shape, "ovr or ovo", &shape.text()?));
+        if shape.text()? != "ovr" {
+            let expected = "ovr (set_params(decision_function_shape=\"ovr\") before saving needs no new fit)";
+            return Err(setting_error(&shape, expected, &shape.text()?));
         }
         let break_ties = place.get("break_ties")?;
         if break_ties.flag()? {

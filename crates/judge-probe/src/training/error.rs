@@ -59,6 +59,15 @@ pub enum TrainingError {
     #[error("every row is in the split \"train\", so there is nothing to test on")]
     NoTestRows,
 
+    /// Rows of other classes are so few that a fold has none of them to learn from.
+    #[error("{}, so a fold has nothing to learn: add rows of other classes, or part the classes elsewhere", others(*class, ids))]
+    OneClassFold {
+        /// The class of all rows that are left.
+        class: i64,
+        /// The rows of other classes.
+        ids: Vec<ItemId>,
+    },
+
     /// The model could read no row.
     #[error("the model could read none of {n_rows} rows")]
     NothingRead {
@@ -119,4 +128,15 @@ pub enum TrainingError {
         /// The text, cut at 100 characters.
         found: String,
     },
+}
+
+/// How few rows that are trained on have another class than this one.
+fn others(class: i64, ids: &[ItemId]) -> String {
+    match ids {
+        [] => format!("all rows trained on have the class {class}"),
+        [id] => format!("of the rows trained on {id} alone is not of class {class}"),
+        [first, ..] => {
+            format!("of the rows trained on {}, the first of them {first}, are not of class {class}", ids.len())
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! [`grouped`](ProbeTraining::grouped) says so. Which rows the model could read is decided by the caller. Nothing here reads
 //! features.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{GradedRow, ProbeTraining, TrainingError};
 use crate::{Error, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
@@ -53,21 +53,36 @@ impl Parts {
     }
 
     /// One part held out: whole groups where rows share them, else rows with classes as frequent on both sides.
-    /// Groups are drawn without regard to classes: a part may lack a rare class. Positions from the splitter are among `read`.
+    /// Groups are drawn without regard to classes: a part may lack a rare class. A class of a single row cannot be as frequent on both
+    /// sides: that row is trained on. Positions from the splitter are among `drawn`.
     fn held_out(training: &ProbeTraining, rows: &[GradedRow], read: &[usize]) -> Result<Self, Error> {
         let split = TrainTestSplit { test_size: TestSize::Fraction(training.test_share), seed: training.split_seed };
-        let Split { train, test } = if is_grouped(training, rows, read) {
-            split.grouped(&groups(rows, read))?
+        let (drawn, single, Split { train, test }) = if is_grouped(training, rows, read) {
+            (read.to_vec(), Vec::new(), split.grouped(&groups(rows, read))?)
         } else {
-            split.stratified(&classes(training, rows, read))?
+            let (single, drawn) = single_rows(training, rows, read);
+            let split = split.stratified(&classes(training, rows, &drawn))?;
+            (drawn, single, split)
         };
-        let pick = |part: Vec<usize>| part.into_iter().map(|row| read[row]).collect();
-        Ok(Self { train: pick(train), tests: BTreeMap::from([("test".to_owned(), pick(test))]) })
+        let pick = |part: Vec<usize>| part.into_iter().map(|row| drawn[row]);
+        let (train, test) = (pick(train).chain(single).collect(), pick(test).collect());
+        Ok(Self { train, tests: BTreeMap::from([("test".to_owned(), test)]) })
+    }
+
+    /// The classes that rows trained on have and no row tested on, ascending.
+    pub(super) fn untested(&self, training: &ProbeTraining, rows: &[GradedRow]) -> Vec<i64> {
+        let tested: BTreeSet<i64> = self.tests.values().flat_map(|of| classes(training, rows, of)).collect();
+        let trained: BTreeSet<i64> = classes(training, rows, &self.train).into_iter().collect();
+        trained.difference(&tested).copied().collect()
     }
 
     /// Folds of the rows trained on, as positions among these, which have these classes.
     /// Not shuffled, as scikit-learn's grid search cuts them; rows that were drawn at random come in random order, whole groups
     /// in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainingError::OneClassFold`]; those of the folds.
     pub(super) fn folds(
         &self,
         training: &ProbeTraining,
@@ -75,11 +90,20 @@ impl Parts {
         classes: &[i64],
     ) -> Result<Vec<Split>, Error> {
         let n_splits = training.folds;
-        if is_grouped(training, rows, &self.train) {
-            StratifiedGroupKFold { n_splits, shuffle: None }.split(classes, &groups(rows, &self.train))
+        let folds = if is_grouped(training, rows, &self.train) {
+            StratifiedGroupKFold { n_splits, shuffle: None }.split(classes, &groups(rows, &self.train))?
         } else {
-            StratifiedKFold { n_splits, shuffle: None }.split(classes)
+            StratifiedKFold { n_splits, shuffle: None }.split(classes)?
+        };
+        for fold in &folds {
+            let class = fold.train.first().map(|&row| classes[row]);
+            if let Some(class) = class.filter(|class| fold.train.iter().all(|&row| classes[row] == *class)) {
+                let others = classes.iter().zip(&self.train).filter(|(other, _)| **other != class);
+                let ids = others.map(|(_, &row)| rows[row].id.clone()).collect();
+                return Err(TrainingError::OneClassFold { class, ids }.into());
+            }
         }
+        Ok(folds)
     }
 
     /// Of each row trained on the position, among these, of the first one that stays on its side of every split.
@@ -91,6 +115,16 @@ impl Parts {
         let groups = groups(rows, &self.train).into_iter().enumerate();
         groups.map(|(place, group)| *first.entry(group).or_insert(place)).collect()
     }
+}
+
+/// Of these rows those that are the only one of their class, and the others. Where every class has one row alone there is nothing to draw
+/// from, and all are among the others, which no split takes.
+fn single_rows(training: &ProbeTraining, rows: &[GradedRow], of: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
+    let class = |row: usize| training.grading.class(rows[row].grade);
+    of.iter().for_each(|&row| *counts.entry(class(row)).or_default() += 1);
+    let is_several = counts.values().any(|&n| n > 1);
+    of.iter().partition(|&&row| is_several && counts[&class(row)] == 1)
 }
 
 /// The class of each of these rows.

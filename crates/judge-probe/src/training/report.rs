@@ -20,6 +20,10 @@ pub struct TrainingReport {
     pub rounded: usize,
     /// Rows trained on.
     pub n_train: usize,
+    /// Classes that rows trained on have and no row tested on, so that no figure of [`splits`](Self::splits) says how well they are told:
+    /// those of a single row, and where groups are drawn maybe other rare ones. Absent from JSON where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untested: Vec<i64>,
     /// Folds of the cross-validation among these.
     pub folds: usize,
     /// What layers, poolings and C were chosen by.

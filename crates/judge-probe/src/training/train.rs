@@ -63,9 +63,9 @@ pub struct TrainedProbe {
 impl ProbeTraining {
     /// Trains a probe of one aspect.
     ///
-    /// Rows are parted as they say, or else by [`test_share`](Self::test_share). Layers, poolings and C are chosen by macro F1, or what
-    /// else the classifier [is scored by](ProbeClassifier::scoring), under cross-validation on the rows trained on ([`LayerSelection`]),
-    /// the probe is fitted to all of these, and it is compared with baselines on the others. The same rows, signals and settings give the
+    /// Rows are parted as they say, or else by [`test_share`](Self::test_share), and a row that alone has its class is trained on. Layers,
+    /// poolings and C are chosen by macro F1, or what else the classifier [is scored by](ProbeClassifier::scoring), under cross-validation
+    /// on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines on the others. The same rows, signals and settings give the
     /// same bytes, whatever the number of threads.
     ///
     /// The time goes into the choice: views × layers × values of C × folds fits on one view each, then at most
@@ -96,16 +96,17 @@ impl ProbeTraining {
 
     /// Whether these rows can be trained on, as far as it can be told without signals: for a look at the input before a model is run.
     ///
-    /// Grades, classes and the split are checked as if every row could be read. Settings of the choice, such as
+    /// Grades, classes, the split and the folds are checked as if every row could be read. Settings of the choice, such as
     /// [`layers`](Self::layers), are not: they are refused by [`train`](Self::train).
     ///
     /// # Errors
     ///
-    /// [`Error::Training`], and those of the split of the rows.
+    /// [`Error::Training`], and those of the split and the folds of the rows.
     pub fn check(&self, rows: &[GradedRow]) -> Result<(), Error> {
         self.scale.check(rows)?;
         self.grading.classes(rows)?;
-        Parts::new(self, rows, &(0..rows.len()).collect::<Vec<_>>())?;
+        let parts = Parts::new(self, rows, &(0..rows.len()).collect::<Vec<_>>())?;
+        parts.folds(self, rows, &classes(self, rows, &parts.train))?;
         Ok(())
     }
 
@@ -203,6 +204,7 @@ impl ProbeTraining {
             unscored: rows.len() - read.len(),
             rounded: rows.iter().filter(|row| self.grading.rounds(row.grade)).count(),
             n_train: parts.train.len(),
+            untested: parts.untested(self, rows),
             folds: folds.len(),
             scoring: self.classifier.scoring(),
             chosen: selected

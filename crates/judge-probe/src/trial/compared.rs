@@ -10,6 +10,9 @@ pub struct Compared {
     pub measure: Measure,
     /// The level of each interval, by which those of all readings' agreement together have the bootstrap's.
     pub level: f64,
+    /// What is chosen from, where questions have answers of different grades.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_of: Option<BestOfAnswers>,
     /// In the order in which they were given: from the simplest on.
     pub readings: Vec<Tried>,
     /// The position of the best.
@@ -40,6 +43,15 @@ impl Measure {
     }
 }
 
+/// Questions of which a reading can choose the best answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BestOfAnswers {
+    /// Questions that have answers of different grades.
+    pub questions: usize,
+    /// How often an answer that is drawn at random is one that people graded highest.
+    pub at_random: f64,
+}
+
 /// What one reading is worth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tried {
@@ -55,6 +67,10 @@ pub struct Tried {
     /// By how much the best reading agrees better, on the same rows; 0 for the best.
     #[serde(serialize_with = "brief")]
     pub behind_best: Statistic,
+    /// How often it chooses an answer that people graded highest: that of its highest number among the answers to one question, of several
+    /// with that number each as often. `None` where no question has answers of different grades.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "brief_of_some")]
+    pub best_chosen: Option<Statistic>,
     /// The agreement by the number of labels that it learns from in each fold.
     pub by_labels: Vec<ByLabels>,
     /// By how much all labels are better than half of them; of those that learn.

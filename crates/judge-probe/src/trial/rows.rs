@@ -1,5 +1,7 @@
 //! The graded rows, and how they are cut.
 
+use std::collections::HashMap;
+
 use judge_metrics::resampling::Bootstrap;
 use judge_metrics::sampling::draw_alike;
 
@@ -18,6 +20,9 @@ pub struct Trial {
     /// What belongs together, such as the responses to one question: rows of a group are on one side of every split, and the bootstrap draws
     /// them together. One for each row.
     pub groups: Vec<usize>,
+    /// Which rows answer the same question, as one number for those of a question: how often each reading chooses the best of them is told.
+    /// One for each row.
+    pub questions: Vec<usize>,
     /// In how many parts the rows are cut; each is judged by what was learnt from the others.
     pub folds: usize,
     /// With how many labels readings that learn are tried besides all, and half of all. Those of more than half are left out.
@@ -30,11 +35,19 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Five folds; 32, 128 and 512 labels; rows that do not belong together.
+    /// Five folds; 32, 128 and 512 labels; rows that do not belong together, each with a question of its own.
     #[must_use]
     pub fn new(grades: Vec<f64>) -> Self {
-        let groups = (0..grades.len()).collect();
-        Self { grades, groups, folds: 5, labels: vec![32, 128, 512], bootstrap: Bootstrap::default(), seed: 0 }
+        let alone: Vec<usize> = (0..grades.len()).collect();
+        Self {
+            grades,
+            groups: alone.clone(),
+            questions: alone,
+            folds: 5,
+            labels: vec![32, 128, 512],
+            bootstrap: Bootstrap::default(),
+            seed: 0,
+        }
     }
 }
 
@@ -52,6 +65,7 @@ impl Trial {
         };
         finite("the grade", &self.grades)?;
         counted("groups", self.groups.len())?;
+        counted("questions", self.questions.len())?;
         for Reading { name, read_as } in readings {
             match read_as {
                 ReadAs::Plain(values) | ReadAs::Baseline(values) => finite(name, values)?,
@@ -87,6 +101,21 @@ impl Trial {
             }
         }
         Ok(splits)
+    }
+
+    /// The rows of each question that has answers of different grades, in the order of the questions' first rows.
+    pub(super) fn answers(&self) -> Vec<Vec<usize>> {
+        let mut places = HashMap::new();
+        let mut answers: Vec<Vec<usize>> = Vec::new();
+        for (row, question) in self.questions.iter().enumerate() {
+            let place = *places.entry(question).or_insert(answers.len());
+            if place == answers.len() {
+                answers.push(Vec::new());
+            }
+            answers[place].push(row);
+        }
+        answers.retain(|rows| rows.iter().any(|&row| self.grades[row] != self.grades[rows[0]]));
+        answers
     }
 
     pub(super) fn of(&self, rows: &[usize]) -> Vec<f64> {

@@ -186,6 +186,25 @@ fn of_two_grades_it_is_how_well_they_are_told_apart() {
 }
 
 #[test]
+fn the_best_answer_is_that_of_the_highest_number_and_of_equal_numbers_each_as_often() {
+    // Of four answers to a question; the third and fourth question have no best answer, and none to choose from.
+    let grades: Vec<f64> =
+        (0..ROWS).map(|row| if row < 8 { [1.0, 5.0, 5.0, 2.0][row % 4] } else { (row / 4) as f64 }).collect();
+    let values: Vec<f64> =
+        [0.1, 0.9, 0.2, 0.9, 0.3, 0.1, 0.2, 0.0].into_iter().chain((8..ROWS).map(|row| row as f64)).collect();
+    let questions: Vec<usize> = (0..ROWS).map(|row| row / 4).collect();
+    let trial = Trial { questions: questions.clone(), groups: questions, ..trial(grades) };
+    let reading = |values: &[f64]| Reading::<NoStates>::new("values", ReadAs::Plain(values.to_vec()));
+    let found = trial.compare(&[reading(&values), reading(&[1.0; ROWS])]).unwrap();
+    assert_eq!(found.best_of, Some(BestOfAnswers { questions: 2, at_random: 0.5 }));
+    let chosen = found.readings.iter().map(|tried| tried.best_chosen.as_ref().unwrap().estimate());
+    // One of two, and none; what says nothing of any row chooses nothing.
+    assert_eq!(chosen.collect::<Vec<_>>(), [Some(0.25), None]);
+    let alone = Trial { questions: (0..ROWS).collect(), ..trial }.compare(&[reading(&values)]).unwrap();
+    assert!(alone.best_of.is_none() && alone.readings[0].best_chosen.is_none());
+}
+
+#[test]
 fn rows_of_a_group_stay_together() {
     let grades = grades();
     let groups: Vec<usize> = (0..ROWS).map(|row| row / 4).collect();

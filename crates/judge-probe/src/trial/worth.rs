@@ -5,7 +5,7 @@ use judge_metrics::prediction::auroc;
 use judge_metrics::resampling::{Bootstrap, RankedPair};
 
 use super::out_of_fold::{Failed, values};
-use super::{ByLabels, Compared, Measure, ReadAs, Reading, Trial, Tried};
+use super::{BestOfAnswers, ByLabels, Compared, Measure, ReadAs, Reading, Trial, Tried};
 use crate::Error;
 use crate::training::RowSignals;
 
@@ -34,6 +34,7 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
         higher: trial.grades.iter().map(|grade| Some(grade) == different.last()).collect(),
         bootstrap: Bootstrap { level, ..trial.bootstrap },
     };
+    let answers = trial.answers();
     let splits = trial.splits(None)?;
     let fewest = splits.iter().map(|split| split.train.len()).min().unwrap_or(0);
     let half = fewest / 2;
@@ -52,6 +53,11 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
             Ok(values) => (judged.agreement(&values)?, values),
             Err(reason) => (Statistic::Undefined { reason }, Vec::new()),
         };
+        let best_chosen = match &agreement {
+            _ if answers.is_empty() => None,
+            Statistic::Undefined { reason } => Some(Statistic::Undefined { reason: reason.clone() }),
+            Statistic::Defined(_) => Some(judged.best_chosen(&answers, &values)?),
+        };
         let behind_best = match &agreement {
             Statistic::Undefined { reason } => Statistic::Undefined { reason: reason.clone() },
             Statistic::Defined(_) => Statistic::Undefined { reason: "no reading is defined".to_owned() },
@@ -67,6 +73,7 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
             learns: read_as.learns(),
             agreement,
             behind_best,
+            best_chosen,
             by_labels,
             more_labels,
             values,
@@ -90,7 +97,9 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
     let as_good: Vec<usize> = judges.into_iter().filter(is_as_good).collect();
     let agrees = |place: &&usize| tried[**place].is_shown_to_agree(measure);
     let recommended = as_good.iter().find(agrees).or(as_good.first()).copied();
-    Ok(Compared { measure, level, readings: tried, best, recommended })
+    let at_random = (!answers.is_empty()).then(|| judged.best_at_random(&answers));
+    let best_of = at_random.map(|at_random| BestOfAnswers { questions: answers.len(), at_random });
+    Ok(Compared { measure, level, best_of, readings: tried, best, recommended })
 }
 
 fn defined<E>(found: Result<Vec<f64>, Failed<E>>) -> Result<Result<Vec<f64>, String>, E> {
@@ -124,6 +133,25 @@ impl Judged<'_> {
         self.statistic(|rows| Ok(one(rows)? - other(rows)?))
     }
 
+    /// How often the answer with the highest number is one of those that people graded highest, over groups of rows.
+    fn best_chosen(&self, answers: &[Vec<usize>], values: &[f64]) -> Result<Statistic, Error> {
+        let chosen: Vec<f64> = answers.iter().map(|rows| self.share_of_best(&highest(rows, values), rows)).collect();
+        let groups: Vec<usize> = answers.iter().map(|rows| self.trial.groups[rows[0]]).collect();
+        let mean = |of: &[usize]| Ok(of.iter().map(|&question| chosen[question]).sum::<f64>() / of.len() as f64);
+        let all: Vec<usize> = (0..answers.len()).collect();
+        Ok(Statistic::of(self.bootstrap.clustered(&groups, mean), || mean(&all))?)
+    }
+
+    fn best_at_random(&self, answers: &[Vec<usize>]) -> f64 {
+        answers.iter().map(|rows| self.share_of_best(rows, rows)).sum::<f64>() / answers.len() as f64
+    }
+
+    /// Which share of some of a question's answers people graded highest of all.
+    fn share_of_best(&self, some: &[usize], all: &[usize]) -> f64 {
+        let best = highest(all, &self.trial.grades);
+        some.iter().filter(|row| best.contains(row)).count() as f64 / some.len() as f64
+    }
+
     fn all(&self) -> Vec<usize> {
         (0..self.trial.grades.len()).collect()
     }
@@ -145,4 +173,10 @@ impl Judged<'_> {
         let drawn = self.bootstrap.clustered(&self.trial.groups, &of);
         Ok(Statistic::of(drawn, || of(&self.all()))?)
     }
+}
+
+/// Those of the rows that have the highest number.
+fn highest(rows: &[usize], of: &[f64]) -> Vec<usize> {
+    let highest = rows.iter().map(|&row| of[row]).fold(f64::NEG_INFINITY, f64::max);
+    rows.iter().copied().filter(|&row| of[row] == highest).collect()
 }

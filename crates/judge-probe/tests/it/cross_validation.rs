@@ -124,6 +124,17 @@ fn scores_and_choices_equal_scikit_learns() {
     }
 }
 
+/// Of one class the judge that always gives it is right in all of it.
+#[test]
+fn a_balanced_accuracy_takes_two_classes() {
+    let score = |truth: &[i64], predicted: &[i64]| Scoring::BalancedAccuracy.score(truth, &predicted.to_vec().into());
+    for predicted in [[1, 1], [1, 2]] {
+        let found = score(&[1, 1], &predicted);
+        assert!(matches!(&found, Err(Error::Metric(error)) if error.is_undefined()), "{found:?}");
+    }
+    assert_eq!(score(&[1, 2], &[1, 1]).unwrap(), 0.5);
+}
+
 #[track_caller]
 fn assert_probabilities(ours: &Predictions<i64>, expected: &Value) {
     let table = ours.probabilities.as_ref().unwrap();

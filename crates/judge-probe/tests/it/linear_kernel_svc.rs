@@ -1,4 +1,5 @@
-//! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/linear_svc_fixtures.py`.
+//! Equality with scikit-learn 1.9.1 on the fixtures of `scripts/probe/linear_svc_fixtures.py`, but for intercepts that rounding decides
+//! there.
 
 use crate::fixtures::{assert_close, cases};
 use crate::formula::Data;
@@ -59,6 +60,37 @@ fn it_equals_scikit_learns() {
             assert_eq!(fitted.predict(&unseen).unwrap(), expected.unseen_predicted, "{}", case.name);
             assert_eq!(fitted.predict_proba(&unseen).unwrap(), None);
         }
+    }
+}
+
+/// With balanced weights and a small c all multipliers are at their bounds, up to the rounding of the weights, which decided the intercept.
+#[test]
+fn an_intercept_that_no_row_decides_is_the_middle_of_its_interval() {
+    let svc = LinearKernelSvc { c: 0.001, class_weight: ClassWeight::Balanced, ..LinearKernelSvc::default() };
+    for (first, second) in (3..12).flat_map(|first| (3..12).map(move |second| (first, second))) {
+        let value =
+            |i: usize| (((i * 7_919 + first * 104_729 + second * 1_299_709) % 1_009) as f64 / 504.5 - 1.0) * 2.0;
+        let labels: Vec<i64> = (0..first + second).map(|row| i64::from(row >= first)).collect();
+        let row =
+            |row: usize| (0..8).map(move |feature| value(row * 8 + feature) + if row < first { 0.5 } else { 0.0 });
+        let features = Matrix::new((0..first + second).flat_map(row).collect(), 8).unwrap();
+        let fitted = svc.fit(&features, &labels).unwrap();
+        let of_row = |(row, label): (&[f64], &i64)| {
+            let product: f64 = row.iter().zip(fitted.coefficients().values()).map(|(x, w)| x * w).sum();
+            (*label, if *label == 0 { 1.0 - product } else { -1.0 - product })
+        };
+        let (mut least, mut most) = (f64::NEG_INFINITY, f64::INFINITY);
+        for (label, intercept) in features.rows().zip(&labels).map(of_row) {
+            match label {
+                0 => most = intercept.min(most),
+                _ => least = intercept.max(least),
+            }
+        }
+        let (found, middle) = (fitted.intercepts()[0], f64::midpoint(least, most));
+        assert!(
+            (found - middle).abs() < 1e-9,
+            "{first} and {second} rows: {found}, not in the middle of {least} and {most}"
+        );
     }
 }
 

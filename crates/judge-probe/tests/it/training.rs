@@ -321,6 +321,35 @@ fn the_models_own_score_is_a_baseline_where_it_was_read() {
     assert!(matches!(error, Error::Training(TrainingError::GradeLogits { expected: 4, found: 3, .. })), "{error}");
 }
 
+/// A row that alone has its class cannot be on both sides: it is learnt from, and the report says that it is not tested.
+#[test]
+fn a_class_of_one_row_is_trained_on_and_not_tested() {
+    let alone = |n: usize| -> Vec<GradedRow> {
+        rows(n).into_iter().enumerate().map(|(i, row)| GradedRow { group: format!("{i}"), ..row }).collect()
+    };
+    let mut rows = alone(60);
+    let before = train(&training(), &rows);
+    assert_eq!(before.report.untested, [0; 0]);
+    assert!(serde_json::to_value(&before.report).unwrap().get("untested").is_none());
+    rows[31].grade = 5.0;
+    let TrainedProbe { probe, report } = train(&training(), &rows);
+    assert_eq!((&report.untested[..], report.n_train, report.splits["test"].n), (&[5][..], 48, 12));
+    assert_eq!(judge_core::inspector::Probe::classes(&probe), [1, 2, 3, 4, 5]);
+    // Of two classes the rare one is in one fold, and nothing is learnt in the fold that tests on it.
+    let rare = 7;
+    let mut two = alone(60);
+    two.iter_mut().enumerate().for_each(|(i, row)| row.grade = if i == rare { 4.0 } else { 2.0 });
+    let expected = TrainingError::OneClassFold { class: 2, ids: vec![(rare as u64).into()] };
+    assert_eq!(refused(&training(), &two), expected);
+    // The same where the data say what is trained on.
+    two.iter_mut().enumerate().for_each(|(i, row)| row.split = Some(["test", "train"][i % 2].to_owned()));
+    assert_eq!(refused(&training(), &two), expected);
+    // Where every class is such, nothing can be drawn.
+    let mut each = alone(4);
+    each.iter_mut().enumerate().for_each(|(i, row)| row.grade = 1.0 + i as f64);
+    assert!(matches!(training().check(&each), Err(Error::SmallClass { n_rows: 1, required: 2, .. })));
+}
+
 #[test]
 fn named_splits_are_kept_to() {
     let mut rows = rows(120);

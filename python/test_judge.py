@@ -1,5 +1,7 @@
 """Tests of the module: `JUDGE_PROGRAM=target/debug/judge python3 python/test_judge.py`, or without the variable where the wheel is installed."""
 
+import datetime
+import decimal
 import os
 import subprocess
 import sys
@@ -65,6 +67,36 @@ class Rows(unittest.TestCase):
             found = judge.score(pandas.DataFrame(ROWS), embedded=True)
         self.assertIsInstance(found, pandas.DataFrame)
         self.assertEqual(list(found["id"]), [0, 1, 2])
+
+    def test_what_frames_hold_comes_back_as_it_was_and_under_its_index(self):
+        try:
+            import numpy
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = pandas.DataFrame(ROWS)
+        frame["share"] = [0.12345678901234566, 1.5e-12, float("nan")]
+        frame["made"] = [pandas.Timestamp("2020-01-01"), pandas.NaT, pandas.Timestamp("1999-12-31T23:59:59.5")]
+        frame["marks"] = [numpy.array([1.0, float("nan")]), [1, 2], None]
+        frame["count"] = pandas.array([2**53 + 1, None, 3], dtype="Int64")
+        given = frame[frame.index != 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judge.score(given, embedded=True)
+        self.assertEqual(list(found.index), [0, 2])
+        self.assertEqual(found["share"][0], frame["share"][0])
+        self.assertEqual([found["made"][at][:19] for at in (0, 2)], ["2020-01-01T00:00:00", "1999-12-31T23:59:59"])
+        self.assertEqual((found["marks"][0], found["count"][0]), ([1.0, None], 2**53 + 1))
+        self.assertTrue(pandas.isna(found["share"][2]))
+        self.assertEqual(list(given.assign(own=found["id"])["own"]), [0, 1])
+
+    def test_values_that_are_not_json_are_texts_or_refused(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judge.score([{**ROWS[0], "cost": decimal.Decimal("0.10"), "day": datetime.date(2020, 1, 2)}], embedded=True)
+        self.assertEqual((found[0]["cost"], found[0]["day"]), ("0.10", "2020-01-02"))
+        with self.assertRaisesRegex(TypeError, "found bytes"):
+            judge.score([{**ROWS[0], "cost": b"1"}], embedded=True)
 
     def test_the_module_is_the_program(self):
         folder = Path(judge.__file__).parents[1]

@@ -70,8 +70,9 @@ fn decide(judge: &DecisionJudge, model: &Model, asked: &Questions, rows: &str) -
     let (mut items, mut people) = (Vec::new(), Vec::new());
     for record in Dataset::open(rows, &DatasetOptions::default())? {
         let Record::Graded(row) = record? else { return Err("a graded row was expected".into()) };
-        let share = |level: usize| row.scores.iter().filter(|&&grade| grade == (level + 1) as f64).count() as f64;
-        people.push((0..5).map(|level| share(level) / row.scores.len() as f64).collect());
+        let grades: Vec<f64> = row.scores.iter().flatten().copied().collect();
+        let count = |level: usize| grades.iter().filter(|&&grade| grade == (level + 1) as f64).count() as f64;
+        people.push((0..5).map(|level| count(level) / grades.len() as f64).collect());
         let state = json!({"question": row.instruction, "answer": row.response});
         items.push((row.id, DecisionItem { state, questions: asked.clone() }));
     }

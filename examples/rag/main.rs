@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             questions.push(result.item.question);
         }
     }
-    let mean = clustered_mean(&faithful, &questions)?;
+    let mean = clustered_mean(&faithful, &questions)?.within([0.0, 1.0]);
     println!("faithfulness {:.3}, 95 % interval {:?}", mean.estimate, mean.interval(0.95)?);
     Ok(())
 }

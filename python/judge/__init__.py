@@ -15,12 +15,14 @@ which resumes.
 
 from __future__ import annotations
 
+import decimal
 import json
 import os
 import shutil
 import subprocess
 import sysconfig
 import tempfile
+import uuid
 import warnings
 from pathlib import Path
 from typing import Any
@@ -54,13 +56,14 @@ def program() -> str:
 def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **options: Any) -> Any:
     """Runs a command over rows and returns its output: a list of dicts, or a data frame where the rows are one.
 
-    There is an output row for each row, in their order; a row that could not be scored says why under `unscored`. Without an `id`, rows are
-    numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
+    There is an output row for each row, in their order, under the frame's own index; a row that could not be scored says why under `unscored`.
+    What is missing in a frame is null, times are ISO 8601, decimals and UUIDs are texts. Without an `id`, rows are numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
     """
-    is_frame = hasattr(rows, "to_json") and hasattr(rows, "columns")
-    given = json.loads(rows.to_json(orient="records")) if is_frame else list(rows)
-    # JSON has no word for a number that is none: pandas writes null, and here it is refused.
-    lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in given)
+    is_frame = hasattr(rows, "to_dict") and hasattr(rows, "columns")
+    # Not by to_json, which rounds numbers to ten digits.
+    given = _known(rows.astype(object).where(rows.notna(), None).to_dict("records")) if is_frame else list(rows)
+    # JSON has no word for a number that is none: in a frame it is what is missing, elsewhere it is refused.
+    lines = "".join(json.dumps(row, allow_nan=False, default=_plain) + "\n" for row in given)
     columns = [options.pop("columns", None)]
     if not any("id" in row for row in given) and "id=" not in str(columns[0]):
         columns.append("id=")
@@ -78,7 +81,9 @@ def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **op
             warnings.warn(told, stacklevel=2)
         with output.open(encoding="utf-8") as written:
             found = [json.loads(line) for line in written]
-    return type(rows)(found) if is_frame else found
+    if not is_frame:
+        return found
+    return type(rows)(found, index=rows.index if len(found) == len(rows) else None)
 
 
 def score(rows: Any, **options: Any) -> Any:
@@ -99,6 +104,27 @@ def rerank(rows: Any, **options: Any) -> Any:
 def decide(rows: Any, **options: Any) -> Any:
     """Asks typed questions about states, with a probability for every option (`judge decide`)."""
     return run("decide", rows, **options)
+
+
+def _known(value: Any) -> Any:
+    """A cell of a frame with null for what is missing, also within lists and objects."""
+    if isinstance(value, dict):
+        return {name: _known(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_known(one) for one in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for a value that it does not know: lists for arrays, ISO 8601 for times, texts for decimals and UUIDs."""
+    for name in ("tolist", "isoformat"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    if isinstance(value, (decimal.Decimal, uuid.UUID)):
+        return str(value)
+    raise TypeError(f"expected what JSON can hold, found {type(value).__name__}: {value!r}")
 
 
 def _option(name: str, value: Any) -> list[str]:

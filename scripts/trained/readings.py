@@ -3,12 +3,14 @@
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/readings.py OUTPUT [--model MODEL] [--only QAGS] [--results results/trained-NAME.json]
 
-MT-bench    320 responses, graded by GPT-4 (prometheus-eval)
-emotions    430 emotions of characters in dialogues, graded by people (LAGER); asked for scores alone
-QAGS        714 sentences of summaries; whether most of three people find them supported by the article
+MT-bench            320 responses, graded by GPT-4 (prometheus-eval)
+emotions            430 emotions of characters in dialogues, graded by people (LAGER); asked for scores alone
+QAGS                714 sentences of summaries; whether most of three people find them supported by the article
+JudgeBench, GPT-4o  350 questions with a right and a wrong response: whether each is right, and which of the two a reading chooses
+RM-Bench, chat      129 questions with three good and three worse responses: the same, the best of six
 
-Each set is one `judge try`, whose files stay in OUTPUT. --results keeps the figures of all three, so that a model can be put beside others:
-please add the file of a model that is missing.
+Each set is one `judge try`, whose files stay in OUTPUT. --results keeps the figures of those that were made, so that a model can be put
+beside others: please add the file of a model that is missing.
 """
 
 import json
@@ -30,11 +32,30 @@ def qags(out):
     return write(out / "qags.jsonl", rows)
 
 
+def judgebench(out):
+    """Both responses of each pair by themselves."""
+    rows = []
+    for pair in map(json.loads, data("judgebench", "gpt-4o-2024-05-13.jsonl").read_text().splitlines()):
+        rows += [{"id": f"{pair['pair_id']}/{name}", "instruction": pair["question"], "response": pair[f"response_{name}"],
+                  "human": int(pair["label"] == better)} for name, better in (("A", "A>B"), ("B", "B>A"))]
+    return write(out / "judgebench.jsonl", rows)
+
+
+def rmbench(out):
+    """Each response by itself."""
+    rows = [{"id": f"{row['id']}/{side}{n}", "instruction": row["prompt"], "response": response, "human": int(side == "chosen")}
+            for row in json.loads(data("rmbench", "chat_filtered.json").read_text())
+            for side in ("chosen", "rejected") for n, response in enumerate(row[side])]
+    return write(out / "rm-bench.jsonl", rows)
+
+
 SETS = {
     "MT-bench": lambda out: (data("prometheus_eval", "mt_bench_eval.json"), []),
     "emotions": lambda out: (data("lager", "emotional_data.json"), []),
     "QAGS": lambda out: (qags(out), ["--rubric", SUPPORTED, "--group", "article",
                                      "--criterion", "The article in the request supports everything that the response says."]),
+    "JudgeBench, GPT-4o": lambda out: (judgebench(out), []),
+    "RM-Bench, chat": lambda out: (rmbench(out), []),
 }
 
 
@@ -46,7 +67,7 @@ def main():
         of = SETS[name]
         args.output.mkdir(parents=True, exist_ok=True)
         path, more = of(args.output)
-        folder = args.output / name.lower()
+        folder = args.output / name.split(",")[0].lower()
         found[name] = report(folder.with_suffix(".json"), "try", "--input", path, "--output", folder, "--quiet", *more, *model(name=args.model))
         lines = [[reading["name"], figure(reading["agreement"]), figure(reading["behind_best"]), (reading["use"] or {}).get("layer") or "",
                   *(f"{point['agreement']:.3f}" if point["agreement"] is not None else "" for point in reading["by_labels"])]
@@ -54,12 +75,15 @@ def main():
         sizes = max((reading["by_labels"] for reading in found[name]["readings"]), key=len)
         print(f"{name}, {found[name]['n']} rows, {found[name]['measure']}; recommended: {found[name]['recommended']}\n")
         table(["reading", "agreement", "behind the best", "layer", *(f"{point['labels']} labels" for point in sizes)], lines)
+        if of := found[name].get("best_of"):
+            print(f"\nBest of the answers to {of['questions']} questions; drawn at random {of['at_random']:.3f}\n")
+            table(["reading", "chosen"], [[reading["name"], figure(reading["best_chosen"])] for reading in found[name]["readings"]])
     if args.results:
         for name, of in found.items():
             for reading in of["readings"]:
                 reading["layer"] = (reading.pop("use") or {}).get("layer")
-            kept = ("n", "groups", "measure", "level", "readings", "recommended", "program")
-            keep(args.results, of["model"], "readings", {name: {key: of[key] for key in kept}})
+            kept = ("n", "groups", "measure", "level", "best_of", "readings", "recommended", "program")
+            keep(args.results, of["model"], "readings", {name: {key: of[key] for key in kept if key in of}})
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use judge_core::ItemId;
 use judge_data::{ScoredFile, Unread};
 use judge_probe::RowGroups;
 
@@ -29,43 +30,58 @@ fn behind(advice: Option<String>) -> String {
     advice.map_or_else(String::new, |advice| format!("; {advice}"))
 }
 
-/// The graded rows of a file. Rows that cannot be read are told of.
+/// The graded rows of a file. Rows that cannot be read, or whose human score is not in `range`, are told of.
 ///
 /// # Errors
 /// If the file cannot be read, or has no such row, or one that does not say what it belongs to where `cluster` names a field.
-pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&str>) -> Result<Graded> {
+pub fn graded(
+    path: &Path,
+    score: &str,
+    human: Option<&str>,
+    cluster: Option<&str>,
+    range: Option<[f64; 2]>,
+) -> Result<Graded> {
+    let why_off_range = |human: f64, id: Option<&ItemId>| {
+        let [low, high] = range.filter(|[low, high]| !(*low..=*high).contains(&human))?;
+        let of = id.map_or_else(String::new, |id| format!(" of {id}"));
+        Some(format!("the human score{of} is {human}, expected one from {low} to {high}"))
+    };
     let file = ScoredFile::open(open(path)?, None)?;
     let fields = file.fields(Some(score), human);
     let clustered_by = cluster.map(str::to_owned);
     let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new(), clustered_by };
     let mut others = OtherFields::default();
     let read = [fields.predicted.as_deref(), fields.human.as_deref()];
-    let (mut scored, mut unread) = (0, Unread::default());
+    let (mut scored, mut unread, mut off_range) = (0, Unread::default(), Unread::default());
     for row in file.rows(&fields)? {
         let row = row?;
         let pair = row.predicted_number().and_then(|score| Ok((score, row.human_mean()?)));
-        if let Ok((Some(score), human)) = pair {
-            scored += 1;
-            if let Some(human) = human {
-                let own = || Some(graded.clusters.len().to_string());
-                let of_field = cluster.map_or_else(own, |field| row.row.value(field).map(str::to_owned));
-                let of_field = of_field.with_context(|| {
-                    let field = cluster.unwrap_or_default();
-                    format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
-                });
-                graded.clusters.push(of_field.with_context(|| row.place().to_string())?);
-                let other = row.row.clone().into_extra(&[]).retain(|name| !read.contains(&Some(name)));
-                others.see(other.iter());
-                graded.scores.push(score);
-                graded.human.push(human);
-            }
+        unread.note(row.place(), pair.as_ref().err().cloned());
+        let Ok((Some(score), human)) = pair else { continue };
+        scored += 1;
+        let Some(human) = human else { continue };
+        let why = why_off_range(human, row.id.as_ref());
+        let fits = why.is_none();
+        off_range.note(row.place(), why);
+        if !fits {
+            continue;
         }
-        unread.note(row.place(), pair.err());
+        let own = || Some(graded.clusters.len().to_string());
+        let of_field = cluster.map_or_else(own, |field| row.row.value(field).map(str::to_owned));
+        let of_field = of_field.with_context(|| {
+            let field = cluster.unwrap_or_default();
+            format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
+        });
+        graded.clusters.push(of_field.with_context(|| row.place().to_string())?);
+        let other = row.row.clone().into_extra(&[]).retain(|name| !read.contains(&Some(name)));
+        others.see(other.iter());
+        graded.scores.push(score);
+        graded.human.push(human);
     }
     if graded.scores.is_empty() {
         let path = path.display();
-        if let Some((place, why)) = unread.first() {
-            bail!("{path}: no row can be fitted on; the first that cannot be read is {place}: {why}");
+        if let Some((place, why)) = unread.first().or(off_range.first()) {
+            bail!("{path}: no row can be fitted on; the first that cannot is {place}: {why}");
         }
         if !file.has(score) {
             let advice = behind(offered(["name its field with --score".to_owned()]));
@@ -79,6 +95,7 @@ pub fn graded(path: &Path, score: &str, human: Option<&str>, cluster: Option<&st
         bail!("{path}: of {scored} rows with a number in {score:?}, none has a human score in {names}{advice}");
     }
     tell_unread_that(&unread, "cannot be read and are not fitted on");
+    tell_unread_that(&off_range, "with both scores are outside the range and are not fitted on");
     if cluster.is_none() {
         graded.keep_together(&others)?;
     }

@@ -6,9 +6,10 @@ use anyhow::Result;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::retrieval::Ranking;
 use serde::Serialize;
+use serde_json::json;
 
-use crate::args::bars::{first_names, rows_used};
-use crate::report::mean_of_clusters;
+use crate::args::bars::{Lost, Measured, first_names, rows_used};
+use crate::report::{SHARE, mean_of_clusters};
 use crate::terminal::console::{say, say_table};
 
 /// The cutoff of nDCG, which is that of its publications.
@@ -23,8 +24,8 @@ pub struct Queries {
     measured: Vec<MeasuredQuery>,
     /// Queries of which no document is relevant, so that no order is better than another.
     without_relevant: usize,
-    /// Queries with a relevant document and without any ranking.
-    unranked: usize,
+    /// Queries with a relevant document and without any ranking, by name.
+    unranked: Vec<String>,
 }
 
 struct MeasuredQuery {
@@ -54,7 +55,7 @@ impl Queries {
             Err(error) => return Err(error.into()),
         };
         if order.is_none() {
-            self.unranked += 1;
+            self.unranked.push(name);
             return Ok(());
         }
         let (ndcg, mrr) = (ranking.ndcg(Some(NDCG))?, ranking.reciprocal_rank(None));
@@ -67,10 +68,11 @@ impl Queries {
     pub fn figures(&self, k: usize) -> Figures {
         let clusters: Vec<&str> = self.measured.iter().map(|query| query.cluster.as_str()).collect();
         let of = |place: usize| self.measured.iter().map(|query| query.values[place]).collect::<Vec<f64>>();
-        let mut statistics = statistics(of, &clusters);
+        let mut statistics = statistics(of, &clusters, SHARE);
         let n = clusters.len();
         // A query without a relevant document has nothing to be measured, and is no gap.
-        statistics.extend(rows_used(n, n + self.unranked).map(|(name, known)| (name.to_owned(), known)));
+        let unranked = self.unranked.len();
+        statistics.extend(rows_used(n, n + unranked).map(|(name, known)| (name.to_owned(), known)));
         let mut least: Vec<(f64, &str)> =
             self.measured.iter().map(|query| (query.values[0], query.name.as_str())).collect();
         least.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -81,7 +83,9 @@ impl Queries {
                 format!("least nDCG@{NDCG}: {}", first_names(names))
             }
         };
-        Figures { n, without_relevant: self.without_relevant, unranked: self.unranked, k, statistics, worst }
+        let mut lost = Lost::default();
+        lost.extend(&self.unranked);
+        Figures { n, without_relevant: self.without_relevant, unranked, k, statistics, worst, lost }
     }
 
     /// How much better these rankings are than others of the same queries: of those that both have, by name.
@@ -91,15 +95,16 @@ impl Queries {
         let both = self.measured.iter().filter_map(|query| Some((query, *others.get(query.name.as_str())?)));
         let both: Vec<(&MeasuredQuery, &[f64; 4])> = both.collect();
         let clusters: Vec<&str> = both.iter().map(|(query, _)| query.cluster.as_str()).collect();
-        statistics(|place| both.iter().map(|(query, other)| query.values[place] - other[place]).collect(), &clusters)
+        let differences = |place| both.iter().map(|(query, other)| query.values[place] - other[place]).collect();
+        statistics(differences, &clusters, [-1.0, 1.0])
     }
 }
 
-/// The mean of each statistic, whose values for all queries `of` gives by its place.
-fn statistics(of: impl Fn(usize) -> Vec<f64>, clusters: &[&str]) -> BTreeMap<String, Statistic> {
-    let mean = |(place, name): (usize, &&str)| {
-        ((*name).to_owned(), mean_of_clusters(&of(place), clusters, "no query has a relevant document and a ranking"))
-    };
+/// The mean of each statistic, whose values for all queries, in this range, `of` gives by its place.
+fn statistics(of: impl Fn(usize) -> Vec<f64>, clusters: &[&str], range: [f64; 2]) -> BTreeMap<String, Statistic> {
+    let of_nothing = "no query has a relevant document and a ranking";
+    let mean =
+        |(place, name): (usize, &&str)| ((*name).to_owned(), mean_of_clusters(&of(place), clusters, range, of_nothing));
     NAMES.iter().enumerate().map(mean).collect()
 }
 
@@ -119,6 +124,15 @@ pub struct Figures {
     /// The queries with the worst order, in words.
     #[serde(skip)]
     pub worst: String,
+    /// The queries without a ranking.
+    #[serde(skip)]
+    pub lost: Lost,
+}
+
+impl From<Figures> for Measured {
+    fn from(Figures { statistics, worst, lost, .. }: Figures) -> Self {
+        Self { statistics: json!(statistics), worst, lost, apart: Vec::new() }
+    }
 }
 
 impl Figures {

@@ -1,5 +1,7 @@
 //! What people say by what the judge says, as a picture.
 
+use std::ops::Range;
+
 use anyhow::Result;
 use judge_metrics::Proportion;
 use judge_metrics::comparison::ComparedItem;
@@ -74,7 +76,9 @@ pub fn bins(items: &[ComparedItem], level: f64) -> Vec<Bin> {
 /// If it cannot be drawn.
 pub fn svg(items: &[ComparedItem], bins: &[Bin], predicted: &str, human: &str, level: f64) -> Result<String> {
     let predictions: Vec<f64> = items.iter().filter_map(|item| item.predicted.number()).collect();
-    svg::svg((640, 640), |area| draw(area, bins, &predictions, predicted, human, level))
+    // Intervals of few rows may be wider than all that anybody said: they are cut at the frame.
+    let axis = svg::axis(bins.iter().flat_map(|bin| [bin.predicted, bin.human]).chain(predictions.iter().copied()))?;
+    svg::svg((640, 640), |area| draw(area, bins, &predictions, &axis, [predicted, human], level))
 }
 
 /// Bars of equal width from `low` to `high`, which is above it: left, right, rows.
@@ -93,16 +97,12 @@ fn draw(
     area: &Area<'_>,
     bins: &[Bin],
     predictions: &[f64],
-    predicted: &str,
-    human: &str,
+    axis: &Range<f64>,
+    [predicted, human]: [&str; 2],
     level: f64,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let n = predictions.len();
-    // Intervals of few rows may be wider than all that anybody said: they are cut at the frame.
-    let ends = bins.iter().flat_map(|bin| [bin.predicted, bin.human]).chain(predictions.iter().copied());
-    let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
-    let (low, high) = (low - margin, high + margin);
+    let Range { start: low, end: high } = *axis;
     let (upper, lower) = area.split_vertically(500);
     let mut chart = ChartBuilder::on(&upper)
         .caption(format!("{human} by {predicted}, n = {n}"), ("sans-serif", 22))

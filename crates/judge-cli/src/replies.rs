@@ -27,7 +27,7 @@ impl Replied {
                 PromptInput::Text(_) => return Err("a prompt without a reply; `messages` end with one".to_owned()),
             },
             Record::Graded(row) => {
-                vec![Message::user(row.instruction.clone()), Message::new("assistant", row.response.clone())]
+                vec![Message::user(row.asked()), Message::new("assistant", row.response.clone())]
             }
             _ => return Err("expected `messages`, or `instruction` and `response`".to_owned()),
         };

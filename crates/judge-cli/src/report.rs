@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{RankAgreement, Reported, Statistic, rank_agreement};
-use judge_metrics::means::clustered_mean;
+use judge_metrics::means::{clustered_mean, clustered_share};
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
@@ -48,6 +48,9 @@ pub fn write_marked(path: &Path, program: &str, text: &str) -> Result<()> {
     Ok(write_atomic(path, format!("{text}\n{}", report_mark(program)).as_bytes())?)
 }
 
+/// The range of shares, probabilities and figures of rankings.
+pub const SHARE: [f64; 2] = [0.0, 1.0];
+
 /// A share with Wilson's 95 % interval; undefined of nothing, with this reason.
 #[must_use]
 pub fn share(share: Proportion, of_nothing: &str) -> Statistic {
@@ -59,15 +62,25 @@ pub fn share(share: Proportion, of_nothing: &str) -> Statistic {
     }
 }
 
-/// The mean of numbers, of which those of one cluster are no independent draws, with its 95 % interval; undefined of nothing, with this
-/// reason.
+/// The mean of numbers in a range, of which those of one cluster are no independent draws, with its 95 % interval, which ends where the range
+/// does; undefined of nothing, with this reason.
 #[must_use]
-pub fn mean_of_clusters<G: Ord>(values: &[f64], clusters: &[G], of_nothing: &str) -> Statistic {
+pub fn mean_of_clusters<G: Ord>(values: &[f64], clusters: &[G], range: [f64; 2], of_nothing: &str) -> Statistic {
     if values.is_empty() {
         return Statistic::Undefined { reason: of_nothing.to_owned() };
     }
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Statistic::of_clusters(clustered_mean(values, clusters), mean, BOOTSTRAP.level)
+    let found = clustered_mean(values, clusters).map(|found| found.within(range));
+    Statistic::of_clusters(found, mean, BOOTSTRAP.level)
+}
+
+/// The share of rows that count, of which those of one cluster are no independent draws; undefined of none, with this reason.
+#[must_use]
+pub fn share_of_clusters<G: Ord>(counts: &[bool], clusters: &[G], of_nothing: &str) -> Statistic {
+    match Proportion::of(counts).estimate() {
+        Ok(share) => Statistic::of_clusters(clustered_share(counts, clusters), share, BOOTSTRAP.level),
+        Err(_) => Statistic::Undefined { reason: of_nothing.to_owned() },
+    }
 }
 
 /// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.
@@ -132,6 +145,18 @@ mod tests {
         let said = reasons([("length", &found)]);
         let Statistic::Undefined { reason } = &found.spearman else { panic!("{found:?}") };
         assert!(said.starts_with("undefined (Spearman of length") && said.contains(reason.as_str()), "{said}");
+    }
+
+    /// One of few rows that leaves the range reaches any bar.
+    #[test]
+    fn an_interval_ends_where_its_range_does() {
+        let ends = |found: Statistic| found.interval().map(|interval| [interval.low, interval.high]);
+        assert_eq!(ends(mean_of_clusters(&[0.0, 0.63], &["a", "b"], SHARE, "")), Some([0.0, 1.0]));
+        assert_eq!(ends(mean_of_clusters(&[-0.9, 0.9], &["a", "b"], [-1.0, 1.0], "")), Some([-1.0, 1.0]));
+        let [low, high] = ends(share_of_clusters(&[true, true, false, true], &[1, 1, 2, 2], "")).unwrap();
+        assert!(low >= 0.0 && high == 1.0, "{low}, {high}");
+        let of_none = share_of_clusters::<&str>(&[], &[], "no row");
+        assert_eq!(of_none, Statistic::Undefined { reason: "no row".to_owned() });
     }
 
     #[test]

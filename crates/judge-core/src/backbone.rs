@@ -15,6 +15,9 @@ use crate::{
 ///
 /// The first of two steps of access. It answers [`Request`]s whose [`Want`](crate::Want) is [text only](crate::Want::is_text_only); whoever
 /// can also be read from the inside is a [`Backbone`]. Judges that read words need no more than this.
+///
+/// Nothing of what a model says about itself has a default, here and in [`Backbone`]: whatever stands before another model would compile
+/// without passing it on, and say something else.
 pub trait TextModel: Send + Sync {
     /// What is known of the model.
     fn identity(&self) -> ModelIdentity;
@@ -44,10 +47,7 @@ pub trait TextModel: Send + Sync {
     }
 
     /// How many tokens a text has by itself, without what a prompt puts around it; `None` of a model that does not say.
-    fn tokens_in(&self, text: &str) -> Option<usize> {
-        let _ = text;
-        None
-    }
+    fn tokens_in(&self, text: &str) -> Option<usize>;
 }
 
 /// A frozen language model that can be read from the inside.
@@ -72,9 +72,7 @@ pub trait Backbone: TextModel {
     ///
     /// # Errors
     /// [`BackboneError::Label`] if it has several tokens or none; [`BackboneError::NoLogits`] if the model reads no labels.
-    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
-        self.token(label)
-    }
+    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError>;
 
     /// How `label` is tokenised right after `prompt`, beside how the two are tokenised apart. Where they
     /// differ, a reading at the prompt's end looks at a token that the tokenizer would not have put there.
@@ -83,12 +81,9 @@ pub trait Backbone: TextModel {
     /// [`BackboneError::Prompt`] for a prompt that could not be read; what the tokenizer says.
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError>;
 
-    /// The layers whose attention entropies can be read, ascending:
-    /// those with attention in the block below them, which is all but [`Layer`] 0 unless a
-    /// backbone says otherwise. Others are [`BackboneError::Unsupported`].
-    fn attention_layers(&self) -> Vec<Layer> {
-        (1..=self.info().n_layers).map(Layer).collect()
-    }
+    /// The layers whose attention entropies can be read, ascending: those with attention in the block below them, which is all but
+    /// [`Layer`] 0 in most models. Others are [`BackboneError::Unsupported`].
+    fn attention_layers(&self) -> Vec<Layer>;
 }
 
 /// What refers to a model is one: `&M`, `Box<M>` and `Arc<M>`, `Box<dyn TextModel>` and `Box<dyn Backbone>` among them.
@@ -150,6 +145,12 @@ pub trait Exchange {
 
     /// Gives the outcome of request number `index`. [`ControlFlow::Break`]: the run is over, nothing more is wanted.
     fn give(&mut self, index: usize, outcome: Outcome) -> ControlFlow<()>;
+
+    /// Asked now and then by a model that waits with nothing under way, as for a service that wants to be left alone for a while.
+    /// [`ControlFlow::Break`] as of [`give`](Self::give).
+    fn wait(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 /// An exchange over a list of requests.

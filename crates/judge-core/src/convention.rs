@@ -41,10 +41,14 @@ fn after_thought(text: &str) -> Option<&str> {
     }
 }
 
-/// The contents of each `[[…]]` in a text.
+/// The contents of each `[[…]]` in a text without a bracket inside, which no verdict has.
 fn double_brackets(text: &str) -> impl Iterator<Item = &str> {
-    let rests = text.match_indices('[').filter_map(|(at, _)| text[at..].strip_prefix("[["));
-    rests.filter_map(|rest| Some(rest.split_once("]]")?.0))
+    let mut before = None;
+    // What stands between two opening brackets is searched once, whatever the text.
+    text.split('[').skip(1).filter_map(move |opened| {
+        let is_double = before.replace(opened) == Some("");
+        if is_double { Some(opened.split_once("]]")?.0) } else { None }
+    })
 }
 
 /// The only value that occurs, however often; `None` for none or for several different ones.

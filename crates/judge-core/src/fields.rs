@@ -30,6 +30,13 @@ pub trait Fields {
     /// The text of a field; `None` if this item has none of that name. An empty text is a text.
     fn field(&self, name: &str) -> Option<Cow<'_, str>>;
 
+    /// The text of a field in a prompt that shows the fields `shown`. An item with a field that holds what another shows leaves that out
+    /// here, so that nothing is shown twice; by default a field is the same beside any others.
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        let _ = shown;
+        self.field(name)
+    }
+
     /// The text of a field that a judge cannot do without. An empty text is a text.
     ///
     /// # Errors
@@ -66,6 +73,10 @@ impl<T: Fields + ?Sized> Fields for &T {
 
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         (**self).field(name)
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        (**self).field_beside(name, shown)
     }
 
     fn names(&self) -> Vec<String> {

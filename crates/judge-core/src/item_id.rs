@@ -1,15 +1,15 @@
 use std::fmt;
 
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 
 /// What names an item: a string or a whole number, echoed unchanged. `1` and `"1"` are two ids.
 ///
-/// In JSON it is the bare string or number. Numbers reach from `i64::MIN` to `u64::MAX` there; `1.0` is refused,
-/// since it could not be echoed as it was written.
+/// In JSON it is the bare string or number. Numbers reach from `i64::MIN` to `u64::MAX`: others are neither written nor read.
+/// `1.0` is refused, since it could not be echoed as it was written. `-0` is 0.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemId {
-    /// A whole number.
+    /// A whole number from `i64::MIN` to `u64::MAX`.
     Integer(i128),
     /// A string, possibly empty.
     Text(String),
@@ -49,6 +49,11 @@ macro_rules! from_integers {
 
 from_integers!(i32, i64, u32, u64, usize);
 
+/// Why a number is no id.
+fn too_large(number: i128) -> String {
+    format!("the id {number} is too large for a whole number (64 bits); write it as a string")
+}
+
 impl Serialize for ItemId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -57,7 +62,8 @@ impl Serialize for ItemId {
             Self::Integer(number) => match (i64::try_from(*number), u64::try_from(*number)) {
                 (Ok(small), _) => serializer.serialize_i64(small),
                 (_, Ok(large)) => serializer.serialize_u64(large),
-                _ => serializer.serialize_i128(*number),
+                // A reader of JSON would round it.
+                _ => Err(ser::Error::custom(too_large(*number))),
             },
         }
     }
@@ -83,7 +89,18 @@ impl<'de> Deserialize<'de> for ItemId {
             }
 
             fn visit_i128<E: de::Error>(self, number: i128) -> Result<ItemId, E> {
-                Ok(ItemId::Integer(number))
+                match i64::try_from(number).is_ok() || u64::try_from(number).is_ok() {
+                    true => Ok(ItemId::Integer(number)),
+                    false => Err(E::custom(too_large(number))),
+                }
+            }
+
+            /// The whole number `-0`, which a reader of JSON takes for a float.
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<ItemId, E> {
+                match number == 0.0 && number.is_sign_negative() {
+                    true => Ok(ItemId::Integer(0)),
+                    false => Err(E::invalid_type(de::Unexpected::Float(number), &self)),
+                }
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<ItemId, E> {
@@ -118,8 +135,25 @@ mod tests {
     }
 
     #[test]
+    fn zero_may_have_a_sign() {
+        assert_eq!(serde_json::from_str::<ItemId>("-0").unwrap(), ItemId::Integer(0));
+    }
+
+    /// What would be written and could not be read again.
+    #[test]
+    fn a_number_beyond_64_bits_is_neither_written_nor_read() {
+        for number in [1_i128 << 70, -(1_i128 << 65), i128::from(u64::MAX) + 1, i128::from(i64::MIN) - 1] {
+            let error = serde_json::to_string(&ItemId::Integer(number)).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("the id {number} is too large")), "{error}");
+            let number: de::value::I128Deserializer<serde_json::Error> =
+                de::IntoDeserializer::into_deserializer(number);
+            assert!(ItemId::deserialize(number).is_err());
+        }
+    }
+
+    #[test]
     fn what_is_neither_string_nor_whole_number_is_refused() {
-        for text in ["1.0", "null", "true", "[1]", "{}", "1e30"] {
+        for text in ["1.0", "0.0", "null", "true", "[1]", "{}", "1e30"] {
             let error = serde_json::from_str::<ItemId>(text).unwrap_err().to_string();
             assert!(error.contains("a string or a whole number"), "{text}: {error}");
         }

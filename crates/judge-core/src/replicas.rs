@@ -99,6 +99,10 @@ impl Backbone for Replicas {
         self.first().token(label)
     }
 
+    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        self.first().label_token(label)
+    }
+
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.first().label_in_context(prompt, label)
     }
@@ -152,7 +156,7 @@ impl TextModel for Replicas {
 
 /// What a copy's thread says.
 enum Message {
-    /// It has room for so many requests.
+    /// It has room for so many requests, at least one.
     Ask(usize),
     /// The outcome of a request, by the copy's own number.
     Answer(usize, Box<Outcome>),
@@ -170,7 +174,8 @@ struct CopyEnd<'a> {
 
 impl Exchange for CopyEnd<'_> {
     fn take(&mut self, most: usize) -> Vec<Request> {
-        if self.send.send((self.copy, Message::Ask(most))).is_err() {
+        // Whoever has no room is not kept waiting for requests.
+        if most == 0 || self.send.send((self.copy, Message::Ask(most))).is_err() {
             return Vec::new();
         }
         self.requests.recv().unwrap_or_default()
@@ -210,7 +215,7 @@ impl Dealer<'_> {
             // A sender is dropped only after its `Done`.
             let Ok((copy, message)) = receive.recv() else { break };
             match message {
-                Message::Ask(most) => self.copies[copy].asks = Some(most.max(1)),
+                Message::Ask(most) => self.copies[copy].asks = Some(most),
                 Message::Answer(index, outcome) => {
                     // A number that the copy has made up is one that the exchange does not know either.
                     let number = self.copies[copy].numbers.get(index).copied().unwrap_or(usize::MAX);
@@ -339,21 +344,30 @@ mod tests {
         assert!(matches!(error, BackboneError::Layer { request: 271, layer: Layer(9), .. }), "{error}");
     }
 
-    /// A copy that ends in its own way once it has some requests.
-    struct Ending(ScriptedBackbone, fn() -> Result<(), BackboneError>);
+    /// A copy that serves in its own way, and says of itself what no other model does.
+    struct Own<S>(ScriptedBackbone, S);
 
-    impl TextModel for Ending {
+    impl<S> TextModel for Own<S>
+    where
+        S: Fn(&ScriptedBackbone, &mut dyn Exchange) -> Result<(), BackboneError> + Send + Sync,
+    {
         fn identity(&self) -> ModelIdentity {
             self.0.identity()
         }
 
+        fn tokens_in(&self, text: &str) -> Option<usize> {
+            Some(text.len() * 10)
+        }
+
         fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
-            assert!(!exchange.take(3).is_empty());
-            (self.1)()
+            (self.1)(&self.0, exchange)
         }
     }
 
-    impl Backbone for Ending {
+    impl<S> Backbone for Own<S>
+    where
+        S: Fn(&ScriptedBackbone, &mut dyn Exchange) -> Result<(), BackboneError> + Send + Sync,
+    {
         fn info(&self) -> &ModelInfo {
             self.0.info()
         }
@@ -362,9 +376,43 @@ mod tests {
             self.0.token(label)
         }
 
-        fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
-            self.0.label_in_context(prompt, label)
+        fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+            Ok(self.0.token(label)? + 1)
         }
+
+        fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
+            self.0.label_in_context(prompt, &label.to_lowercase())
+        }
+
+        fn attention_layers(&self) -> Vec<Layer> {
+            vec![Layer(2)]
+        }
+    }
+
+    /// What a copy says is what all say together: else a judge would read other tokens on two devices than on one.
+    #[test]
+    fn copies_say_of_themselves_what_one_says() {
+        let serve = |model: &ScriptedBackbone, exchange: &mut dyn Exchange| model.serve(exchange);
+        let one = Own(ScriptedBackbone::new(3), serve);
+        let copies = Replicas::new(vec![Box::new(Own(ScriptedBackbone::new(3), serve))]).unwrap();
+        assert_eq!((copies.info(), copies.identity()), (one.info(), one.identity()));
+        assert_eq!((copies.token("Y").unwrap(), copies.label_token("Y").unwrap()), ('Y' as u32, 'Z' as u32));
+        let prompt = Prompt::Raw("a".into());
+        let in_context = |model: &dyn Backbone| model.label_in_context(&prompt, "Y").unwrap();
+        assert_eq!(in_context(&copies), in_context(&one));
+        assert_eq!((copies.attention_layers(), copies.tokens_in("ab")), (vec![Layer(2)], Some(20)));
+    }
+
+    /// A service whose connections are all taken, for example.
+    #[test]
+    fn a_copy_that_has_no_room_is_given_nothing() {
+        let serve = |model: &ScriptedBackbone, exchange: &mut dyn Exchange| {
+            assert!(exchange.take(0).is_empty());
+            model.serve(exchange)
+        };
+        let copy = || Box::new(Own(ScriptedBackbone::new(3), serve)) as Box<dyn Backbone>;
+        let copies = Replicas::new(vec![copy(), copy()]).unwrap();
+        assert_eq!(answers(&copies, &requests(50)), answers(&ScriptedBackbone::new(3), &requests(50)));
     }
 
     /// The end of a run of one copy that ends so and a good one before and behind it; a run that hangs fails.
@@ -372,7 +420,12 @@ mod tests {
         let (send, receive) = mpsc::channel();
         thread::spawn(move || {
             let good = || Box::new(ScriptedBackbone::new(3)) as Box<dyn Backbone>;
-            let copies = Replicas::new(vec![good(), Box::new(Ending(ScriptedBackbone::new(3), ends)), good()]).unwrap();
+            // Once it has some requests.
+            let bad = move |_: &ScriptedBackbone, exchange: &mut dyn Exchange| {
+                assert!(!exchange.take(3).is_empty());
+                ends()
+            };
+            let copies = Replicas::new(vec![good(), Box::new(Own(ScriptedBackbone::new(3), bad)), good()]).unwrap();
             let read = crate::runner::ReadOnly::new(Want::default());
             let items = (0..5000_u64).map(|n| (n.into(), (n, Prompt::Raw(format!("item {n}")))));
             send.send(crate::Runner::new(&copies, vec![&read]).run(items, |_| ()))

@@ -89,7 +89,7 @@ impl<'a, Item> Runner<'a, Item> {
                 Err(panic) => resume_unwind(panic),
             }
         };
-        flight.finish(served)
+        flight.finish(served, self.model)
     }
 
     /// Judges the items and returns all results, in order. For what fits into memory.

@@ -154,8 +154,8 @@ impl PromptTemplate {
     /// [`Error::Template`] if the item lacks a field that the template names and has no default for.
     pub fn fill(&self, item: &(impl Fields + ?Sized)) -> Result<Prompt, Error> {
         let item = &WithDefaults { item, defaults: &self.defaults };
-        let mut prompt = self.source.clone();
-        change_texts(&mut prompt, |text| fill_text(text, item))?;
+        let (mut prompt, shown) = (self.source.clone(), self.field_names());
+        change_texts(&mut prompt, |text| fill_text(text, item, &shown))?;
         Ok(prompt)
     }
 
@@ -281,7 +281,12 @@ struct WithDefaults<'a, I: ?Sized> {
 
 impl<I: Fields + ?Sized> Fields for WithDefaults<'_, I> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.item.field(name).or_else(|| self.defaults.get(name).map(|text| text.as_str().into()))
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        let default = || self.defaults.get(name).map(|text| text.as_str().into());
+        self.item.field_beside(name, shown).or_else(default)
     }
 
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
@@ -338,13 +343,14 @@ fn escape(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-fn fill_text(text: &str, item: &(impl Fields + ?Sized)) -> Result<String, Error> {
+/// The text with the fields of an item; `shown` are all fields of the prompt.
+fn fill_text(text: &str, item: &(impl Fields + ?Sized), shown: &[&str]) -> Result<String, Error> {
     let mut filled = String::with_capacity(text.len());
     // `new` has refused every text with a wrong brace, so no piece is an error here.
     for piece in pieces(text).flatten() {
         match piece {
             Piece::Text(literal) => filled.push_str(literal),
-            Piece::Field(name) => match item.field(name) {
+            Piece::Field(name) => match item.field_beside(name, shown) {
                 Some(value) => filled.push_str(&value),
                 None => {
                     let field = name.to_owned();
@@ -431,6 +437,36 @@ mod tests {
         let expected =
             Prompt::chat(vec![Message::new("system", "S {b}"), Message::user("}{a{{{b}{a}")]).with_prefill("}{a{{:");
         assert_eq!(filled, expected);
+    }
+
+    /// An item whose field `all` holds `part` too.
+    struct Overlapping;
+
+    impl Fields for Overlapping {
+        fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+            self.field_beside(name, &[])
+        }
+
+        fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+            match name {
+                "all" if shown.contains(&"part") => Some("the rest".into()),
+                "all" => Some("the rest and the part".into()),
+                "part" => Some("the part".into()),
+                _ => None,
+            }
+        }
+    }
+
+    #[test]
+    fn what_another_field_shows_is_shown_once() {
+        let filled = |item: &dyn Fields, text: &str| {
+            PromptTemplate::new(Prompt::user(text)).unwrap().with_prefill("so").fill(item).unwrap()
+        };
+        let (swapped, expected) = (crate::combine::SwappedFields(&Overlapping), Prompt::user("the part, the rest"));
+        for item in [&Overlapping as &dyn Fields, &&Overlapping, &swapped] {
+            assert_eq!(filled(item, "{all}"), Prompt::user("the rest and the part").with_prefill("so"));
+            assert_eq!(filled(item, "{part}, {all}"), expected.clone().with_prefill("so"));
+        }
     }
 
     #[test]

@@ -45,6 +45,10 @@ impl Verdict {
 pub struct Score {
     /// The score, in units of the judge's scale; of a pair, the preference for the first response, from 0 to 1 with ties at one half.
     pub value: f64,
+    /// The number that an [activation](crate::rerank::Activation) made the value of, where one did. It orders what the activation rounds to
+    /// the same value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_activation: Option<f64>,
     /// The distribution over the scale, where one was read. A grade that was written has one only where the model shows the alternatives of
     /// its token; the value is what was written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,6 +160,7 @@ impl Score {
     pub fn new(value: f64) -> Self {
         Self {
             value,
+            before_activation: None,
             distribution: None,
             text: None,
             label_mass: None,
@@ -213,6 +218,7 @@ impl Score {
         let mass = self.label_mass.map(|mass| ("the labels' share of the probability", mass));
         match [("the score", self.value)]
             .into_iter()
+            .chain(self.before_activation.map(|number| ("the score before its activation", number)))
             .chain(mass)
             .chain(self.confidence.map(|confidence| ("the confidence", confidence)))
             .chain(calibrated)

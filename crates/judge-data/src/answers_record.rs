@@ -9,12 +9,13 @@ use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 /// Many responses to one instruction, to be ranked: `{"id", "instruction", "responses", "rubric"?, "reference"?, "human"?}`, where
 /// `responses` is a list of texts and `human` a list with the grade of each.
 ///
-/// Templates see the responses as `response_1`, `response_2` and so on.
+/// Templates see the responses as `response_1`, `response_2` and so on, and the text of an `input` below the `instruction`, as of a
+/// [`GradedRecord`](crate::GradedRecord).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswersRecord {
     /// The item.
     pub id: ItemId,
-    /// What was asked.
+    /// What was asked, without an `input` beside it.
     pub instruction: String,
     /// The answers, at least one.
     pub responses: Vec<String>,
@@ -43,7 +44,7 @@ impl AnswersRecord {
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
-        let instruction = row.text(Field::Instruction)?;
+        let instruction = row.instruction()?;
         let responses: Vec<String> =
             row.required_where(Field::Responses, "a list of texts, at least one", |list: &Vec<String>| {
                 !list.is_empty()
@@ -73,9 +74,13 @@ fn number(name: &str) -> Option<usize> {
 
 impl Fields for AnswersRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
         match number(name) {
             Some(number) => Some(self.responses.get(number.checked_sub(1)?)?.as_str().into()),
-            None => self.texts().field(name),
+            None => self.texts().field_beside(name, shown),
         }
     }
 

@@ -3,9 +3,10 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use crate::document::text_of;
 use crate::lock::{self, Locking};
 use crate::paths::{folder, target};
-use crate::{Error, OutputProblem, fault};
+use crate::{Error, InputFile, OutputFile, OutputProblem, RunRecord, fault, record_path};
 
 /// A file that appears whole or not at all.
 ///
@@ -78,13 +79,41 @@ impl AtomicFile {
         self.commit()
     }
 
+    /// Puts rows in place as [`commit_new`](Self::commit_new) does, and beside them their record, which is told of the file. Both are whole
+    /// on the disk before anything changes. Then what is replaced goes, the record comes, and the file last: whenever this is interrupted,
+    /// no file lies without its record, and a record without its file counts for nothing, so whoever wrote them can do it again.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn commit_recorded(mut self, rows: usize, overwrite: bool, mut record: RunRecord) -> Result<RunRecord, Error> {
+        self.sync()?;
+        let InputFile { bytes, blake3, .. } = InputFile::of(&self.temporary.path)?;
+        record.outputs = vec![OutputFile { path: self.target.clone(), rows, bytes, blake3: Some(blake3) }];
+        let mut beside = Self::create(record_path(&self.target))?;
+        beside.write_all(&text_of(&record)?).map_err(Error::io("write", &beside.path))?;
+        beside.sync()?;
+        if fs::metadata(&self.target).is_ok_and(|metadata| metadata.len() > 0) {
+            if is_same(&self.temporary.path, &self.target).map_err(Error::io("read", &self.path))? {
+                return beside.commit().map(|()| record);
+            }
+            if !overwrite {
+                return Err(Error::OutputExists { path: self.path.clone(), differences: Vec::new() });
+            }
+        }
+        fault::point();
+        remove(&self.target)?;
+        fault::point();
+        beside.commit()?;
+        self.commit()?;
+        Ok(record)
+    }
+
     /// Brings the content to disk and puts it in place.
     ///
     /// # Errors
     /// [`Error::Io`]; the target is then as it was.
     pub fn commit(mut self) -> Result<(), Error> {
-        let written = self.temporary.writer.flush().and_then(|()| self.temporary.writer.get_ref().sync_all());
-        written.map_err(Error::io("write", &self.path))?;
+        self.sync()?;
         fault::point();
         fs::rename(&self.temporary.path, &self.target).map_err(Error::io("replace", &self.path))?;
         self.temporary.committed = true;
@@ -95,6 +124,12 @@ impl AtomicFile {
             }
         }
         sync_folder(&self.target)
+    }
+
+    /// Brings what was written to the disk.
+    fn sync(&mut self) -> Result<(), Error> {
+        let written = self.temporary.writer.flush().and_then(|()| self.temporary.writer.get_ref().sync_all());
+        written.map_err(Error::io("write", &self.path))
     }
 }
 

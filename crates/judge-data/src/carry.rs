@@ -61,21 +61,20 @@ impl Carry {
         self.of_row(extra, &ScoreRow::KNOWN)
     }
 
-    /// The fields that are carried to a row that has these fields of its own.
+    /// The fields that are carried to a row that has these fields of its own. A column that is carried by name and is read as the field of
+    /// that name is what the row has itself.
     ///
     /// # Errors
-    /// [`Error::FieldClash`] for a field that is among them.
+    /// [`Error::FieldClash`] for any other field that is among them.
     pub fn of_row(&self, extra: Extra, known: &[&str]) -> Result<Extra, Error> {
         self.check(&extra, known)?;
-        Ok(match self {
-            Self::All | Self::AllAnd(_) => extra,
-            Self::Only(_) => extra.retain(|name| self.takes(name)),
-        })
+        Ok(extra.retain(|name| self.takes(name) && !known.contains(&name)))
     }
 
-    /// Refuses fields of which one would be carried under a name that a row has itself.
+    /// Refuses fields of which one would be carried under a name that a row has itself, for something else.
     fn check(&self, extra: &Extra, known: &[&str]) -> Result<(), Error> {
-        match extra.iter().find(|(name, _)| known.contains(name) && self.takes(name)) {
+        let clashes = |name: &str| known.contains(&name) && self.takes(name) && extra.own(name).is_none();
+        match extra.iter().find(|(name, _)| clashes(name)) {
             Some((field, _)) => Err(Error::FieldClash { field: field.to_owned() }),
             None => Ok(()),
         }

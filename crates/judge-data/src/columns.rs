@@ -1,11 +1,13 @@
 //! Which column of a user's file holds which field: one table of names for all kinds of data set.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::{Error, Field, Row};
+use crate::row::rendered;
+use crate::{Error, Extra, Field, Row};
 
 /// The columns that are looked for, per [`Field`]: the default names, or those that a user has chosen.
 ///
@@ -32,6 +34,9 @@ pub struct Columns {
 
 /// Fields that every output has of its own.
 pub(crate) const OWN: [&str; 2] = ["id", "human"];
+
+/// The column of what an instruction is about, where both stand apart.
+pub(crate) const INPUT: &str = "input";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Names {
@@ -134,6 +139,26 @@ impl Columns {
     pub(crate) fn ignored(&self) -> impl Iterator<Item = &'static str> {
         let ignored = [Field::Id, Field::Human].into_iter().filter(|&field| self.is_ignored(field));
         ignored.flat_map(Field::aliases).copied().filter(|&name| name != "idx")
+    }
+
+    /// Whether a text `input` is part of the instruction that stands beside it in `instruction`: nobody has chosen a column for the
+    /// instruction, nor that one for another field.
+    pub(crate) fn joins_input(&self) -> bool {
+        !self.is_chosen(Field::Instruction) && !self.is_taken(INPUT)
+    }
+
+    /// Whether one of these rows has a text `input` beside its `instruction` that is not part of it, because that was chosen by name.
+    pub(crate) fn leaves_input<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> bool {
+        let name = Field::Instruction.as_str();
+        let is_by_name =
+            self.is_chosen(Field::Instruction) && self.names(Field::Instruction).any(|chosen| chosen == name);
+        let has_input = |row: &Row| row.value(INPUT).and_then(rendered).is_some_and(|text| !text.is_empty());
+        is_by_name && !self.is_taken(INPUT) && rows.into_iter().any(|row| row.has(name) && has_input(row))
+    }
+
+    /// Whether a user has chosen this column for a field.
+    fn is_taken(&self, name: &str) -> bool {
+        self.fields.iter().any(|of| of.chosen && of.names.iter().any(|chosen| &**chosen == name))
     }
 
     /// With one column for a field, as a file of fixed names has it.
@@ -294,6 +319,7 @@ impl FromStr for Columns {
 pub struct RowColumns {
     read: Vec<(Field, Arc<str>)>,
     no_grade: Option<Box<str>>,
+    has_input: bool,
 }
 
 impl RowColumns {
@@ -314,6 +340,21 @@ impl RowColumns {
 
     pub(crate) fn push(&mut self, field: Field, name: Arc<str>) {
         self.read.push((field, name));
+    }
+
+    /// What the instruction is about, if that stands apart in `input` among the other fields; empty is nothing.
+    pub(crate) fn input<'e>(&self, extra: &'e Extra) -> Option<Cow<'e, str>> {
+        extra.rendered(INPUT).filter(|text| self.has_input && !text.is_empty())
+    }
+
+    /// Whether `input` is part of the instruction.
+    pub(crate) fn has_input(&self) -> bool {
+        self.has_input
+    }
+
+    /// Notes that it is.
+    pub(crate) fn note_input(&mut self) {
+        self.has_input = true;
     }
 
     /// What stands in the place of a grade of a person's and is none, with what was expected; `None` if there is nothing of the kind.

@@ -182,6 +182,13 @@ impl Dataset {
             }
             ids => ids,
         };
+        let asks = matches!(format, DatasetFormat::Graded | DatasetFormat::Pairs | DatasetFormat::Answers);
+        if asks && options.columns.leaves_input(&head) {
+            input.note(format!(
+                "{}: \"input\" is not shown with the instruction, whose column is chosen; without that choice it is",
+                path.display()
+            ));
+        }
         let mut reader = Reader {
             format,
             is_given: options.format.is_some(),

@@ -25,7 +25,8 @@ pub struct DecisionRecord {
     pub questions: Option<Questions>,
     /// Why no question can be asked about it.
     pub unread: Option<Unscored>,
-    /// What people answered, by the name of the question; see [`Question::target`](judge_core::decision::Question::target).
+    /// What people answered, by the name of the question, those alone that they answered; see
+    /// [`Question::target`](judge_core::decision::Question::target).
     pub labels: Map<String, Value>,
     /// What stands in the place of labels and is none, with what was expected: it is left out, and the questions are asked all the same.
     pub no_labels: Option<String>,
@@ -62,6 +63,8 @@ impl DecisionRecord {
         let (state, no_state) = split(state.map_err(|error| error.in_row()));
         let (questions, no_questions) = split(questions);
         let (labels, no_labels) = split(labels.map_err(|error| error.in_row()));
+        let mut labels = labels.flatten().unwrap_or_default();
+        labels.retain(|_, label| !label.is_null());
         let unread = no_state.or(no_questions).map(|why| Unscored::new(Reason::Missing, why));
         Ok(Self {
             row: place,
@@ -69,7 +72,7 @@ impl DecisionRecord {
             state: state.unwrap_or_default(),
             questions: questions.flatten(),
             unread,
-            labels: labels.flatten().unwrap_or_default(),
+            labels,
             no_labels,
             extra: rest.of(row, &options.columns),
         })

@@ -25,9 +25,7 @@ pub enum Error {
     #[error(transparent)]
     Core(Box<judge_core::Error>),
     /// A field of the input has the name of one that is written.
-    #[error(
-        "the input has a field {field:?}, and so has the output, which would overwrite it; rename it, or choose what is carried over without it"
-    )]
+    #[error("the input has a field {field:?}, and so has the output, which would overwrite it: rename it in the input")]
     FieldClash {
         /// The field.
         field: String,
@@ -201,6 +199,20 @@ pub enum Error {
         /// Where it stood first.
         first_line: usize,
     },
+    /// Two rows of a [`Source`](crate::Source) with one id.
+    #[error("rows {} and {} (from 0) have the same id {id}", rows[0], rows[1])]
+    SameId {
+        /// The id.
+        id: ItemId,
+        /// The numbers of the rows.
+        rows: [usize; 2],
+    },
+    /// A [`Source`](crate::Source) names nothing that identifies its rows.
+    #[error(
+        "nothing identifies the rows, which come from no file: a finished output could not be told from that of other rows; \
+         return them from Source::identity, as InputFile::of_rows(name, rows)"
+    )]
+    NoIdentity,
     /// The fields of a row fit no kind of data set that is known, or several.
     #[error("{place}: the fields {found:?} fit {}; the known kinds are {known}", several(candidates))]
     UnknownFormat {

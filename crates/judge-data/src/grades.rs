@@ -39,7 +39,7 @@ pub(crate) struct Given<T> {
 
 impl<T> Given<T> {
     /// Of a JSON value that is not `null`. A list holds what each rater gave, and `null` for one who gave nothing.
-    pub(crate) fn of(json: &str, grade: impl Fn(&str) -> Option<T>) -> Self {
+    pub(crate) fn of(json: &str, mut grade: impl FnMut(&str) -> Option<T>) -> Self {
         let list: Vec<&RawValue> = match json.starts_with('[') {
             true => serde_json::from_str(json).unwrap_or_default(), // it was read as JSON before
             false => serde_json::from_str(json).map(|one| vec![one]).unwrap_or_default(),

@@ -36,14 +36,29 @@ pub(crate) struct UniqueIds(HashMap<u128, usize>);
 
 impl UniqueIds {
     pub(crate) fn check(&mut self, id: &ItemId, place: &Place) -> Result<(), Error> {
+        match self.first(id, place.line) {
+            None => Ok(()),
+            Some(first_line) => Err(Error::DuplicateId { place: place.clone(), id: id.to_string(), first_line }),
+        }
+    }
+
+    /// The same for a row that is on no line of a file; refuses an id too that could not be written.
+    pub(crate) fn check_row(&mut self, id: &ItemId, row: usize) -> Result<(), Error> {
+        serde_json::to_value(id).map_err(Error::serialize)?;
+        match self.first(id, row) {
+            None => Ok(()),
+            Some(first) => Err(Error::SameId { id: id.clone(), rows: [first, row] }),
+        }
+    }
+
+    /// Where this id was first, if it was there before; else it is first here.
+    fn first(&mut self, id: &ItemId, here: usize) -> Option<usize> {
         match self.0.entry(digest(id)) {
             Entry::Vacant(entry) => {
-                entry.insert(place.line);
-                Ok(())
+                entry.insert(here);
+                None
             }
-            Entry::Occupied(entry) => {
-                Err(Error::DuplicateId { place: place.clone(), id: id.to_string(), first_line: *entry.get() })
-            }
+            Entry::Occupied(entry) => Some(*entry.get()),
         }
     }
 }
@@ -67,32 +82,48 @@ fn digest(id: &ItemId) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// What one rater gave or several did in a row that this project wrote, of whom some may have said nothing of this item: scores, as a rule.
-#[derive(serde::Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Raters<T = f64> {
-    One(T),
-    Many(Vec<Option<T>>),
+/// The places of raters; empty where none of them gave anything.
+pub(crate) fn unless_nobody<T>(places: Vec<Option<T>>) -> Vec<Option<T>> {
+    if places.iter().any(Option::is_some) { places } else { Vec::new() }
 }
 
-impl<T> Raters<T> {
-    /// What is there, in order.
-    pub(crate) fn into_given(self) -> Vec<T> {
-        match self {
-            Self::One(value) => vec![value],
-            Self::Many(values) => values.into_iter().flatten().collect(),
+/// The mean of what raters gave, or of a judge's samples, finite numbers; `None` for none.
+///
+/// Ranks ask whether two means are equal. So this is the number nearest to the mean of the decimal digits, whatever their order; of numbers
+/// that no 15 decimals write the order does not matter either. It is `judge_metrics::means::mean_of_raters`, which this crate cannot use.
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    let (first, n) = (*values.first()?, values.len() as f64);
+    if values.iter().all(|&value| value == first) {
+        return Some(first);
+    }
+    for digits in 0..=15 {
+        // As whole numbers of this unit the values have an exact sum, and the quotient is rounded once.
+        let unit = 10_f64.powi(digits);
+        let whole = values.iter().map(|value| (value * unit).round());
+        let is_exact = |(whole, value): (f64, &f64)| whole.abs() <= 2_f64.powi(53) / n && whole / unit == *value;
+        if whole.clone().zip(&values).all(is_exact) {
+            return Some(whole.sum::<f64>() / (n * unit));
         }
     }
-}
-
-/// The mean, in the order given; `None` for none.
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
+    values.sort_unstable_by(f64::total_cmp);
+    // Shares, since a sum may be too large.
+    Some(values.iter().map(|value| value / n).sum())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_does_not_depend_on_the_order_of_raters() {
+        let means = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.2, 0.2, 0.2]].map(mean);
+        assert_eq!((means, mean([])), ([Some(0.2); 3], None));
+        assert_eq!(
+            (mean([0.1, 0.2, -0.3]), mean([1e308, 1e308]), mean([3.0, 4.0])),
+            (Some(0.0), Some(1e308), Some(3.5))
+        );
+    }
 
     #[test]
     fn a_number_and_its_text_are_two_ids() {

@@ -23,6 +23,8 @@ use spool::BUFFER;
 
 pub(crate) use opened::Changed;
 pub use part::{PART, Part};
+#[cfg(feature = "parquet")]
+pub(crate) use table::Text as CellText;
 
 /// An opened input that can be read several times, each time from its beginning and to the same end.
 ///

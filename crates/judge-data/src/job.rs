@@ -16,6 +16,7 @@ use judge_core::{
 
 use crate::carry::CarryCheck;
 use crate::cut::CUT;
+use crate::ids::UniqueIds;
 use crate::{
     Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,
     Resolved, RowItem, RunPlan, RunResult, Settings, SingleRow, WriteOptions,
@@ -154,7 +155,8 @@ impl<S: Source> Job<S> {
     /// with a row, either an error, or why it gets no score besides what it lacks itself.
     ///
     /// # Errors
-    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::FieldClash`] and [`Error::NothingToCarry`]; those of `see`.
+    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::SameId`]; [`Error::FieldClash`] and [`Error::NothingToCarry`]; those of
+    /// `see`.
     pub fn check<E: From<Error>>(
         &self,
         known: &'static [&'static str],
@@ -186,10 +188,14 @@ impl<S: Source> Job<S> {
         let (mut records, mut unread) = (0, Unread::default());
         let mut carried = CarryCheck::new(&self.carry, known);
         let mut uncut: Vec<&Cut> = self.cuts.iter().collect();
+        let mut ids = (!source.checks_ids()).then(UniqueIds::default);
         let each = source.rows_of_each();
         let source = &*source.keeping(&self.carry);
         for item in source.items()?.step_by(each) {
             let mut item = item?;
+            if let Some(ids) = &mut ids {
+                ids.check_row(&item.id(), records)?;
+            }
             let why = see(&item)?;
             uncut.retain(|cut| {
                 let mut is_there = false;
@@ -217,10 +223,13 @@ impl<S: Source> Job<S> {
     /// The plan of the run.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Io`]; [`Error::NoIdentity`] for a source that names nothing which identifies its rows.
     pub fn plan(&self, checked: &Checked) -> Result<RunPlan, Error> {
         let mut plan = RunPlan::new(&self.output, checked.rows, self.program.clone());
         plan.inputs = self.source.identity(checked.rows / self.source.rows_of_each())?;
+        if plan.inputs.is_empty() {
+            return Err(Error::NoIdentity);
+        }
         plan.settings = self.source.settings();
         plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
         if !self.cuts.is_empty() {
@@ -237,7 +246,7 @@ impl<S: Source> Job<S> {
     /// Opens the output, and if rows of it are missing, has `judge` make them: there a model is loaded, and not before.
     ///
     /// # Errors
-    /// As [`RunPlan::open`]; those of `judge`.
+    /// As [`plan`](Self::plan) and [`RunPlan::open`]; those of `judge`.
     pub fn run<E: From<Error>>(
         &self,
         checked: &Checked,

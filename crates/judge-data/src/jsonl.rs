@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::body::body;
-use crate::{AtomicFile, Error};
+use crate::{AtomicFile, Error, RunRecord};
 
 /// A JSON lines file whose rows come in order; it appears whole when it is finished. For what is quick:
 /// a [`Run`](crate::Run) survives a kill.
@@ -38,5 +38,13 @@ impl JsonlWriter {
     /// [`Error::Io`].
     pub fn finish(self) -> Result<(), Error> {
         self.file.commit()
+    }
+
+    /// Puts the file in place with its record: see [`AtomicFile::commit_recorded`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn finish_recorded(self, rows: usize, overwrite: bool, record: RunRecord) -> Result<RunRecord, Error> {
+        self.file.commit_recorded(rows, overwrite, record)
     }
 }

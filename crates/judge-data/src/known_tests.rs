@@ -47,8 +47,12 @@ fn score_rows() {
     let read = LabelTable { labels: vec!["1".into()], table, step: 0, completion: String::new() };
     let judged = JudgedScore { score: 1.0, probabilities: Some(vec![1.0]), label_mass: Some(1.0) };
     let outcomes = [ScoreOutcome::Read(read, Some(judged)), ScoreOutcome::Unscored(unscored())];
-    let rows =
-        outcomes.map(|outcome| ScoreRow { id: ItemId::from(1_u64), human: vec![1.0], outcome, extra: Extra::new() });
+    let rows = outcomes.map(|outcome| ScoreRow {
+        id: ItemId::from(1_u64),
+        human: vec![Some(1.0)],
+        outcome,
+        extra: Extra::new(),
+    });
     assert_eq!(names(&rows), set(&ScoreRow::KNOWN));
 }
 
@@ -79,9 +83,10 @@ fn rag_rows() {
             row: 0,
             id: ItemId::from(1_u64),
             rag: results[0].item.clone(),
-            human: vec![1.0],
-            labels: vec![vec![1.0]],
+            human: vec![Some(1.0)],
+            labels: vec![vec![Some(1.0)]],
             no_grade: None,
+            columns: RowColumns::default(),
             extra: Extra::new(),
         };
         crate::RagRow::new(record, findings, Some(3), &Carry::All).unwrap().0
@@ -95,7 +100,7 @@ fn rag_rows() {
 
 #[test]
 fn single_rows() {
-    let row = |verdict| row(Human::Numbers(vec![1.0]), JudgedResponse { verdict, text: Some(String::new()) });
+    let row = |verdict| row(Human::Numbers(vec![Some(1.0)]), JudgedResponse { verdict, text: Some(String::new()) });
     let rows = verdicts().map(row);
     assert_eq!(names(&rows), set(SingleRow::KNOWN));
 }
@@ -115,7 +120,7 @@ fn pair_rows() {
         }]
     };
     let rows = [Ok(PairVerdict::A), Err(unscored())]
-        .map(|verdict| row(Human::Preferences(vec![1.0]), JudgedPair { verdict, orders: orders() }));
+        .map(|verdict| row(Human::Preferences(vec![Some(1.0)]), JudgedPair { verdict, orders: orders() }));
     assert_eq!(names(&rows), set(PairRow::KNOWN));
 }
 
@@ -127,7 +132,7 @@ fn label_rows() {
         response: String::new(),
         rubric: Some(String::new()),
         reference: Some(String::new()),
-        scores: vec![1.0],
+        scores: vec![Some(1.0)],
         columns: RowColumns::default(),
         extra: Extra::new(),
     });
@@ -149,13 +154,13 @@ fn graded_rows() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");
-    let text = r#"{"id": 1, "response": "It is. It was.", "contexts": ["a"], "response_a": "b", "response_b": "c"}"#;
+    let text = r#"{"id": 1, "response": "It is. It was.", "contexts": ["a"], "response_a": "b", "response_b": "c", "sentences": null}"#;
     std::fs::write(&path, text).unwrap();
     let source =
         GradingRecords { input: Input::open(&path).unwrap(), columns: crate::Columns::default(), max_rows: None };
     let record = source.items().unwrap().next().unwrap().unwrap();
     let scale = GradingScale { points: [1, 2], words: vec![String::new(); 2] };
-    let questions = Questions::one("good", Question::noul("Is it good?"));
+    let questions = Questions::one("good", Question::noul("Is it good?")).unwrap();
     for task in [
         GradingTask::Scale(scale),
         GradingTask::YesNo,

@@ -4,11 +4,12 @@ use judge_core::{ItemResult, Unscored};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::columns::INPUT;
 use crate::verdict_row::JudgedResponse;
 use crate::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, Record};
 
 /// The label that a judge gives one aspect of a response:
-/// `{"id", "instruction", "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "confidence"?, "people"?, …}`, or with `unscored` in the place of `score`.
+/// `{"id", "instruction", "input"?, "response", "rubric"?, "reference"?, "aspect", "score", "text"?, "labels"?, "probabilities"?, "label_mass"?, "confidence"?, "people"?, …}`, or with `unscored` in the place of `score`.
 ///
 /// A reader of graded rows takes `score` for the grade. What people gave is therefore called `people` here:
 /// as `human` it would be read in the label's place.
@@ -19,7 +20,7 @@ pub type LabelRow = OutputRow<JudgedAspect>;
 #[non_exhaustive]
 pub struct JudgedAspect {
     /// The record that was labelled: of the kind [`Record::Graded`], or [`Record::Unread`], of which there are no texts.
-    /// It has no other fields.
+    /// It has no other fields but the `input` that its instruction is about.
     pub record: Record,
     /// What of the response was graded.
     pub aspect: String,
@@ -39,7 +40,11 @@ impl LabelRow {
         if !matches!(record, Record::Graded(_) | Record::Unread(_)) {
             return Err(judge_core::Error::NotRead { what: "response to one instruction" }.into());
         }
-        let extra = std::mem::take(record.extra_mut());
+        let mut extra = std::mem::take(record.extra_mut());
+        if record.columns().is_some_and(|columns| columns.input(&extra).is_some()) {
+            *record.extra_mut() = extra.clone().retain(|name| name == INPUT);
+            extra = extra.retain(|name| name != INPUT);
+        }
         let graded = !record.raters().is_empty();
         let judged = JudgedAspect { record, aspect: aspect.to_owned(), judged };
         let (row, fate) = Self::of(result.id, Human::Numbers(Vec::new()), judged, extra, carry)?;
@@ -79,6 +84,9 @@ impl Serialize for JudgedAspect {
         let mut map = serializer.serialize_map(None)?;
         if let Record::Graded(record) = record {
             map.serialize_entry("instruction", &record.instruction)?;
+            for (name, input) in record.extra.raw() {
+                map.serialize_entry(name, input)?;
+            }
             map.serialize_entry("response", &record.response)?;
             for (name, text) in [("rubric", &record.rubric), ("reference", &record.reference)] {
                 if let Some(text) = text {
@@ -129,6 +137,14 @@ mod tests {
             row(&input, &Carry::All).unwrap(),
             json!({"id": 7, "instruction": "q", "response": "good", "aspect": "fluency", "score": 4.0, "text": "{\"reason\": \"so\", \"score\": 4}", "people": [1.0, 2.0], "topic": "t", "split": "test"})
         );
+        // What an instruction is about is of the row, whatever is carried.
+        let input = json!({"id": 7, "instruction": "q", "input": "good?", "output": "so"});
+        for carry in [Carry::All, Carry::Only(Vec::new())] {
+            assert_eq!(
+                row(&input, &carry).unwrap(),
+                json!({"id": 7, "instruction": "q", "input": "good?", "response": "so", "aspect": "fluency", "score": 4.0, "text": "{\"reason\": \"so\", \"score\": 4}"})
+            );
+        }
         let input = json!({"id": 8, "instruction": "q", "response": "bad", "rubric": "r"});
         let found = row(&input, &Carry::All).unwrap();
         assert_eq!(

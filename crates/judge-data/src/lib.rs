@@ -186,10 +186,11 @@ pub use scored::{Grade, NoScore, ScoredFields, ScoredFile, ScoredRow, ScoredRows
 pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
 pub use shards::{
-    Check, CommandPart, CommandPlan, CommandResults, Completeness, Export, Output, ParquetTable, PartRecord,
+    Check, CommandPart, CommandPlan, CommandResults, Completeness, Export, Exported, Output, ParquetTable, PartRecord,
     PartWriter, PlannedFile, SeeIds, ShardPlan,
 };
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
+pub use texts::with_input;
 pub use trec::{Qrels, TrecRun};
 pub use unread_record::UnreadRecord;
 pub use verdict_row::{

@@ -3,8 +3,8 @@
 use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Raters;
-use crate::pair_verdict::preference;
+use crate::grades::Given;
+use crate::pair_verdict::{PREFERENCES, preference};
 use crate::{Error, PairVerdict, Row};
 
 /// The logits of each verdict at each layer, in one order of a pair:
@@ -74,6 +74,8 @@ impl PairTable {
 pub(crate) struct GradedTable {
     /// The mean preference of the raters.
     pub(crate) human: Option<f64>,
+    /// What a person gave that is no preference, in words.
+    pub(crate) no_grade: Option<String>,
     /// The labels.
     pub(crate) labels: Vec<String>,
     /// Their logits, averaged over the orders.
@@ -83,7 +85,6 @@ pub(crate) struct GradedTable {
 impl GradedTable {
     pub(crate) fn from_row(row: &Row) -> Result<Self, Error> {
         const EXPECTED: &str = "a list of objects with \"order\", \"layers\" and \"logits\" of A and B, as a judge that reads all layers leaves them";
-        const HUMAN: &str = "\"A\", \"B\" or \"tie\", or a list with one for each rater";
         let orders: Vec<PairTable> = row.required("orders", EXPECTED)?;
         let tables = orders.iter().map(|order| order.table(row)).collect::<Result<Vec<_>, Error>>()?;
         let Some((labels, first)) = tables.first() else {
@@ -96,10 +97,10 @@ impl GradedTable {
         let logits = (0..first.logits().len()).map(mean).collect();
         let table = LayerTable::new(first.layers().to_vec(), first.n_scores(), logits);
         let table = table.map_err(|source| Error::Table { place: row.place().clone(), source: Box::new(source) })?;
-        let raters = row.optional::<Raters<PairVerdict>>("human", HUMAN)?.map(Raters::into_given).unwrap_or_default();
-        let choice = |rater: PairVerdict| rater.ordering().ok_or_else(|| row.wrong("human", HUMAN));
-        let raters =
-            raters.into_iter().map(|rater| Ok(preference(choice(rater)?))).collect::<Result<Vec<f64>, Error>>()?;
-        Ok(Self { human: crate::ids::mean(&raters), labels: labels.clone(), table })
+        let preferred = |json: &str| Some(preference(serde_json::from_str::<PairVerdict>(json).ok()?.ordering()?));
+        let given = row.value("human").map(|json| Given::of(json, preferred));
+        let (raters, odd) = given.map_or((Vec::new(), None), |given| (given.raters, given.odd));
+        let no_grade = odd.map(|odd| format!("expected \"human\" to be {PREFERENCES}, found {odd}"));
+        Ok(Self { human: crate::ids::mean(raters.into_iter().flatten()), no_grade, labels: labels.clone(), table })
     }
 }

@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+/// What preferences of people are read from, in words.
+pub(crate) const PREFERENCES: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
+
 /// Which response of a pair is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PairVerdict {

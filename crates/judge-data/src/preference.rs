@@ -34,7 +34,11 @@ pub(crate) fn is_pair(row: &Row, columns: &Columns) -> bool {
 
 /// The pair that a row is, where it [is one](is_pair).
 pub(crate) fn pair_of(row: &Row, index: usize, options: &DatasetOptions) -> Option<Result<PairRecord, Error>> {
-    is_pair(row, &options.columns).then(|| pair(row, index, options).map(|(pair, _)| pair))
+    let read = || -> Result<PairRecord, Error> {
+        let (pair, rest) = pair(row, index, options)?;
+        Ok(PairRecord { extra: rest.of(row.clone(), &options.columns), ..pair })
+    };
+    is_pair(row, &options.columns).then(read)
 }
 
 /// The elements of a list of several replies; `None` for a single one.
@@ -128,7 +132,7 @@ fn replies(reading: &mut Reading<'_>) -> Result<Replies, Error> {
         }
         None => match reading.conversation(Field::Instruction)? {
             Some(turns) => asked(&turns),
-            None => reading.text(Field::Instruction)?,
+            None => reading.instruction()?,
         },
     };
     let texts = |sides: Vec<Side>| sides.into_iter().map(|side| side.reply).collect();
@@ -165,7 +169,7 @@ pub(crate) fn pair(row: &Row, index: usize, options: &DatasetOptions) -> Result<
     let (rubric, reference) = (reading.optional_text(Field::Rubric)?, reading.optional_text(Field::Reference)?);
     let is_first = drawn(options.seed, &id, 0)[0].is_multiple_of(2);
     let (response_a, response_b) = if is_first { (better, worse) } else { (worse, better) };
-    let verdicts = vec![if is_first { Ordering::Greater } else { Ordering::Less }];
+    let verdicts = vec![Some(if is_first { Ordering::Greater } else { Ordering::Less })];
     let (columns, rest) = reading.finish();
     let record = PairRecord {
         id,

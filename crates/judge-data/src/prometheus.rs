@@ -78,8 +78,8 @@ impl GradedRecord {
         let of_grades = |json: &str| {
             let Given { raters, .. } = Given::of(json, grades::number);
             let fits = raters.len() == if json.starts_with('[') { 3 } else { 1 };
-            let all: Option<Vec<f64>> = raters.into_iter().collect();
-            all.filter(|all| fits && all.iter().all(|grade| (1.0..=5.0).contains(grade) && grade.fract() == 0.0))
+            let is_grade = |grade: f64| (1.0..=5.0).contains(&grade) && grade.fract() == 0.0;
+            (fits && raters.iter().all(|grade| grade.is_some_and(is_grade))).then_some(raters)
         };
         let found = row.value("gpt4_score").filter(|_| !chosen(Field::Human)).map(of_grades);
         let odd = matches!(found, Some(None)).then(|| row.wrong("gpt4_score", GRADES));

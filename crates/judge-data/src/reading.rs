@@ -6,10 +6,13 @@ use std::cmp::Ordering;
 use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
+use crate::columns::INPUT;
 use crate::grades::{self, Given, NUMBERS};
+use crate::ids::unless_nobody;
 use crate::messages::{self, MESSAGES, Problem};
+use crate::pair_verdict::PREFERENCES;
 use crate::row::{describe, rendered};
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row, RowColumns};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row, RowColumns, with_input};
 
 /// What text may be read from.
 pub(crate) const TEXT: &str = "text, a number or a boolean";
@@ -94,6 +97,22 @@ impl<'a> Reading<'a> {
         self.optional_text(field)?.ok_or_else(|| self.missing(field))
     }
 
+    /// What was asked. A text `input` beside a column `instruction` belongs to it: it is shown below it, and kept among the other fields.
+    pub(crate) fn instruction(&mut self) -> Result<String, Error> {
+        let text = self.text(Field::Instruction)?;
+        let is_plain = self.used.name(Field::Instruction) == Some(Field::Instruction.as_str());
+        if is_plain && self.columns.joins_input() {
+            self.used.note_input();
+        }
+        Ok(text)
+    }
+
+    /// An instruction that was read, with the `input` that belongs to it.
+    pub(crate) fn with_input(&self, instruction: &str) -> String {
+        let input = self.row.value(INPUT).filter(|_| self.used.has_input()).and_then(rendered);
+        with_input(instruction, &input.unwrap_or_default()).into_owned()
+    }
+
     /// A value of any type.
     pub(crate) fn json<T: DeserializeOwned>(
         &mut self,
@@ -156,16 +175,15 @@ impl<'a> Reading<'a> {
         self.wrong(field, column.to_owned(), expected)
     }
 
-    /// The scores of all raters; empty for none. What is no score is left out, and noted.
-    pub(crate) fn raters(&mut self) -> Vec<f64> {
-        self.given(NUMBERS, grades::number).into_iter().flatten().collect()
+    /// The score of each rater; empty for none. What is no score is none, and noted.
+    pub(crate) fn raters(&mut self) -> Vec<Option<f64>> {
+        self.given(NUMBERS, grades::number)
     }
 
-    /// Which response each rater prefers; empty for none. What is no preference is left out, and noted.
-    pub(crate) fn choices(&mut self) -> Vec<Ordering> {
-        const EXPECTED: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
+    /// Which response each rater prefers; empty for none. What is no preference is none, and noted.
+    pub(crate) fn choices(&mut self) -> Vec<Option<Ordering>> {
         let choice = |json: &str| serde_json::from_str::<PairVerdict>(json).ok()?.ordering();
-        self.given(EXPECTED, choice).into_iter().flatten().collect()
+        self.given(PREFERENCES, choice)
     }
 
     /// The grade of each of so many responses; empty for none. What is no grade is left out, and noted.
@@ -181,7 +199,7 @@ impl<'a> Reading<'a> {
         Vec::new()
     }
 
-    /// What each rater gave. It is not judged, so nothing about it costs the row.
+    /// What each rater gave, in the rater's place; empty for none. It is not judged, so nothing about it costs the row.
     fn given<T>(&mut self, expected: &'static str, grade: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
         let (column, json) = match self.value(Field::Human) {
             Ok(Some(found)) => found,
@@ -197,7 +215,7 @@ impl<'a> Reading<'a> {
         if let Some(found) = odd {
             self.note_no_grade(&self.wrong_value(Field::Human, column, expected, found));
         }
-        raters
+        unless_nobody(raters)
     }
 
     /// Notes what is wrong with people's grade.
@@ -208,11 +226,13 @@ impl<'a> Reading<'a> {
     /// The columns that were used, and what of the row is kept besides. What is `null` in place of a field that was asked for is not, and
     /// what an output would take for a field that is not to be read is not either.
     pub(crate) fn finish(self) -> (RowColumns, Rest) {
-        let Self { columns, used, asked, left_out, .. } = self;
+        let Self { row, columns, used, asked, left_out, .. } = self;
+        let is_own = |field: &Field| used.name(*field) == Some(field.as_str()) || !row.has(field.as_str());
+        let own = asked.iter().filter(|field| is_own(field)).map(|field| field.as_str().to_owned()).collect();
         let read = used.iter().map(|(_, name)| name.to_owned()).chain(left_out);
         let read = read.chain(columns.ignored().map(str::to_owned)).collect();
         let null = asked.iter().flat_map(|&field| columns.names(field)).map(str::to_owned).collect();
-        (used, Rest { read, null })
+        (used, Rest { read, own, null })
     }
 
     pub(crate) fn missing(&self, field: Field) -> Error {
@@ -262,6 +282,8 @@ impl Columns {
 pub(crate) struct Rest {
     /// Columns that were read.
     read: Vec<String>,
+    /// Fields that were looked for, and whose columns of their own names were read, or hold nothing.
+    own: Vec<String>,
     /// Columns that were looked for, and hold nothing where they are `null`.
     null: Vec<String>,
 }
@@ -279,7 +301,8 @@ impl Rest {
         let is_other =
             |name: &str, json: &str| !among(&self.read, name) && (json != "null" || !among(&self.null, name));
         let mut extra = row.into_extra_where(|name, json| columns.keeps(name) || is_other(name, json));
-        extra.note_read(|name| columns.keeps(name) && among(&self.read, name));
+        let is_kept = |names: &[String], name: &str| columns.keeps(name) && among(names, name);
+        extra.note_read(|name| is_kept(&self.read, name), |name| is_kept(&self.own, name));
         extra
     }
 }

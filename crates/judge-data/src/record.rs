@@ -47,23 +47,23 @@ impl Record {
         }
     }
 
-    /// What people gave it, one number per rater that gave one, in the order of the file; empty where nobody did. Of a pair: 1 for the
-    /// first response, 0 for the second, ½ for a tie. Nothing of many responses, which have a grade each.
-    pub fn raters(&self) -> Cow<'_, [f64]> {
+    /// What people gave it: a place for each rater in the order of the file, `None` for one who gave none; empty where nobody did. Of a
+    /// pair: 1 for the first response, 0 for the second, ½ for a tie. Nothing of many responses, which have a grade each.
+    pub fn raters(&self) -> Cow<'_, [Option<f64>]> {
         match self {
             Self::Prompt(record) => Cow::Borrowed(&record.scores),
             Self::Graded(record) => Cow::Borrowed(&record.scores),
             Self::Pair(record) => Cow::Owned(record.preferences()),
             Self::Answers(_) => Cow::Borrowed(&[]),
             Self::Lager(record) => Cow::Borrowed(&record.scores),
-            Self::Emotion(record) => Cow::Owned(vec![record.score as f64]),
+            Self::Emotion(record) => Cow::Owned(vec![Some(record.score as f64)]),
             Self::Unread(record) => Cow::Borrowed(&record.scores),
         }
     }
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(&self.raters())
+        mean(self.raters().iter().flatten().copied())
     }
 
     /// The fields that the record has no use for, as the file has them and in its order.
@@ -201,7 +201,11 @@ impl Record {
 /// What the record of each kind has.
 impl Fields for Record {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().map_or_else(|answers| answers?.field(name), |texts| texts.field(name))
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.texts().map_or_else(|answers| answers?.field_beside(name, shown), |texts| texts.field_beside(name, shown))
     }
 
     /// A list or an object among the fields that the record does not know.
@@ -235,6 +239,10 @@ impl Numbered {
 impl Fields for Numbered {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.record.field(name)
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.record.field_beside(name, shown)
     }
 
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use judge_core::{Fields, ItemId, Message, Prompt};
 
 use crate::ids::mean;
-use crate::pair_verdict::preference;
+use crate::pair_verdict::{majority, preference};
 use crate::reading::{Reading, Rest};
-use crate::texts::Texts;
+use crate::texts::{Texts, with_input};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
@@ -20,8 +20,8 @@ pub struct PromptRecord {
     pub id: ItemId,
     /// The text.
     pub input: PromptInput,
-    /// One per rater that gave one; empty if the row has none.
-    pub scores: Vec<f64>,
+    /// A place for each rater, `None` for one who gave none; empty if the row has none.
+    pub scores: Vec<Option<f64>>,
     /// Where the fields were found.
     pub columns: RowColumns,
     /// All other fields.
@@ -103,7 +103,7 @@ impl PromptRecord {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(&self.scores)
+        mean(self.scores.iter().flatten().copied())
     }
 
     /// The turns before, the last request and the answer to it; `None` unless the messages end so.
@@ -155,11 +155,14 @@ impl Fields for PromptRecord {
 
 /// A response that people graded: `{"id", "instruction", "response", "rubric"?, "reference"?, "human"?}`, or with the other
 /// names that [`Field`] lists.
+///
+/// A text `input` beside `instruction`, as Alpaca's rows have it, is part of [what is asked](Self::asked), unless columns are chosen for
+/// one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GradedRecord {
     /// The item.
     pub id: ItemId,
-    /// What was asked.
+    /// What was asked, without an `input` beside it.
     pub instruction: String,
     /// What was answered.
     pub response: String,
@@ -167,8 +170,8 @@ pub struct GradedRecord {
     pub rubric: Option<String>,
     /// A good answer.
     pub reference: Option<String>,
-    /// One per rater that gave one; empty if the row has none.
-    pub scores: Vec<f64>,
+    /// A place for each rater, `None` for one who gave none; empty if the row has none.
+    pub scores: Vec<Option<f64>>,
     /// Where the fields were found.
     pub columns: RowColumns,
     /// All other fields.
@@ -188,7 +191,7 @@ impl GradedRecord {
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
-        let (instruction, response) = (row.text(Field::Instruction)?, row.text(Field::Response)?);
+        let (instruction, response) = (row.instruction()?, row.text(Field::Response)?);
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
         let scores = row.raters();
         let (columns, rest) = row.finish();
@@ -198,7 +201,17 @@ impl GradedRecord {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(&self.scores)
+        mean(self.scores.iter().flatten().copied())
+    }
+
+    /// What the instruction is about, where that stands apart in `input`; `None` where it is empty.
+    pub fn input(&self) -> Option<Cow<'_, str>> {
+        self.columns.input(&self.extra)
+    }
+
+    /// What is asked: the instruction, and below it the [`input`](Self::input).
+    pub fn asked(&self) -> Cow<'_, str> {
+        with_input(&self.instruction, &self.input().unwrap_or_default())
     }
 
     pub(crate) fn texts(&self) -> Texts<'_> {
@@ -212,10 +225,15 @@ impl GradedRecord {
     }
 }
 
-/// `instruction`, `response`, `rubric`, `reference`, the same under the names that the row has for them, and the other fields.
+/// `instruction` (all that is asked), `response`, `rubric`, `reference`, the same under the names that the row has for them, and the other
+/// fields.
 impl Fields for GradedRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.texts().field(name)
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.texts().field_beside(name, shown)
     }
 
     fn names(&self) -> Vec<String> {
@@ -225,12 +243,12 @@ impl Fields for GradedRecord {
 
 /// Two responses to one instruction: `{"id", "instruction", "response_a", "response_b", "rubric"?, "reference"?, "human"?}`, where `human`
 /// is `"A"`, `"B"` or `"tie"`,
-/// or a list with one of them per rater.
+/// or a list with one of them per rater. An `input` is part of [what is asked](Self::asked), as in a [`GradedRecord`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairRecord {
     /// The item.
     pub id: ItemId,
-    /// What was asked.
+    /// What was asked, without an `input` beside it.
     pub instruction: String,
     /// The first answer.
     pub response_a: String,
@@ -240,8 +258,8 @@ pub struct PairRecord {
     pub rubric: Option<String>,
     /// A good answer.
     pub reference: Option<String>,
-    /// One per rater that gave one, `Greater` where the first answer is better; empty if the row has none.
-    pub verdicts: Vec<Ordering>,
+    /// A place for each rater, `None` for one who gave none, `Greater` where the first answer is better; empty if the row has none.
+    pub verdicts: Vec<Option<Ordering>>,
     /// Where the fields were found.
     pub columns: RowColumns,
     /// All other fields.
@@ -261,7 +279,7 @@ impl PairRecord {
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
-        let instruction = row.text(Field::Instruction)?;
+        let instruction = row.instruction()?;
         let (response_a, response_b) = (row.text(Field::ResponseA)?, row.text(Field::ResponseB)?);
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
         let verdicts = row.choices();
@@ -271,13 +289,28 @@ impl PairRecord {
     }
 
     /// What each rater prefers, as a number: 1 for the first answer, 0 for the second, ½ for a tie.
-    pub fn preferences(&self) -> Vec<f64> {
-        self.verdicts.iter().copied().map(preference).collect()
+    pub fn preferences(&self) -> Vec<Option<f64>> {
+        self.verdicts.iter().map(|choice| choice.map(preference)).collect()
+    }
+
+    /// What [more than half](majority) of the raters prefer, or a tie; `None` without any.
+    pub fn majority(&self) -> Option<Ordering> {
+        majority(&self.verdicts.iter().flatten().copied().collect::<Vec<_>>())
     }
 
     /// The mean of [`preferences`](Self::preferences); `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(&self.preferences())
+        mean(self.preferences().into_iter().flatten())
+    }
+
+    /// What the instruction is about, where that stands apart in `input`; `None` where it is empty.
+    pub fn input(&self) -> Option<Cow<'_, str>> {
+        self.columns.input(&self.extra)
+    }
+
+    /// What is asked: the instruction, and below it the [`input`](Self::input).
+    pub fn asked(&self) -> Cow<'_, str> {
+        with_input(&self.instruction, &self.input().unwrap_or_default())
     }
 
     pub(crate) fn texts(&self) -> Texts<'_> {
@@ -292,11 +325,15 @@ impl PairRecord {
     }
 }
 
-/// `instruction`, `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for them, and the other
-/// fields.
+/// `instruction` (all that is asked), `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for
+/// them, and the other fields.
 impl Fields for PairRecord {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.texts().field(name)
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.texts().field_beside(name, shown)
     }
 
     fn names(&self) -> Vec<String> {
@@ -313,8 +350,9 @@ pub struct LagerRecord {
     pub direct: String,
     /// The prompt of the reasoning condition, `user_prompt_feedback`.
     pub reasoning: Option<String>,
-    /// One per rater that gave one, from `score` unless another column is chosen for `human`; empty if the row has none.
-    pub scores: Vec<f64>,
+    /// A place for each rater, `None` for one who gave none, from `score` unless another column is chosen for `human`; empty if the row has
+    /// none.
+    pub scores: Vec<Option<f64>>,
     /// Where the scores were found.
     pub columns: RowColumns,
     /// All other fields.
@@ -342,7 +380,7 @@ impl LagerRecord {
     }
 
     /// What people gave, where it was found, and what is kept besides the record.
-    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<f64>, RowColumns, Rest) {
+    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<Option<f64>>, RowColumns, Rest) {
         static FIXED: LazyLock<Columns> = LazyLock::new(|| Columns::default().held_to(Field::Human, "score"));
         let columns = if options.columns.is_chosen(Field::Human) { &options.columns } else { &*FIXED };
         let mut reading = Reading::of(row, columns, options.ids);
@@ -353,7 +391,7 @@ impl LagerRecord {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(&self.scores)
+        mean(self.scores.iter().flatten().copied())
     }
 
     pub(crate) fn texts(&self) -> Texts<'_> {

@@ -5,10 +5,13 @@ use judge_core::rerank::{RankedDocument, RerankItem, Rerankable};
 use judge_core::{ItemId, Reason, Unscored};
 use serde::{Deserialize, Serialize, Serializer, de::Error as _, ser::SerializeMap as _};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
+use crate::grades::{self, Given};
 use crate::numbered_rows::{numbered_rows, split};
 use crate::rag::{list_of_cell, text_of};
 use crate::reading::Reading;
+use crate::row::describe;
 use crate::run::of_fields;
 use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
 
@@ -16,7 +19,7 @@ use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, In
 /// "relevance"?: number, …}`, or with the columns that are chosen for these [`Field`]s.
 ///
 /// A row without an id goes by its number in the file. A document that is none costs itself alone, and a row without a query or documents the
-/// row.
+/// row, whose relevance is kept. Relevance is read as other grades are: a text that writes a number is one, and true and false are 1 and 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RerankRecord {
     /// Its place in the file, from 0.
@@ -76,40 +79,31 @@ impl RerankRecord {
         let mut reading = Reading::new(&row, options);
         let id = reading.id(number)?;
         let query = reading.text(Field::Query);
-        let is_pair = !reading.has(Field::Documents) && reading.has(Field::Document);
+        // A document that is none is one all the same.
+        let is_there = |field: Field| row.keys().any(|key| options.columns.names(field).any(|name| name == key));
+        let is_pair = !reading.has(Field::Documents) && is_there(Field::Document);
         let documents = if is_pair {
             reading.json::<Value>(Field::Document, DOCUMENT).map(|found| vec![found.unwrap_or_default()])
         } else {
             let list = reading.json_by(Field::Documents, DOCUMENTS, documents);
             list.and_then(|list| list.ok_or_else(|| reading.missing(Field::Documents)))
         };
-        let relevance = reading.json::<Value>(Field::Relevance, RELEVANCE);
+        let relevance = reading.json::<Box<RawValue>>(Field::Relevance, RELEVANCE);
         let (query, no_query) = split(query.map_err(|error| error.in_row()));
         let (documents, no_documents) = split(documents.map_err(|error| error.in_row()));
-        let documents = documents.unwrap_or_default();
+        // Without documents there is nothing that it must fit.
+        let n = documents.as_ref().map(Vec::len);
         let (relevance, no_relevance) = match relevance.map_err(|error| error.in_row()) {
             Err(why) => (Vec::new(), Some(why)),
             Ok(None) => (Vec::new(), None),
-            Ok(Some(found)) => match numbers(&found, documents.len()) {
-                Some(numbers) => (numbers, None),
-                None => {
-                    let given =
-                        found.as_array().map_or_else(|| found.to_string(), |list| format!("{} entries", list.len()));
-                    (
-                        Vec::new(),
-                        Some(format!(
-                            "relevance: expected {RELEVANCE}, of which there are {}, found {given}",
-                            documents.len()
-                        )),
-                    )
-                }
-            },
+            Ok(Some(json)) => numbers(json.get(), n),
         };
+        let documents = documents.unwrap_or_default();
         let (_, rest) = reading.finish();
         let document_ids = documents.iter().map(id_of_document).collect();
         let document = |(at, found): (usize, &Value)| {
             text_of(found).ok_or_else(|| {
-                let kind = crate::row::describe(&found.to_string());
+                let kind = describe(&found.to_string());
                 Unscored::new(Reason::Missing, format!("document {at}: expected {DOCUMENT}, found {kind}"))
             })
         };
@@ -134,17 +128,27 @@ fn id_of_document(document: &Value) -> Option<ItemId> {
     serde_json::from_value(found.clone()).ok()
 }
 
-/// A number, or none, for each of so many documents.
-fn numbers(found: &Value, documents: usize) -> Option<Vec<Option<f64>>> {
-    let number = |found: &Value| match found {
-        Value::Null => Some(None),
-        found => found.as_f64().filter(|number| number.is_finite() && *number >= 0.0).map(Some),
+/// A number, or none, for each of so many documents, where that is known; and what stands in the place of one and is none. As of raters, that
+/// costs itself alone.
+fn numbers(json: &str, documents: Option<usize>) -> (Vec<Option<f64>>, Option<String>) {
+    // A table's cell holds a list as a text.
+    let cell = serde_json::from_str::<String>(json).ok().and_then(|cell| list_of_numbers(&cell));
+    let relevance = |json: &str| grades::number(json).filter(|number| *number >= 0.0);
+    let Given { raters, odd } = Given::of(cell.as_deref().unwrap_or(json), relevance);
+    let Some(n) = documents.filter(|n| *n != raters.len()) else {
+        return (raters, odd.map(|found| format!("relevance: expected {RELEVANCE}, found {found}")));
     };
-    let list: Vec<Option<f64>> = match found {
-        Value::Array(list) => list.iter().map(number).collect::<Option<_>>()?,
-        one => vec![number(one)?],
-    };
-    (list.len() == documents).then_some(list)
+    let is_list = cell.is_some() || json.starts_with('[');
+    let found = if is_list { format!("{} entries", raters.len()) } else { describe(json) };
+    (Vec::new(), Some(format!("relevance: expected {RELEVANCE}, of which there are {n}, found {found}")))
+}
+
+/// The JSON of a list that a table's cell holds, in JSON or as Python writes it; `None` for any other text.
+fn list_of_numbers(cell: &str) -> Option<String> {
+    let cell = cell.trim();
+    let json = [("None", "null"), ("True", "true"), ("False", "false")];
+    let json = json.into_iter().fold(cell.to_owned(), |json, (python, name)| json.replace(python, name));
+    (cell.starts_with('[') && serde_json::from_str::<Vec<&RawValue>>(&json).is_ok()).then_some(json)
 }
 
 impl RowItem for RerankRecord {
@@ -284,5 +288,36 @@ impl Serialize for Reranked {
             map.serialize_entry("tables", &tables.collect::<Vec<_>>())?;
         }
         map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relevance_is_read_as_other_grades_are() {
+        for (json, expected) in [
+            ("1", vec![Some(1.0)]),
+            (r#""1""#, vec![Some(1.0)]),
+            ("true", vec![Some(1.0)]),
+            (r#"[true, false, "2.5", null]"#, vec![Some(1.0), Some(0.0), Some(2.5), None]),
+            (r#""[1, 0]""#, vec![Some(1.0), Some(0.0)]),
+            (r#"" [True, None, 0.5] ""#, vec![Some(1.0), None, Some(0.5)]),
+        ] {
+            assert_eq!(numbers(json, Some(expected.len())), (expected.clone(), None), "{json}");
+            assert_eq!(numbers(json, None), (expected, None), "{json}");
+        }
+        // What is none costs itself alone.
+        for (json, odd) in [(r#"[1, "much"]"#, "string \"much\""), ("[1, -1]", "number -1"), ("[1, {}]", "object {}")] {
+            let (found, why) = numbers(json, Some(2));
+            assert_eq!(found, [Some(1.0), None], "{json}");
+            let why = why.unwrap();
+            assert!(why.starts_with("relevance: expected a list") && why.ends_with(&format!("found {odd}")), "{why}");
+        }
+        for (json, said) in [("[1, 0]", "there are 3, found 2 entries"), (r#""much""#, "found string \"much\"")] {
+            let (found, why) = numbers(json, Some(3));
+            assert!(found.is_empty() && why.as_ref().is_some_and(|why| why.ends_with(said)), "{why:?}");
+        }
     }
 }

@@ -176,6 +176,8 @@ struct Compact {
     json: Box<RawValue>,
     /// Whether a field is read of it too: that may be cut before a judge sees it, and this stays as it is.
     is_read: bool,
+    /// Whether it is the column of the field of its name, which is read of it, or of none where it is `null`.
+    is_own: bool,
 }
 
 impl Compact {
@@ -183,7 +185,7 @@ impl Compact {
         const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
         let text = value.get();
         if !text.starts_with(['[', '{']) || !text.contains(SPACE) {
-            return Ok(Self { json: value, is_read: false });
+            return Ok(Self { json: value, is_read: false, is_own: false });
         }
         let (mut compact, mut in_string, mut escaped) = (String::with_capacity(text.len()), false, false);
         for c in text.chars() {
@@ -197,7 +199,7 @@ impl Compact {
             }
             compact.push(c);
         }
-        RawValue::from_string(compact).map(|json| Self { json, is_read: false })
+        RawValue::from_string(compact).map(|json| Self { json, is_read: false, is_own: false })
     }
 
     fn get(&self) -> &str {
@@ -231,9 +233,17 @@ impl Extra {
         Ok(())
     }
 
-    /// Notes that fields are read of some columns too.
-    pub(crate) fn note_read(&mut self, is_read: impl Fn(&str) -> bool) {
-        self.0.iter_mut().for_each(|(key, value)| value.is_read |= is_read(key));
+    /// Notes that fields are read of some columns too, and which are those of the fields of their names.
+    pub(crate) fn note_read(&mut self, is_read: impl Fn(&str) -> bool, is_own: impl Fn(&str) -> bool) {
+        for (key, value) in &mut self.0 {
+            value.is_read |= is_read(key);
+            value.is_own |= is_own(key);
+        }
+    }
+
+    /// The JSON text of a column that is that of the field of its name too.
+    pub(crate) fn own(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(name, value)| name == key && value.is_own).map(|(_, value)| value.get())
     }
 
     /// Changes the text of a field, if it is one and nothing else is read of it.

@@ -13,6 +13,8 @@ pub struct ScoredItem {
     pub id: ItemId,
     /// What people gave it, where known.
     pub human: Option<f64>,
+    /// The first thing that a person gave and that is no grade, in words: it is left out of `human`.
+    pub no_grade: Option<String>,
     /// The label texts; 1 to `n_scores` in LAGER's files. Empty for an unscored item.
     pub labels: Vec<String>,
     /// The logits, or why there are none.
@@ -80,14 +82,14 @@ impl ScoreFile {
         let place = row.place().clone();
         let item = match self.format {
             ScoreFormat::Rows => {
-                let row = ScoreRow::from_row(row)?;
+                let (row, no_grade) = ScoreRow::read(row)?;
                 let human = row.human_mean();
                 let ScoreRow { id, outcome, .. } = row;
                 let (labels, table) = match outcome {
                     ScoreOutcome::Unscored(unscored) => (vec![], Err(unscored)),
                     ScoreOutcome::Read(read, _) => (read.labels, Ok(read.table)),
                 };
-                ScoredItem { id, human, labels, table }
+                ScoredItem { id, human, no_grade, labels, table }
             }
             ScoreFormat::Lager => {
                 let result = LagerResult::from_row(&row)?;
@@ -95,13 +97,13 @@ impl ScoreFile {
                 match result.scores {
                     None => {
                         let unscored = Unscored::new(Reason::NoLabel, "LAGER's program found no score (-1)");
-                        ScoredItem { id, human, labels: vec![], table: Err(unscored) }
+                        ScoredItem { id, human, no_grade: None, labels: vec![], table: Err(unscored) }
                     }
                     Some(scores) => {
                         let no_table = |source| Error::Table { place: place.clone(), source: Box::new(source) };
                         let table = scores.table().map_err(no_table)?;
                         let labels = (1..=table.n_scores()).map(|score| score.to_string()).collect();
-                        ScoredItem { id, human, labels, table: Ok(table) }
+                        ScoredItem { id, human, no_grade: None, labels, table: Ok(table) }
                     }
                 }
             }
@@ -115,10 +117,10 @@ impl ScoreFile {
 fn pair(row: &Row) -> Result<ScoredItem, Error> {
     let id = id_of(row)?;
     if let Some(unscored) = row.optional("unscored", "an object with a known reason and a detail")? {
-        return Ok(ScoredItem { id, human: None, labels: vec![], table: Err(unscored) });
+        return Ok(ScoredItem { id, human: None, no_grade: None, labels: vec![], table: Err(unscored) });
     }
-    let GradedTable { human, labels, table } = GradedTable::from_row(row)?;
-    Ok(ScoredItem { id, human, labels, table: Ok(table) })
+    let GradedTable { human, no_grade, labels, table } = GradedTable::from_row(row)?;
+    Ok(ScoredItem { id, human, no_grade, labels, table: Ok(table) })
 }
 
 impl Iterator for ScoreFile {

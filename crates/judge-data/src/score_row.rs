@@ -6,9 +6,9 @@ use judge_core::{
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 
-use crate::grades::NUMBERS;
-use crate::ids::{Raters, id_of, mean};
-use crate::{Error, Extra, Row};
+use crate::grades::{self, Given, NUMBERS};
+use crate::ids::{id_of, mean, unless_nobody};
+use crate::{Error, Extra, Human, Row};
 
 /// One row of this project's score files, JSON lines:
 /// `{"id", "human"?, "score"?, "probabilities"?, "label_mass"?, "labels", "layers", "logits", "step",
@@ -19,8 +19,9 @@ use crate::{Error, Extra, Row};
 pub struct ScoreRow {
     /// The item.
     pub id: ItemId,
-    /// What people gave it, one number per rater; empty where nobody did. In files one number stands without a list.
-    pub human: Vec<f64>,
+    /// What people gave it: a place for each rater, `None` for one who gave none; empty where nobody did. In files the number of one rater
+    /// alone stands without a list.
+    pub human: Vec<Option<f64>>,
     /// What the model gave.
     pub outcome: ScoreOutcome,
     /// All other fields; kept when the row is written again.
@@ -129,15 +130,21 @@ impl ScoreRow {
 
     /// The mean of the raters; `None` without any.
     pub fn human_mean(&self) -> Option<f64> {
-        mean(&self.human)
+        mean(self.human.iter().flatten().copied())
     }
 
-    /// Reads a row. `human` may be a number or a list of raters, of which `null` is nobody.
+    /// Reads a row. `human` may be a number or a list of raters, of which `null` is nobody, and so is what is no number. A `score` that is
+    /// no number is none.
     ///
     /// # Errors
     /// [`Error::MissingField`], [`Error::WrongType`]; [`Error::Ragged`] if `logits` is not `[layers, labels]`;
     /// [`Error::BothFields`] for a row with logits that calls itself unscored.
     pub fn from_row(row: Row) -> Result<Self, Error> {
+        Ok(Self::read(row)?.0)
+    }
+
+    /// The same, and what a person gave that is no number, in words.
+    pub(crate) fn read(row: Row) -> Result<(Self, Option<String>), Error> {
         let outcome = match row.optional("unscored", "an object with a known reason and a detail")? {
             Some(_) if row.has("logits") => {
                 let place = row.place().clone();
@@ -145,15 +152,17 @@ impl ScoreRow {
             }
             Some(unscored) => ScoreOutcome::Unscored(unscored),
             None => {
-                let score: Option<f64> = row.optional("score", "a number")?;
+                let score = row.value("score").and_then(grades::number);
                 let probabilities = row.optional("probabilities", "a list of numbers")?;
                 let label_mass = row.optional("label_mass", "a number")?;
                 let judged = score.map(|score| JudgedScore { score, probabilities, label_mass });
                 ScoreOutcome::Read(LabelTable::from_row(&row)?, judged)
             }
         };
-        let human = row.optional::<Raters>("human", NUMBERS)?.map(Raters::into_given).unwrap_or_default();
-        Ok(Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&Self::KNOWN) })
+        let given = row.value("human").map(|json| Given::of(json, grades::number));
+        let (human, odd) = given.map_or((Vec::new(), None), |given| (unless_nobody(given.raters), given.odd));
+        let no_grade = odd.map(|odd| format!("expected \"human\" to be {NUMBERS}, found {odd}"));
+        Ok((Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&Self::KNOWN) }, no_grade))
     }
 }
 
@@ -166,13 +175,12 @@ impl Serialize for ScoreRow {
         };
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;
-        for &human in &self.human {
+        for &human in self.human.iter().flatten() {
             finite("human", human)?;
         }
-        match self.human[..] {
-            [] => {}
-            [one] => map.serialize_entry("human", &one)?,
-            _ => map.serialize_entry("human", &self.human)?,
+        let human = Human::Numbers(self.human.clone());
+        if !human.is_empty() {
+            map.serialize_entry("human", &human)?;
         }
         match &self.outcome {
             ScoreOutcome::Read(read, judged) => {

@@ -8,7 +8,7 @@ use judge_core::{
     scale::ScalePoint,
 };
 
-use crate::{Error, InputFile, ScoreFile, ScoreFormat, is_unrecorded, recorded_origin, unrecorded_origin};
+use crate::{Error, InputFile, ScoreFile, ScoreFormat, Unread, is_unrecorded, recorded_origin, unrecorded_origin};
 
 /// All tables of a score file with their human scores, checked to belong together:
 /// what layer weights are fitted on, and score variants compared on.
@@ -33,6 +33,8 @@ pub struct ScoreTable {
     pub unscored: BTreeMap<Reason, usize>,
     /// Items with a table that nobody graded.
     pub without_human: usize,
+    /// Items in which what people gave is no grade, to be told of.
+    pub unread: Unread,
     /// What the run record beside the file says of its tables; `None` if there is no record.
     pub origin: Option<TableOrigin>,
 }
@@ -48,11 +50,13 @@ impl ScoreTable {
         let path = path.as_ref();
         let mut first: Option<(Vec<String>, usize)> = None;
         let (mut graded, mut ids) = (Vec::new(), Vec::new());
-        let (mut unscored, mut without_human) = (BTreeMap::new(), 0);
+        let (mut unscored, mut without_human, mut unread) = (BTreeMap::new(), 0, Unread::default());
         let file = ScoreFile::open(path)?;
         let format = file.format();
         for item in file {
             let item = item?;
+            unread.note(&item.id, None);
+            unread.note_grade(&item.id, item.no_grade.as_deref());
             let table = match item.table {
                 Ok(table) => table,
                 Err(reason) => {
@@ -108,7 +112,7 @@ impl ScoreTable {
         }
         let scale = scale_of(path, &labels)?;
         let path = path.to_path_buf();
-        Ok(Self { path, format, graded, ids, scale, n_layers, unscored, without_human, origin })
+        Ok(Self { path, format, graded, ids, scale, n_layers, unscored, without_human, unread, origin })
     }
 
     /// The human scores, in the order of the items.

@@ -1,12 +1,12 @@
 //! Files of scores, read in one way by every program that compares them with people.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use judge_core::ItemId;
 use serde_json::Value;
 
-use crate::grades;
+use crate::grades::{self, Given};
 use crate::ids::{UniqueIds, optional_id_of};
 use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
 
@@ -55,7 +55,7 @@ pub struct ScoredFields {
 /// for row in file.rows(&fields)? {
 ///     let row = row?;
 ///     assert_eq!(row.predicted, Ok(Some(Grade::Number(3.5))));
-///     assert_eq!(row.human.unwrap().len(), 3, "each rater keeps the place");
+///     assert_eq!(row.human.len(), 3, "each rater keeps the place");
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -64,10 +64,29 @@ pub struct ScoredFile {
     input: Input,
     limit: usize,
     present: BTreeSet<String>,
-    numeric: BTreeSet<String>,
+    /// Of fields of the first hundred rows.
+    early: BTreeMap<String, Seen>,
     /// Fields in which a row has a text that is no number.
     labelled: BTreeSet<String>,
     ids: Result<(), Error>,
+}
+
+/// In how many rows a field is so.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// A number, or a list of them.
+    numbers: usize,
+    /// A text that is no number, or a list with one.
+    labels: usize,
+}
+
+/// What the grades of a file are: what is something else is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Numbers,
+    Labels,
+    /// Nobody has looked.
+    Any,
 }
 
 impl ScoredFile {
@@ -77,8 +96,8 @@ impl ScoredFile {
     /// What is wrong with the file; [`Error::NoRows`].
     pub fn open(input: impl IntoInput, limit: Option<usize>) -> Result<Self, Error> {
         let limit = limit.unwrap_or(usize::MAX);
-        let (present, numeric, labelled) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut file = Self { input: input.into_input()?, limit, present, numeric, labelled, ids: Ok(()) };
+        let (present, early, labelled) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+        let mut file = Self { input: input.into_input()?, limit, present, early, labelled, ids: Ok(()) };
         let (mut n, mut ids) = (0, UniqueIds::default());
         for (number, row) in file.input.rows()?.take(limit).enumerate() {
             let row = row?;
@@ -98,10 +117,13 @@ impl ScoredFile {
 
     /// Notes what a field holds, and the fields of an object in it, each as `FIELD.NAME`.
     fn note(&mut self, field: &str, json: &str, is_early: bool) {
-        if is_early && !self.numeric.contains(field) && is_numeric(json) {
-            self.numeric.insert(field.to_owned());
+        let is_labelled = (is_early || !self.labelled.contains(field)) && is_labelled(json);
+        if is_early {
+            let seen = self.early.entry(field.to_owned()).or_default();
+            seen.numbers += usize::from(is_numeric(json));
+            seen.labels += usize::from(is_labelled);
         }
-        if !self.labelled.contains(field) && is_labelled(json) {
+        if is_labelled {
             self.labelled.insert(field.to_owned());
         }
         if !self.present.contains(field) {
@@ -150,10 +172,13 @@ impl ScoredFile {
         self.present.contains(field)
     }
 
-    /// Whether what this field holds are numbers: one of the first hundred rows has one, or all texts write one. What people gave are
-    /// numbers too where the predictions are, and anything else is no grade.
+    /// Whether what this field holds are numbers and not labels: of the first hundred rows as many have a number as have a text that
+    /// writes none, or all texts write one. What people gave is of the same kind as the predictions, and anything else is no grade.
     pub fn has_numbers(&self, field: &str) -> bool {
-        self.numeric.contains(field) || !self.labelled.contains(field)
+        match self.early.get(field) {
+            Some(seen) if seen.numbers > 0 => seen.numbers >= seen.labels,
+            _ => !self.labelled.contains(field),
+        }
     }
 
     /// Every field in which a row has a value, in alphabetical order.
@@ -164,7 +189,8 @@ impl ScoredFile {
     /// Fields that hold a number or a list of numbers in one of the first hundred rows, other than the prediction and this
     /// project's own, in alphabetical order.
     pub fn candidates(&self, predicted: &str) -> impl Iterator<Item = &str> {
-        self.numeric.iter().map(String::as_str).filter(move |name| *name != predicted && !OWN.contains(name))
+        let numeric = self.early.iter().filter(|(_, seen)| seen.numbers > 0).map(|(name, _)| name.as_str());
+        numeric.filter(move |name| *name != predicted && !OWN.contains(name))
     }
 
     /// The file.
@@ -177,8 +203,11 @@ impl ScoredFile {
     /// # Errors
     /// If the file cannot be read again.
     pub fn rows(&self, fields: &ScoredFields) -> Result<ScoredRows, Error> {
-        let numeric = fields.predicted.as_ref().is_some_and(|field| self.has_numbers(field));
-        Ok(ScoredRows::of(self.input.rows()?.take(self.limit), fields, numeric))
+        let kind = fields.predicted.as_ref().map_or(Kind::Any, |field| match self.has_numbers(field) {
+            true => Kind::Numbers,
+            false => Kind::Labels,
+        });
+        Ok(ScoredRows::of(self.input.rows()?.take(self.limit), fields, kind))
     }
 }
 
@@ -187,7 +216,7 @@ impl ScoredFile {
 pub struct ScoredRows {
     rows: std::iter::Take<Rows>,
     fields: Arc<ScoredFields>,
-    numeric: bool,
+    kind: Kind,
     next: usize,
 }
 
@@ -197,11 +226,11 @@ impl ScoredRows {
     /// # Errors
     /// If it cannot be opened or read.
     pub fn open(input: impl IntoInput, fields: &ScoredFields) -> Result<Self, Error> {
-        Ok(Self::of(Rows::open(input)?.take(usize::MAX), fields, false))
+        Ok(Self::of(Rows::open(input)?.take(usize::MAX), fields, Kind::Any))
     }
 
-    fn of(rows: std::iter::Take<Rows>, fields: &ScoredFields, numeric: bool) -> Self {
-        Self { rows, fields: Arc::new(fields.clone()), numeric, next: 0 }
+    fn of(rows: std::iter::Take<Rows>, fields: &ScoredFields, kind: Kind) -> Self {
+        Self { rows, fields: Arc::new(fields.clone()), kind, next: 0 }
     }
 }
 
@@ -212,7 +241,7 @@ impl Iterator for ScoredRows {
         let row = self.rows.next()?;
         let number = self.next;
         self.next += 1;
-        Some(row.map(|row| ScoredRow::new(row, number, &self.fields, self.numeric)))
+        Some(row.map(|row| ScoredRow::new(row, number, &self.fields, self.kind)))
     }
 }
 
@@ -251,40 +280,28 @@ pub struct ScoredRow {
     /// Why there is none, where the row says so.
     pub unscored: Option<NoScore>,
     /// People's scores: a place for each rater, `None` for one who gave none; empty where nobody was asked. Numbers alone where a
-    /// [`ScoredFile`] [predicts numbers](ScoredFile::has_numbers).
-    pub human: Result<Vec<Option<Grade>>, String>,
-    /// What a person gave that is no number, where the predictions of the file are: it is left out of `human`.
+    /// [`ScoredFile`] [predicts numbers](ScoredFile::has_numbers), and labels alone where it predicts labels.
+    pub human: Vec<Option<Grade>>,
+    /// The first thing that a person gave and that is no such grade, in words: it is left out of `human`.
     pub no_grade: Option<String>,
     /// The row itself.
     pub row: Row,
     fields: Arc<ScoredFields>,
-    numeric: bool,
+    kind: Kind,
 }
 
 impl ScoredRow {
-    fn new(row: Row, number: usize, fields: &Arc<ScoredFields>, numeric: bool) -> Self {
+    fn new(row: Row, number: usize, fields: &Arc<ScoredFields>, kind: Kind) -> Self {
         let id = optional_id_of(&row).unwrap_or_default();
         let why = row.optional::<Value>("unscored", "any value").unwrap_or_default();
         let unscored = why.and_then(|why| NoScore::of(&why, fields.predicted.as_deref()));
         let predicted = match &fields.predicted {
-            Some(field) if unscored.is_none() => grade_as(&row, field, numeric),
+            Some(field) if unscored.is_none() => grade_as(&row, field, kind),
             _ => Ok(None),
         };
-        let mut no_grade = None;
-        let human = fields.human.as_deref().map_or_else(
-            || Ok(Vec::new()),
-            |field| {
-                let mut rater = |grade: Grade| match grade.among(field, numeric) {
-                    Ok(grade) => Some(grade),
-                    Err(why) => {
-                        no_grade.get_or_insert(why);
-                        None
-                    }
-                };
-                Ok(raters_in(&row, field)?.into_iter().map(|grade| rater(grade?)).collect())
-            },
-        );
-        Self { number, id, predicted, unscored, human, no_grade, row, fields: fields.clone(), numeric }
+        let given = fields.human.as_deref().map(|field| raters_in(&row, field, kind));
+        let (human, no_grade) = given.unwrap_or_default();
+        Self { number, id, predicted, unscored, human, no_grade, row, fields: fields.clone(), kind }
     }
 
     /// Where the row is.
@@ -297,7 +314,7 @@ impl ScoredRow {
     /// # Errors
     /// What is there instead, and what was expected.
     pub fn grade(&self, field: &str) -> Result<Option<Grade>, String> {
-        grade_as(&self.row, field, self.numeric)
+        grade_as(&self.row, field, self.kind)
     }
 
     /// The prediction where it is a number; `None` where there is none.
@@ -312,14 +329,14 @@ impl ScoredRow {
     /// The mean of the human scores, which are numbers; `None` where there are none.
     ///
     /// # Errors
-    /// As [`human`](Self::human); a label is no number, and neither is what nobody gave a number beside.
+    /// A label is no number, and neither is what nobody gave a number beside.
     pub fn human_mean(&self) -> Result<Option<f64>, String> {
         let field = self.fields.human.as_deref().unwrap_or_default();
-        let given = self.human.clone()?.into_iter().flatten();
+        let given = self.human.iter().flatten().cloned();
         let numbers: Vec<f64> = given.map(|grade| number(field, grade)).collect::<Result<_, _>>()?;
         match &self.no_grade {
             Some(why) if numbers.is_empty() => Err(why.clone()),
-            _ => Ok(crate::ids::mean(&numbers)),
+            _ => Ok(crate::ids::mean(numbers)),
         }
     }
 }
@@ -333,9 +350,13 @@ impl Grade {
         }
     }
 
-    /// Among numbers, a text that writes one is one, and no other is a grade.
-    fn among(self, field: &str, numeric: bool) -> Result<Self, String> {
-        if numeric { number(field, self).map(Self::Number) } else { Ok(self) }
+    /// Among numbers, a text that writes one is one, and no other is a grade; among labels no number is.
+    fn among(self, field: &str, kind: Kind) -> Result<Self, String> {
+        match (kind, self) {
+            (Kind::Numbers, grade) => number(field, grade).map(Self::Number),
+            (Kind::Labels, Self::Number(number)) => Err(format!("{field} is {number}, expected a label")),
+            (_, grade) => Ok(grade),
+        }
     }
 
     fn of(value: Value) -> Result<Self, Value> {
@@ -353,8 +374,11 @@ impl Grade {
 
 /// A field's value; null is none. Nothing but the size of a number can be wrong in a row that was read as JSON.
 fn value(row: &Row, field: &str) -> Result<Option<Value>, String> {
-    let Some(text) = row.value_at(field) else { return Ok(None) };
-    serde_json::from_str(&text).map(Some).map_err(|_| format!("{field} is {text}, not a finite number"))
+    row.value_at(field).map(|json| read(field, &json)).transpose()
+}
+
+fn read(field: &str, json: &str) -> Result<Value, String> {
+    serde_json::from_str(json).map_err(|_| format!("{field} is {json}, not a finite number"))
 }
 
 fn grade(field: &str, value: Value) -> Result<Grade, String> {
@@ -374,25 +398,32 @@ fn grade_in(row: &Row, field: &str) -> Result<Option<Grade>, String> {
         Some(Value::Array(samples)) => {
             let all = samples.into_iter().filter(|sample| !sample.is_null());
             let numbers: Vec<f64> = all.map(|sample| number(field, grade(field, sample)?)).collect::<Result<_, _>>()?;
-            Ok(crate::ids::mean(&numbers).map(Grade::Number))
+            Ok(crate::ids::mean(numbers).map(Grade::Number))
         }
         Some(value) => grade(field, value).map(Some),
     }
 }
 
-/// A grade, where all are numbers or any is a label.
-fn grade_as(row: &Row, field: &str, numeric: bool) -> Result<Option<Grade>, String> {
-    grade_in(row, field)?.map(|grade| grade.among(field, numeric)).transpose()
+/// A grade of this kind.
+fn grade_as(row: &Row, field: &str, kind: Kind) -> Result<Option<Grade>, String> {
+    grade_in(row, field)?.map(|grade| grade.among(field, kind)).transpose()
 }
 
-fn raters_in(row: &Row, field: &str) -> Result<Vec<Option<Grade>>, String> {
-    match value(row, field)? {
-        None => Ok(Vec::new()),
-        Some(Value::Array(raters)) => {
-            raters.into_iter().map(|rater| (!rater.is_null()).then(|| grade(field, rater)).transpose()).collect()
-        }
-        Some(value) => Ok(vec![Some(grade(field, value)?)]),
-    }
+/// What each rater gave of this kind, and the first thing that is none, in words.
+fn raters_in(row: &Row, field: &str, kind: Kind) -> (Vec<Option<Grade>>, Option<String>) {
+    let Some(json) = row.value_at(field) else { return (Vec::new(), None) };
+    let of_rater = |json: &str| match read(field, json)? {
+        Value::Null => Ok(None),
+        value => grade(field, value)?.among(field, kind).map(Some),
+    };
+    let mut no_grade = None;
+    let given = Given::of(&json, |json| {
+        of_rater(json).unwrap_or_else(|why| {
+            no_grade.get_or_insert(why);
+            None
+        })
+    });
+    (given.raters, no_grade)
 }
 
 fn is_numeric(json: &str) -> bool {
@@ -431,7 +462,7 @@ mod tests {
         let (fields, read) = rows("{\"score\": 3, \"human\": null}\n{\"score\": 2, \"predicted\": 1}\n");
         assert_eq!((fields.predicted.as_deref(), fields.human.as_deref()), (Some("predicted"), Some("score")));
         assert_eq!(read[0].predicted, Ok(None));
-        assert_eq!(read[0].human, Ok(vec![Some(Grade::Number(3.0))]));
+        assert_eq!(read[0].human, [Some(Grade::Number(3.0))]);
     }
 
     #[test]
@@ -450,10 +481,15 @@ mod tests {
         let text = "{\"score\": [1, 3], \"human\": {\"a\": 1}}\n{\"score\": 1e400, \"human\": 2}\n{\"score\": \"A\", \"human\": [\"A\", null]}\n";
         let (_, read) = rows(text);
         assert_eq!(read[0].predicted_number(), Ok(Some(2.0)));
-        assert_eq!(read[0].human.clone().unwrap_err(), "human is {\"a\":1}, not a finite number or a label");
+        assert_eq!(read[0].human, [None]);
+        assert_eq!(read[0].no_grade.as_deref(), Some("human is {\"a\":1}, not a finite number or a label"));
         assert_eq!(read[1].predicted.clone().unwrap_err(), "score is 1e400, not a finite number");
         assert_eq!(read[2].predicted_number().unwrap_err(), "score is \"A\", expected a number or a list of numbers");
-        assert_eq!(read[2].human.as_ref().unwrap().len(), 2);
+        assert_eq!(read[2].human, [None, None]);
+        // Of a list of raters, the one grade.
+        let (_, read) = rows("{\"score\": 1, \"human\": [4, {}, 1e400, [3], null]}\n");
+        assert_eq!(read[0].human, [Some(Grade::Number(4.0)), None, None, None, None]);
+        assert_eq!(read[0].no_grade.as_deref(), Some("human is {}, not a finite number or a label"));
     }
 
     // https://github.com/comet-ml/opik/issues/8398
@@ -462,14 +498,34 @@ mod tests {
         let (_, read) = rows(
             "{\"score\": 1, \"human\": \"4\"}\n{\"score\": \"2\", \"human\": [\"N/A\", \" 3.5\", true]}\n{\"score\": \"?\", \"human\": \"N/A\"}\n",
         );
-        assert_eq!(read[0].human, Ok(vec![Some(Grade::Number(4.0))]));
+        assert_eq!(read[0].human, [Some(Grade::Number(4.0))]);
         assert_eq!(read[1].predicted, Ok(Some(Grade::Number(2.0))));
-        assert_eq!(read[1].human, Ok(vec![None, Some(Grade::Number(3.5)), Some(Grade::Number(1.0))]));
+        assert_eq!(read[1].human, [None, Some(Grade::Number(3.5)), Some(Grade::Number(1.0))]);
         assert_eq!(read[1].no_grade.as_deref(), Some("human is \"N/A\", expected a number or a list of numbers"));
-        assert!(read[2].predicted.is_err() && read[2].human == Ok(vec![None]) && read[2].human_mean().is_err());
+        assert!(read[2].predicted.is_err() && read[2].human == [None] && read[2].human_mean().is_err());
         let (_, labels) = rows("{\"verdict\": \"1\", \"human\": \"1\"}\n{\"verdict\": \"tie\", \"human\": 1}\n");
         assert_eq!(labels[0].predicted, Ok(Some(Grade::Label("1".to_owned()))));
-        assert_eq!((&labels[1].human, &labels[1].no_grade), (&Ok(vec![Some(Grade::Number(1.0))]), &None));
+        assert_eq!(labels[1].human, [None]);
+        assert_eq!(labels[1].no_grade.as_deref(), Some("human is 1, expected a label"));
+    }
+
+    #[test]
+    fn one_odd_row_does_not_make_numbers_of_labels() {
+        let label = "{\"verdict\": \"A\", \"human\": \"B\"}\n".repeat(9);
+        for odd in [
+            "{\"verdict\": \"A\", \"human\": 1}\n",
+            "{\"verdict\": 1, \"human\": \"A\"}\n",
+            "{\"verdict\": 1, \"human\": true}\n",
+        ] {
+            let (_, read) = rows(&(odd.to_owned() + &label));
+            assert!(read[0].predicted.is_err() || read[0].no_grade.is_some(), "{odd}");
+            let known = (Ok(Some(Grade::Label("A".to_owned()))), vec![Some(Grade::Label("B".to_owned()))]);
+            assert!(read[1..].iter().all(|row| (&row.predicted, &row.human) == (&known.0, &known.1)), "{odd}");
+        }
+        // Nor labels of numbers.
+        let number = "{\"score\": 2, \"human\": 3}\n".repeat(9);
+        let (_, read) = rows(&format!("{{\"score\": \"N/A\", \"human\": 3}}\n{number}"));
+        assert!(read[0].predicted.is_err() && read[9].predicted == Ok(Some(Grade::Number(2.0))));
     }
 
     #[test]

@@ -26,7 +26,7 @@ mod table;
 
 pub use check::{Check, Completeness, Output};
 pub use command::{CommandPart, CommandPlan, SeeIds};
-pub use export::Export;
+pub use export::{Export, Exported};
 pub use joined::CommandResults;
 pub use part::{PartRecord, PartWriter};
 pub use plan::ShardPlan;

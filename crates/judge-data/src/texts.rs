@@ -1,8 +1,15 @@
-//! The texts of a record, under every name that a template may use for them.
+//! The texts of a record, under every name that a template may use for them; and what an instruction is about, where that stands apart.
 
 use std::borrow::Cow;
 
+use crate::columns::INPUT;
 use crate::{Extra, Field, RowColumns};
+
+/// What is asked, in one text: an instruction and below it what it is about, which Alpaca's and PandaLM's rows have apart, in `input`.
+#[must_use]
+pub fn with_input<'t>(instruction: &'t str, input: &str) -> Cow<'t, str> {
+    if input.is_empty() { instruction.into() } else { format!("{instruction}\n\n{input}").into() }
+}
 
 pub(crate) struct Texts<'a> {
     /// The record's own names, with the text if it has one.
@@ -29,9 +36,19 @@ impl<'a> Texts<'a> {
 
     /// A name of the record's own goes before the name of the column that it was read from, and that before other fields.
     pub(crate) fn field(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.field_beside(name, &[])
+    }
+
+    /// The same in a prompt that shows these fields: one that shows the `input` shows the instruction without it.
+    pub(crate) fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'a, str>> {
         let column = self.columns.and_then(|columns| columns.field(name)).map(Field::as_str);
         let own = self.own(name).or_else(|| self.own(column?));
-        own.cloned().or_else(|| self.extra.rendered(name))
+        let text = own.cloned().or_else(|| self.extra.rendered(name))?;
+        let is_joined = name == Field::Instruction.as_str() && !shown.contains(&INPUT);
+        match self.columns.filter(|_| is_joined).and_then(|columns| columns.input(self.extra)) {
+            Some(input) => Some(with_input(&text, &input).into_owned().into()),
+            None => Some(text),
+        }
     }
 
     fn own(&self, name: &str) -> Option<&Cow<'a, str>> {

@@ -13,8 +13,8 @@ pub struct UnreadRecord {
     pub id: ItemId,
     /// What it lacks: [`Reason::Missing`](judge_core::Reason::Missing), with what was expected and found.
     pub why: Unscored,
-    /// What people gave it, as far as it could be read: one number per rater, as in [`Record::raters`](crate::Record::raters).
-    pub scores: Vec<f64>,
+    /// What people gave it, as far as it could be read: a place for each rater, as in [`Record::raters`](crate::Record::raters).
+    pub scores: Vec<Option<f64>>,
     /// Where those of its fields were found that could be read.
     pub columns: RowColumns,
     /// All other fields: those that are carried of rows that are read.
@@ -57,7 +57,7 @@ impl UnreadRecord {
         let id = if numbered { number } else { row.id(index)? };
         fields.iter().for_each(|&field| row.look_for(field));
         let scores = match format {
-            DatasetFormat::Pairs => row.choices().into_iter().map(preference).collect(),
+            DatasetFormat::Pairs => row.choices().into_iter().map(|choice| choice.map(preference)).collect(),
             // Many answers have a grade each.
             DatasetFormat::Answers => {
                 row.look_for(Field::Human);

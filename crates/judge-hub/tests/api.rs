@@ -463,17 +463,20 @@ fn one_odd_answer_costs_its_row_alone() {
 }
 
 /// https://github.com/vectorize-io/hindsight/pull/1355, https://github.com/reactor/reactor-netty/issues/1764: a connection that is closed on
-/// one prompt ended the run at each try. https://github.com/openclaw/openclaw/pull/111353: so did an answer of 150 headers.
+/// one prompt ended the run at each try. https://github.com/openclaw/openclaw/pull/111353: so did an answer of 150 headers, and one with a
+/// header of 70,000 bytes.
 #[test]
 fn an_answer_that_breaks_off_costs_its_row_alone() {
     let body = completion("ok").to_string();
     let head = |headers: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
     let many: String = (0..150).map(|i| format!("X-H{i}: y\r\n")).collect();
+    let long = format!("X-Long: {}\r\n", "y".repeat(70_000));
     for (bytes, expected) in [
         (String::new(), "no complete answer"),
         (head("")[..20].to_owned(), "no complete answer"),
         (head("") + &body[..40], "no complete answer"),
         (head(&many) + &body, "too many headers"),
+        (head(&long) + &body, "response header is too big"),
     ] {
         let odd = bytes.clone();
         let odd = move || Reply::Bytes(odd.clone().into_bytes());

@@ -59,7 +59,8 @@ pub struct Cli {
     /// A body has at most this many bytes; a longer one gets 413
     #[arg(long, default_value_t = 1 << 20, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
     pub(crate) max_body: usize,
-    /// The state of a request has at most this many bytes, counted once for each question; a longer one gets 413
+    /// The state of a request has at most this many bytes, counted once for each question, or for each criterion of a checklist; a longer one
+    /// gets 413
     #[arg(long, default_value_t = 1 << 23, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
     pub(crate) max_prompt_bytes: usize,
     /// An answer takes at most this long once the request was read; then it is 504
@@ -105,7 +106,7 @@ impl Cli {
         }
         match self.model.limit {
             Some(_) => Err(usage("--limit has no effect where rows come over the network")),
-            None => self.decisions.check(false).and_then(|()| refuse_dressing(&self.model)),
+            None => self.decisions.check_without_tables().and_then(|()| refuse_dressing(&self.model)),
         }
     }
 

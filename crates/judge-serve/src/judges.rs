@@ -114,7 +114,7 @@ impl Judges {
             Some(path) => self.calibrated(judge, path, model)?,
             None => Box::new(judge),
         };
-        Ok(Named { name: name.to_owned(), judge, answers, fields })
+        Ok(Named { name: name.to_owned(), judge, answers, fields, criteria: None })
     }
 
     /// A judge with what its own scores of graded rows say of people's.
@@ -133,9 +133,10 @@ impl Judges {
             "`graded`: {} was scored with other options than those of `score`",
             path.display()
         );
-        let Graded { scores, human, clusters, .. } = graded(&path, "score", None, None)?;
         let (low, high) = judge.settings().scale.range();
-        let calibrator = Calibrator { range: Some([low, high]), ..Calibrator::default() };
+        let range = Some([low, high]);
+        let Graded { scores, human, clusters, .. } = graded(&path, "score", None, None, range)?;
+        let calibrator = Calibrator { range, ..Calibrator::default() };
         let fitted = calibrator
             .fit_clustered(&scores, &human, &clusters)
             .with_context(|| format!("`graded`: cannot calibrate on {} rows of {}", scores.len(), path.display()))?;
@@ -164,12 +165,14 @@ impl Judges {
         );
         let fields = settings.template.field_names().into_iter().map(str::to_owned).collect();
         let answers = Answers::Levels(judge.scale().clone());
-        Ok(Named { name: name.to_owned(), judge: Box::new(judge), answers, fields })
+        Ok(Named { name: name.to_owned(), judge: Box::new(judge), answers, fields, criteria: None })
     }
 
     fn checklist(&self, name: &str, path: &Path, plain: &DecisionJudge) -> Result<Named> {
-        let judge = Box::new(ChecklistJudge::new(plain.clone(), Some(read_checklist(&self.folder.join(path))?)));
+        let list = read_checklist(&self.folder.join(path))?;
+        let criteria = Some(list.criteria().len());
+        let judge = Box::new(ChecklistJudge::new(plain.clone(), Some(list)));
         let fields = ["instruction", "response", "reference", "checklist"].map(str::to_owned).into();
-        Ok(Named { name: name.to_owned(), judge, answers: Answers::Share, fields })
+        Ok(Named { name: name.to_owned(), judge, answers: Answers::Share, fields, criteria })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use hyper::StatusCode;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
@@ -19,15 +20,26 @@ use tokio::time::{sleep, timeout};
 use super::app::App;
 use super::connection::Connection;
 use super::peer::{OfPeer, Peer};
+use super::refusal::Refusal;
 use super::routes::router;
-use super::shares::{Client, Shares};
+use super::shares::{Client, Lack, Shares};
+use super::wire::{OpenAi, Wire as _};
 
 /// How long to wait after the system gave no connection, which is mostly for want of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a client gets that has its share of connections.
-const TOO_MANY: &[u8] =
-    b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+/// The longest head of a request, in bytes. As much of each connection may be kept until its head is whole.
+const HEAD: usize = 1 << 16;
+
+/// What a client gets that has its share of connections: in the form of most routes, since none is asked yet.
+fn too_many((Lack::OfAll(most) | Lack::OfShare(most)): Lack) -> Vec<u8> {
+    let msg = format!("this client has all {most} connections that it may have; close some, or try again later");
+    let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", msg);
+    let body = OpenAi::refusal(&refused).to_string();
+    let head =
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close";
+    format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
+}
 
 /// Answers until a signal comes, then what was accepted. A second signal ends it at once.
 ///
@@ -38,6 +50,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
     let mut http = http1::Builder::new();
     // A client that only sends no more waits for its answer; one that has gone is noticed by `Peer`.
     http.timer(TokioTimer::new()).header_read_timeout(app.limits.read).half_close(true);
+    http.max_header_size(HEAD).max_buf_size(HEAD);
     let open = Arc::new(Semaphore::new(app.limits.connections));
     let shares = Shares::new(app.limits.connections, app.limits.share);
     let graceful = GracefulShutdown::new();
@@ -46,13 +59,16 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
         // Answers are small, and each is sent as one piece.
         let _ = stream.set_nodelay(true);
         let client = Client::of(from.ip());
-        let Ok(share) = shares.one(client) else {
-            tokio::spawn(async move {
-                let _ = timeout(read_limit, stream.writable()).await;
-                let _ = stream.try_write(TOO_MANY);
-                drop(place);
-            });
-            return;
+        let share = match shares.one(client) {
+            Ok(share) => share,
+            Err(lack) => {
+                tokio::spawn(async move {
+                    let _ = timeout(read_limit, stream.writable()).await;
+                    let _ = stream.try_write(&too_many(lack));
+                    drop(place);
+                });
+                return;
+            }
         };
         let io = Connection::new(stream, app.limits.read);
         let peer = Peer::new(client, io.reads(), io.marks());

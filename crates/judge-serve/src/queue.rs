@@ -209,8 +209,8 @@ impl RequestQueue {
                 let all = text.saturating_mul(prompts);
                 if all > most {
                     return Err(too_long(format!(
-                        "the state has {text} bytes and is read {prompts} times, once for each question: {all} bytes, and the limit here is \
-                        {most}; ask fewer questions at once"
+                        "the state has {text} bytes and is read {prompts} times, once for each question or criterion: {all} bytes, and \
+                        the limit here is {most}; ask fewer at once"
                     )));
                 }
                 (all, values)
@@ -225,7 +225,7 @@ impl RequestQueue {
                 };
                 (items.iter().map(of).sum(), items.iter().map(|item| item.documents.len()).sum())
             }
-            Brought::Tokens(tokens) => (tokens.texts.iter().map(String::len).sum(), tokens.texts.len()),
+            Brought::Tokens(tokens) => (tokens.bytes(), tokens.items.len()),
         };
         if all > most {
             return Err(too_long(format!(

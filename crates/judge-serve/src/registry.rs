@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use judge_cli::checklists::criteria;
-use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute, Question, Questions};
+use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute, Question, Questions, exact_json};
 use judge_core::rerank::RerankItem;
 use judge_core::verdict::CombinedBy;
 use judge_core::{Judge, JudgeError, ModelInfo, Request, Rounds, Scale, Score, Verdict};
@@ -32,6 +32,8 @@ pub(super) struct Named {
     pub(super) answers: Answers,
     /// The fields of a state that it may read.
     pub(super) fields: Vec<String>,
+    /// How many criteria it asks about, each by itself, of a state that brings no list of its own; `None` for a judge with one prompt.
+    pub(super) criteria: Option<usize>,
 }
 
 /// What a judge's scores answer.
@@ -133,17 +135,19 @@ impl Registry {
 
     /// How many prompts a request becomes, each with the state in it.
     pub(super) fn prompts(&self, handler: Handler, item: &DecisionItem) -> usize {
-        let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
         match handler {
             Handler::Plain => item.questions.len(),
-            Handler::Named(_) => listed.max(1),
+            Handler::Named(place) => match self.named[place].criteria {
+                Some(of_file) => listed(&item.state).unwrap_or(of_file).max(1),
+                None => 1,
+            },
         }
     }
 
     /// Refuses questions that a judge does not answer, and a state that asks too much of it.
     pub(super) fn check(&self, handler: Handler, item: &DecisionItem) -> Result<(), Refusal> {
         let Handler::Named(place) = handler else { return Ok(()) };
-        let listed = item.state.get("checklist").and_then(Value::as_array).map_or(0, Vec::len);
+        let listed = listed(&item.state).unwrap_or_default();
         // As many as a request may have questions.
         let most = DecisionRoute::SystemOne.most_questions();
         if listed > most {
@@ -153,15 +157,27 @@ impl Registry {
         self.named[place].check(&item.questions)
     }
 
-    /// A state as a judge takes it: of a text that is a JSON object, a judge with a name of its own reads the fields. OpenAI's form has no
-    /// other way to give any.
-    pub(super) fn state(&self, handler: Handler, state: Value) -> Value {
-        match (handler, &state) {
-            (Handler::Named(_), Value::String(text)) => {
-                serde_json::from_str(text).map_or(state, |fields: Map<String, Value>| Value::Object(fields))
-            }
-            _ => state,
+    /// A state as a judge takes it. One with a name of its own reads the fields, also of a text that is a JSON object: OpenAI's form has no
+    /// other way to give any. There a whole number of any size is the text of its digits.
+    pub(super) fn state(&self, handler: Handler, state: Value) -> Result<Value, Refusal> {
+        if let Handler::Plain = handler {
+            return Ok(state);
         }
+        let state = match &state {
+            Value::String(text) => exact_json::from_text(text).ok().filter(is_object).unwrap_or(state),
+            _ => state,
+        };
+        let Value::Object(mut fields) = state else { return Ok(state) };
+        for value in fields.values_mut() {
+            match exact_json::whole_number(value).map(str::to_owned) {
+                Some(digits) => *value = digits.into(),
+                None => exact_json::round(value).map_err(|error| {
+                    let msg = format!("a number within the state is too large: {error}");
+                    Refusal::new(StatusCode::BAD_REQUEST, "json_invalid", msg)
+                })?,
+            }
+        }
+        Ok(Value::Object(fields))
     }
 
     /// What the verdict of a judge says of the questions.
@@ -191,6 +207,16 @@ impl Registry {
         });
         [model(&self.plain_name)].into_iter().chain(named).collect()
     }
+}
+
+/// How many criteria the list has that a state brings.
+fn listed(state: &Value) -> Option<usize> {
+    state.get("checklist").and_then(Value::as_array).map(Vec::len)
+}
+
+/// Whether a value is an object, and no whole number that stands as one.
+fn is_object(value: &Value) -> bool {
+    value.is_object() && exact_json::whole_number(value).is_none()
 }
 
 impl Answers {

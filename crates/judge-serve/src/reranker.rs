@@ -95,13 +95,23 @@ impl Reranker {
     }
 }
 
-/// Texts, and the tokens that may follow each.
+/// Texts, each of the query and an item, and the tokens that may follow each. They are joined for the model alone, since together they may be
+/// far longer than the request was.
 pub(super) struct NextTokens {
-    pub(super) texts: Vec<String>,
+    pub(super) query: String,
+    pub(super) items: Vec<String>,
+    /// Whether the query follows the item.
+    pub(super) item_first: bool,
     pub(super) tokens: Vec<TokenId>,
 }
 
 impl NextTokens {
+    /// Bytes of all texts.
+    pub(super) fn bytes(&self) -> usize {
+        let of_items: usize = self.items.iter().map(String::len).sum();
+        self.items.len().saturating_mul(self.query.len()).saturating_add(of_items)
+    }
+
     fn read(&self, model: &ModelInfo) -> LabelRead {
         LabelRead {
             tokens: self.tokens.clone(),
@@ -114,7 +124,11 @@ impl NextTokens {
 
     pub(super) fn ask(&self, model: &ModelInfo) -> Vec<Request> {
         let want = Want { labels: vec![self.read(model)], ..Want::default() };
-        self.texts.iter().map(|text| Request { prompt: Prompt::Raw(text.clone()), want: want.clone() }).collect()
+        let text = |item: &String| match self.item_first {
+            true => format!("{item}{}", self.query),
+            false => format!("{}{item}", self.query),
+        };
+        self.items.iter().map(|item| Request { prompt: Prompt::Raw(text(item)), want: want.clone() }).collect()
     }
 
     /// The probabilities of the tokens behind each text: among each other, or, if not `among`, among all tokens.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
@@ -81,9 +82,9 @@ async fn answer<W: Wire>(
 ) -> Result<(Value, Work), Refusal> {
     let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
-        let mut asked = W::read(object(&held.body)?)?;
+        let mut asked = W::read(object(&held.body, Some(W::STATE))?)?;
         let handler = registry.handler(asked.model.as_deref())?;
-        asked.item.state = registry.state(handler, asked.item.state);
+        asked.item.state = registry.state(handler, asked.item.state)?;
         registry.check(handler, &asked.item)?;
         Ok(Read { item: asked.item, handler, form: asked.form })
     };
@@ -111,7 +112,7 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
     let registry = Arc::clone(&app.registry);
     let bytes = held.body.len();
     let read = move || {
-        let AskedScores { model, of, mut form } = rerank::read(&path, object(&held.body)?)?;
+        let AskedScores { model, of, mut form } = rerank::read(&path, object(&held.body, None)?)?;
         registry.check_name(model.as_deref())?;
         let brought = match of {
             ScoresOf::Documents(mut items) => {
@@ -151,7 +152,11 @@ async fn models(State(app): State<Arc<App>>) -> Response {
     json_response(StatusCode::OK, &json!({"object": "list", "data": app.registry.listed(app.started)}))
 }
 
-async fn model(State(app): State<Arc<App>>, Path(name): Path<String>) -> Response {
+async fn model(State(app): State<Arc<App>>, name: Result<Path<String>, PathRejection>) -> Response {
+    let name = match name {
+        Ok(Path(name)) => name,
+        Err(why) => return refuse(MODELS, &Refusal::new(why.status(), "invalid_path", why.body_text())),
+    };
     let listed = app.registry.listed(app.started).into_iter().find(|model| model["id"] == name.as_str());
     match (listed, app.registry.handler(Some(&name))) {
         (Some(model), _) => json_response(StatusCode::OK, &model),

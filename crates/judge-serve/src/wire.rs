@@ -18,6 +18,9 @@ pub(super) use self::system_one::SystemOne;
 
 /// A standard for requests and answers. The value is what of a request its answer is written with.
 pub(super) trait Wire: Sized + Send + 'static {
+    /// The field of a body that the state is read from.
+    const STATE: &'static str;
+
     /// What a body asks.
     fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal>;
 
@@ -36,8 +39,9 @@ pub(super) struct Asked<Form> {
     pub(super) form: Form,
 }
 
-/// A body as a JSON object.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+/// A body as a JSON object. Whole numbers of its field `state` keep all of their digits, as [`exact_json`] has them. Those of all other
+/// fields are what plain readers of JSON see, so that none of them is taken for an object.
+pub(super) fn object(body: &[u8], state: Option<&str>) -> Result<Map<String, Value>, Refusal> {
     let refused = |kind, msg: String| Refusal::new(StatusCode::BAD_REQUEST, kind, msg);
     let text = std::str::from_utf8(body)
         .map_err(|error| refused("not_utf8", format!("the body is not UTF-8 from byte {} on", error.valid_up_to())))?;
@@ -50,10 +54,14 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
             "this name appears twice in one object",
         )]));
     }
-    // A state may have whole numbers of any size.
-    match exact_json::from_text(text) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(found) => {
+    let read = exact_json::from_text(text).map(fields::object).and_then(|mut read| {
+        let fields = read.iter_mut().flatten().filter(|(name, _)| state != Some(name.as_str()));
+        fields.map(|(_, value)| value).try_for_each(exact_json::round)?;
+        Ok(read)
+    });
+    match read {
+        Ok(Ok(fields)) => Ok(fields),
+        Ok(Err(found)) => {
             let msg = format!("expected an object, found {}", fields::named(&found));
             Err(Refusal::invalid(vec![Problem::new(&[], "dict_type", msg)]))
         }

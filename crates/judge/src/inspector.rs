@@ -1,7 +1,7 @@
 //! Judging question and answer pairs by several probes at once, into a file that is resumed if it is interrupted.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -20,6 +20,7 @@ use judge_cli::choice::{rows_of_share, tell_few};
 use judge_cli::missing_fields::tell_unread;
 use judge_cli::probes::PromptedProbe;
 use judge_cli::row_job::resolved;
+use judge_cli::terminal::console::tell;
 use judge_cli::terminal::pace::Watch;
 
 /// The options of commands that judge by probes.
@@ -52,8 +53,12 @@ struct Pair {
 
 impl Fields for Pair {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
         match name {
-            "question" | "instruction" => self.record.field("instruction"),
+            "question" | "instruction" => self.record.field_beside("instruction", shown),
             "response" | "prediction" => self.record.field("response"),
             // A column that was chosen for a field goes by the field's name.
             _ => self.fields.rendered(name).or_else(|| self.record.field(name)),
@@ -98,17 +103,27 @@ pub struct Evaluation {
 /// The fields that a judged row has besides the input's and the aspects'.
 const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "unscored"];
 
+/// What becomes of a field of the input that has the name of one of a judged row's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clash {
+    /// It is an error: judged rows are what the command is for.
+    Refused,
+    /// Judged rows go without it, and a note says so: rows of the input stay as they are elsewhere.
+    LeftOut,
+}
+
 /// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes
 /// back with all its fields, then the class of each aspect, their sum `total_score`, the sum of the expected grades `expected_total` where
-/// every probe knows probabilities, the `probabilities` by class, and why an aspect has no class.
+/// every probe knows probabilities, the `probabilities` by class, and why an aspect has no class. `clash` says what becomes of a field of
+/// the input that has one of these names.
 ///
 /// All of the input is checked, and the output opened, before the model is loaded. Interrupted, the same call resumes;
 /// complete, it does nothing. Which files are written is checked by who calls.
 ///
 /// # Errors
 /// Of the input, of probes and templates, of the model, and of the output;
-/// a field of the input that would be overwritten is [`Error::FieldClash`].
-pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> Result<Evaluation> {
+/// a field of the input that would be overwritten is [`Error::FieldClash`] where it is [refused](Clash::Refused).
+pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout, clash: Clash) -> Result<Evaluation> {
     let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
     let columns = args.input.columns.clone().unwrap_or_default();
@@ -119,15 +134,23 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
     settings.insert("probes".to_owned(), PromptedProbe::settings(&judged));
     let write = args.write.options();
     let job = Job { layout, write, settings, made_by, ..Job::new(source, output, program(name)) };
+    let mut left_out = BTreeSet::new();
     let checked = job.check(&[], |pair| {
-        let clash = |key: &str| ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key);
-        match pair.fields.iter().find(|(key, _)| clash(key)) {
-            Some((field, _)) => Err(anyhow::Error::from(Error::FieldClash { field: field.to_owned() }))
-                .with_context(|| job.source.input.path().display().to_string()),
-            None => Ok(None),
+        let clashing = pair.fields.iter().map(|(key, _)| key).filter(|key| is_own(&aspects, key));
+        for field in clashing.map(str::to_owned) {
+            if clash == Clash::Refused {
+                return Err(anyhow::Error::from(Error::FieldClash { field }))
+                    .with_context(|| job.source.input.path().display().to_string());
+            }
+            left_out.insert(field);
         }
+        Ok(None)
     })?;
     tell_unread(&checked.unread);
+    if !left_out.is_empty() {
+        let (fields, output) = (left_out.into_iter().collect::<Vec<_>>().join(", "), output.display());
+        tell(format_args!("note: in {output} these fields are what the probes say, not what the input has: {fields}"));
+    }
     let finished = job.run(&checked, |missing| {
         let model = args.model.load()?;
         let judges = judged.iter().map(|probe| probe.judge(&args.model, model.info())).collect::<Result<Vec<_>>>()?;
@@ -143,9 +166,15 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout) -> 
     Ok(Evaluation { aspects: aspects.clone(), rows: checked.rows, counts: finished.counts, was_complete })
 }
 
+/// Whether a judged row has a field of this name itself.
+fn is_own(aspects: &[String], key: &str) -> bool {
+    ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key)
+}
+
 /// A result as a row of the output.
 fn to_row(aspects: &[String], result: ItemResult<Pair>) -> Result<(Extra, Fate)> {
-    let ItemResult { item: Pair { fields: mut value, .. }, verdicts, .. } = result;
+    let ItemResult { item: Pair { fields, .. }, verdicts, .. } = result;
+    let mut value = fields.retain(|key| !is_own(aspects, key));
     let (mut unscored, mut probabilities) = (Map::new(), Map::new());
     let mut expected = Some(0.0);
     let mut first: Option<Reason> = None;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::bar::{Bar, COUNTED};
 use crate::report::write_marked;
-use crate::terminal::console::{say, tell, usage};
+use crate::terminal::console::{in_words, say, tell, usage};
 use crate::terminal::failures::Missed;
 
 pub use self::junit::note_usage_error;
@@ -42,25 +42,52 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// What a command has measured, for its bars.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Measured {
     /// Statistics by name, as the command writes them, with those of [`rows_used`].
     pub statistics: Value,
     /// The rows that speak most against what was measured, in words: `got worse: 7, 6`. Empty if there are none. A file for machines has them
     /// at each bar that is missed, but for those of counts and of [`apart`](Self::apart).
     pub worst: String,
+    /// The rows that do not count for the coverage. A file for machines has them at its bar.
+    pub lost: Lost,
     /// Statistics of other rows, each with those of them that speak most against it.
     pub apart: Vec<(&'static str, String)>,
 }
 
 impl Measured {
     /// The rows that speak most against a statistic, in words.
-    fn against(&self, statistic: &str) -> &str {
+    fn against(&self, statistic: &str) -> String {
         match self.apart.iter().find(|(name, _)| *name == statistic) {
-            Some((_, rows)) => rows,
-            None if [COVERAGE, "n"].contains(&statistic) => "",
-            None => &self.worst,
+            Some((_, rows)) => rows.clone(),
+            None if statistic == COVERAGE => self.lost.in_words(),
+            None if statistic == "n" => String::new(),
+            None => self.worst.clone(),
         }
+    }
+}
+
+/// Rows that do not count for the coverage, the first of them by name.
+#[derive(Debug, Default)]
+pub struct Lost(Vec<String>);
+
+impl Lost {
+    /// Takes one more.
+    pub fn push(&mut self, name: impl ToString) {
+        // One more than are named: it says that there are others.
+        if self.0.len() <= SHOWN {
+            self.0.push(name.to_string());
+        }
+    }
+
+    fn in_words(&self) -> String {
+        if self.0.is_empty() { String::new() } else { format!("not judged: {}", first_names(&self.0)) }
+    }
+}
+
+impl<T: ToString> Extend<T> for Lost {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, names: I) {
+        names.into_iter().for_each(|name| self.push(name));
     }
 }
 
@@ -123,9 +150,9 @@ impl BarArgs {
         let checked = measure().and_then(|measured| self.check(command, started, &measured));
         if let (Err(error), Some(path)) = (&checked, path)
             && !error.is::<Missed>()
-            && let Err(unwritten) = write_marked(path, command, &junit::failed(command, &format!("{error:#}")))
+            && let Err(unwritten) = write_marked(path, command, &junit::failed(command, &in_words(error)))
         {
-            tell(format_args!("note: {} could not be written: {unwritten:#}", path.display()));
+            tell(format_args!("note: {} could not be written: {}", path.display(), in_words(&unwritten)));
         }
         checked
     }
@@ -207,9 +234,14 @@ mod tests {
     #[test]
     fn rows_are_named_where_they_speak_against_a_statistic() {
         let apart = vec![("separates", "in the wrong order: 5".to_owned())];
-        let measured = Measured { worst: "worse than before: 7".to_owned(), apart, ..Measured::default() };
-        let against = ["win_rate", "coverage", "n", "separates"].map(|statistic| measured.against(statistic));
-        assert_eq!(against, ["worse than before: 7", "", "", "in the wrong order: 5"]);
+        let worst = "worse than before: 7".to_owned();
+        let mut measured = Measured { statistics: Value::Null, worst, lost: Lost::default(), apart };
+        let against = |of: &Measured| ["win_rate", "coverage", "n", "separates"].map(|statistic| of.against(statistic));
+        assert_eq!(against(&measured), ["worse than before: 7", "", "", "in the wrong order: 5"]);
+        measured.lost.extend(1..=10);
+        assert_eq!(measured.against("coverage"), "not judged: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
+        measured.lost.extend([11, 12]);
+        assert_eq!(against(&measured)[1..3], ["not judged: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", ""]);
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub struct DecisionPromptArgs {
 pub struct DecisionArgs {
     #[command(flatten)]
     prompt: DecisionPromptArgs,
-    /// Which layers answer: last, or a layer's number; with `all` the last one answers, and the label logits of every layer are written
+    /// Which layers answer: last, or a layer's number; with `all`, of `judge decide` and `judge rag`, the last one answers, and the label
+    /// logits of every layer are written
     #[arg(long, default_value = "last", value_name = "last|N|all", help_heading = "Decisions")]
     layers: AnsweringLayers,
     /// How inner states meet the head: raw, or normed by the model's final norm first
@@ -229,6 +230,19 @@ impl DecisionArgs {
             ));
         }
         Ok(())
+    }
+
+    /// The same for a command that fits nothing and writes no label logits.
+    ///
+    /// # Errors
+    /// A usage error, for every layer too.
+    pub fn check_without_tables(&self) -> Result<()> {
+        if self.layers == AnsweringLayers::All {
+            return Err(usage(
+                "--layers all: this command writes no label logits, `judge decide` and `judge rag` do; give last or a layer's number",
+            ));
+        }
+        self.check(false)
     }
 
     /// The files that are read.

@@ -348,6 +348,15 @@ impl Asked {
         }
     }
 
+    /// The least and the greatest grade of a single response that there can be.
+    #[must_use]
+    pub fn range(&self) -> [f64; 2] {
+        match self {
+            Self::Family { family, .. } => family.scale().range().into(),
+            Self::Reward { .. } => [f64::NEG_INFINITY, f64::INFINITY],
+        }
+    }
+
     /// The id of its template.
     #[must_use]
     pub fn template(&self) -> &str {

@@ -100,21 +100,33 @@ pub fn exit(result: anyhow::Result<()>) -> ExitCode {
         tell(stopped);
         return ExitCode::from(stopped.signal.exit_code());
     }
-    tell(format_args!("error: {error}"));
-    let mut said = error.to_string();
-    for cause in error.chain().skip(1) {
-        // Some errors already end with their cause.
-        let cause = cause.to_string();
-        if !said.contains(&cause) {
-            tell(format_args!("  caused by: {cause}"));
-        }
-        said = cause;
+    let mut begins = "error";
+    for words in sayings(&error) {
+        tell(format_args!("{begins}: {words}"));
+        begins = "  caused by";
     }
     if let Some(hint) = error.chain().find_map(options::hint) {
         tell(format_args!("  {hint}"));
     }
     let usage = |cause: &(dyn Error + 'static)| cause.downcast_ref().is_some_and(judge_data::Error::is_usage);
     if error.chain().any(usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// What an error says, then its causes. Some errors already end with their cause, which is not said again.
+fn sayings(error: &anyhow::Error) -> Vec<String> {
+    let mut said: Vec<String> = error.chain().map(ToString::to_string).collect();
+    for at in (1..said.len()).rev() {
+        if said[at - 1].contains(&said[at]) {
+            said.remove(at);
+        }
+    }
+    said
+}
+
+/// An error with its causes in one line, as the end of a sentence: each is said once.
+#[must_use]
+pub fn in_words(error: &anyhow::Error) -> String {
+    sayings(error).join(": ")
 }
 
 /// Help and version are no errors, unless stdout does not take them.
@@ -291,6 +303,15 @@ mod tests {
         ] {
             assert_eq!(two_digits(x), text, "{x}");
         }
+    }
+
+    #[test]
+    fn an_error_says_each_cause_once() {
+        let cause = || io::Error::from(io::ErrorKind::NotFound);
+        let error = anyhow::Error::from(cause()).context(format!("cannot open a.jsonl: {}", cause()));
+        assert_eq!(in_words(&error), format!("cannot open a.jsonl: {}", cause()));
+        let error = error.context("shard 3");
+        assert_eq!(in_words(&error), format!("shard 3: cannot open a.jsonl: {}", cause()));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct Watch {
     rows: usize,
 }
 
-/// Says if there are rows from earlier starts; breaks off at a row if a signal came.
+/// Says if there are rows from earlier starts; breaks off at a row, or while the model waits, if a signal came.
 impl<Item> Observer<Item> for Watch {
     fn begin(&mut self, before: usize, rows: usize) {
         self.start(before, rows);
@@ -72,6 +72,7 @@ impl<Item> Observer<Item> for Watch {
             // Judges that share a pass each see its tokens, so they are counted where passes are.
             RunEvent::Progress(progress) => self.pace.passed(progress.passes_answered, progress.tokens),
             RunEvent::Item(_) => return self.row(),
+            RunEvent::Waiting => return self.flow(),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -105,6 +106,11 @@ impl Watch {
     fn row(&mut self) -> ControlFlow<()> {
         self.done += 1;
         self.pace.progress.inc(1);
+        self.flow()
+    }
+
+    /// `Break` if a signal came.
+    fn flow(&self) -> ControlFlow<()> {
         if self.stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

@@ -1,9 +1,10 @@
 //! Pictures as SVG: the frame of all, and a line for each statistic with its interval.
 
 use std::error::Error;
+use std::ops::Range;
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use judge_metrics::Interval;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -67,6 +68,26 @@ pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn 
     };
     drawn().map_err(|error| anyhow!("cannot draw the figure: {error}"))?;
     Ok(text)
+}
+
+/// An axis that holds all of these numbers, with a margin at either end.
+///
+/// # Errors
+/// As [`checked`].
+pub fn axis(numbers: impl Iterator<Item = f64>) -> Result<Range<f64>> {
+    let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
+    checked(low - margin..high + margin)
+}
+
+/// An axis that can be divided: dividing one whose length is no number never ends.
+///
+/// # Errors
+/// If its length is more than the largest number.
+pub fn checked(axis: Range<f64>) -> Result<Range<f64>> {
+    let Range { start, end } = axis;
+    ensure!((end - start).is_finite(), "cannot draw the figure: no axis is as long as from {start:e} to {end:e}");
+    Ok(axis)
 }
 
 /// A line of [`intervals`].

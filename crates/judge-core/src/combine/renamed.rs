@@ -23,6 +23,10 @@ impl<Item: Fields + ?Sized, const N: usize> Fields for Renamed<'_, Item, N> {
         self.item.field(self.there(name))
     }
 
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.item.field_beside(self.there(name), shown)
+    }
+
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
         self.item.json(self.there(name))
     }

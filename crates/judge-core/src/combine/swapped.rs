@@ -9,14 +9,14 @@ use crate::{
     Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::OrderPolicy,
     scale::ScoreDistribution,
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{Calibration, CombinedBy, Part, mean_label_mass},
 };
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
 ///
 /// The judge's value is its preference for the response that it is shown first, from 0 to 1 with ties at one half. Both
-/// orders are kept in [`Score::parts`], named `given` and `swapped`, the latter turned round, so that both speak of the
-/// given order; [`Score::orders`] has them as orderings, which `judge_metrics::preference` takes. Exchanging the
+/// orders are kept in [`Score::parts`], named `given` and `swapped`, the latter turned round with its own parts and what a calibrator made
+/// of it, so that both speak of the given order; [`Score::orders`] has them as orderings, which `judge_metrics::preference` takes. Exchanging the
 /// responses exchanges the parts and turns a value `p` into `1 - p`.
 #[derive(Clone, Debug)]
 pub struct Swapped<J> {
@@ -58,6 +58,10 @@ fn exchanged(name: &str) -> &str {
 impl<Item: Fields + ?Sized> Fields for SwappedFields<'_, Item> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.0.field(exchanged(name))
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.0.field_beside(exchanged(name), shown)
     }
 
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
@@ -121,7 +125,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Order
     }
 }
 
-/// A preference for the response shown first as one for the response shown second.
+/// A preference for the response shown first as one for the response shown second, with all that it carries.
 fn turned(score: Score) -> Score {
     let distribution = score.distribution.as_ref().and_then(|distribution| {
         let values: Vec<f64> = distribution.scale().values().collect();
@@ -129,7 +133,37 @@ fn turned(score: Score) -> Score {
         let reversed: Vec<f64> = distribution.probabilities().iter().rev().copied().collect();
         symmetric.then(|| ScoreDistribution::from_weights(distribution.scale(), &reversed).ok())?
     });
-    Score { value: 1.0 - score.value, distribution, ..score }
+    let calibrated = score.calibrated.map(|Calibration { value, low, high, level }| Calibration {
+        value: 1.0 - value,
+        low: 1.0 - high,
+        high: 1.0 - low,
+        level,
+    });
+    let parts = turned_parts(score.combined_by.as_ref(), score.parts);
+    Score { value: 1.0 - score.value, before_activation: None, distribution, calibrated, parts, ..score }
+}
+
+/// The parts of a score that is turned.
+fn turned_parts(combined_by: Option<&CombinedBy>, parts: Vec<Part>) -> Vec<Part> {
+    let turn = |part: Part| {
+        let verdict = match part.verdict {
+            Verdict::Scored(score) => Verdict::Scored(turned(score)),
+            unscored @ Verdict::Unscored(_) => unscored,
+        };
+        Part { verdict, ..part }
+    };
+    // What is of the one response, or of the one order, is of the other.
+    let exchange = |parts: Vec<Part>| -> Vec<Part> {
+        let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
+        names.into_iter().zip(parts.into_iter().rev()).map(|(name, part)| Part { name, ..part }).collect()
+    };
+    match combined_by {
+        Some(CombinedBy::Panel(_) | CombinedBy::Samples(_)) => parts.into_iter().map(turn).collect(),
+        Some(CombinedBy::Orders(_)) => exchange(parts.into_iter().map(turn).collect()),
+        Some(CombinedBy::Grades) if parts.iter().all(|part| exchanged(&part.name) != part.name) => exchange(parts),
+        // Neither preferences nor of one response each.
+        _ => parts,
+    }
 }
 
 impl<J: for<'i> Judge<dyn Fields + 'i>> Swapped<J> {

@@ -178,11 +178,15 @@ impl PairConvention {
                 compare(line.split(' '), 0.0)
             }
             Self::RatingPair => rating_pair(text, "[[", "]]").or_else(|| rating_pair(text, "[", "]")),
-            Self::Result => text
-                .match_indices('\n')
-                .map(|(end, _)| end)
-                .chain([text.len()])
-                .find_map(|end| result_letter(&text[..end])),
+            Self::Result => {
+                // Lower case has the same length.
+                let (text, mut end) = (text.to_ascii_lowercase(), 0);
+                text.split_inclusive('\n').find_map(|line| {
+                    end += line.len();
+                    // A blank line adds nothing to what is before it.
+                    if line.trim().is_empty() { None } else { result_letter(&text[..end]) }
+                })
+            }
             Self::Arrows => {
                 only(double_brackets(after_thought(text)?).filter_map(|text| Some((text.trim(), arrow(text)?))))
                     .map(|(_, verdict)| verdict)
@@ -218,8 +222,9 @@ impl FromStr for PairConvention {
 
 /// What stands between the last `open` that is closed and its `close`.
 fn last_between<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
-    let closed = |(at, _): (usize, &str)| Some(text[at + open.len()..].split_once(close)?.0);
-    text.rmatch_indices(open).find_map(closed)
+    let (before, _) = text.rsplit_once(close)?;
+    let (_, inside) = before.rsplit_once(open)?;
+    Some(inside.split_once(close).map_or(inside, |(inside, _)| inside))
 }
 
 /// A comparison of the two sides.
@@ -267,19 +272,23 @@ fn compare<'t>(numbers: impl Iterator<Item = &'t str>, margin: f64) -> Option<Or
 
 /// The first `open a,b close` with digits and at most one decimal point in each number, and at most one white space behind the comma.
 fn rating_pair(text: &str, open: &str, close: &str) -> Option<Ordering> {
+    // No further than the digits: the text behind a bracket is not searched for each of them.
+    let number = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     text.match_indices(open).find_map(|(at, _)| {
-        let (first, rest) = text[at + open.len()..].split_once(',')?;
-        let (second, _) = rest.split_once(close)?;
-        let second = second.strip_prefix(char::is_whitespace).unwrap_or(second);
-        (super::grade::is_plain(first) && super::grade::is_plain(second))
+        let opened = &text[at + open.len()..];
+        let (first, rest) = opened.split_at(number(opened));
+        let rest = rest.strip_prefix(',')?;
+        let rest = rest.strip_prefix(char::is_whitespace).unwrap_or(rest);
+        let (second, rest) = rest.split_at(number(rest));
+        (rest.starts_with(close) && super::grade::is_plain(first) && super::grade::is_plain(second))
             .then(|| compare([first, second].into_iter(), 0.1))?
     })
 }
 
-/// A marker and a letter at the end of the text.
+/// A marker and a letter at the end of the text, which is in lower case.
 fn result_letter(text: &str) -> Option<Ordering> {
-    let text = text.trim_end().to_ascii_lowercase();
-    let text = text.strip_suffix(']').unwrap_or(&text);
+    let text = text.trim_end();
+    let text = text.strip_suffix(']').unwrap_or(text);
     let endings = [("a", Greater), ("b", Less)];
     let (before, verdict) = endings.into_iter().find_map(|(end, verdict)| Some((text.strip_suffix(end)?, verdict)))?;
     let marker = before.trim_end();

@@ -41,12 +41,13 @@ pub enum Answer {
 }
 
 impl Question {
-    /// The answer that these probabilities are, one for each of its [`options`](Self::options); `None` for another number of them.
+    /// The answer that these probabilities are, one for each of its [`options`](Self::options); `None` for another number of them, and for a
+    /// question without options.
     #[must_use]
     pub fn answer(&self, probabilities: &[f64]) -> Option<Answer> {
         let options = self.options();
         let n = options.len();
-        if probabilities.len() != n {
+        if probabilities.len() != n || n == 0 {
             return None;
         }
         let best = argmax(probabilities);

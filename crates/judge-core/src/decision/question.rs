@@ -93,30 +93,38 @@ impl Question {
     }
 
     /// The share of each option in what people answered, in the order of [`options`](Self::options): of an option's name, a truth value or
-    /// a whole number, all of it is on that option; of an object of numbers by option, each has its part of their sum. A whole number is
-    /// one by its value, `2.0` as well as `2`: the number of a level, an option of that name, and of yes or no 1 and 0.
+    /// a whole number, all of it is on that option; of an object of numbers by option, each has its part of their sum, and null none. A whole
+    /// number is one by its value, `2.0` as well as `2` and a text that writes it and is no option's name: the number of a level, an option of
+    /// that name, and of yes or no 1 and 0.
     ///
     /// # Errors
     /// [`DecisionProblem::Label`] for what names no option of this question, and for numbers that are no distribution.
     pub fn target(&self, label: &Value) -> Result<Vec<f64>, DecisionProblem> {
         let options = self.options();
         let wrong = || DecisionProblem::Label { found: label.to_string(), options: options.clone() };
-        let place = |name: &str| options.iter().position(|option| option == name).ok_or_else(wrong);
+        let known = |name: &str| options.iter().position(|option| option == name);
+        let place = |name: &str| known(name).ok_or_else(wrong);
+        let of_number = |number: &serde_json::Number| {
+            let name = whole(number).ok_or_else(wrong)?;
+            place(match (self, name.as_str()) {
+                (Self::Noul { .. }, "1") => "true",
+                (Self::Noul { .. }, "0") => "false",
+                (_, name) => name,
+            })
+        };
         let mut shares = vec![0.0; options.len()];
-        match (label, self) {
-            (Value::String(name), _) => shares[place(name)?] = 1.0,
-            (Value::Bool(is), _) => shares[place(if *is { "true" } else { "false" })?] = 1.0,
-            (Value::Number(number), _) => {
-                let name = whole(number).ok_or_else(wrong)?;
-                let name = match (self, name.as_str()) {
-                    (Self::Noul { .. }, "1") => "true",
-                    (Self::Noul { .. }, "0") => "false",
-                    (_, name) => name,
+        match label {
+            Value::String(name) => {
+                let place = match known(name) {
+                    Some(place) => place,
+                    None => of_number(&number_in(name).ok_or_else(wrong)?)?,
                 };
-                shares[place(name)?] = 1.0;
+                shares[place] = 1.0;
             }
-            (Value::Object(given), _) => {
-                for (name, share) in given {
+            Value::Bool(is) => shares[place(if *is { "true" } else { "false" })?] = 1.0,
+            Value::Number(number) => shares[of_number(number)?] = 1.0,
+            Value::Object(given) => {
+                for (name, share) in given.iter().filter(|(_, share)| !share.is_null()) {
                     let share = share.as_f64().filter(|share| share.is_finite() && *share >= 0.0).ok_or_else(wrong)?;
                     shares[place(name)?] += share;
                 }
@@ -129,6 +137,16 @@ impl Question {
             _ => return Err(wrong()),
         }
         Ok(shares)
+    }
+
+    /// What is wrong with one that was not made from JSON: it has no options, which an answer could name.
+    fn fault(&self) -> Option<QuestionFault> {
+        let (expected, found) = match self {
+            Self::Choice { criteria, .. } if criteria.is_empty() => (OPTIONS, Value::Object(Map::new())),
+            Self::Score { criteria, .. } if criteria.is_empty() => (LEVELS, Value::Array(Vec::new())),
+            _ => return None,
+        };
+        Some(QuestionFault::Criteria { kind: self.kind(), expected, found: Some(found) })
     }
 
     /// A question from JSON.
@@ -178,7 +196,7 @@ impl Question {
                     }
                     Ok(Self::Choice { instructions, criteria: options.clone() })
                 }
-                _ => Err(wrong("an object with at least one option, each with its description or null")),
+                _ => Err(wrong(OPTIONS)),
             },
             QuestionKind::Score => match criteria {
                 Some(Value::Array(levels)) if !levels.is_empty() => {
@@ -189,11 +207,16 @@ impl Question {
                     }
                     Ok(Self::Score { instructions, criteria: levels.clone() })
                 }
-                _ => Err(wrong("a list with a text for each level, the lowest first")),
+                _ => Err(wrong(LEVELS)),
             },
         }
     }
 }
+
+/// The criteria of a choice.
+const OPTIONS: &str = "an object with at least one option, each with its description or null";
+/// Those of a question for a score.
+const LEVELS: &str = "a list with a text for each level, the lowest first";
 
 /// The digits of a number that is whole by its value, however it is written.
 fn whole(number: &serde_json::Number) -> Option<String> {
@@ -202,6 +225,11 @@ fn whole(number: &serde_json::Number) -> Option<String> {
     } else {
         Some(number.to_string())
     }
+}
+
+/// The finite number that a text writes.
+fn number_in(text: &str) -> Option<serde_json::Number> {
+    serde_json::Number::from_f64(text.trim().parse().ok()?)
 }
 
 /// A text, an object or a list; null and an absent field are none.
@@ -260,7 +288,8 @@ impl Questions {
     /// Questions by name.
     ///
     /// # Errors
-    /// [`DecisionProblem::NoQuestions`] for none, [`DecisionProblem::SameName`] for two of one name.
+    /// [`DecisionProblem::NoQuestions`] for none, [`DecisionProblem::SameName`] for two of one name, [`DecisionProblem::Questions`] for those
+    /// without options.
     pub fn new(all: impl IntoIterator<Item = (String, Question)>) -> Result<Self, DecisionProblem> {
         let all: Vec<(String, Question)> = all.into_iter().collect();
         if all.is_empty() {
@@ -270,13 +299,17 @@ impl Questions {
         if let Some((name, _)) = all.iter().find(|(name, _)| !seen.insert(name.as_str())) {
             return Err(DecisionProblem::SameName { name: name.clone() });
         }
-        Ok(Self { all })
+        let faults = all.iter().filter_map(|(name, question)| Some((name.clone(), question.fault()?)));
+        let faults: Vec<(String, QuestionFault)> = faults.collect();
+        if faults.is_empty() { Ok(Self { all }) } else { Err(DecisionProblem::Questions { faults }) }
     }
 
     /// One question.
-    #[must_use]
-    pub fn one(name: impl Into<String>, question: Question) -> Self {
-        Self { all: vec![(name.into(), question)] }
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn one(name: impl Into<String>, question: Question) -> Result<Self, DecisionProblem> {
+        Self::new([(name.into(), question)])
     }
 
     /// Questions from a JSON object of them.
@@ -336,6 +369,22 @@ mod tests {
 
     use super::*;
 
+    /// From JSON they never come.
+    #[test]
+    fn a_question_without_options_is_refused_and_has_no_answer() {
+        let levels = || Question::Score { instructions: None, criteria: Vec::new() };
+        let choice = || Question::Choice { instructions: None, criteria: Map::new() };
+        for (question, says) in [(levels(), "a list with a text for each level"), (choice(), "at least one option")] {
+            assert_eq!(question.answer(&[]), None);
+            let all = [("good".to_owned(), Question::noul("?")), ("none".to_owned(), question.clone())];
+            for problem in [Questions::one("none", question.clone()), Questions::new(all)].map(Result::unwrap_err) {
+                let DecisionProblem::Questions { faults } = &problem else { panic!("{problem}") };
+                assert!(faults.len() == 1 && faults[0].0 == "none" && problem.to_string().contains(says), "{problem}");
+            }
+        }
+        assert!(Questions::one("only", Question::noul("?")).is_ok());
+    }
+
     #[test]
     fn whole_numbers_are_labels_by_their_value() {
         let question = |json: Value| Question::from_json(&json).unwrap();
@@ -353,12 +402,25 @@ mod tests {
             (json!(1.0), Some(0)),
             (json!(-0.0), Some(1)),
             (json!("true"), Some(0)),
+            (json!("1"), Some(0)),
+            (json!(" 0.0 "), Some(1)),
+            (json!("yes"), None),
+            (json!("inf"), None),
+            (json!(null), None),
             (json!(2), None),
             (json!(0.5), None),
         ] {
             assert_eq!(first(&yes_or_no, label.clone()), place, "{label}");
         }
-        for (label, place) in [(json!(2), Some(2)), (json!(2.0), Some(2)), (json!("2"), Some(2)), (json!(3.0), None)] {
+        for (label, place) in [
+            (json!(2), Some(2)),
+            (json!(2.0), Some(2)),
+            (json!("2"), Some(2)),
+            (json!("2.0"), Some(2)),
+            (json!(3.0), None),
+            (json!({"2": 4, "0": null}), Some(2)),
+            (json!({"2": null}), None),
+        ] {
             assert_eq!(first(&levels, label.clone()), place, "{label}");
         }
         assert_eq!(first(&levels, json!(true)), None);

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{RagMeasure, Sentence};
-use crate::Unscored;
 use crate::lager::LayerTable;
+use crate::{Reason, Unscored};
 
 /// All that a [`RagJudge`](super::RagJudge) found of an item.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,12 +47,17 @@ pub struct RagValue {
 }
 
 impl RagValue {
-    pub(super) fn of(p: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Self {
-        Self { mean: statistic(p), share: statistic(&decided(p)) }
+    /// Of no probability there is no value.
+    pub(super) fn of(p: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Result<Self, Unscored> {
+        if p.is_empty() {
+            return Err(Unscored::new(Reason::Missing, "nothing was asked for it"));
+        }
+        Ok(Self { mean: statistic(p), share: statistic(&decided(p)) })
     }
 
-    pub(super) fn of_two(p: &[f64], q: &[f64], statistic: impl Fn(f64, f64) -> f64) -> Self {
-        Self { mean: statistic(mean(p), mean(q)), share: statistic(mean(&decided(p)), mean(&decided(q))) }
+    pub(super) fn of_two(p: &[f64], q: &[f64], statistic: impl Fn(f64, f64) -> f64) -> Result<Self, Unscored> {
+        let (p, q) = (Self::of(p, mean)?, Self::of(q, mean)?);
+        Ok(Self { mean: statistic(p.mean, q.mean), share: statistic(p.share, q.share) })
     }
 }
 
@@ -61,9 +66,9 @@ fn decided(p: &[f64]) -> Vec<f64> {
     p.iter().map(|&p| if p >= 0.5 { 1.0 } else { 0.0 }).collect()
 }
 
-/// The mean; 0 of nothing.
+/// The mean of at least one number.
 pub(super) fn mean(numbers: &[f64]) -> f64 {
-    numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+    numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
 /// `Σ_k precision@k · p_k / Σ_k p_k`; 0 where the sum is 0.
@@ -95,11 +100,18 @@ mod tests {
         close(average_precision(&[0.5, 1.0]), (0.5 * 0.5 + 0.75) / 1.5);
         close(harmonic_mean(0.5, 1.0), 2.0 / 3.0);
         close(harmonic_mean(0.0, 0.0), 0.0);
-        let value = RagValue::of(&[0.5, 0.25, 0.75, 0.1], mean);
+        let value = RagValue::of(&[0.5, 0.25, 0.75, 0.1], mean).unwrap();
         close(value.mean, 0.4);
         close(value.share, 0.5);
-        let value = RagValue::of_two(&[0.9], &[0.6, 0.4], harmonic_mean);
+        let value = RagValue::of_two(&[0.9], &[0.6, 0.4], harmonic_mean).unwrap();
         close(value.mean, 2.0 * 0.9 * 0.5 / 1.4);
         close(value.share, 2.0 * 0.5 / 1.5);
+        for nothing in [
+            RagValue::of(&[], average_precision),
+            RagValue::of_two(&[], &[0.5], harmonic_mean),
+            RagValue::of_two(&[0.5], &[], harmonic_mean),
+        ] {
+            assert_eq!(nothing.unwrap_err().reason, Reason::Missing);
+        }
     }
 }

@@ -217,7 +217,7 @@ fn of_answers(plan: &Plan<'_>, item: &RagItem, answers: &Answers) -> RagFindings
     let all = |asks: &mut dyn Iterator<Item = Ask>| asks.map(p).collect::<Result<Vec<f64>, Unscored>>();
     let contexts = item.contexts.len();
     let value = |measure: RagMeasure| -> Result<RagValue, Unscored> {
-        Ok(match measure {
+        match measure {
             RagMeasure::Faithfulness => {
                 let mut asks = Vec::new();
                 for at in 0..plan.response.len() {
@@ -245,7 +245,7 @@ fn of_answers(plan: &Plan<'_>, item: &RagItem, answers: &Answers) -> RagFindings
                 let said = all(&mut (0..plan.reference.len()).map(Ask::InResponse))?;
                 RagValue::of_two(&right, &said, harmonic_mean)
             }
-        })
+        }
     };
     let measures = plan
         .measures

@@ -75,6 +75,10 @@ impl RagMeasure {
         let missing = self.needs().iter().find_map(|&field| item.lacks(field));
         missing.or_else(|| match self {
             Self::ContextPrecision if item.lacks(RagField::Reference).is_some() => item.lacks(RagField::Question),
+            // They are given: those that are cut from a text with words are at least one.
+            Self::Faithfulness | Self::Correctness if item.sentences.as_ref().is_some_and(Vec::is_empty) => {
+                Some("the response has no sentences".to_owned())
+            }
             _ => None,
         })
     }

@@ -216,17 +216,17 @@ fn of_block(text: &str, block: &Block) -> Vec<Range<usize>> {
     if block.kind != Kind::Prose {
         return if says(words) { vec![block.bytes.clone()] } else { Vec::new() };
     }
-    let plain = plain(words);
+    let plain = without_long_runs(&plain(words));
     let mut found: Vec<Range<usize>> = Vec::new();
-    let mut start = 0;
+    let (mut start, mut has_words) = (0, false);
     for (at, piece) in plain.split_sentence_bound_indices() {
         let end = at + piece.len();
-        let so_far = &plain[start..end];
-        if end < plain.len() && (is_unfinished(so_far, &plain[end..]) || !says(so_far)) {
+        has_words |= says(piece);
+        if end < plain.len() && (!has_words || is_unfinished(&plain[start..end], &plain[end..])) {
             continue;
         }
         found.push(start..end);
-        start = end;
+        (start, has_words) = (end, false);
     }
     // What says nothing at the end, such as an emoji, belongs to the sentence before it.
     if let Some(last) = found.pop_if(|last| !says(&plain[last.clone()]))
@@ -289,10 +289,31 @@ fn plain(words: &str) -> String {
 
 /// The length of a mark of a source, such as `[1]`, `[2, 3]` or `[^4]`, that a text begins with.
 fn source_mark(text: &str) -> Option<usize> {
-    let inner = text.strip_prefix('[')?.split_once(']')?.0;
-    let is_mark = |inner: &str| inner.chars().all(|found| found.is_ascii_digit() || ", ^–-".contains(found));
-    (inner.contains(|found: char| found.is_ascii_digit()) && is_mark(inner) && inner.is_ascii())
-        .then(|| inner.len() + 2)
+    // No further than what a mark may have: the text behind it is not searched for each bracket in it.
+    let rest = text.strip_prefix('[')?;
+    let behind = rest.trim_start_matches(|found: char| found.is_ascii_digit() || ", ^-".contains(found));
+    let inner = &rest[..rest.len() - behind.len()];
+    (behind.starts_with(']') && inner.contains(|found: char| found.is_ascii_digit())).then(|| inner.len() + 2)
+}
+
+/// So many characters in a row without a letter or a digit: more than stand behind any full stop, sources included.
+const LONGEST_RUN: usize = 128;
+
+/// The same text, byte by byte as long, with a sign in the midst of each longer run, which ends the brackets and the white space that
+/// belong to a full stop: for every one of these, Unicode's rules are looked up ahead to the next letter.
+fn without_long_runs(plain: &str) -> String {
+    let mut shown = String::with_capacity(plain.len());
+    let mut run = 0;
+    // With their marks: a vowel sign on a bracket is no letter.
+    for next in plain.graphemes(true) {
+        run = if next.starts_with(char::is_alphanumeric) { 0 } else { run + 1 };
+        if run == LONGEST_RUN {
+            shown.extend(std::iter::repeat_n('$', next.len()));
+        } else {
+            shown.push_str(next);
+        }
+    }
+    shown
 }
 
 /// Words with a full stop that end no sentence, in small letters.
@@ -315,11 +336,18 @@ const STARTERS: [&str; 24] = [
     "at", "but", "and", "however", "for", "as", "there",
 ];
 
+/// What is longer, in characters, is no abbreviation.
+const LONGEST_WORD: usize = 40;
+
 /// Whether a sentence goes on behind what Unicode's rules take for its end.
 fn is_unfinished(so_far: &str, rest: &str) -> bool {
     let Some(before) = so_far.trim_end().strip_suffix('.') else { return false };
-    let word =
-        before.rsplit(|found: char| found.is_whitespace() || "([\"'“‘".contains(found)).next().unwrap_or_default();
+    let is_edge = |found: char| found.is_whitespace() || "([\"'“‘".contains(found);
+    let length = before.chars().rev().take(LONGEST_WORD + 1).take_while(|&found| !is_edge(found)).count();
+    if length > LONGEST_WORD {
+        return false;
+    }
+    let word = &before[before.char_indices().rev().take(length).last().map_or(before.len(), |(at, _)| at)..];
     let next = rest.trim_start();
     let follows_number = next.starts_with(|found: char| found.is_ascii_digit());
     if word.chars().all(|found| found.is_ascii_digit()) {
@@ -428,6 +456,36 @@ mod tests {
         );
         assert_eq!(texts("Paris\nLondon\nin England"), ["Paris", "London\nin England"]);
         assert_eq!(texts("a\u{2028}b. C"), ["a\u{2028}b.", "C"]);
+    }
+
+    /// What costs more time than its length does is found by these taking minutes.
+    #[test]
+    fn a_text_of_nothing_but_marks_is_cut_in_time() {
+        let many = |text: &str| text.repeat(50_000);
+        for text in [
+            many("["),
+            many("[1, "),
+            many("a`"),
+            many("! "),
+            format!("A.{}B", many("(")),
+            format!("A.{}B", many("(\u{903}")),
+            format!("A.{}B", many(" ")),
+            format!("P.{}", many("日.")),
+            format!("Mr. {}", many("Mr. ")),
+            many("```\n"),
+            many("- "),
+            many("|\n"),
+        ] {
+            let found = sentences(&format!("{text} End"));
+            let begins: String = text.chars().take(9).collect();
+            assert!(found.last().is_some_and(|last| last.text.ends_with("End")), "{begins}");
+        }
+        // A long run in the midst of a sentence does not cut it.
+        let spaces = " ".repeat(300);
+        assert_eq!(
+            texts(&format!("It is old.{spaces}It is{spaces}high.")),
+            ["It is old.", &format!("It is{spaces}high.")]
+        );
     }
 
     proptest::proptest! {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Label, Relevance, RerankProblem, RerankPrompt, Rerankable, Scoring};
+use super::{Activation, Label, Relevance, RerankProblem, RerankPrompt, Rerankable, Scoring};
 use crate::{
     Backbone, Error, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Reading, Reason, Request, Rounds, Score,
     Unscored, Verdict, Want,
@@ -277,7 +277,8 @@ impl RerankJudge {
             let detail = format!("the score of the document is {raw}, expected a finite number");
             return Ok(Verdict::Unscored(Unscored::new(Reason::NonFinite, detail)));
         }
-        Ok(Verdict::Scored(Score::new(activation.at(raw)).with_label_mass(mass)))
+        let before_activation = (*activation != Activation::Identity).then_some(raw);
+        Ok(Verdict::Scored(Score { before_activation, ..Score::new(activation.at(raw)) }.with_label_mass(mass)))
     }
 }
 

@@ -11,11 +11,19 @@ pub struct RankedDocument {
     pub label_mass: Option<f64>,
 }
 
-/// The documents that a [`RerankJudge`](super::RerankJudge) has scored, the best first; of equal ones the earlier, and those without a score
-/// last, in their order. None of an item that has no score at all.
+/// The documents that a [`RerankJudge`](super::RerankJudge) has scored, the best first, by their numbers before any
+/// [activation](super::Activation); of equal ones the earlier, and those without a score last, in their order. None of an item that has no
+/// score at all.
 #[must_use]
 pub fn ranked(verdict: &Verdict) -> Vec<RankedDocument> {
     let parts = verdict.score().map_or(&[][..], |score| &score.parts);
+    let mut order: Vec<(usize, &Verdict)> = parts.iter().map(|part| &part.verdict).enumerate().collect();
+    // Stable, so ties stay in their order; -0 is no less than 0.
+    let key = |verdict: &Verdict| verdict.score().map(|score| score.before_activation.unwrap_or(score.value) + 0.0);
+    order.sort_by(|(_, a), (_, b)| match (key(a), key(b)) {
+        (Some(a), Some(b)) => b.total_cmp(&a),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    });
     let document = |(index, verdict): (usize, &Verdict)| {
         let score = match verdict {
             Verdict::Scored(score) => Ok(score.value),
@@ -23,11 +31,7 @@ pub fn ranked(verdict: &Verdict) -> Vec<RankedDocument> {
         };
         RankedDocument { index, score, label_mass: verdict.score().and_then(|score| score.label_mass) }
     };
-    let mut ranked: Vec<RankedDocument> = parts.iter().map(|part| &part.verdict).enumerate().map(document).collect();
-    // Stable, so ties stay in their order; -0 is no less than 0.
-    let key = |document: &RankedDocument| document.score.as_ref().map_or(f64::NEG_INFINITY, |score| score + 0.0);
-    ranked.sort_by(|a, b| a.score.is_err().cmp(&b.score.is_err()).then(key(b).total_cmp(&key(a))));
-    ranked
+    order.into_iter().map(document).collect()
 }
 
 #[cfg(test)]

@@ -43,7 +43,8 @@ pub enum Label {
     Text(String),
 }
 
-/// What goes over the number of a document. Neither changes the order of documents.
+/// What goes over the number of a document. Neither changes the order of documents: [`ranked`](super::ranked) goes by the number itself,
+/// since a sigmoid is exactly 1 from 37 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {

@@ -33,6 +33,8 @@ pub enum RunEvent<Item> {
     Progress(Progress),
     /// An item's verdicts.
     Item(ItemResult<Item>),
+    /// The model waits, and nothing is under way: a run that ends now loses no answer.
+    Waiting,
 }
 
 /// One item and what the judges say of it.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::event::{ItemResult, RunEvent, RunSettings, RunSummary, Tally};
 use super::pass::{Pass, Question, Waiting, cut};
 use crate::{
-    Error, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Score, Verdict,
+    Error, ItemId, Judge, JudgeError, Outcome, Request, Rounds, Score, TextModel, Verdict,
     model::{BackboneError, Exchange},
     panicked,
     testing::ContractBreach,
@@ -151,7 +151,11 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
     }
 
     /// The run's result, once the model has said that it is done.
-    pub(super) fn finish(mut self, served: Result<(), BackboneError>) -> Result<RunSummary, Error> {
+    pub(super) fn finish(
+        mut self,
+        served: Result<(), BackboneError>,
+        model: &dyn TextModel,
+    ) -> Result<RunSummary, Error> {
         match self.stopped.take() {
             Some(Stop::Failed(error)) => return Err(error),
             Some(Stop::Cancelled) => {
@@ -160,7 +164,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
             }
             None => {}
         }
-        served.map_err(|error| self.name_request(error))?;
+        served.map_err(|error| self.name_request(error, model))?;
         let unanswered = self.taken.iter().position(Option::is_some).map(|place| self.first_pass + place);
         if let Some(request) = unanswered {
             let requests = self.first_pass + self.taken.len();
@@ -404,13 +408,11 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         (self.observer)(event).map_err(|source| Error::Observer { source })
     }
 
-    /// A request that the model refused or failed at, by the item and the judge it came from. Of a shared pass that is the first judge who
-    /// wants what was refused, where the error names it, and else the first.
-    fn name_request(&self, error: BackboneError) -> Error {
-        let question =
-            error.request().and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref()).and_then(
-                |(_, pass)| pass.questions.iter().find(|question| wants(question, &error)).or(pass.questions.first()),
-            );
+    /// A request that the model refused or failed at, by the item and the judge it came from. Of a shared pass that was refused that is the
+    /// first judge whose own request is, and else the first.
+    fn name_request(&self, error: BackboneError, model: &dyn TextModel) -> Error {
+        let pass = error.request().and_then(|number| self.taken.get(number.checked_sub(self.first_pass)?)?.as_ref());
+        let question = pass.and_then(|(_, pass)| refused(pass, &error, model).or(pass.questions.first()));
         let slot = question.and_then(|question| self.slots.get(question.item.checked_sub(self.first)?)?.as_ref());
         match (question, slot) {
             (Some(question), Some(slot)) => {
@@ -479,15 +481,30 @@ impl<Item> Exchange for Flight<'_, '_, Item> {
         let flow = self.answer(source, pass, outcome);
         self.settle(flow)
     }
+
+    fn wait(&mut self) -> ControlFlow<()> {
+        if self.stopped.is_some() {
+            return ControlFlow::Break(());
+        }
+        let flow = self.tell(RunEvent::Waiting);
+        self.settle(flow)
+    }
 }
 
-/// Whether this question names the layer or the token that the model does not have.
-fn wants(question: &Question, error: &BackboneError) -> bool {
-    let want = &question.want;
+/// The first question of a refused pass that the model refuses alone too. The model is asked, since no one else knows what it refuses.
+fn refused<'p>(pass: &'p Pass, error: &BackboneError, model: &dyn TextModel) -> Option<&'p Question> {
+    let Request { prompt, want: all } = &pass.request;
+    let is_refused = |question: &&Question| {
+        let alone = Request { prompt: prompt.clone(), want: question.want.clone() };
+        question.want == *all || model.run(&[alone], &mut |_, _| ControlFlow::Break(())).is_err()
+    };
     match error {
-        BackboneError::Layer { layer, .. } => want.layers().any(|wanted| wanted == *layer),
-        BackboneError::Token { token, .. } => want.labels.iter().any(|read| read.tokens.contains(token)),
-        _ => false,
+        BackboneError::Layer { .. }
+        | BackboneError::Token { .. }
+        | BackboneError::Request { .. }
+        | BackboneError::Unsupported { .. } => pass.questions.iter().find(is_refused),
+        // Of a model that fails nothing is asked again.
+        _ => None,
     }
 }
 

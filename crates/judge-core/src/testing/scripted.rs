@@ -294,10 +294,18 @@ impl Backbone for ScriptedBackbone {
         }
     }
 
+    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        self.token(label)
+    }
+
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         let pieces: Vec<String> =
             text(prompt).chars().last().into_iter().chain(label.chars()).map(String::from).collect();
         Ok(LabelInContext { apart: pieces.clone(), together: pieces, agrees: true })
+    }
+
+    fn attention_layers(&self) -> Vec<Layer> {
+        (1..=self.info.n_layers).map(Layer).collect()
     }
 }
 

@@ -44,14 +44,26 @@ impl Backbone for Spoilt {
         self.0.token(label)
     }
 
+    fn label_token(&self, label: &str) -> Result<TokenId, BackboneError> {
+        self.0.label_token(label)
+    }
+
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
         self.0.label_in_context(prompt, label)
+    }
+
+    fn attention_layers(&self) -> Vec<Layer> {
+        self.0.attention_layers()
     }
 }
 
 impl TextModel for Spoilt {
     fn identity(&self) -> ModelIdentity {
         self.0.identity()
+    }
+
+    fn tokens_in(&self, text: &str) -> Option<usize> {
+        self.0.tokens_in(text)
     }
 
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {

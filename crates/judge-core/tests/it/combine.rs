@@ -217,6 +217,48 @@ fn both_orders_speak_of_the_given_one() {
     assert!((decide(OrderPolicy::LogOdds, pair("same", "other")).value - 0.5).abs() < 1e-12);
 }
 
+/// Whatever hangs on the verdict of the exchanged order speaks of the given one too.
+#[test]
+fn what_an_order_carries_is_turned_with_it() {
+    let model = pair_model();
+    let parts = |judge: &dyn Judge<Item>, item: Item| -> [Score; 2] {
+        let score = one::verdict(&model, judge, item).score().unwrap().clone();
+        let parts: Vec<Score> = score.parts.iter().map(|part| part.verdict.score().unwrap().clone()).collect();
+        parts.try_into().unwrap()
+    };
+    let named = |score: &Score| -> Vec<(String, f64)> {
+        score.parts.iter().map(|part| (part.name.clone(), part.verdict.value().unwrap())).collect()
+    };
+    let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+
+    let to_half = |value: f64| Ok::<_, Error>(Calibration { value, low: value / 2.0, high: 1.0, level: 0.9 });
+    let calibrated = Swapped::new(Calibrated::new(Pairwise::new(&model), to_half), OrderPolicy::Average);
+    let [given, swapped] = parts(&calibrated, pair("good", "bad"));
+    let of = |score: &Score| score.calibrated.unwrap();
+    assert_eq!((of(&given).value, of(&given).low, of(&given).high), (given.value, given.value / 2.0, 1.0));
+    close(of(&swapped).value, swapped.value);
+    close(of(&swapped).low, 0.0);
+    close(of(&swapped).high, 1.0 - (1.0 - swapped.value) / 2.0);
+
+    let sampled = Swapped::new(Repeated::new("once", Pairwise::new(&model), 1).unwrap(), OrderPolicy::Average);
+    for order in parts(&sampled, pair("good", "bad")) {
+        assert_eq!(named(&order), [("0".to_owned(), order.value)]);
+    }
+
+    // Each order has the grades of both responses, and both orders.
+    let graded = Swapped::new(GradedPair::new(Number), OrderPolicy::Average);
+    for order in parts(&graded, pair("3", "1")) {
+        assert_eq!(named(&order), [("response_a".to_owned(), 3.0), ("response_b".to_owned(), 1.0)]);
+        assert_eq!(order.value, 1.0);
+    }
+    let twice = Swapped::new(Swapped::new(Pairwise::new(&model), OrderPolicy::Average), OrderPolicy::Average);
+    let [given, swapped] = parts(&twice, pair("good", "bad")).map(|order| named(&order));
+    for ((name, value), (same, again)) in given.into_iter().zip(swapped) {
+        assert_eq!(name, same);
+        close(again, value);
+    }
+}
+
 #[test]
 fn one_order_less_its_place_says_what_both_orders_say() {
     let model = pair_model();

@@ -277,6 +277,10 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         labels(vec![read(end, &[4])]),
         Want { attention_entropy: vec![Layer(2), Layer(1)], ..Want::default() },
         Want { reply: vec![(Layer(1), ReplyPooling::Mean)], ..Want::default() },
+        // What is refused whatever else is wanted, and so in one pass with it.
+        Want { attention_entropy: vec![Layer(0)], ..Want::default() },
+        Want { continuations: vec![String::new()], ..Want::default() },
+        Want { pooled: vec![(Layer(9), Pooling::Mean)], ..Want::default() },
     ];
     let company = Named::new("company", Nosy(all));
     for want in wrong {
@@ -285,6 +289,15 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         let item = vec![("instruction", "a"), ("response", "b")];
         let error = Runner::new(&model(), judges).collect([("one".into(), item)]).unwrap_err();
         assert!(error.to_string().starts_with("judge wrong, item \"one\": request "), "{want:?}: {error}");
+    }
+    // Beside one that writes nothing, a generation is in one pass with it too.
+    let company = Named::new("company", Nosy(labels(vec![read(end, &[1])])));
+    for generate in [generation(0), Generation { top_log_probs: 3, ..generation(3) }] {
+        let judge = Named::new("wrong", Nosy(Want { generate: Some(generate), ..Want::default() }));
+        let judges: Vec<&dyn Judge<Item>> = vec![&company, &judge];
+        let item = vec![("instruction", "a"), ("response", "b")];
+        let error = Runner::new(&model(), judges).collect([("one".into(), item)]).unwrap_err();
+        assert!(error.to_string().starts_with("judge wrong, item \"one\": request "), "{error}");
     }
 }
 

@@ -333,6 +333,31 @@ fn data(path: &str) -> Option<String> {
     Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
+/// What costs more time than its length does is found by these taking minutes.
+#[test]
+fn a_text_of_nothing_but_openings_is_read_in_time() {
+    for (opening, close) in [
+        ("[", "]]"),
+        ("[[ ", " ]]"),
+        ("[[1,", ""),
+        ("\\boxed{", ""),
+        ("\\boxed{", "}"),
+        ("<answer>", ""),
+        ("<think>", ""),
+        ("[RESULT]", ""),
+        ("\n", "x"),
+        ("a\n", ""),
+        ("[result]\n", "\n"),
+    ] {
+        let text = opening.repeat(100_000) + close;
+        assert!(Pair::ALL.iter().all(|convention| convention.parse(&text).is_none()), "{opening:?}");
+        assert!(Grade::ALL.iter().all(|convention| convention.parse(&text).is_none()), "{opening:?}");
+    }
+    // The last that is closed, and what is before the first thing that closes it.
+    assert_eq!(Pair::Boxed.parse("\\boxed{B}, no: \\boxed{A} or } and \\boxed{B"), Some(Greater));
+    assert_eq!(Pair::AnswerTags.parse("<answer>A</answer> <answer><answer>B</answer>"), Some(Less));
+}
+
 /// LLMBar stores the winner beside each completion, that of the exchanged order mapped back.
 #[test]
 fn llmbars_stored_winners_come_back() {

@@ -172,7 +172,7 @@ fn an_answer_does_not_depend_on_what_else_is_asked() {
     let all = three();
     let together = verdict(&judge, "x".into(), &all);
     for (place, (name, question)) in all.iter().enumerate() {
-        let one = Questions::one(name, question.clone());
+        let one = Questions::one(name, question.clone()).unwrap();
         let alone = verdict(&judge, "x".into(), &one);
         assert_eq!(one.answers(&alone).unwrap()[0], all.answers(&together).unwrap()[place]);
     }
@@ -206,7 +206,7 @@ fn a_soft_cap_is_part_of_the_last_layers_logits() {
         let model = model.with_info(|info| info.final_soft_cap = cap);
         let settings = DecisionSettings { form: form(), ..DecisionSettings::default() };
         let judge = DecisionJudge::new(settings, &model).unwrap();
-        let item = DecisionItem { state: "x".into(), questions: Questions::one("q", Question::noul("?")) };
+        let item = DecisionItem { state: "x".into(), questions: Questions::one("q", Question::noul("?")).unwrap() };
         one::verdict(&model, &judge, item).score().unwrap().parts[0].verdict.value().unwrap()
     };
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
@@ -231,7 +231,7 @@ fn too_many_options_cost_that_question_alone() {
     assert!(answers[1].answer.is_ok());
     assert!(matches!(&answers[2].answer, Ok(Answer::Choice { choice, confidence: 1.0, .. }) if choice == "this"));
     // Of other questions the verdict says nothing.
-    let other = Questions::one("other", Question::noul("?"));
+    let other = Questions::one("other", Question::noul("?")).unwrap();
     assert!(matches!(other.answers(&verdict), Err(DecisionProblem::NotAnswered { .. })));
 }
 
@@ -299,7 +299,7 @@ fn weights_find_the_layer_that_knows() {
     let model = knowing();
     let settings = DecisionSettings { form: form(), every_layer: true, ..DecisionSettings::default() };
     let judge = DecisionJudge::new(settings.clone(), &model).unwrap();
-    let asked = Questions::one("q", Question::noul("?"));
+    let asked = Questions::one("q", Question::noul("?")).unwrap();
     let items = ["good 1", "bad 1", "good 2", "bad 2"]
         .map(|state| (ItemId::from(state), DecisionItem { state: state.into(), questions: asked.clone() }));
     let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();

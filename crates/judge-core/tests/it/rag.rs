@@ -141,6 +141,22 @@ fn an_absent_field_costs_what_needs_it_and_says_so() {
 }
 
 #[test]
+fn a_response_whose_sentences_are_none_has_no_mean_of_nothing() {
+    let model = model(&[("", 1.0)]);
+    let judge = judge(&model, RagSettings::default());
+    let cut = RagItem { sentences: Some(Vec::new()), ..item() };
+    let (found, verdict) = findings(&model, &judge, cut);
+    for measure in [RagMeasure::Faithfulness, RagMeasure::Correctness] {
+        let why = found.measures[&measure].as_ref().unwrap_err();
+        assert_eq!((why.reason, why.detail.as_str()), (Reason::Missing, "the response has no sentences"), "{measure}");
+    }
+    let measured = found.measures.values().filter(|value| value.is_ok()).count();
+    assert_eq!((measured, found.sentences.len()), (4, 0));
+    // All of these say yes with log-odds 1.
+    assert!((verdict.value().unwrap() - sigmoid(1.0)).abs() < 1e-6, "{verdict:?}");
+}
+
+#[test]
 fn contexts_that_do_not_fit_together_are_read_one_by_one() {
     let wide = ScriptedBackbone::new(2).with_logits(|before, _, label| match label {
         'Y' if before.contains("in Paris.") && before.contains("Statement: It stands") => 3.0,

@@ -75,6 +75,13 @@ fn documents_are_scored_by_their_logits_and_put_in_order() {
         assert!((found.unwrap() - softmax(yes, 0.5)).abs() < 1e-12);
     }
 
+    // It is exactly 1 for both of these, which does not make them equal.
+    let model = self::model();
+    let judge = RerankJudge::new(RerankSettings::new(prompt(), difference(Activation::Sigmoid)), &model).unwrap();
+    let sure = one::verdict(&model, &judge, RerankItem::new("which?", ["a 1", "b 38", "c 45"]));
+    assert_eq!(values(&sure)[1..], [Some(1.0), Some(1.0)]);
+    assert_eq!(ranked(&sure).iter().map(|document| document.index).collect::<Vec<_>>(), [2, 1, 0]);
+
     let logit = Scoring { relevance: Relevance::Logit { yes: yes() }, activation: Activation::Identity };
     let (verdict, _) = self::score(RerankSettings::new(prompt(), logit));
     assert_eq!(values(&verdict), [Some(1.0), Some(3.0), Some(2.0)]);

@@ -13,6 +13,10 @@ impl<F: Fn(&mut dyn Exchange) -> Result<(), BackboneError> + Send + Sync> TextMo
         ModelIdentity::named("serving")
     }
 
+    fn tokens_in(&self, _: &str) -> Option<usize> {
+        None
+    }
+
     fn serve(&self, exchange: &mut dyn Exchange) -> Result<(), BackboneError> {
         (self.0)(exchange)
     }

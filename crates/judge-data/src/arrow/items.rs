@@ -10,7 +10,8 @@ use judge_core::{Fields, ItemId, Message, PromptTemplate};
 use serde::{Deserialize, Serialize};
 
 use super::{IdKind, ids, integers, required, texts, wrong};
-use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHash, RowHasher};
+use crate::columns::INPUT;
+use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHash, RowHasher, with_input};
 
 /// What a column of a template's field may hold.
 const TEXT: &str = "text (utf8, large_utf8 or utf8_view), whole numbers or booleans";
@@ -88,6 +89,8 @@ pub struct ItemColumns {
 enum Source {
     /// A column of texts, numbers or booleans.
     Column(String),
+    /// Such a column of instructions, with that of what they are about, `input`.
+    WithInput(String),
     /// The conversations of this column.
     Messages(String),
     /// Nothing: the template's default.
@@ -97,6 +100,7 @@ enum Source {
 impl ItemColumns {
     /// Finds the columns of a template's fields in a schema. Their names are those of [`Columns`], or the field's own. `instruction`,
     /// `response` and `conversation` are also found in a column of `messages` whose last turn is an answer.
+    /// A column `input` beside `instruction` is part of it, as of a [`GradedRecord`](crate::GradedRecord), unless the template names it.
     ///
     /// # Errors
     /// [`Error::NoItemColumn`] for a field without a column and without a default; [`Error::AmbiguousItemColumn`] if two columns
@@ -119,6 +123,9 @@ impl ItemColumns {
             return Err(Error::IdColumn { column: id.to_owned(), expected, found: held.to_string() });
         }
         let fields: Arc<[String]> = template.field_names().into_iter().map(str::to_owned).collect();
+        let is_shown = |held: &DataType| is_text(held) || held.is_integer() || *held == DataType::Boolean;
+        let input = schema.field_with_name(INPUT).ok().filter(|column| is_shown(column.data_type()));
+        let joins_input = input.is_some() && columns.joins_input() && !fields.iter().any(|field| field == INPUT);
         let sources = fields.iter().map(|field| {
             let known = Field::from_name(field);
             let names: Vec<&str> = match known {
@@ -128,7 +135,10 @@ impl ItemColumns {
             let is_clear = known.is_some_and(|known| columns.is_chosen(known));
             if let Some(held) = find(schema, field, &names, is_clear)? {
                 let name = names.iter().find(|name| schema.field_with_name(name).is_ok()).unwrap_or(&"");
-                return match is_text(held) || held.is_integer() || *held == DataType::Boolean {
+                let is_joined =
+                    joins_input && known == Some(Field::Instruction) && *name == Field::Instruction.as_str();
+                return match is_shown(held) {
+                    true if is_joined => Ok(Source::WithInput((*name).to_owned())),
                     true => Ok(Source::Column((*name).to_owned())),
                     false => Err(wrong(name, TEXT, held.to_string())),
                 };
@@ -154,12 +164,13 @@ impl ItemColumns {
 
     /// The indices of the columns that are read, in a schema in which they were found; each once.
     pub fn indices(&self, schema: &Schema) -> Vec<usize> {
-        let names = self.sources.iter().filter_map(|source| match source {
-            Source::Column(name) | Source::Messages(name) => Some(name),
-            Source::Default => None,
+        let names = self.sources.iter().flat_map(|source| match source {
+            Source::Column(name) | Source::Messages(name) => [Some(name.as_str()), None],
+            Source::WithInput(name) => [Some(name.as_str()), Some(INPUT)],
+            Source::Default => [None, None],
         });
-        let mut indices: Vec<usize> =
-            [&self.id].into_iter().chain(names).filter_map(|name| schema.index_of(name).ok()).collect();
+        let names = [self.id.as_str()].into_iter().chain(names.flatten());
+        let mut indices: Vec<usize> = names.filter_map(|name| schema.index_of(name).ok()).collect();
         indices.sort_unstable();
         indices.dedup();
         indices
@@ -187,6 +198,14 @@ impl ItemColumns {
         }
         let columns = self.fields.iter().zip(&self.sources).map(|(field, source)| match source {
             Source::Column(name) => rendered(name, required(batch, name, TEXT)?),
+            Source::WithInput(name) => {
+                let inputs = rendered(INPUT, required(batch, INPUT, TEXT)?)?;
+                let texts = rendered(name, required(batch, name, TEXT)?)?.into_iter().zip(inputs);
+                let joined = |(text, input): (Option<String>, Option<String>)| {
+                    Some(with_input(&text?, input.as_deref().unwrap_or_default()).into_owned())
+                };
+                Ok(texts.map(joined).collect())
+            }
             Source::Messages(name) => of_conversations(field, &conversations(name, required(batch, name, MESSAGES)?)?),
             Source::Default => Ok(vec![None; batch.num_rows()]),
         });
@@ -388,6 +407,29 @@ mod tests {
         // The id counts, and an empty text is not a missing one.
         assert!(items[0].input() != items[2].input() && items[1].input() != items[2].input());
         assert_eq!(items[0].input(), large[0].input());
+    }
+
+    #[test]
+    fn what_an_instruction_is_about_stands_below_it() {
+        let batch = batch(vec![
+            ("id", strings(&[Some("a"), Some("b"), Some("c"), Some("d")])),
+            ("instruction", strings(&[Some("Add."), Some("Add."), Some("Add."), None])),
+            ("input", strings(&[Some("7 + 5"), Some(""), None, Some("7 + 5")])),
+        ]);
+        let of = |text: &str, columns: &str| {
+            let columns = find(&batch, text, columns).unwrap();
+            let items = columns.items(&batch).unwrap();
+            let texts = items.iter().map(|item| item.field("instruction").map(Cow::into_owned));
+            (columns.indices(&batch.schema()), texts.collect::<Vec<_>>())
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let plain = vec![some("Add."), some("Add."), some("Add."), None];
+        let joined = [vec![some("Add.\n\n7 + 5")], plain[1..].to_vec()].concat();
+        assert_eq!(of("{instruction}", ""), (vec![0, 1, 2], joined));
+        // A template that names it shows it once, and a column that is chosen stands as it is.
+        assert_eq!(of("{instruction} {input}", ""), (vec![0, 1, 2], plain.clone()));
+        assert_eq!(of("{instruction}", "instruction=instruction"), (vec![0, 1], plain.clone()));
+        assert_eq!(of("{instruction}", "rubric=input"), (vec![0, 1], plain));
     }
 
     #[test]

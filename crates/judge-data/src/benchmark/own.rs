@@ -17,11 +17,11 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
             }
             _ => continue, // the format is given
         };
-        let gold = majority(&record.verdicts);
+        let gold = record.majority();
         unjudged += usize::from(gold.is_none());
         let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
         let models = model("model_a").zip(model("model_b")).map(|(a, b)| [a, b]);
-        let texts = PairTexts::new(record.instruction, record.response_a, record.response_b);
+        let texts = PairTexts::new(record.asked().into_owned(), record.response_a, record.response_b);
         let pair = BenchmarkPair::new(record.id, gold, texts);
         pairs.push(BenchmarkPair { rubric: record.rubric, reference: record.reference, models, ..pair });
     }
@@ -33,7 +33,7 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
 
 /// A pair of which a text is missing or cannot be read: no judge has a verdict on it. It shares its question with no other.
 fn without_texts(record: UnreadRecord) -> BenchmarkPair {
-    let verdicts: Vec<Ordering> = record.scores.iter().map(|preference| preference.total_cmp(&0.5)).collect();
+    let verdicts: Vec<Ordering> = record.scores.iter().flatten().map(|preference| preference.total_cmp(&0.5)).collect();
     BenchmarkPair {
         question: record.id.to_string(),
         id: record.id,

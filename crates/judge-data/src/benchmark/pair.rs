@@ -68,7 +68,7 @@ impl BenchmarkPair {
             response_b,
             rubric: self.rubric.clone(),
             reference: self.reference.clone(),
-            verdicts: self.gold.into_iter().collect(),
+            verdicts: self.gold.into_iter().map(Some).collect(),
             columns: RowColumns::default(),
             extra: Extra::new(),
         })

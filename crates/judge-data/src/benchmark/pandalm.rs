@@ -3,7 +3,7 @@ use std::cmp::Ordering::{Equal, Greater, Less};
 use serde::Deserialize;
 
 use super::pair::{BenchmarkPair, PairTexts, order_of};
-use crate::{Error, Row};
+use crate::{Error, Row, with_input};
 
 /// Six of the published responses are the JSON value `true`, which was the text `True`.
 #[derive(Deserialize)]
@@ -33,7 +33,6 @@ pub(super) fn pair(row: &Row) -> Result<BenchmarkPair, Error> {
         () => return Err(row.wrong("annotator3", "a label that another annotator gives too")),
     };
     let (task, input) = (text("instruction")?, text("input")?);
-    let instruction = if input.is_empty() { task } else { format!("{task}\n\n{input}") };
-    let texts = PairTexts::new(instruction, text("response1")?, text("response2")?);
+    let texts = PairTexts::new(with_input(&task, &input).into_owned(), text("response1")?, text("response2")?);
     Ok(BenchmarkPair::new(row.required("idx", "a string or a whole number")?, Some(gold), texts))
 }

@@ -80,7 +80,7 @@ impl GradingRecord {
         let asked = match turns {
             Some(turns) => Ok(Some(Shown::Turns(turns))),
             None if reading.has(Field::Instruction) => {
-                reading.optional_text(Field::Instruction).map(|text| text.map(Shown::Text))
+                reading.instruction().map(|text| Some(Shown::Text(reading.with_input(&text))))
             }
             None => Ok(rag.question.clone().map(Shown::Text)),
         };

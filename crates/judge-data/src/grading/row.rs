@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::fields_of;
 use super::{GradingGroup, GradingRecord, GradingTask};
+use crate::columns::INPUT;
 use crate::{Carry, Error, Extra};
 
 /// What one rater said of a row.
@@ -125,6 +126,9 @@ pub fn graded_row(
         for (field, text) in fields_of(pair) {
             row.set(field.as_str(), text)?;
         }
+        if let (Some(input), None) = (pair.input(), row.text(INPUT)) {
+            row.set(INPUT, &input)?;
+        }
     }
     if *task == GradingTask::Sentences {
         row.set("sentences", &sentences(record, &each)?)?;
@@ -164,7 +168,8 @@ fn sentences(record: &GradingRecord, each: &[Option<&RaterGrade>]) -> Result<Vec
     let given = |place: usize| -> Vec<Value> {
         each.iter().map(|grade| grade.map_or(Value::Null, |grade| grade.given.value(place))).collect()
     };
-    let before = record.extra.text("sentences").map(serde_json::from_str::<Vec<Map<String, Value>>>);
+    let before = record.extra.text("sentences").filter(|json| *json != "null");
+    let before = before.map(serde_json::from_str::<Vec<Map<String, Value>>>);
     let before = before.transpose().map_err(Error::serialize)?.unwrap_or_default();
     let sentences = record.rag.response_sentences();
     let sentence = |(place, sentence): (usize, &judge_core::rag::Sentence)| {

@@ -148,8 +148,11 @@ impl GradingTask {
         };
         let beside = [(Field::Reference, &pair.reference), (Field::Rubric, &pair.rubric)];
         let beside = beside.into_iter().filter_map(|(field, text)| Some((field, text.as_ref()?)));
-        let all = fields_of(pair).into_iter().chain(beside);
-        Cow::Owned(all.map(|(field, text)| (field, Shown::Text(text.clone()))).collect())
+        let all = fields_of(pair).into_iter().chain(beside).map(|(field, text)| match field {
+            Field::Instruction => (field, Shown::Text(pair.asked().into_owned())),
+            _ => (field, Shown::Text(text.clone())),
+        });
+        Cow::Owned(all.collect())
     }
 
     /// Why nothing can be asked about a row; `None` if something can.

@@ -7,14 +7,17 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use csv::{ErrorKind, ReaderBuilder, StringRecord};
+use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator};
 
 use self::quotes::{Quotes, damaged};
 use crate::foreign::{self, BOM};
 
-/// What separates the cells of a table, by its name, else by its first lines; `None` for what is none. What begins as JSON does is none,
-/// whatever its name.
+/// What separates the cells of a table, by its name, else by its first lines; `None` for what is none. What begins as JSON or a file of
+/// another format does is none, whatever its name.
 pub(super) fn separator(head: &[u8], path: &Path) -> Option<u8> {
+    if foreign::by_magic(head, path).is_some() {
+        return None;
+    }
     let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
     if matches!(head.first(), None | Some(b'{' | b'[')) {
         return None;
@@ -39,8 +42,6 @@ pub(super) struct Lines<R> {
     row: StringRecord,
     /// The line that is written next.
     line: u64,
-    /// Whether lines end as Windows has them: the reader then finds a row's beginning before the last byte of the line before it.
-    is_crlf: bool,
     text: String,
     /// How much of the text is given.
     given: usize,
@@ -58,15 +59,15 @@ impl<R: BufRead> Lines<R> {
     /// # Errors
     /// A name that is there twice; as for a row.
     pub(super) fn open(mut table: R, separator: u8) -> io::Result<Self> {
-        let head = table.fill_buf()?;
-        let is_crlf = head.iter().position(|&byte| byte == b'\n').is_some_and(|end| head[..end].ends_with(b"\r"));
+        let has_cr = ends_in_cr(table.fill_buf()?);
         let rows = ReaderBuilder::new()
             .delimiter(separator)
+            .terminator(Terminator::Any(b'\n'))
             .flexible(true)
             .has_headers(false)
-            .from_reader(Quotes::new(table, separator));
+            .from_reader(Quotes::new(table, separator, has_cr));
         let mut lines =
-            Self { rows, names: Vec::new(), row: StringRecord::new(), line: 1, is_crlf, text: String::new(), given: 0 };
+            Self { rows, names: Vec::new(), row: StringRecord::new(), line: 1, text: String::new(), given: 0 };
         if !lines.next_row()? {
             return Ok(lines);
         }
@@ -88,10 +89,12 @@ impl<R: BufRead> Lines<R> {
     /// Whether there was another row.
     fn next_row(&mut self) -> io::Result<bool> {
         self.rows.read_record(&mut self.row).map_err(|error| {
-            let line = error.position().map_or(self.line, csv::Position::line) + u64::from(self.is_crlf);
+            let line = error.position().map_or(self.line, csv::Position::line);
             match error.into_kind() {
                 ErrorKind::Io(source) => source,
-                ErrorKind::Utf8 { err, .. } => damaged(line, &format!("the text is not UTF-8: {err}")),
+                ErrorKind::Utf8 { err, .. } => {
+                    damaged(line, &format!("the text is not UTF-8: {err}; save the table as UTF-8"))
+                }
                 other => damaged(line, &format!("{other:?}")),
             }
         })
@@ -104,7 +107,7 @@ impl<R: BufRead> Lines<R> {
         if self.names.is_empty() || !self.next_row()? {
             return Ok(());
         }
-        let line = self.row.position().map_or(self.line, csv::Position::line) + u64::from(self.is_crlf);
+        let line = self.row.position().map_or(self.line, csv::Position::line);
         if let Some(cell) = self.row.iter().skip(self.names.len()).find(|cell| !cell.is_empty()) {
             let (found, expected) = (self.row.len(), self.names.len());
             let cell: String = cell.chars().take(20).collect();
@@ -133,6 +136,16 @@ impl<R: BufRead> Lines<R> {
         self.line += 1;
         Ok(())
     }
+}
+
+/// Whether lines end in CR alone, as the first does. Elsewhere a CR without LF behind it is text.
+fn ends_in_cr(head: &[u8]) -> bool {
+    let mut is_quoted = false;
+    let end = head.iter().position(|&byte| {
+        is_quoted ^= byte == b'"';
+        !is_quoted && matches!(byte, b'\r' | b'\n')
+    });
+    end.is_some_and(|end| head[end] == b'\r' && head.get(end + 1) != Some(&b'\n'))
 }
 
 impl<R: BufRead> Read for Lines<R> {

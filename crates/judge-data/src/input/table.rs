@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -13,11 +14,16 @@ use arrow_array::types::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, StructArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::extension::EXTENSION_TYPE_NAME_KEY;
+use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::{LogicalType, Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 use super::opened::{Opened, Raw};
 use crate::arrow::guarded;
@@ -26,15 +32,20 @@ use crate::arrow::guarded;
 pub(super) const MAGIC: &[u8] = b"PAR1";
 /// Rows that are read at a time.
 const BATCH: usize = 1024;
+/// What a column of UUIDs is called among Arrow's types.
+const UUID: &str = "arrow.uuid";
 
 /// A table as text: one JSON object a line, with the columns in their order, `null` where there is nothing.
 ///
 /// Texts, numbers, booleans, lists and structs are what they are in JSON; decimal numbers keep their digits. Dates and times are texts
-/// of ISO 8601, a map is an object, and bytes are a text where they are UTF-8. What JSON has no form for is
-/// `null`, with a note that names its column: other bytes, NaN, infinities. One such column costs nothing but itself.
+/// of ISO 8601, a map is an object, UUIDs are texts with hyphens, and bytes of any length are a text where they are UTF-8. What JSON has no
+/// form for is `null`, with a note that names its column: other bytes, NaN, infinities. One such column costs nothing but itself.
 pub(super) struct Lines {
     batches: ParquetRecordBatchReader,
+    /// The columns, with those of UUIDs named so.
+    fields: Fields,
     text: Text,
+    opened: Arc<Opened>,
     /// How much of the text is given.
     given: usize,
 }
@@ -47,15 +58,16 @@ impl fmt::Debug for Lines {
 
 impl Lines {
     pub(super) fn open(opened: Arc<Opened>) -> io::Result<Self> {
-        // Texts come as texts, whatever the writer kept them as.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let pages = Pages(opened.clone());
         let open = || {
-            let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(pages, options)?;
-            builder.with_batch_size(BATCH).build()
+            let metadata = columns(&pages)?;
+            let mut leaves = metadata.parquet_schema().columns().iter();
+            let fields = with_leaves(metadata.schema().fields(), &mut leaves, named);
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata);
+            Ok((fields, builder.with_batch_size(BATCH).build()?))
         };
-        let batches = guarded(|| open().map_err(|error| error.to_string())).map_err(damaged)?;
-        Ok(Self { batches, text: Text { json: String::new(), row: 0, noted: BTreeSet::new(), opened }, given: 0 })
+        let (fields, batches) = guarded(|| open().map_err(|error: ParquetError| error.to_string())).map_err(damaged)?;
+        Ok(Self { batches, fields, text: Text::new(&opened.path), opened, given: 0 })
     }
 
     /// Makes text of the next rows; without any, it stays empty.
@@ -66,11 +78,72 @@ impl Lines {
         let Some(batch) = batch else { return Ok(()) };
         let rows = StructArray::from(batch);
         for index in 0..rows.len() {
-            self.text.object(&rows, index, None);
+            self.text.object(&rows, &self.fields, index, None);
             self.text.json.push('\n');
             self.text.row += 1;
         }
+        self.text.notes.drain(..).for_each(|note| self.opened.notes.say(note));
         Ok(())
+    }
+}
+
+/// How the columns of a file are read: texts as texts, whatever the writer kept them as, and times of 96 bits in microseconds, since
+/// nanoseconds, which they have otherwise, are too many for other centuries.
+fn columns(pages: &Pages) -> Result<ArrowReaderMetadata, ParquetError> {
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = ArrowReaderMetadata::load(pages, options.clone())?;
+    let leaves = metadata.parquet_schema().columns();
+    if leaves.iter().all(|leaf| leaf.physical_type() != Type::INT96) {
+        return Ok(metadata);
+    }
+    let schema = Schema::new(with_leaves(metadata.schema().fields(), &mut leaves.iter(), in_microseconds));
+    ArrowReaderMetadata::try_new(metadata.metadata().clone(), options.with_schema(Arc::new(schema)))
+}
+
+/// Fields of which each leaf is changed. Parquet has the leaves in the same order.
+fn with_leaves(
+    fields: &Fields,
+    leaves: &mut std::slice::Iter<'_, ColumnDescPtr>,
+    change: fn(Field, &ColumnDescriptor) -> Field,
+) -> Fields {
+    fields.iter().map(|field| Arc::new(with_leaf(field, leaves, change))).collect()
+}
+
+fn with_leaf(
+    field: &Field,
+    leaves: &mut std::slice::Iter<'_, ColumnDescPtr>,
+    change: fn(Field, &ColumnDescriptor) -> Field,
+) -> Field {
+    let field = field.clone();
+    let kind = match field.data_type() {
+        DataType::List(item) => DataType::List(Arc::new(with_leaf(item, leaves, change))),
+        DataType::Struct(fields) => DataType::Struct(with_leaves(fields, leaves, change)),
+        DataType::Map(entries, sorted) => DataType::Map(Arc::new(with_leaf(entries, leaves, change)), *sorted),
+        _ => {
+            return match leaves.next() {
+                Some(leaf) => change(field, leaf),
+                None => field,
+            };
+        }
+    };
+    field.with_data_type(kind)
+}
+
+fn in_microseconds(field: Field, leaf: &ColumnDescriptor) -> Field {
+    match (leaf.physical_type(), field.data_type()) {
+        (Type::INT96, DataType::Timestamp(_, zone)) => {
+            let kind = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+            field.with_data_type(kind)
+        }
+        _ => field,
+    }
+}
+
+/// UUIDs are bytes to Arrow unless their field says what they are.
+fn named(field: Field, leaf: &ColumnDescriptor) -> Field {
+    match leaf.logical_type_ref() {
+        Some(LogicalType::Uuid) => field.with_metadata([(EXTENSION_TYPE_NAME_KEY, UUID)]),
+        _ => field,
     }
 }
 
@@ -92,31 +165,40 @@ fn damaged(problem: String) -> io::Error {
 }
 
 /// Rows as JSON.
-struct Text {
-    json: String,
+pub(crate) struct Text {
+    /// What was written.
+    pub(crate) json: String,
     /// The number of the row that is written, from 0.
-    row: usize,
+    pub(crate) row: usize,
+    /// What is to be said of columns, of each once.
+    pub(crate) notes: Vec<String>,
     /// Columns of which something was said.
     noted: BTreeSet<String>,
-    opened: Arc<Opened>,
+    path: PathBuf,
 }
 
 impl Text {
+    /// Of a file of this name.
+    pub(crate) fn new(path: &Path) -> Self {
+        Self { json: String::new(), row: 0, notes: Vec::new(), noted: BTreeSet::new(), path: path.to_path_buf() }
+    }
+
     /// A row, or a struct within the column of one.
-    fn object(&mut self, of: &StructArray, index: usize, column: Option<&str>) {
+    fn object(&mut self, of: &StructArray, fields: &Fields, index: usize, column: Option<&str>) {
         self.json.push('{');
-        for (place, (field, array)) in of.fields().iter().zip(of.columns()).enumerate() {
+        for (place, (field, array)) in fields.iter().zip(of.columns()).enumerate() {
             if place > 0 {
                 self.json.push(',');
             }
             self.string(field.name());
             self.json.push(':');
-            self.value(array, index, column.unwrap_or(field.name()));
+            self.value(array, field, index, column.unwrap_or(field.name()));
         }
         self.json.push('}');
     }
 
-    fn value(&mut self, array: &dyn Array, index: usize, column: &str) {
+    /// A value of a field, in this column of the row.
+    pub(crate) fn value(&mut self, array: &dyn Array, field: &Field, index: usize, column: &str) {
         if array.is_null(index) || *array.data_type() == DataType::Null {
             return self.json.push_str("null");
         }
@@ -139,14 +221,20 @@ impl Text {
                 }
             };
         }
-        match array.data_type() {
+        match field.data_type() {
             DataType::Utf8 => self.string(array.as_string::<i32>().value(index)),
             DataType::LargeUtf8 => self.string(array.as_string::<i64>().value(index)),
             DataType::Utf8View => self.string(array.as_string_view().value(index)),
             DataType::Binary => self.bytes(array.as_binary::<i32>().value(index), column),
             DataType::LargeBinary => self.bytes(array.as_binary::<i64>().value(index), column),
             DataType::BinaryView => self.bytes(array.as_binary_view().value(index), column),
-            DataType::FixedSizeBinary(_) => self.bytes(array.as_fixed_size_binary().value(index), column),
+            DataType::FixedSizeBinary(_) => {
+                let bytes = array.as_fixed_size_binary().value(index);
+                match bytes.try_into().map(u128::from_be_bytes) {
+                    Ok(uuid) if field.extension_type_name() == Some(UUID) => self.string(&hyphenated(uuid)),
+                    _ => self.nothing(column, "bytes of a fixed length"),
+                }
+            }
             DataType::Boolean => self.digits(array.as_boolean().value(index)),
             DataType::Int8 => self.digits(primitive!(Int8Type)),
             DataType::Int16 => self.digits(primitive!(Int16Type)),
@@ -179,41 +267,46 @@ impl Text {
                     TimeUnit::Nanosecond => time!(TimestampNanosecondType, value_as_datetime, zone),
                 }
             }
-            DataType::List(_) => self.list(&array.as_list::<i32>().value(index), column),
-            DataType::LargeList(_) => self.list(&array.as_list::<i64>().value(index), column),
-            DataType::Struct(_) => self.object(array.as_struct(), index, Some(column)),
-            DataType::Map(..) => self.map(&array.as_map().value(index), column),
+            DataType::List(item) => self.list(&array.as_list::<i32>().value(index), item, column),
+            DataType::LargeList(item) => self.list(&array.as_list::<i64>().value(index), item, column),
+            DataType::Struct(fields) => self.object(array.as_struct(), fields, index, Some(column)),
+            DataType::Map(entries, _) => self.map(&array.as_map().value(index), entries, column),
             other => self.nothing(column, &format!("{other}")),
         }
     }
 
-    fn list(&mut self, of: &dyn Array, column: &str) {
+    fn list(&mut self, of: &dyn Array, item: &Field, column: &str) {
         self.json.push('[');
         for index in 0..of.len() {
             if index > 0 {
                 self.json.push(',');
             }
-            self.value(of, index, column);
+            self.value(of, item, index, column);
         }
         self.json.push(']');
     }
 
     /// An object, whose keys are texts: of any other key its JSON.
-    fn map(&mut self, of: &StructArray, column: &str) {
-        let [keys, values] = of.columns() else { return self.nothing(column, "a map without keys and values") };
+    fn map(&mut self, of: &StructArray, entries: &Field, column: &str) {
+        let DataType::Struct(fields) = entries.data_type() else {
+            return self.nothing(column, "a map without entries");
+        };
+        let ([keys, values], [key, value]) = (of.columns(), &fields[..]) else {
+            return self.nothing(column, "a map without keys and values");
+        };
         self.json.push('{');
         for index in 0..of.len() {
             if index > 0 {
                 self.json.push(',');
             }
             let start = self.json.len();
-            self.value(keys, index, column);
+            self.value(keys, key, index, column);
             if !self.json[start..].starts_with('"') {
                 let key = self.json.split_off(start);
                 self.string(&key);
             }
             self.json.push(':');
-            self.value(values, index, column);
+            self.value(values, value, index, column);
         }
         self.json.push('}');
     }
@@ -248,12 +341,18 @@ impl Text {
         self.json.push_str("null");
         if self.noted.insert(column.to_owned()) {
             let row = self.row;
-            self.opened.notes.say(format!(
+            self.notes.push(format!(
                 "{}: the column {column:?} holds {found}, first in row {row} from 0; JSON has no such value, so it is read as null",
-                self.opened.path.display()
+                self.path.display()
             ));
         }
     }
+}
+
+/// A UUID as it is written.
+fn hyphenated(uuid: u128) -> String {
+    let digits = format!("{uuid:032x}");
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 /// The bytes of the file, which several readers read at once.
@@ -289,8 +388,11 @@ mod tests {
         ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int64Array,
         NullArray, RecordBatch, StringArray, TimestampMillisecondArray,
     };
-    use arrow_schema::Field;
     use parquet::arrow::ArrowWriter;
+    use parquet::data_type::{FixedLenByteArray, FixedLenByteArrayType, Int96, Int96Type};
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
 
     use super::*;
     use crate::{Dataset, DatasetOptions, Input, Part, Rows};
@@ -369,6 +471,56 @@ mod tests {
         ]));
         let expected = r#"{"id":1,"at":"1970-01-01T00:00:01.500Z","local":"1970-01-01T00:00:00","day":"1970-01-02","tags":{"a":1},"none":null,"grade":4.50,"half":0.5,"old":"text"}"#;
         assert_eq!((lines, notes), (vec![expected.to_owned()], Vec::new()));
+    }
+
+    /// A file of one column, by its schema in Parquet's words, with levels of definition and repetition where it is nested.
+    fn column<T: parquet::data_type::DataType>(
+        schema: &str,
+        values: &[T::T],
+        levels: Option<[&[i16]; 2]>,
+    ) -> tempfile::NamedTempFile {
+        let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).unwrap());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer = SerializedFileWriter::new(file.reopen().unwrap(), schema, properties).unwrap();
+        let mut rows = writer.next_row_group().unwrap();
+        let mut column = rows.next_column().unwrap().unwrap();
+        let (defined, repeated) = levels.map(|[defined, repeated]| (defined, repeated)).unzip();
+        column.typed::<T>().write_batch(values, defined, repeated).unwrap();
+        column.close().unwrap();
+        rows.close().unwrap();
+        writer.close().unwrap();
+        file
+    }
+
+    /// Nanoseconds since 1970 are too many for 64 bits where these times lie.
+    #[test]
+    fn times_of_96_bits_keep_their_century() {
+        let [last, first] = [5_373_484, 1_721_426].map(|day| Int96::from(vec![0, 0, day]));
+        let times = [last, first];
+        let (lines, notes) = read(&column::<Int96Type>("REQUIRED INT96 t;", &times, None));
+        assert_eq!(lines, [r#"{"t":"9999-12-31T00:00:00"}"#, r#"{"t":"0001-01-01T00:00:00"}"#]);
+        assert_eq!(notes, Vec::<String>::new());
+        let list = "OPTIONAL GROUP t (LIST) { REPEATED GROUP list { OPTIONAL INT96 element; } }";
+        let (lines, _) = read(&column::<Int96Type>(list, &times, Some([&[3, 3], &[0, 1]])));
+        assert_eq!(lines, [r#"{"t":["9999-12-31T00:00:00","0001-01-01T00:00:00"]}"#]);
+    }
+
+    #[test]
+    fn uuids_are_texts_and_other_bytes_of_a_fixed_length_are_none() {
+        let bytes = |number: u128| FixedLenByteArray::from(number.to_be_bytes().to_vec());
+        let uuids =
+            [bytes(0x123e_4567_e89b_12d3_a456_4266_1417_4000), bytes(u128::from_be_bytes(*b"also text, a bit"))];
+        let read_as = |kind: &str| {
+            let schema = format!("REQUIRED FIXED_LEN_BYTE_ARRAY (16) u{kind};");
+            read(&column::<FixedLenByteArrayType>(&schema, &uuids, None))
+        };
+        let texts = ["123e4567-e89b-12d3-a456-426614174000", "616c736f-2074-6578-742c-206120626974"];
+        let expected = texts.map(|text| format!(r#"{{"u":"{text}"}}"#));
+        assert_eq!(read_as(" (UUID)"), (expected.to_vec(), Vec::new()));
+        let (lines, notes) = read_as("");
+        assert_eq!(lines, [r#"{"u":null}"#; 2]);
+        assert!(notes[0].contains("the column \"u\" holds bytes of a fixed length, first in row 0"), "{notes:?}");
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::{
 
 /// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
 ///
-/// Rows of your own say how they are read ([`items`](Self::items)) and from where ([`input`](Self::input)); all else follows.
+/// Rows of your own say how they are read ([`items`](Self::items)) and from where ([`input`](Self::input)); all else follows, but that
+/// those from no file say what identifies them ([`identity`](Self::identity)).
 pub trait Source: Clone {
     /// A row, before a judge.
     type Item: RowItem;
@@ -41,7 +42,9 @@ pub trait Source: Clone {
         Cow::Borrowed(self)
     }
 
-    /// The files whose content decides about the rows; of `records` records.
+    /// The files whose content decides about the rows; of `records` records. By default the [`input`](Self::input). A job refuses a source
+    /// that names none, [`Error::NoIdentity`], since it could not tell a finished output from that of other rows: rows from no file
+    /// are named by [`InputFile::of_rows`].
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -55,6 +58,11 @@ pub trait Source: Clone {
         let columns = chosen.map(|chosen| ("columns".to_owned(), chosen.into()));
         let part = self.part().map(|part| (PART.to_owned(), part.to_string().into()));
         columns.into_iter().chain(part).collect()
+    }
+
+    /// Whether reading the rows refuses an id that is there twice. If not, a job does so before any row is judged.
+    fn checks_ids(&self) -> bool {
+        false
     }
 
     /// What errors name.
@@ -141,6 +149,10 @@ impl Source for Records {
         Cow::Owned(Self { options: DatasetOptions { columns, ..self.options.clone() }, ..self.clone() })
     }
 
+    fn checks_ids(&self) -> bool {
+        true
+    }
+
     fn whole(&self) -> Self {
         Self { input: self.input.whole(), ..self.clone() }
     }
@@ -177,6 +189,10 @@ macro_rules! own_records {
 
             fn keeping(&self, carry: &Carry) -> Cow<'_, Self> {
                 Cow::Owned(Self { columns: self.columns.clone().keeping(carry.names()), ..self.clone() })
+            }
+
+            fn checks_ids(&self) -> bool {
+                true
             }
 
             fn whole(&self) -> Self {

@@ -8,10 +8,11 @@ use serde_json::value::RawValue;
 
 use super::contexts::{CONTEXTS, contexts};
 use crate::grades::{self, Given};
+use crate::ids::unless_nobody;
 use crate::numbered_rows::numbered_rows;
 use crate::reading::Reading;
 use crate::run::of_fields;
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowItem};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
 
 /// An answer from retrieved contexts: `{"id"?, "question"?, "contexts"?, "response"?, "reference"?, "sentences"?, "human"?, …}`, under the
 /// names that ragas, deepeval, LangSmith, TruLens and promptfoo have for them, or with the columns that are chosen for these [`Field`]s.
@@ -26,12 +27,14 @@ pub struct RagRecord {
     pub id: ItemId,
     /// What is measured.
     pub rag: RagItem,
-    /// What people said of the whole, a number for each rater.
-    pub human: Vec<f64>,
-    /// What people said of each sentence of [`RagItem::sentences`], a number for each rater; empty where nobody said anything.
-    pub labels: Vec<Vec<f64>>,
+    /// What people said of the whole: a place for each rater, `None` for one who gave none; empty where nobody said anything.
+    pub human: Vec<Option<f64>>,
+    /// What people said of each sentence of [`RagItem::sentences`], in the same way.
+    pub labels: Vec<Vec<Option<f64>>>,
     /// What stands in the place of a grade and is none, with what was expected.
     pub no_grade: Option<String>,
+    /// Where the fields were found.
+    pub columns: RowColumns,
     /// All other fields.
     pub extra: Extra,
 }
@@ -113,7 +116,25 @@ impl RagRecord {
         }
         let rag = RagItem { question, contexts, response, reference, sentences, unread };
         let extra = rest.without(&["sentences"]).of(row, &options.columns);
-        Ok(Self { row: place, id, rag, human, labels, no_grade, extra })
+        Ok(Self { row: place, id, rag, human, labels, no_grade, columns: read, extra })
+    }
+
+    /// What the row has in a field, by its own name or by that of its column, whether it is measured or not: a text as it is, of contexts
+    /// all with a blank line between them, anything else as JSON. `None` where there is nothing.
+    pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        if let Some(json) = self.extra.text(name).filter(|json| *json != "null") {
+            return Some(self.extra.string(name).map_or_else(|| json.into(), Cow::from));
+        }
+        let RagItem { question, contexts, response, reference, .. } = &self.rag;
+        let field = self.columns.field(name).map(Field::as_str);
+        let text = match field.unwrap_or(name) {
+            "question" => question.as_deref()?.into(),
+            "contexts" if !contexts.is_empty() => contexts.join("\n\n").into(),
+            "response" => response.as_deref()?.into(),
+            "reference" => reference.as_deref()?.into(),
+            _ => return None,
+        };
+        Some(text)
     }
 }
 
@@ -132,8 +153,11 @@ fn one_text(reading: &mut Reading<'_>) -> Result<Option<String>, Error> {
     }
 }
 
-/// Sentences of a response and what people said of them, or what is wrong with the list.
-fn cut(json: &str, response: &str, no_grade: &mut Option<String>) -> Result<(Vec<Sentence>, Vec<Vec<f64>>), String> {
+/// Sentences of a response and what people said of them.
+type Labelled = (Vec<Sentence>, Vec<Vec<Option<f64>>>);
+
+/// The sentences of a row, or what is wrong with their list.
+fn cut(json: &str, response: &str, no_grade: &mut Option<String>) -> Result<Labelled, String> {
     let expected = "expected a list of objects with `start` and `end`, in characters of the response";
     let all: Vec<Cut> =
         serde_json::from_str(json).map_err(|_| format!("{expected}, found {}", crate::row::describe(json)))?;
@@ -159,7 +183,7 @@ fn cut(json: &str, response: &str, no_grade: &mut Option<String>) -> Result<(Vec
             no_grade
                 .get_or_insert_with(|| format!("sentence {number} has {odd} as `human`, expected {}", grades::NUMBERS));
         }
-        labels.push(raters.into_iter().flatten().collect());
+        labels.push(unless_nobody(raters));
         sentences.push(Sentence { chars: start..end, text: found });
     }
     Ok((sentences, labels))

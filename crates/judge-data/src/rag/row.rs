@@ -3,13 +3,15 @@ use judge_core::lager::LayerTable;
 use judge_core::rag::{JudgedSentence, RagFindings, RagMeasure};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::RagRecord;
+use super::contexts::contexts;
 use crate::{Carry, Error, Fate, Human, Judged, OutputRow};
 
 /// What was found of an answer from retrieved contexts: `{"id", "human"?, "faithfulness"?: {"mean", "share"}, …, "sentences"?: [{"start",
-/// "end", "text", "supported", "claims"?, "human"?, "table"?}], "contexts"?: [{"relevance"}], "by_context"?: true, "label_mass"?, "input_tokens"?,
-/// "unscored"?: {measure: {"reason", "detail"}}, …}`.
+/// "end", "text", "supported", "claims"?, "human"?, "table"?}], "contexts"?: [{"relevance"?, "text"?}], "by_context"?: true, "label_mass"?,
+/// "input_tokens"?, "unscored"?: {measure: {"reason", "detail"}}, …}`. Contexts have their texts where they are carried by name.
 pub type RagRow = OutputRow<MeasuredRag>;
 
 /// What was found of one answer.
@@ -18,10 +20,12 @@ pub type RagRow = OutputRow<MeasuredRag>;
 pub struct MeasuredRag {
     /// What was measured.
     pub findings: RagFindings,
-    /// What people said of each sentence; empty where nobody did.
-    pub labels: Vec<Vec<f64>>,
+    /// What people said of each sentence, a place for each rater; empty where nobody did.
+    pub labels: Vec<Vec<Option<f64>>>,
     /// Tokens of all prompts, as far as the model counts them.
     pub input_tokens: Option<usize>,
+    /// What stands in the column `contexts`, if it is carried.
+    carried: Option<Value>,
     unscored: Option<Unscored>,
 }
 
@@ -40,7 +44,8 @@ impl RagRow {
         let is_graded = !human.is_empty() || labels.iter().any(|given| !given.is_empty());
         let has_any = findings.measures.values().any(Result::is_ok);
         let unscored = findings.measures.values().find_map(|found| found.as_ref().err()).filter(|_| !has_any).cloned();
-        let measured = MeasuredRag { findings, labels, input_tokens, unscored };
+        let carried = extra.own(CONTEXTS).and_then(|json| serde_json::from_str(json).ok());
+        let measured = MeasuredRag { findings, labels, input_tokens, carried, unscored };
         let (row, fate) = Self::of(id, Human::Numbers(human), measured, extra, carry)?;
         Ok((row, Fate { graded: is_graded, ..fate }))
     }
@@ -108,9 +113,17 @@ impl Serialize for Sentences<'_> {
     }
 }
 
+/// The output's own field of contexts.
+const CONTEXTS: &str = "contexts";
+
+/// A context as a row has it.
 #[derive(Serialize)]
-struct Relevance {
-    relevance: Option<f64>,
+struct WrittenContext<'c> {
+    /// `null` where it was asked for and could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relevance: Option<Option<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'c str>,
 }
 
 struct Reasons<'r>(&'r RagFindings);
@@ -134,9 +147,19 @@ impl Serialize for MeasuredRag {
         if !sentences.is_empty() {
             map.serialize_entry("sentences", &Sentences(self))?;
         }
-        if !relevance.is_empty() {
-            let relevance: Vec<Relevance> = relevance.iter().map(|&relevance| Relevance { relevance }).collect();
-            map.serialize_entry("contexts", &relevance)?;
+        let texts = self.carried.as_ref().map(contexts);
+        match (&self.carried, texts) {
+            // No contexts, which are carried as they are.
+            (Some(odd), Some(None)) if relevance.is_empty() => map.serialize_entry(CONTEXTS, odd)?,
+            (None, _) if relevance.is_empty() => {}
+            (_, texts) => {
+                let texts = texts.flatten().unwrap_or_default();
+                let all = (0..relevance.len().max(texts.len())).map(|at| WrittenContext {
+                    relevance: relevance.get(at).copied(),
+                    text: texts.get(at).map(String::as_str),
+                });
+                map.serialize_entry(CONTEXTS, &all.collect::<Vec<_>>())?;
+            }
         }
         if *by_context {
             map.serialize_entry("by_context", &true)?;

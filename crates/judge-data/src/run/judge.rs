@@ -153,7 +153,7 @@ impl RunStart {
         let pending = items.filter(|item| !item.as_ref().is_ok_and(is_done));
         let pending = pending.map(|item| item.map(|item| (item.id(), item)));
 
-        let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the data set checks them
+        let settings = RunSettings { in_order: false, unique_ids: false, ..RunSettings::default() }; // the source or the job checks them
         let judges: Vec<OfRead<'_, I>> = judges.iter().map(|judge| OfRead(*judge)).collect();
         let judges = judges.iter().map(|judge| judge as &dyn Judge<I>).collect();
         let runner = Runner::new(model, judges).with_settings(settings);

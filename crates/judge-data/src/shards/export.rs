@@ -3,11 +3,9 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::Schema;
 use judge_core::{
     Fields, Reason, Unscored,
     lager::{LayerTable, TableOrigin},
@@ -18,14 +16,14 @@ use serde_json::{Map, Value, json};
 use super::check::{Output, each_input, results};
 use super::part::PartRecord;
 use super::table::ParquetTable;
-use crate::arrow::{integers, numbers, required, wrong};
+use crate::arrow::{required, wrong};
+use crate::grades::{self, Given, NUMBERS};
+use crate::ids::unless_nobody;
+use crate::input::CellText;
 use crate::{
-    BatchItem, Counts, Error, Extra, Fate, Field, ItemColumns, ItemSpec, JsonlWriter, JudgedScore, LabelTable,
-    ResultRow, RowHasher, ScoreOutcome, ScoreRow,
+    BatchItem, Counts, Error, Extra, Fate, Field, Human, ItemColumns, ItemSpec, JsonlWriter, JudgedScore, LabelTable,
+    Resolved, ResultRow, RowHasher, RunPlan, ScoreOutcome, ScoreRow, Unread,
 };
-
-/// What a column of human scores may hold.
-const GRADES: &str = "numbers, or lists with one per rater";
 
 /// Turns results into a score file: JSON lines that `lager_evaluate` and `agreement` read, in the order of the input.
 ///
@@ -38,20 +36,33 @@ pub struct Export<'a> {
     pub output: &'a Output<'a>,
     /// What the logits are read from: their labels and layers.
     pub origin: &'a TableOrigin,
-    /// The column of human scores. `None`: the first of the field's usual names that is there and holds numbers, or none.
+    /// The column of human scores. `None`: the first of the field's usual names that is there, or none.
     pub human: Option<&'a str>,
 }
 
+/// What was exported.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Exported {
+    /// How many rows, and how many of them with a score and with a human score.
+    pub counts: Counts,
+    /// What of the human scores is none, and left out, in words.
+    pub notes: Vec<String>,
+}
+
 impl Export<'_> {
-    /// Writes the file, which appears whole. `see` is told of rows as they are read.
+    /// Writes the output of `plan` and its record, as [`AtomicFile::commit_recorded`](crate::AtomicFile::commit_recorded) does.
+    /// `see` is told of rows as they are read.
     ///
+    /// Human scores are read as those of any other file are: what is none costs the score, and not the row.
     /// Results wait in a temporary file of about their size; memory is 32 bytes a row.
     ///
     /// # Errors
-    /// [`Error::NoResult`] for a row without one, or with one of other texts; [`Error::BatchColumn`] for human scores that are no numbers;
-    /// [`Error::Core`] for logits of another shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among them; as of
-    /// a [`Check`](crate::Check); [`Error::Io`].
-    pub fn write(&self, path: &Path, mut see: impl FnMut(usize)) -> Result<Counts, Error> {
+    /// [`Error::NoResult`] for a row without one, or with one of other texts; [`Error::BatchColumn`] for a column of human scores that is
+    /// not there; [`Error::Core`] for logits of another shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among
+    /// them; [`Error::OutputExists`] for another file in the place of the output, unless the plan overwrites it; as of a [`Check`](crate::Check);
+    /// [`Error::Io`].
+    pub fn write(&self, plan: &RunPlan, resolved: Resolved, mut see: impl FnMut(usize)) -> Result<Exported, Error> {
         let mut rows_of: Vec<([u8; 16], u64)> = Vec::new();
         each_input(self.output, |row, id, _, _| {
             rows_of.push((id.short(), row));
@@ -72,11 +83,11 @@ impl Export<'_> {
             }
         }
         drop(rows_of);
-        let mut file = JsonlWriter::create(path)?;
-        let mut counts = Counts::default();
+        let mut file = JsonlWriter::create(&plan.output)?;
+        let (mut counts, mut unread) = (Counts::default(), Unread::default());
         let mut waiting = waiting.rewound()?;
         let mut number = 0;
-        self.each_graded(|place, item, human| {
+        let mut notes = self.each_graded(|place, item, human, no_grade| {
             let Some(kept) = waiting.take(number)? else {
                 return Err(Error::NoResult { id: item.id.to_string(), place: place() });
             };
@@ -85,87 +96,68 @@ impl Export<'_> {
                 return Err(Error::NoResult { id: item.id.to_string(), place: place() });
             }
             let reason = kept.reason()?;
+            unread.note(&item.id, None);
+            unread.note_grade(&item.id, no_grade.as_deref());
             counts.add(Fate { unscored: reason, graded: !human.is_empty() }, 1);
             kept.write(&item, human, reason, self.origin, &mut file)
         })?;
-        file.finish()?;
-        Ok(counts)
+        notes.extend(unread.notes("get no score"));
+        let record = plan.record(resolved, counts.clone(), Vec::new());
+        file.finish_recorded(counts.rows(), plan.options.overwrite, record)?;
+        Ok(Exported { counts, notes })
     }
 
-    /// Calls with each row of the input in order: its place, what was scored, and what people gave it.
+    /// Calls with each row of the input in order: its place, what was scored, what people gave it, and what of that is none, in words.
+    /// Returns what is to be said of columns.
     fn each_graded(
         &self,
-        mut each: impl FnMut(&dyn Fn() -> String, BatchItem, Vec<f64>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut of_table = |table: ParquetTable, spec: &ItemSpec| {
+        mut each: impl FnMut(&dyn Fn() -> String, BatchItem, Vec<Option<f64>>, Option<String>) -> Result<(), Error>,
+    ) -> Result<Vec<String>, Error> {
+        let mut notes = Vec::new();
+        let mut of_table = |table: ParquetTable, spec: &ItemSpec| -> Result<(), Error> {
             let within = |source| Error::InFile { path: table.path().to_path_buf(), source: Box::new(source) };
             let columns = ItemColumns::find(table.schema(), spec).map_err(within)?;
             let human = self.human_column(table.schema(), spec).map_err(within)?;
             let mut indices = columns.indices(table.schema());
-            indices.extend(human.as_deref().and_then(|human| table.schema().index_of(human).ok()));
-            let mut row = 0_u64;
+            indices.extend(human.and_then(|human| table.schema().index_of(human.name()).ok()));
+            let mut cells = CellText::new(table.path());
             for batch in table.batches(&indices, 0..table.rows())? {
                 let batch = batch?;
-                let grades = match &human {
-                    Some(human) => grades(human, &batch).map_err(within)?,
-                    None => vec![Vec::new(); batch.num_rows()],
-                };
-                for (item, human) in columns.items(&batch).map_err(within)?.into_iter().zip(grades) {
-                    each(&|| format!("{} row {row}", table.path().display()), item, human)?;
-                    row += 1;
+                let graded = human.map(|human| required(&batch, human.name(), NUMBERS).map(|array| (human, array)));
+                let graded = graded.transpose().map_err(within)?;
+                for (index, item) in columns.items(&batch).map_err(within)?.into_iter().enumerate() {
+                    let (mut given, mut no_grade) = (Vec::new(), None);
+                    if let Some((human, array)) = graded {
+                        cells.json.clear();
+                        cells.value(array, human, index, human.name());
+                        let Given { raters, odd } = Given::of(&cells.json, grades::number);
+                        given = unless_nobody(raters);
+                        no_grade = odd.map(|odd| format!("expected {:?} to be {NUMBERS}, found {odd}", human.name()));
+                    }
+                    let row = cells.row;
+                    each(&|| format!("{} row {row}", table.path().display()), item, given, no_grade)?;
+                    cells.row += 1;
                 }
             }
+            notes.append(&mut cells.notes);
             Ok(())
         };
-        match self.output {
+        let done: Result<(), Error> = match self.output {
             Output::Parts { plan, .. } => plan.files.iter().try_for_each(|file| of_table(file.open()?, &plan.items)),
             Output::Files { input, items, .. } => {
                 input.iter().try_for_each(|path| of_table(ParquetTable::open(path)?, items))
             }
-        }
-    }
-
-    /// A column with one of the usual names of human scores that is passed over since it holds no numbers, with its type, where no column
-    /// is chosen and none has scores: in the first of the files where that is so.
-    ///
-    /// # Errors
-    /// As of [`write`](Self::write).
-    pub fn passed_over(&self) -> Result<Option<(String, String)>, Error> {
-        let of_table = |table: ParquetTable, spec: &ItemSpec| {
-            let schema = table.schema();
-            let within = |source| Error::InFile { path: table.path().to_path_buf(), source: Box::new(source) };
-            if self.human.is_some() || self.human_column(schema, spec).map_err(within)?.is_some() {
-                return Ok(None);
-            }
-            let mut columns = spec.columns.names(Field::Human).filter_map(|name| schema.field_with_name(name).ok());
-            Ok(columns.next().map(|column| (column.name().clone(), column.data_type().to_string())))
         };
-        let found: Option<Result<_, Error>> = match self.output {
-            Output::Parts { plan, .. } => {
-                plan.files.iter().find_map(|file| file.open().and_then(|t| of_table(t, &plan.items)).transpose())
-            }
-            Output::Files { input, items, .. } => {
-                input.iter().find_map(|path| ParquetTable::open(path).and_then(|t| of_table(t, items)).transpose())
-            }
-        };
-        found.transpose()
+        done.map(|()| notes)
     }
 
     /// Which column of a schema has people's scores.
-    fn human_column(&self, schema: &Schema, spec: &ItemSpec) -> Result<Option<String>, Error> {
-        if let Some(human) = self.human {
-            let found = schema.field_with_name(human).map_err(|_| wrong(human, GRADES, "no such column"))?;
-            let kind = found.data_type();
-            return if is_grades(kind) {
-                Ok(Some(human.to_owned()))
-            } else {
-                Err(wrong(human, GRADES, kind.to_string()))
-            };
+    fn human_column<'s>(&self, schema: &'s Schema, spec: &ItemSpec) -> Result<Option<&'s arrow_schema::Field>, Error> {
+        let column = |name: &str| schema.field_with_name(name).ok();
+        match self.human {
+            Some(human) => column(human).map(Some).ok_or_else(|| wrong(human, NUMBERS, "no such column")),
+            None => Ok(spec.columns.names(Field::Human).find_map(column)),
         }
-        let mut names = spec.columns.names(Field::Human);
-        Ok(names
-            .find(|name| schema.field_with_name(name).is_ok_and(|column| is_grades(column.data_type())))
-            .map(str::to_owned))
     }
 }
 
@@ -176,41 +168,6 @@ fn files(output: &Output<'_>) -> Vec<PathBuf> {
             (0..plan.shards()).map(|shard| PartRecord::part_path(folder, shard, plan.shards())).collect()
         }
         Output::Files { output, .. } => output.to_vec(),
-    }
-}
-
-fn is_grades(kind: &DataType) -> bool {
-    match kind {
-        DataType::List(item) | DataType::LargeList(item) => is_number(item.data_type()),
-        kind => is_number(kind),
-    }
-}
-
-fn is_number(kind: &DataType) -> bool {
-    kind.is_integer() || matches!(kind, DataType::Float32 | DataType::Float64)
-}
-
-/// What people gave each row of a batch; nobody where it is null or not a number.
-fn grades(name: &str, batch: &RecordBatch) -> Result<Vec<Vec<f64>>, Error> {
-    let of = |array: &dyn Array| -> Result<Vec<Option<f64>>, Error> {
-        let found = match array.data_type().is_integer() {
-            true => integers(name, array)?.into_iter().map(|number| number.map(|number| number as f64)).collect(),
-            false => numbers(name, array)?,
-        };
-        match found.iter().flatten().find(|number| !number.is_finite()) {
-            Some(number) => Err(wrong(name, "finite numbers, or null for none", number.to_string())),
-            None => Ok(found),
-        }
-    };
-    let list = |list: Option<std::sync::Arc<dyn Array>>| match list {
-        Some(list) => Ok(of(&*list)?.into_iter().flatten().collect()),
-        None => Ok(Vec::new()),
-    };
-    let array = required(batch, name, GRADES)?;
-    match array.data_type() {
-        DataType::List(_) => array.as_list::<i32>().iter().map(list).collect(),
-        DataType::LargeList(_) => array.as_list::<i64>().iter().map(list).collect(),
-        _ => Ok(of(array)?.into_iter().map(|grade| grade.into_iter().collect()).collect()),
     }
 }
 
@@ -243,7 +200,7 @@ impl Kept {
     fn write(
         self,
         item: &BatchItem,
-        human: Vec<f64>,
+        human: Vec<Option<f64>>,
         reason: Option<Reason>,
         origin: &TableOrigin,
         file: &mut JsonlWriter,
@@ -259,7 +216,7 @@ impl Kept {
                 let table = LayerTable::new(layers, labels.len(), logits)?;
                 ScoreOutcome::Read(LabelTable { labels, table, step: 0, completion: String::new() }, judged)
             }
-            (None, None) => return file.write(&without_logits(item, &human, judged)?),
+            (None, None) => return file.write(&without_logits(item, human, judged)?),
         };
         let mut extra = Extra::new();
         for name in item.names() {
@@ -271,12 +228,15 @@ impl Kept {
 }
 
 /// A row with a score whose table was not kept.
-fn without_logits(item: &BatchItem, human: &[f64], judged: Option<JudgedScore>) -> Result<Map<String, Value>, Error> {
+fn without_logits(
+    item: &BatchItem,
+    human: Vec<Option<f64>>,
+    judged: Option<JudgedScore>,
+) -> Result<Map<String, Value>, Error> {
     let mut row = Map::from_iter([("id".to_owned(), json!(item.id))]);
-    match human {
-        [] => {}
-        [one] => _ = row.insert("human".to_owned(), json!(one)),
-        several => _ = row.insert("human".to_owned(), json!(several)),
+    let human = Human::Numbers(human);
+    if !human.is_empty() {
+        row.insert("human".to_owned(), json!(human));
     }
     if let Some(judged) = judged {
         row.insert("score".to_owned(), json!(judged.score));

@@ -14,8 +14,8 @@ use crate::body::body;
 use crate::ids::id_of;
 use crate::paths::{target, with_suffix};
 use crate::{
-    AtomicFile, Counts, Error, InputFile, OutputFile, PART, Rows, RunRecord, Sharding, StatesFile, StatesSpec,
-    StatesWriter, WriteOptions, ids_path, load, record_path, save,
+    AtomicFile, Counts, Error, InputFile, OutputFile, PART, Resolved, Rows, RunPlan, RunRecord, Sharding, StatesFile,
+    StatesSpec, StatesWriter, WriteOptions, ids_path, load, record_path, save,
 };
 
 /// How many problems of one kind are named.
@@ -248,23 +248,25 @@ impl CommandPlan {
             let records = files.iter().map(|file| load(record_path(file))).collect::<Result<Vec<RunRecord>, _>>()?;
             let mut record = joined(&records, &inputs);
             record.command = command.to_vec();
-            record.outputs = if behind.ends_with(STATES) {
-                join_states(&path, &files, &records, &record, write)?
+            let record = if behind.ends_with(STATES) {
+                record.outputs = join_states(&path, &files, &records, &record, write)?;
+                save(record_path(&path), &record)?;
+                record
             } else {
-                vec![join_lines(&path, &files, record.counts.rows(), write)?]
+                join_lines(&path, &files)?.commit_recorded(record.counts.rows(), write.overwrite, record)?
             };
-            save(record_path(&path), &record)?;
             written.extend(record.outputs.into_iter().take(1));
         }
         Ok(written)
     }
 
-    /// Writes the rows of all files, in order, as JSON lines: what a command reads to go on from the joined results.
-    /// `see` is told of every row.
+    /// Writes the rows of all files, in order, as JSON lines to the output of `plan`, with its record: what a command reads to go on from
+    /// the joined results. `see` is told of every row.
     ///
     /// # Errors
     /// Whatever is wrong with a row; as [`AtomicFile::create`]; [`Error::OutputExists`] for another file there; [`Error::Io`].
-    pub fn write_rows(&self, path: &Path, overwrite: bool, mut see: impl FnMut(usize)) -> Result<InputFile, Error> {
+    pub fn write_rows(&self, plan: &RunPlan, mut see: impl FnMut(usize)) -> Result<InputFile, Error> {
+        let path = plan.output.as_path();
         let mut file = AtomicFile::create(path)?;
         for input in &self.files {
             for row in Rows::open(&input.path)? {
@@ -274,7 +276,8 @@ impl CommandPlan {
                 see(1);
             }
         }
-        file.commit_new(overwrite)?;
+        let record = plan.record(Resolved::default(), Counts::default(), Vec::new());
+        file.commit_recorded(self.rows(), plan.options.overwrite, record)?;
         Ok(InputFile::of(path)?.with_rows(self.rows()))
     }
 }
@@ -346,15 +349,12 @@ fn open(path: &Path) -> Result<File, Error> {
     File::open(path).map_err(Error::io("open", path))
 }
 
-fn join_lines(path: &Path, files: &[&Path], rows: usize, write: WriteOptions) -> Result<OutputFile, Error> {
+fn join_lines(path: &Path, files: &[&Path]) -> Result<AtomicFile, Error> {
     let mut file = AtomicFile::create(path)?;
     for part in files {
         io::copy(&mut BufReader::new(open(part)?), &mut file).map_err(Error::io("copy", part))?;
     }
-    file.flush().map_err(Error::io("write", path))?;
-    file.commit_new(write.overwrite)?;
-    let InputFile { bytes, blake3, .. } = InputFile::of(path)?;
-    Ok(OutputFile { path: target(path)?, rows, bytes, blake3: Some(blake3) })
+    Ok(file)
 }
 
 fn join_states(

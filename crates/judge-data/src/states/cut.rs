@@ -119,6 +119,17 @@ pub(super) fn shard_path(path: &Path, Number { index, of }: Number) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// `x-00002-of-00007.safetensors` → `x.safetensors`; `None` for a file that is not named as a shard.
+pub(super) fn table_path(path: &Path) -> Option<PathBuf> {
+    let (stem, extension) = split(path);
+    let stem = stem.to_str()?;
+    let start = stem[..stem.rfind("-of-")?].rfind('-')?;
+    Number::parse(&stem.as_bytes()[start..])?;
+    let mut name = OsStr::new(&stem[..start]).to_owned();
+    name.push(extension);
+    Some(path.with_file_name(name))
+}
+
 /// The shards of a table that are there, complete or not, in the order of their names.
 pub(super) fn shards_of(path: &Path) -> Result<Vec<(Number, PathBuf)>, Error> {
     let (stem, extension) = split(path);
@@ -170,6 +181,8 @@ mod tests {
         let path = Path::new("a/x-1.safetensors");
         let name = shard_path(path, Number { index: 2, of: 123_456 });
         assert_eq!(name, Path::new("a/x-1-00002-of-123456.safetensors"));
+        assert_eq!(table_path(&name).as_deref(), Some(path));
+        assert_eq!([path, Path::new("x-of-y.safetensors"), Path::new("-of-00007")].map(table_path), [None, None, None]);
         assert_eq!(Number::parse(b"-00002-of-123456"), Some(Number { index: 2, of: 123_456 }));
         for wrong in [
             "",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use judge_core::Layer;
 
 use crate::states::StatesRow;
-use crate::states::cut::{Number, PARTIAL, shard_path, shards_of};
+use crate::states::cut::{Number, PARTIAL, shard_path, shards_of, table_path};
 use crate::states::ids::ids_of;
 use crate::states::mapped::MappedStates;
 use crate::states::shard::{FIRST_ROW, TABLE_ROWS};
@@ -64,6 +64,11 @@ impl StatesFile {
     /// The name that it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where it was opened as one shard of a set: the name that the set goes by.
+    pub fn table(&self) -> Option<PathBuf> {
+        table_path(&self.path)
     }
 
     /// The files, in the order of their rows.

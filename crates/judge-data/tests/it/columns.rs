@@ -4,7 +4,7 @@ use std::fs;
 
 use judge_core::{Fields, ItemId, Prompt, PromptTemplate, Reason};
 use judge_data::{
-    Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, HumanScores, Ids, PromptInput, Record,
+    Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, HumanScores, Ids, Input, PromptInput, Record,
 };
 use proptest::prelude::*;
 
@@ -174,9 +174,14 @@ fn null_columns_are_absent() {
 
 #[test]
 fn raters_follow_one_rule_in_every_kind() {
-    for (human, expected) in
-        [("3", vec![3.0]), ("[3,null,4]", vec![3.0, 4.0]), ("[null,null]", vec![]), ("[]", vec![]), ("null", vec![])]
-    {
+    for (human, expected) in [
+        ("3", vec![Some(3.0)]),
+        ("[3,null,4]", vec![Some(3.0), None, Some(4.0)]),
+        ("[null,3]", vec![None, Some(3.0)]),
+        ("[null,null]", vec![]),
+        ("[]", vec![]),
+        ("null", vec![]),
+    ] {
         for row in [
             format!(r#"{{"id":1,"prompt":"p","human":{human}}}"#),
             format!(r#"{{"id":1,"instruction":"i","response":"r","scores":{human}}}"#),
@@ -184,7 +189,8 @@ fn raters_follow_one_rule_in_every_kind() {
         ] {
             let records = read(&row);
             assert_eq!(*records[0].raters(), *expected, "{row}");
-            let mean = (!expected.is_empty()).then(|| expected.iter().sum::<f64>() / expected.len() as f64);
+            let given: Vec<f64> = expected.iter().flatten().copied().collect();
+            let mean = (!given.is_empty()).then(|| given.iter().sum::<f64>() / given.len() as f64);
             assert_eq!(records[0].human(), mean, "{row}");
         }
     }
@@ -298,7 +304,7 @@ fn published_evaluations_load() {
     let records = dataset(text, &with_columns("prompt=instruction,human=gpt4_score")).unwrap();
     let Record::Prompt(first) = &records[0] else { panic!("{records:?}") };
     assert_eq!(first.input, PromptInput::Text("Grade this. ### Response: hello".into()));
-    assert_eq!((first.scores.as_slice(), first.id.clone()), (&[4.0, 5.0, 4.0][..], ItemId::from(0_u64)));
+    assert_eq!((first.scores.as_slice(), first.id.clone()), (&[4.0, 5.0, 4.0].map(Some)[..], ItemId::from(0_u64)));
     assert_eq!(first.field("category").as_deref(), Some("writing"));
     assert_eq!(
         serde_json::to_string(&records[1].clone().into_extra()).unwrap(),
@@ -343,5 +349,63 @@ proptest! {
             },
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }
+    }
+}
+
+#[test]
+fn what_an_instruction_is_about_is_part_of_what_is_asked() {
+    let shown = |record: &Record, text: &str| {
+        let template = PromptTemplate::new(Prompt::Raw(text.to_owned())).unwrap();
+        match template.fill(record).unwrap() {
+            Prompt::Raw(text) => text,
+            other => panic!("{other:?}"),
+        }
+    };
+    let answers = [
+        r#""output":"12""#,
+        r#""response_a":"12","response_b":"13""#,
+        r#""responses":["12","13"]"#,
+        r#""chosen":"12","rejected":"13""#,
+    ];
+    for answer in answers {
+        let row = |input: &str| format!(r#"{{"id":1,"instruction":"Add.","input":{input},{answer}}}"#);
+        let text = row(r#""7 + 5""#);
+        let record = &read(&text)[0];
+        assert_eq!(shown(record, "{instruction}"), "Add.\n\n7 + 5", "{text}");
+        assert_eq!(shown(record, "{instruction} {input}"), "Add. 7 + 5", "{text}: shown once");
+        assert_eq!(record.extra().text("input"), Some(r#""7 + 5""#), "{text}: it is carried as it is");
+        for none in [r#""""#, "null", r#"["7 + 5"]"#] {
+            assert_eq!(shown(&read(&row(none))[0], "{instruction}"), "Add.", "{none}");
+        }
+        // A column that is chosen, for the instruction or for something else, stands as it is.
+        for columns in ["instruction=instruction", "rubric=input"] {
+            let records = dataset(&text, &with_columns(columns)).unwrap();
+            assert_eq!(shown(&records[0], "{instruction}"), "Add.", "{columns}");
+        }
+    }
+    let other = &read(r#"{"id":1,"question":"Add.","input":"7 + 5","output":"12"}"#)[0];
+    assert_eq!(shown(other, "{instruction}"), "Add.");
+    let Record::Graded(graded) = &read(r#"{"id":1,"instruction":"Add.","input":"7 + 5","output":"12"}"#)[0] else {
+        panic!("graded")
+    };
+    assert_eq!(
+        (&*graded.instruction, &*graded.asked(), graded.input().as_deref()),
+        ("Add.", "Add.\n\n7 + 5", Some("7 + 5"))
+    );
+}
+
+#[test]
+fn an_input_that_a_choice_of_columns_leaves_out_is_noted() {
+    let (_folder, path) = place("in.jsonl");
+    let rows = r#"{"id":1,"instruction":"Add.","input":"7 + 5","output":"12"}"#;
+    fs::write(&path, rows).unwrap();
+    for (columns, notes) in
+        [("instruction=instruction", 1), ("response=output", 0), ("instruction=instruction,rubric=input", 0)]
+    {
+        let input = Input::open(&path).unwrap();
+        Dataset::open(&input, &with_columns(columns)).unwrap();
+        let found = input.notes();
+        assert_eq!(found.len(), notes, "{columns}: {found:?}");
+        assert!(found.iter().all(|note| note.contains("\"input\" is not shown with the instruction")), "{found:?}");
     }
 }

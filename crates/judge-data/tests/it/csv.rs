@@ -81,7 +81,7 @@ fn what_is_wrong_with_a_table_names_its_line() {
     let twice = read("t.csv", b"id,prompt,prompt\n1,a,b\n").unwrap_err();
     assert!(twice.contains("the column \"prompt\" is named twice"), "{twice}");
     let latin = read("t.csv", b"id,prompt\n1,Gr\xf6\xdfe\n").unwrap_err();
-    assert!(latin.contains("line 2: the text is not UTF-8"), "{latin}");
+    assert!(latin.contains("line 2: the text is not UTF-8") && latin.contains("save the table as UTF-8"), "{latin}");
     // Cells that are empty are none too many.
     assert_eq!(read("t.csv", b"id,prompt\n1,a,,\n").unwrap().len(), 1);
     assert!(read("t.csv", b"id,prompt\n").unwrap().is_empty());
@@ -103,6 +103,44 @@ fn a_quote_that_does_not_close_loses_no_rows_in_silence() {
         prompts,
         ["a\r\n\"b\"", "5\" wide", "c d"].map(Value::from).iter().chain([&Value::Null]).collect::<Vec<_>>()
     );
+}
+
+/// pandas writes a CR within a cell without quotes.
+#[test]
+fn a_carriage_return_within_a_line_is_text() {
+    let rows = |text: &str| read("t.csv", text.as_bytes()).unwrap();
+    let found = rows("id,prompt,human\n1,a\rb,3\n2,\rc,4\n");
+    assert_eq!(found[0], serde_json::json!({"id": "1", "prompt": "a\rb", "human": "3"}));
+    assert_eq!((found.len(), &found[1]["prompt"]), (2, &Value::from("\rc")));
+    // The ends of lines of Windows are none, also where only some lines have them, and what a quoted cell holds stays.
+    let found = rows("id,prompt\n1,a\r\n2,b\rc\r\n3,\"d\r\n\"\r\n4,\"e\r\"\n");
+    let prompts: Vec<&str> = found.iter().map(|row| row["prompt"].as_str().unwrap()).collect();
+    assert_eq!(prompts, ["a", "b\rc", "d\r\n", "e\r"]);
+    // Where the first line ends in CR alone, all do.
+    for text in ["id,prompt\r1,a\r2,b\r", "\"id\",\"prompt\"\r1,a\r\n2,b", "id,prompt\r\r\n1,a\r\r\n2,b\r\r\n"] {
+        assert_eq!(rows(text).iter().map(|row| &row["prompt"]).collect::<Vec<_>>(), ["a", "b"], "{text:?}");
+    }
+    let folder = TempDir::new().unwrap();
+    let path = put(&folder, "old.csv", b"id,prompt\r1,\"a\rb\"\r2,d\r");
+    assert_eq!(Rows::open(path).unwrap().map(|row| row.unwrap().place().line).collect::<Vec<_>>(), [2, 3]);
+}
+
+/// Whether a file is called a table or not, what it is known by is said.
+#[test]
+fn other_formats_are_named_whatever_the_file_is_called() {
+    for (bytes, said) in [
+        (&b"\xff\xfei\0d\0,\0p\0\n\0"[..], "UTF-16"),
+        (b"PK\x03\x04 and so on", "zip archive"),
+        (b"BZh91AY", "bzip2"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"<!DOCTYPE html>\n<html>", "HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "git lfs pull"),
+    ] {
+        for name in ["t.csv", "t.tsv", "t.csv.gz", "t.jsonl"] {
+            let error = read(name, bytes).unwrap_err();
+            assert!(error.contains(said), "{name}: {error}");
+        }
+    }
 }
 
 /// A record stands on the line where its row begins, so that what is wrong with it is found.

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Fields, ItemResult, Judge, Prompt, Scale, Unscored, Want,
+    Backbone, Fields, ItemId, ItemResult, Judge, Prompt, Scale, Unscored, Want,
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Carry, Error, Fate, Job, MadeBy, Missing, Numbered, Program, Records, Resolved, RunResult, SingleRow, load,
-    record_path,
+    Carry, Error, Fate, Input, InputFile, Job, MadeBy, Missing, Numbered, Program, Records, Resolved, RowItem,
+    RunResult, SingleRow, Source, load, record_path,
 };
 use serde_json::Value;
 
@@ -244,6 +244,98 @@ fn the_same_is_read_of_every_row() {
     let tokens: Vec<Option<usize>> =
         finished.rows().unwrap().map(|row| row.unwrap().1.optional("tokens", "a number").unwrap()).collect();
     assert!(tokens[0].is_some() && tokens[1].is_none() && tokens[2] > tokens[0], "{tokens:?}");
+}
+
+/// Rows of a program's own, which are in no file.
+#[derive(Clone)]
+struct Own {
+    rows: Vec<(ItemId, &'static str)>,
+    are_named: bool,
+}
+
+struct OwnRow {
+    row: usize,
+    id: ItemId,
+    text: &'static str,
+}
+
+impl RowItem for OwnRow {
+    fn row(&self) -> usize {
+        self.row
+    }
+
+    fn id(&self) -> ItemId {
+        self.id.clone()
+    }
+}
+
+impl Source for Own {
+    type Item = OwnRow;
+
+    fn items(&self) -> Result<impl Iterator<Item = Result<OwnRow, Error>>, Error> {
+        Ok(self.rows.iter().enumerate().map(|(row, (id, text))| Ok(OwnRow { row, id: id.clone(), text })))
+    }
+
+    fn input(&self) -> Option<&Input> {
+        None
+    }
+
+    fn identity(&self, _: usize) -> Result<Vec<InputFile>, Error> {
+        if self.are_named { Ok(vec![InputFile::of_rows("own", &self.rows)?]) } else { Ok(Vec::new()) }
+    }
+}
+
+/// Counts the characters of each row; says how many rows are there, and whether they were before.
+fn count(source: &Own, output: &std::path::Path) -> Result<(usize, bool), Error> {
+    let model = model();
+    let made_by = MadeBy::ModelToLoad { fingerprint: model.info().fingerprint.clone(), template: None };
+    let job = Job { made_by, ..Job::new(source.clone(), output, Program::new("own", "1")) };
+    let checked = job.check(&[], |_| Ok::<_, Error>(None))?;
+    let finished = job.run(&checked, |missing| {
+        let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+        let prompt = |row: &OwnRow| Ok(Prompt::Raw(row.text.to_owned()));
+        let row = |row: OwnRow, outcome: &judge_core::Outcome| -> Result<_, Error> {
+            let tokens = outcome.reading().ok().and_then(|reading| reading.prompt_tokens);
+            Ok((serde_json::json!({"id": row.id, "tokens": tokens}), Fate::SCORED))
+        };
+        let mut observer = |_: &judge_core::runner::RunEvent<OwnRow>| ControlFlow::Continue(());
+        missing.read(resolved, &model, Want::default(), prompt, row, &mut observer)
+    })?;
+    Ok((finished.counts.rows(), finished.summary.is_none()))
+}
+
+/// A finished output is never taken for that of other rows.
+#[test]
+fn rows_from_no_file_are_told_from_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("tokens.jsonl");
+    let own = |texts: [&'static str; 2], are_named| Own {
+        rows: texts.into_iter().enumerate().map(|(number, text)| (number.into(), text)).collect(),
+        are_named,
+    };
+    let unnamed = count(&own(["a", "bb"], false), &output);
+    assert!(matches!(unnamed, Err(Error::NoIdentity)) && !output.exists(), "{unnamed:?}");
+    assert_eq!(count(&own(["a", "bb"], true), &output).unwrap(), (2, false));
+    assert_eq!(count(&own(["a", "bb"], true), &output).unwrap(), (2, true));
+    let others = count(&own(["a", "ccc"], true), &output);
+    assert!(matches!(others, Err(Error::OutputExists { .. })), "{others:?}");
+}
+
+#[test]
+fn ids_that_cannot_name_a_row_are_refused_before_any_row_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("tokens.jsonl");
+    let refused = |ids: [ItemId; 3]| {
+        let rows = ids.into_iter().map(|id| (id, "a")).collect();
+        let refused = count(&Own { rows, are_named: true }, &output).unwrap_err();
+        assert!(!output.exists(), "{refused}");
+        refused
+    };
+    let twice = refused(["a".into(), 1.into(), "a".into()]);
+    assert!(matches!(&twice, Error::SameId { rows: [0, 2], .. }), "{twice}");
+    assert_eq!(twice.to_string(), "rows 0 and 2 (from 0) have the same id \"a\"");
+    let large = refused([1.into(), ItemId::Integer(1 << 70), "1".into()]);
+    assert!(large.to_string().contains("the id 1180591620717411303424 is too large"), "{large}");
 }
 
 #[test]

@@ -36,8 +36,8 @@ fn pair(row: Value) -> PairRecord {
 /// What was asked, the better reply and the worse one.
 fn told(pair: &PairRecord) -> [&str; 3] {
     match pair.verdicts[..] {
-        [Ordering::Greater] => [&pair.instruction, &pair.response_a, &pair.response_b],
-        [Ordering::Less] => [&pair.instruction, &pair.response_b, &pair.response_a],
+        [Some(Ordering::Greater)] => [&pair.instruction, &pair.response_a, &pair.response_b],
+        [Some(Ordering::Less)] => [&pair.instruction, &pair.response_b, &pair.response_a],
         _ => panic!("{pair:?}"),
     }
 }
@@ -258,4 +258,25 @@ fn an_odd_row_costs_itself() {
         assert!(why.detail.contains(said), "{at}: {}", why.detail);
     }
     assert!(matches!(&records[0], Record::Pair(_)) && matches!(&records[9], Record::Pair(_)));
+}
+
+#[test]
+fn what_an_instruction_is_about_is_shown_to_people_and_stays_apart() {
+    let file = tempfile::NamedTempFile::with_suffix(".jsonl").expect("a file");
+    let row = json!({"id": 1, "instruction": "Add.", "input": "7 + 5", "chosen": "12", "rejected": "13"});
+    std::fs::write(file.path(), lines(&[row])).expect("written");
+    let records = GradingRecord::all(&Input::open(file.path()).expect("a file"), None, &Columns::default());
+    let record = records.expect("rows").next().expect("a row").expect("a record");
+    for task in [GradingTask::Pairs, GradingTask::YesNo] {
+        let shown = task.shown(&record);
+        assert_eq!(shown[0], (Field::Instruction, Shown::Text("Add.\n\n7 + 5".to_owned())), "{task:?}");
+    }
+    // What is written is read back as it was.
+    let given = Given::Values(vec![json!("A")]);
+    let grade = RaterGrade { given, seconds: None, note: None, swapped: false };
+    let grades = [("ann".to_owned(), grade)].into();
+    let carry = "none".parse().expect("fields");
+    let row = graded_row(&record, &GradingTask::Pairs, &["ann".to_owned()], &grades, None, &carry).expect("a row");
+    let (_, records) = read(&[serde_json::to_value(row).expect("JSON")], &DatasetOptions::default());
+    assert_eq!(records[0].field("instruction").as_deref(), Some("Add.\n\n7 + 5"));
 }

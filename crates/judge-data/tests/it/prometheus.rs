@@ -51,7 +51,7 @@ fn a_whole_prompt_is_a_graded_response() {
     assert_eq!(first.field("instruction").as_deref(), Some("Say hi."));
     let scores: Vec<_> = records.iter().map(|record| (record.id.clone(), record.scores.clone())).collect();
     let id = |row: u64| ItemId::from(row);
-    assert_eq!(scores, [(id(0), vec![3.0, 2.0, 3.0]), (id(1), vec![5.0]), (id(2), vec![])]);
+    assert_eq!(scores, [(id(0), [3.0, 2.0, 3.0].map(Some).to_vec()), (id(1), vec![Some(5.0)]), (id(2), vec![])]);
     let names: Vec<_> = first.extra.iter().map(|(name, _)| name.to_owned()).collect();
     assert_eq!(names, ["idx", "response_source", "category", "gpt4_feedback"]);
 }
@@ -61,7 +61,7 @@ fn other_columns_can_be_chosen() {
     let mut row = graded("x", &json!([3, 2, 3]));
     row["human_score"] = json!([1, 2]);
     let record = read(&[row.clone()], &with_columns("human=human_score,id=response_source")).unwrap().remove(0);
-    assert_eq!((record.id, record.scores), (ItemId::from("x"), vec![1.0, 2.0]));
+    assert_eq!((record.id, record.scores), (ItemId::from("x"), vec![Some(1.0), Some(2.0)]));
     assert!(record.extra.text("gpt4_score").is_some());
     // The whole prompt as it is, for a judge that takes it so.
     let folder = tempfile::tempdir().unwrap();

@@ -76,11 +76,14 @@ fn columns_are_chosen_and_what_may_be_either_is_refused() {
 #[test]
 fn sentences_that_people_marked_keep_their_places() {
     let row = r#"{"contexts": ["a"], "response": "Größe zählt. Ja.", "human": 0.5,
-                  "sentences": [{"start": 0, "end": 12, "text": "Größe zählt.", "human": [1, 0, 1]}, {"start": 13, "end": 16, "supported": 0.5}]}"#;
+                  "sentences": [{"start": 0, "end": 12, "text": "Größe zählt.", "human": [1, null, 0]}, {"start": 13, "end": 16, "supported": 0.5}]}"#;
     let record = &read("rows.json", row)[0];
     let cut = record.rag.sentences.as_ref().unwrap();
     assert_eq!((cut[0].text.as_str(), cut[1].text.as_str()), ("Größe zählt.", "Ja."));
-    assert_eq!((record.labels.clone(), record.human.clone()), (vec![vec![1.0, 0.0, 1.0], vec![]], vec![0.5]));
+    assert_eq!(
+        (record.labels.clone(), record.human.clone()),
+        (vec![vec![Some(1.0), None, Some(0.0)], vec![]], vec![Some(0.5)])
+    );
     assert_eq!(record.extra.len(), 0);
     for (sentences, expected) in [
         (r#"[{"start": 0, "end": 99}]"#, "up to 16 characters"),
@@ -92,4 +95,16 @@ fn sentences_that_people_marked_keep_their_places() {
         let why = read("rows.json", &row)[0].rag.lacks(RagField::Response).unwrap();
         assert!(why.contains(expected), "{why}");
     }
+}
+
+#[test]
+fn a_field_is_found_by_its_name_and_by_that_of_its_column() {
+    let row = r#"{"user_input": "Where?", "contexts": ["a", "b"], "answer": "d", "team": 7, "gone": null}"#;
+    let record = &read("rows.jsonl", row)[0];
+    for name in ["question", "user_input"] {
+        assert_eq!(record.text(name).as_deref(), Some("Where?"), "{name}");
+    }
+    let found = ["contexts", "response", "answer", "team", "gone", "reference", "query"].map(|name| record.text(name));
+    let found = found.each_ref().map(|text| text.as_deref());
+    assert_eq!(found, [Some("a\n\nb"), Some("d"), Some("d"), Some("7"), None, None, None]);
 }

@@ -278,7 +278,7 @@ fn a_grade_of_another_form_costs_the_grade() {
         assert_eq!(records[0].no_grade(), Some(&*expected));
     }
     let several = &rows(&["[4, \"N/A\", 3]"])[0];
-    assert_eq!((several.raters().as_ref(), several.no_grade().is_some()), (&[4.0, 3.0][..], true));
+    assert_eq!((several.raters().as_ref(), several.no_grade().is_some()), (&[Some(4.0), None, Some(3.0)][..], true));
     // Neither does a grade whose column cannot be told, and neither of the two is carried.
     let (_, records) = detected("{\"id\":1,\"instruction\":\"i\",\"response\":\"r\",\"scores\":1,\"score\":2,\"t\":3}");
     assert_eq!((records[0].human(), records[0].extra().len()), (None, 1));
@@ -389,13 +389,13 @@ fn pairs_are_detected_and_keep_every_raters_choice() {
         ["instruction", "response_a", "response_b"].map(|name| record.field(name).unwrap().into_owned())
     };
     assert_eq!(texts(&records[0]), ["q", "a", "2"]);
-    assert_eq!((records[0].raters().as_ref(), records[0].field("more").as_deref()), (&[1.0][..], Some("3")));
-    assert_eq!((records[1].raters().as_ref(), records[1].human()), (&[0.0, 0.5][..], Some(0.25)));
+    assert_eq!((records[0].raters().as_ref(), records[0].field("more").as_deref()), (&[Some(1.0)][..], Some("3")));
+    assert_eq!((records[1].raters().as_ref(), records[1].human()), (&[Some(0.0), None, Some(0.5)][..], Some(0.25)));
     assert_eq!((records[1].field("reference").as_deref(), records[2].human()), (Some("r"), None));
     let (_, odd) = detected(
         "{\"id\": 1, \"instruction\": \"q\", \"response_a\": \"a\", \"response_b\": \"b\", \"human\": [4, \"A\"]}",
     );
-    assert_eq!((odd[0].raters().as_ref(), odd[0].unread()), (&[1.0][..], None));
+    assert_eq!((odd[0].raters().as_ref(), odd[0].unread()), (&[None, Some(1.0)][..], None));
     let why = odd[0].no_grade().unwrap();
     assert!(why.contains("\"A\", \"B\" or \"tie\"") && why.ends_with("found number 4"), "{why}");
 }

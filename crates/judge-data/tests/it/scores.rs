@@ -72,7 +72,7 @@ fn one_reader_takes_both_kinds() {
                 ScoreOutcome::Read(LabelTable { labels, table, step: 3, completion: "score: 4".into() }, None)
             }
         };
-        let human = item.human.into_iter().collect();
+        let human = item.human.into_iter().map(Some).collect();
         writer.write(&ScoreRow { id: item.id.clone(), human, outcome, extra: Extra::new() }).unwrap();
     }
     writer.finish().unwrap();
@@ -97,16 +97,16 @@ fn rows_have_the_documented_form() {
     let read = LabelTable { labels: vec!["1".into(), "2".into()], table, step: 2, completion: "4".into() };
     let judged = JudgedScore { score: 1.75, probabilities: Some(vec![0.25, 0.75]), label_mass: Some(0.5) };
     let outcome = ScoreOutcome::Read(read, Some(judged));
-    let read = ScoreRow { id: ItemId::from("a"), human: vec![3.0, 4.5], outcome, extra };
+    let read = ScoreRow { id: ItemId::from("a"), human: vec![Some(3.0), None, Some(4.5)], outcome, extra };
     assert_eq!(
         serde_json::to_string(&read).unwrap(),
         concat!(
-            r#"{"id":"a","human":[3.0,4.5],"score":1.75,"probabilities":[0.25,0.75],"label_mass":0.5,"labels":["1","2"],"layers":[0,5],"#,
+            r#"{"id":"a","human":[3.0,null,4.5],"score":1.75,"probabilities":[0.25,0.75],"label_mass":0.5,"labels":["1","2"],"layers":[0,5],"#,
             r#""logits":[[0.1,-2.0],[1e-8,16.125]],"step":2,"completion":"4","topic":"sums"}"#
         )
     );
     let outcome = ScoreOutcome::Unscored(Unscored::new(Reason::TooLong, "d"));
-    let unscored = ScoreRow { id: ItemId::from(7_u64), human: vec![2.5], outcome, extra: Extra::new() };
+    let unscored = ScoreRow { id: ItemId::from(7_u64), human: vec![Some(2.5)], outcome, extra: Extra::new() };
     assert_eq!(
         serde_json::to_string(&unscored).unwrap(),
         r#"{"id":7,"human":2.5,"unscored":{"reason":"too_long","detail":"d"}}"#
@@ -119,7 +119,7 @@ fn numbers_that_json_cannot_hold_are_refused() {
         let table = LayerTable::new(vec![Layer(0)], 1, vec![logit]).unwrap();
         let read = LabelTable { labels: vec!["1".into()], table, step: 0, completion: String::new() };
         let outcome = ScoreOutcome::Read(read, None);
-        ScoreRow { id: ItemId::from(0_u64), human: vec![human], outcome, extra: Extra::new() }
+        ScoreRow { id: ItemId::from(0_u64), human: vec![Some(human)], outcome, extra: Extra::new() }
     };
     assert!(serde_json::to_string(&row(1.0, 1.0)).is_ok());
     assert!(serde_json::to_string(&row(1e60, 1.0)).is_err());
@@ -172,6 +172,46 @@ fn bad_score_rows_are_typed_errors() {
     assert!(matches!(score_error(&format!("{unscored}\n{unscored}")), Error::DuplicateId { first_line: 1, .. }));
 }
 
+/// docs/files.md: what people gave is not judged, so an odd grade costs the grade; nor is the judge's own score read for its table.
+#[test]
+fn an_odd_grade_costs_the_grade_and_not_the_file() {
+    let (_folder, path) = place("odd.jsonl");
+    let item = |row: &str| -> ScoredItem {
+        fs::write(&path, row).unwrap();
+        ScoreFile::open(&path).unwrap().next().unwrap().unwrap()
+    };
+    let numbers = "expected \"human\" to be a number, or a list of numbers and nulls, found ";
+    let table = r#""layers":[0],"labels":["1","2"],"logits":[[1,2]],"step":0,"completion":"4""#;
+    for (human, mean, odd) in [
+        ("\"4\"", Some(4.0), None),
+        ("true", Some(1.0), None),
+        ("\"N/A\"", None, Some("string \"N/A\"")),
+        ("{}", None, Some("object {}")),
+        ("1e400", None, Some("number 1e400")),
+        ("[null,\"N/A\"]", None, Some("string \"N/A\"")),
+        ("[3,\"x\",\"4\"]", Some(3.5), Some("string \"x\"")),
+        ("[]", None, None),
+    ] {
+        for score in ["1.5", "\"N/A\"", "1e400"] {
+            let found = item(&format!(r#"{{"id":1,"human":{human},"score":{score},{table}}}"#));
+            assert!(found.table.is_ok() && found.human == mean, "{human}: {found:?}");
+            assert_eq!(found.no_grade, odd.map(|odd| format!("{numbers}{odd}")));
+        }
+    }
+    let preferences = "expected \"human\" to be \"A\", \"B\" or \"tie\", or a list of them and nulls, found ";
+    let orders = r#""orders":[{"order":"given","layers":[0],"logits":{"A":[1],"B":[2]}}]"#;
+    for (human, mean, odd) in [
+        ("\"C\"", None, Some("string \"C\"")),
+        ("\"inconsistent\"", None, Some("string \"inconsistent\"")),
+        ("[\"A\",{},\"tie\"]", Some(0.75), Some("object {}")),
+        ("\"B\"", Some(0.0), None),
+    ] {
+        let found = item(&format!(r#"{{"id":1,"human":{human},{orders}}}"#));
+        assert!(found.table.is_ok() && found.human == mean, "{human}: {found:?}");
+        assert_eq!(found.no_grade, odd.map(|odd| format!("{preferences}{odd}")));
+    }
+}
+
 /// A pair is an item, with the mean of its orders in the letters of the pair as it is given: what the place adds cancels.
 #[test]
 fn pairs_are_items_with_preferences_as_scores_and_the_mean_of_their_orders() {
@@ -192,8 +232,6 @@ fn pairs_are_items_with_preferences_as_scores_and_the_mean_of_their_orders() {
     assert_eq!(items.len(), 2);
 
     let row = |human: &str, orders: &str| score_error(&format!(r#"{{"id":3,"human":{human},"orders":{orders}}}"#));
-    assert!(matches!(row("\"C\"", &both), Error::WrongType { field: "human", .. }));
-    assert!(matches!(row("\"inconsistent\"", &both), Error::WrongType { field: "human", .. }));
     assert!(matches!(row("\"A\"", r#"[{"order":"given","verdict":"A"}]"#), Error::WrongType { field: "orders", .. }));
     assert!(matches!(row("\"A\"", "[]"), Error::WrongType { field: "orders", .. }));
     let without_tie = r#"{"order":"swapped","layers":[0,1],"logits":{"A":[1,2],"B":[3,4]}}"#;
@@ -254,7 +292,10 @@ proptest! {
     #[test]
     fn score_rows_keep_every_bit(
         logits in prop::collection::vec(any::<f32>().prop_filter("finite", |v| v.is_finite()), 6),
-        human in prop::collection::vec(any::<f64>().prop_filter("finite", |v| v.is_finite()), 0..4),
+        // A grade has no sign of zero.
+        human in prop::collection::vec(
+            prop::option::of(any::<f64>().prop_filter("finite", |v| v.is_finite()).prop_map(|v| v + 0.0)), 0..4)
+            .prop_filter("of somebody, or none", |human| human.is_empty() || human.iter().any(Option::is_some)),
         completion in any::<String>(),
         step in 0..1000_usize,
     ) {

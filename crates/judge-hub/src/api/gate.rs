@@ -1,8 +1,8 @@
 //! How many requests are sent at once and per minute, over all runs of a model.
 //!
 //! `model` calls `enter` before each attempt, `wait` between attempts, `pause` when a service asks
-//! for a wait, and `end` when a run is over. `Gate` is the shared state under one lock; `Pace` is
-//! pure arithmetic on times and knows no clock.
+//! for a wait, `is_idle` while it waits for an outcome, and `end` when a run is over. `Gate` is the
+//! shared state under one lock; `Pace` is pure arithmetic on times and knows no clock.
 //!
 //! Pace is a schedule without bursts. Two clocks run ahead of the real one, and a request starts
 //! when both have been caught up with:
@@ -96,6 +96,11 @@ impl Gate {
                 false => state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
             }
         }
+    }
+
+    /// Whether no request is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().open == 0
     }
 
     /// Lets no request start for `duration` from now, of any run. A longer pause that is in force

@@ -24,6 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use judge_core::{
     Outcome, Reason, TextModel, Unscored,
@@ -105,6 +106,9 @@ struct Inner {
     names: Mutex<BTreeSet<String>>,
 }
 
+/// How often a run whose requests all wait asks whether it is to go on.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// How many requests in a row may get no answer before the run ends. They are counted as they come back.
 const FAILED_IN_A_ROW: usize = 10;
 
@@ -159,9 +163,14 @@ impl TextModel for ApiModel {
         identity
     }
 
+    /// `None`: a service does not show its tokenizer.
+    fn tokens_in(&self, _: &str) -> Option<usize> {
+        None
+    }
+
     /// Keeps up to `concurrency` requests open, those that wait for another attempt included, and
     /// takes more as outcomes leave. Returns when the exchange has no more requests and all
-    /// outcomes are given, or when a receiver breaks off.
+    /// outcomes are given, or when a receiver breaks off, which it may also do while all requests wait.
     ///
     /// # Errors
     /// [`BackboneError::Unsupported`] and [`BackboneError::Request`] for a request that cannot be
@@ -200,7 +209,14 @@ impl TextModel for ApiModel {
             if gave {
                 continue; // what was given may have led to more requests
             }
-            let Some((number, outcome)) = (open > 0).then(|| receive.recv().ok()).flatten() else {
+            let mut sent = None;
+            while open > 0 && sent.is_none() {
+                sent = receive.recv_timeout(LOOK).ok();
+                if sent.is_none() && self.inner.gate.is_idle() && exchange.wait().is_break() {
+                    return Ok(());
+                }
+            }
+            let Some((number, outcome)) = sent else {
                 if unanswered.is_empty() || give_all(&mut unanswered, exchange).is_break() {
                     return Ok(());
                 }

@@ -111,8 +111,8 @@ pub enum ApiProblem {
         /// What the network client says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The service closed the connection before the answer was complete, or answered what is no HTTP, such as more than 128 headers.
-    /// Transient.
+    /// The service closed the connection before the answer was complete, or answered what is no HTTP, such as more than 128 headers or
+    /// 64 KiB of them. Transient.
     #[error("no complete answer: {source}")]
     Broken {
         /// What the network client says.

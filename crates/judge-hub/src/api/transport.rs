@@ -118,6 +118,7 @@ impl Transport {
             // Whoever accepted the connection closed it, or does not speak HTTP as it should; another row may fare better.
             ureq::Error::Io(error) if BROKEN.contains(&error.kind()) => ApiProblem::Broken { source: error.into() },
             ureq::Error::Protocol(error) => ApiProblem::Broken { source: error.into() },
+            error @ ureq::Error::LargeResponseHeader(..) => ApiProblem::Broken { source: error.into() },
             other => ApiProblem::Connection { source: other.into() },
         }
     }

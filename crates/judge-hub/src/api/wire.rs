@@ -19,6 +19,7 @@
 
 use judge_core::{
     Prompt, Reason, Request, Unscored,
+    decision::exact_json,
     model::{BackboneError, RequestProblem},
     request::{Generation, Sampling},
 };
@@ -74,11 +75,13 @@ pub(super) fn call(
         let Prompt::Raw(body) = &request.prompt else {
             return unsupported("a conversation: the service answers decisions, each of them a raw prompt of JSON");
         };
-        let Ok(Value::Object(mut body)) = serde_json::from_str(body) else {
+        // Whole numbers of a state keep their digits.
+        let body = exact_json::from_text(body).ok().filter(|body| exact_json::whole_number(body).is_none());
+        let Some(Value::Object(mut body)) = body else {
             return unsupported("a raw prompt that is no JSON object: the service answers decisions");
         };
         body.insert("model".to_owned(), json!(settings.model));
-        let body = Value::Object(body).to_string().into_bytes();
+        let body = exact_json::to_text(&Value::Object(body)).into_bytes();
         let tokens = (body.len() / BYTES_PER_TOKEN) as u64;
         return Ok(Ok(Call { body, generation: generation.clone(), tokens }));
     }
@@ -190,10 +193,23 @@ mod tests {
         let of = |prompt| sent(prompt, Generation::default(), &ApiSettings { route, ..settings() });
         let body = of(Prompt::Raw(r#"{"state": "s", "questions": {}}"#.into()));
         assert_eq!(body.unwrap(), json!({"state": "s", "questions": {}, "model": "m"}));
-        for (prompt, expected) in [(Prompt::user("a"), "a conversation"), (Prompt::Raw("[]".into()), "no JSON object")]
-        {
+        for (prompt, expected) in [
+            (Prompt::user("a"), "a conversation"),
+            (Prompt::Raw("[]".into()), "no JSON object"),
+            (Prompt::Raw("12345678901234567890123".into()), "no JSON object"),
+        ] {
             assert!(of(prompt).unwrap_err().contains(expected));
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_a_decision_are_sent_with_all_digits() {
+        let route = ApiRoute::Decisions(judge_core::decision::DecisionRoute::SystemOne);
+        let prompt = Prompt::Raw(r#"{"state":{"n":12345678901234567890123},"questions":{}}"#.into());
+        let request = Request { prompt, want: Want { generate: Some(Generation::default()), ..Want::default() } };
+        let sent = call(&request, 0, &ApiSettings { route, ..settings() }).unwrap().unwrap();
+        let expected = r#"{"state":{"n":12345678901234567890123},"questions":{},"model":"m"}"#;
+        assert_eq!(String::from_utf8(sent.body).unwrap(), expected);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use judge_core::testing::ScriptedBackbone;
 use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
-use super::{Client, Decided, Handler, Limits, Read, Refusal, Registry, RequestQueue};
+use super::{Brought, Client, Decided, Handler, Limits, Read, Refusal, Registry, RequestQueue};
+use crate::reranker::NextTokens;
 use crate::shares::Percent;
 
 /// Where a test and its model meet: the model says which state it reads, and waits to be let on.
@@ -60,7 +61,7 @@ fn item(state: &str) -> DecisionItem {
 fn of_options(state: &str, options: usize) -> DecisionItem {
     let criteria: Map<String, Value> = (0..options).map(|option| (format!("option {option}"), Value::Null)).collect();
     let question = Question::Choice { instructions: None, criteria };
-    DecisionItem { state: json!(state), questions: Questions::one("which", question) }
+    DecisionItem { state: json!(state), questions: Questions::one("which", question).expect("options") }
 }
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -259,6 +260,20 @@ fn a_state_that_is_read_too_often_is_refused_before_the_model_sees_it() {
         assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
         assert!(refused.message().contains("is read 11 times"), "{}", refused.message());
         assert!(model.reads.try_recv().is_err() && queue.waiting() == 0 && queue.in_model() == 0);
+    });
+}
+
+#[test]
+fn texts_are_refused_by_their_length_before_they_are_joined() {
+    let (queue, model) = queue(1, LONG);
+    block_on(async {
+        let (query, items) = ("one ".repeat(250_000), vec!["x".to_owned(); 2]);
+        let next = NextTokens { query, items, item_first: false, tokens: vec![1] };
+        let read = || Ok((Brought::Tokens(next), ()));
+        let refused = queue.answer(client(1), 0, read).await.err().expect("too much");
+        assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(refused.message().contains("have 2000002 bytes"), "{}", refused.message());
+        assert!(model.reads.try_recv().is_err() && queue.waiting() == 0);
     });
 }
 

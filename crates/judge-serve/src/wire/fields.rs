@@ -1,5 +1,6 @@
 //! The fields of an object, each taken once, and what is wrong with them.
 
+use judge_core::decision::exact_json;
 use serde_json::{Map, Value, json};
 
 use super::super::refusal::Problem;
@@ -125,9 +126,27 @@ impl<'p> Fields<'p> {
     }
 }
 
+/// The fields of an object; the value itself where it is none. A whole number whose digits [`exact_json`] keeps is none.
+pub(super) fn object(value: Value) -> Result<Map<String, Value>, Value> {
+    match value {
+        number if exact_json::whole_number(&number).is_some() => Err(number),
+        Value::Object(fields) => Ok(fields),
+        other => Err(other),
+    }
+}
+
+/// Whether a value is an object or a list. A whole number whose digits [`exact_json`] keeps is neither.
+pub(super) fn is_object_or_list(value: &Value) -> bool {
+    value.is_array() || (value.is_object() && exact_json::whole_number(value).is_none())
+}
+
 /// What kind of JSON a value is, for messages.
 pub(super) fn named(value: &Value) -> String {
     match value {
+        number if let Some(digits) = exact_json::whole_number(number) => match digits.len() {
+            ..=SHOWN => digits.to_owned(),
+            length => format!("a number of {length} digits"),
+        },
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),

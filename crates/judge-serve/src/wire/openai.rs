@@ -25,6 +25,8 @@ const FIELDS: [&str; 6] =
 pub(in super::super) struct OpenAi(Vec<Names>);
 
 impl Wire for OpenAi {
+    const STATE: &'static str = "input";
+
     fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal> {
         let (mut problems, mut images) = (Problems::default(), false);
         let mut fields = Fields::new(body, &[], &FIELDS, &mut problems);

@@ -184,8 +184,7 @@ fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Opti
     let among = flag(&mut fields, "apply_softmax", false);
     let item_first = flag(&mut fields, "item_first", false);
     let (query, items, tokens) = (query?, items?, tokens?);
-    let texts = items.into_iter().map(|item| if item_first { item + &query } else { format!("{query}{item}") });
-    let of = ScoresOf::Tokens(NextTokens { texts: texts.collect(), tokens });
+    let of = ScoresOf::Tokens(NextTokens { query, items, item_first, tokens });
     Some(AskedScores { model, of, form: ScoreForm::Labels { among, first: path == GENERATIVE_SCORING } })
 }
 
@@ -350,10 +349,14 @@ impl ScoreForm {
                 if let Some(&(index, why)) = unscored.first() {
                     return Err(refused(index, why));
                 }
-                let data = documents.iter().flatten().enumerate();
-                let data: Vec<Value> = data
-                    .map(|(index, raw)| json!({"index": index, "object": "score", "score": activation.at(*raw)}))
-                    .collect();
+                let score = |(index, raw): (usize, &f64)| {
+                    let mut score = json!({"index": index, "object": "score", "score": activation.at(*raw)});
+                    if cut(index) > 0 {
+                        score["cut_tokens"] = json!(cut(index));
+                    }
+                    score
+                };
+                let data: Vec<Value> = documents.iter().flatten().enumerate().map(score).collect();
                 Ok(json!({
                     "id": id(), "object": "list", "created": now(), "model": model, "data": data, "usage": usage(*tokens),
                 }))

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::queue::Decided;
 use super::super::refusal::{Problem, Refusal};
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Problems, is_object_or_list};
 use super::{Asked, Wire};
 
 /// A request has at most so many assets, if it had any here.
@@ -16,12 +16,14 @@ const ASSETS: usize = 4;
 pub(in super::super) struct SystemOne;
 
 impl Wire for SystemOne {
+    const STATE: &'static str = "state";
+
     fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal> {
         let mut problems = Problems::default();
         let mut fields = Fields::new(body, &[], &["model", "state", "questions", "assets"], &mut problems);
         let model = fields.optional_text("model");
         let state = fields.required("state").filter(|state| {
-            let is_one = matches!(state, Value::String(_) | Value::Object(_) | Value::Array(_));
+            let is_one = state.is_string() || is_object_or_list(state);
             if !is_one {
                 fields.wrong("state", "value_error", "text, an object or a list", state);
             }

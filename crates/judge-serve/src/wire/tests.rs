@@ -5,17 +5,23 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::rerank::{self, ScoresOf};
 use super::{OpenAi, SystemOne, Wire, object};
+
+/// What [`judge_core::decision::exact_json`] makes of large whole numbers, which no client is to see.
+const MARKER: &str = "judge::whole_number";
 
 /// Reads a body in one of the forms; what is wrong with it can be said.
 fn read<W: Wire>(body: &[u8]) -> bool {
-    match object(body).and_then(W::read) {
+    match object(body, Some(W::STATE)).and_then(W::read) {
         Ok(asked) => {
             assert!(asked.item.questions.len() > 0);
+            assert!(!Value::from(asked.item.questions).to_string().contains(MARKER));
             true
         }
         Err(refused) => {
-            assert!(!refused.message().is_empty() && refused.status.is_client_error());
+            let message = refused.message();
+            assert!(!message.is_empty() && !message.contains(MARKER) && refused.status.is_client_error(), "{message}");
             assert!(W::refusal(&refused).is_object());
             false
         }
@@ -128,6 +134,41 @@ fn the_right_requests_are_read() {
     let [system_one, openai] = right().map(|body| body.to_string());
     assert!(read::<SystemOne>(system_one.as_bytes()));
     assert!(read::<OpenAi>(openai.as_bytes()));
+}
+
+/// Wherever a number may stand, a large one may, and nowhere else.
+#[test]
+fn a_large_whole_number_is_a_number_everywhere() {
+    for (form, right) in right().into_iter().enumerate() {
+        for place in 0..count(&right) {
+            let mut body = right.clone();
+            put(&mut body, &mut { place }, &json!("HERE"));
+            let [small, large] = ["7", "18446744073709551616"].map(|number| {
+                let body = body.to_string().replace("\"HERE\"", number).into_bytes();
+                if form == 0 { read::<SystemOne>(&body) } else { read::<OpenAi>(&body) }
+            });
+            assert_eq!(small, large, "{body}");
+        }
+    }
+    let wrong = br#"{"query": "q", "documents": ["d"], "top_n": 18446744073709551616}"#;
+    let refused = object(wrong, None).and_then(|body| rerank::read("/rerank", body)).err().expect("no such number");
+    assert!(
+        refused.message().ends_with("a whole number above 0, found 1.8446744073709552e+19"),
+        "{}",
+        refused.message()
+    );
+    let mut state = object(br#"{"state": [18446744073709551616]}"#, Some("state")).expect("an object");
+    let state = state.remove("state").expect("a state");
+    assert_eq!(judge_core::decision::exact_json::to_text(&state), "[18446744073709551616]");
+}
+
+/// A request for scores of labels is no longer in memory than it came: its texts are joined behind the limit.
+#[test]
+fn a_query_is_kept_once_for_all_items() {
+    let body = json!({"query": "a".repeat(1_000_000), "items": vec![""; 1000], "label_token_ids": [1]}).to_string();
+    let asked = object(body.as_bytes(), None).and_then(|body| rerank::read("/score", body)).expect("a request");
+    let ScoresOf::Tokens(next) = asked.of else { panic!("documents") };
+    assert_eq!((next.query.len(), next.items.concat().len(), next.bytes()), (1_000_000, 0, 1_000_000_000));
 }
 
 proptest! {

@@ -67,6 +67,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         groups,
         unlabelled,
         excluded,
+        lost,
         sampling_probability,
         preferences,
     } = pairs;
@@ -124,6 +125,8 @@ fn measured(cli: &Cli) -> Result<Measured> {
         cli.risk_plot.is_none() || risk.is_some(),
         "--risk-plot: nothing says how sure the judge is of a row; name a field with --confidence"
     );
+    // Where losses overflow its statistic is undefined and says so; a picture that was asked for is refused.
+    let risk = risk.filter(|risk| cli.risk_plot.is_some() || risk.curve().is_ok());
 
     let mut rows_of: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     if let Some(field) = &cli.group {
@@ -236,7 +239,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         [] => String::new(),
         named => format!("furthest from people: {}", first_names(named)),
     };
-    Ok(Measured { statistics: found, worst, ..Default::default() })
+    Ok(Measured { statistics: found, worst, lost, apart: Vec::new() })
 }
 
 fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {

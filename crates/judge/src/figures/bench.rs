@@ -12,7 +12,7 @@ mod votes;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_cli::args::bars::{Measured, first_names, rows_used, rows_used_in_words};
+use judge_cli::args::bars::{Lost, Measured, first_names, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
 use judge_cli::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
 use judge_cli::preferences::Worth;
@@ -92,7 +92,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let overlap = pairs.iter().any(|pair| pair.groups.len() > 1);
     let means = if overlap { BTreeMap::new() } else { means_of_groups(&overall.0, &groups) };
     let policy = cli.pairs.policy_name();
-    let (with_verdict, wrong) = kept(&pairs, &verdicts);
+    let (with_verdict, lost, wrong) = kept(&pairs, &verdicts);
     let mut statistics = by_name(&overall);
     statistics.extend(rows_used(with_verdict, overall.0.n).map(|(name, known)| (name, json!(known))));
     if let Some(path) = &cli.json {
@@ -114,17 +114,21 @@ fn measured(cli: &Cli) -> Result<Measured> {
         say(rows_used_in_words(with_verdict, overall.0.n))?;
     }
     let worst = if wrong.is_empty() { wrong } else { format!("not as people: {wrong}") };
-    Ok(Measured { statistics: json!(statistics), worst, ..Default::default() })
+    Ok(Measured { statistics: json!(statistics), worst, lost, apart: Vec::new() })
 }
 
-/// How many of the pairs that people have judged have a verdict in each order that was asked, and the first whose verdict is another.
-fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, String) {
+/// How many of the pairs that people have judged have a verdict in each order that was asked, those that have not, and the first whose verdict
+/// is another.
+fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, Lost, String) {
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, orders)| Some((pair, orders, pair.gold?)));
     let is_kept =
         |given: &Option<_>, swapped: &Option<_>| given.is_some() && (!verdicts.both_orders || swapped.is_some());
-    let with_verdict = judged.clone().filter(|(_, [given, swapped], _)| is_kept(given, swapped)).count();
+    let (kept, without): (Vec<_>, Vec<_>) =
+        judged.clone().partition(|(_, [given, swapped], _)| is_kept(given, swapped));
+    let mut lost = Lost::default();
+    lost.extend(without.into_iter().map(|(pair, ..)| &pair.id));
     let wrong = judged.filter(|(_, [given, _], gold)| *given != Some(*gold));
-    (with_verdict, first_names(wrong.map(|(pair, ..)| &pair.id)))
+    (kept.len(), lost, first_names(wrong.map(|(pair, ..)| &pair.id)))
 }
 
 /// Verdicts on the pairs that people have judged.

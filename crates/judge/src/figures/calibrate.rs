@@ -8,8 +8,8 @@ mod plan;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use judge_core::Reason;
-use judge_data::{Fate, InputFile, Opened, Resolved, RunPlan, Unread};
-use judge_metrics::calibration::CalibrationReport;
+use judge_data::{Fate, Input, InputFile, Opened, Resolved, Run, RunPlan, Unread};
+use judge_metrics::calibration::{CalibrationReport, FittedCalibrator};
 use serde_json::{Value, json};
 
 use judge_cli::args::files::program;
@@ -24,7 +24,7 @@ use self::plan::{LEVEL, Plan};
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
     let Graded { scores, human, clusters, clustered_by } =
-        graded(&cli.graded, &cli.score, cli.human.as_deref(), cli.cluster.as_deref())?;
+        graded(&cli.graded, &cli.score, cli.human.as_deref(), cli.cluster.as_deref(), settings.range)?;
     let fault =
         || format!("{}: cannot calibrate on {} rows with score and human score", cli.graded.display(), scores.len());
     let report = settings.assess_clustered(&scores, &human, &clusters).with_context(fault)?;
@@ -53,34 +53,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     plan.seed = Some(cli.seed);
     plan.settings = cli.choices();
     plan.options = cli.write.options();
-    let mut run = match plan.open()? {
-        Opened::Complete(_) => return say(format_args!("{} is complete; nothing to do", cli.output.display())),
-        Opened::Ready(start) => start.begin(Resolved::default())?,
-    };
-    for row in cli.scores(&input)? {
-        let row = row?;
-        let calibrated = match row.predicted_number() {
-            Ok(None) | Err(_) => Value::Null,
-            Ok(Some(score)) => {
-                let found = fitted.calibrate(score).with_context(|| row.place().to_string())?;
-                let (low, high) = (found.interval.low, found.interval.high);
-                json!({"value": found.value, "low": low, "high": high, "level": found.interval.level})
-            }
-        };
-        let fate = if calibrated.is_null() { Fate::unscored(Reason::Missing) } else { Fate::SCORED };
-        if !run.is_done(row.number) {
-            let number = row.number;
-            let mut row = row.row.into_extra(&[]);
-            row.set("calibrated", &calibrated)?;
-            run.push(number, &row, fate)?;
-        }
+    match plan.open()? {
+        // The report and the summary are made anew all the same.
+        Opened::Complete(_) => say(format_args!("{} is complete; nothing to do", cli.output.display()))?,
+        Opened::Ready(start) => write_rows(cli, &input, &fitted, start.begin(Resolved::default())?)?,
     }
     let rows = total;
     if let Some(path) = &cli.json {
         let report = as_json(&report, &planned, cli, clustered_by.as_deref(), rows, without)?;
         write_json(path, "calibrate", &report)?;
     }
-    run.finish()?;
     let covered = report.covered.interval(LEVEL).map_or_else(
         |_| String::new(),
         |interval| format!(" [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high),
@@ -104,6 +86,30 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if without > 0 {
         say(format_args!("{without} rows without a score that can be read: \"calibrated\" is null"))?;
     }
+    Ok(())
+}
+
+/// Writes each row with its calibrated score.
+fn write_rows(cli: &Cli, input: &Input, fitted: &FittedCalibrator, mut run: Run) -> Result<()> {
+    for row in cli.scores(input)? {
+        let row = row?;
+        let calibrated = match row.predicted_number() {
+            Ok(None) | Err(_) => Value::Null,
+            Ok(Some(score)) => {
+                let found = fitted.calibrate(score).with_context(|| row.place().to_string())?;
+                let (low, high) = (found.interval.low, found.interval.high);
+                json!({"value": found.value, "low": low, "high": high, "level": found.interval.level})
+            }
+        };
+        let fate = if calibrated.is_null() { Fate::unscored(Reason::Missing) } else { Fate::SCORED };
+        if !run.is_done(row.number) {
+            let number = row.number;
+            let mut row = row.row.into_extra(&[]);
+            row.set("calibrated", &calibrated)?;
+            run.push(number, &row, fate)?;
+        }
+    }
+    run.finish()?;
     Ok(())
 }
 

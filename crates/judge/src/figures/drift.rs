@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use judge_core::ItemId;
-use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, load, record_path};
+use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, Unread, load, record_path};
 use judge_metrics::comparison::{
-    ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, STATISTICS, Statistic,
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, Reported, STATISTICS, Statistic,
 };
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use judge_cli::args::bars::{BarArgs, Measured, first_names, rows_used, rows_used_in_words};
+use judge_cli::args::bars::{BarArgs, Lost, Measured, first_names, rows_used, rows_used_in_words};
 use judge_cli::args::files::{OverwriteArgs, program, row_limit};
+use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::ratings::{rating, ratings, text};
 use judge_cli::report::{BOOTSTRAP, p_in_words, write_json};
 use judge_cli::terminal::console::{say, say_table, tell};
@@ -88,12 +89,12 @@ impl Anchor {
     }
 }
 
-/// Rows that are not compared, and why.
+/// Rows that are not compared, by id, and why.
 #[derive(Default)]
 struct LeftOut {
-    now_alone: usize,
-    before_alone: usize,
-    unscored: usize,
+    now_alone: Vec<ItemId>,
+    before_alone: Vec<ItemId>,
+    unscored: Vec<ItemId>,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -104,7 +105,8 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let outputs = Outputs::new([&cli.input, &cli.against]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     outputs.overwrite(cli.write.overwrite).check()?;
     let (anchors, left_out) = anchors(cli)?;
-    let LeftOut { now_alone, before_alone, unscored } = left_out;
+    let left_out = [left_out.now_alone, left_out.before_alone, left_out.unscored];
+    let [now_alone, before_alone, unscored] = left_out.each_ref().map(Vec::len);
     let (n, all) = (anchors.len(), anchors.len() + now_alone + before_alone + unscored);
     let differs = records(&cli.input, &cli.against)?;
     let (found, used) = (statistics(&anchors, cli)?, rows_used(n, all));
@@ -115,6 +117,9 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let largest = changed.first().and_then(|anchor| Some((anchor, anchor.change()?)));
     if let Some(path) = &cli.json {
         let largest = largest.map(|(anchor, change)| json!({"id": anchor.id, "change": change}));
+        let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "absent".to_owned(), Value::to_string);
+        let differs = differs.iter().map(|differs| (&differs.key, [&differs.now, &differs.before].map(text)));
+        let differs: BTreeMap<_, _> = differs.collect();
         let report = json!({
             "program": program(PROGRAM), "n": n, "now_alone": now_alone, "before_alone": before_alone,
             "unscored": unscored, "statistics": by_name, "changed": changed.len(),
@@ -125,8 +130,12 @@ fn measured(cli: &Cli) -> Result<Measured> {
     say(sentence(&found, n, changed.len()))?;
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
-    let mut lines = vec![vec![format!("now against before, {n} rows"), level]];
-    lines.extend(found.iter().filter_map(|(name, known)| Some(vec![format!("  {name}"), in_words(known)?])));
+    let mut lines = vec![vec![format!("now against before, {n} rows"), level, "p".to_owned()]];
+    lines.extend(found.iter().filter_map(|(name, known)| {
+        let Reported { p, p_at_most, .. } = known.defined()?;
+        let p = p.map_or_else(String::new, |p| p_in_words(p, *p_at_most));
+        Some(vec![format!("  {name}"), format!("{known:.4}"), p])
+    }));
     say_table(&lines)?;
     for (reason, names) in undefined(&found) {
         say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
@@ -139,14 +148,16 @@ fn measured(cli: &Cli) -> Result<Measured> {
             "note: left out: {now_alone} rows that the run now has alone, {before_alone} of the run before, {unscored} without a score in one"
         ));
     }
-    for (what, [now, before]) in &differs {
-        tell(format_args!("note: {what} is {now}, it was {before}"));
+    for differs in &differs {
+        tell(format_args!("note: {differs}"));
     }
     let worst = match changed.as_slice() {
         [] => String::new(),
         changed => format!("changed most: {}", first_names(changed.iter().map(|anchor| &anchor.id))),
     };
-    Ok(Measured { statistics: by_name, worst, ..Default::default() })
+    let mut lost = Lost::default();
+    lost.extend(left_out.iter().flatten());
+    Ok(Measured { statistics: by_name, worst, lost, apart: Vec::new() })
 }
 
 /// Whether anything has changed, before all figures.
@@ -205,17 +216,21 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
     let Scored { rows: now, predicted, has_people } =
         rows(&cli.input, cli.predicted.as_deref(), cli.human.as_deref(), cli.limit)?;
     // The same field in both: one that only one file has is another score.
-    let mut before: HashMap<ItemId, ScoredRow> =
-        rows(&cli.against, Some(&predicted), None, None)?.rows.into_iter().collect();
+    let before = rows(&cli.against, Some(&predicted), None, None)?.rows.into_iter().enumerate();
+    let mut before: HashMap<ItemId, (usize, ScoredRow)> = before.map(|(place, (id, row))| (id, (place, row))).collect();
     let (mut anchors, mut left_out) = (Vec::new(), LeftOut::default());
+    let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
     for (id, row) in now {
-        let Some(earlier) = before.remove(&id) else {
-            left_out.now_alone += 1;
+        let Some((_, earlier)) = before.remove(&id) else {
+            left_out.now_alone.push(id);
             continue;
         };
-        let said = |row: &ScoredRow| row.predicted.clone().map_err(|why| anyhow::anyhow!("{}: {why}", row.place()));
-        let (Some(now), Some(before)) = (said(&row)?.map(rating), said(&earlier)?.map(rating)) else {
-            left_out.unscored += 1;
+        let mut said = |row: &ScoredRow| {
+            unread.note(row.place(), row.predicted.as_ref().err().cloned());
+            row.predicted.clone().ok().flatten().map(rating)
+        };
+        let (Some(now), Some(before)) = (said(&row), said(&earlier)) else {
+            left_out.unscored.push(id);
             continue;
         };
         if now.number().is_some() != before.number().is_some() {
@@ -224,8 +239,8 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
                 row.place()
             );
         }
-        let human = if has_people { row.human.clone() } else { Ok(Vec::new()) };
-        let human = ratings(human.map_err(|why| anyhow::anyhow!("{}: {why}", row.place()))?);
+        odd_raters.note(row.place(), row.no_grade.clone());
+        let human = if has_people { ratings(row.human.clone()) } else { Vec::new() };
         let cluster = match &cli.cluster {
             None => None,
             Some(field) => Some(text(&row, field).with_context(|| {
@@ -238,14 +253,22 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
         anchors.push(Anchor { id: id.to_string(), now, before, human, cluster });
     }
     // Of a part of the run now, the rest of the run before is not missing.
-    left_out.before_alone = if cli.limit.is_some() { 0 } else { before.len() };
+    if cli.limit.is_none() {
+        let mut alone: Vec<(usize, ItemId)> = before.into_iter().map(|(id, (place, _))| (place, id)).collect();
+        alone.sort_unstable_by_key(|(place, _)| *place);
+        left_out.before_alone = alone.into_iter().map(|(_, id)| id).collect();
+    }
     if anchors.is_empty() {
+        let first = unread.first().map(|(place, why)| format!("; the first that cannot be read is {place}: {why}"));
         bail!(
-            "{} and {} have no row in common with a score in both; rows are joined by id",
+            "{} and {} have no row in common with a score in both; rows are joined by id{}",
             cli.input.display(),
-            cli.against.display()
+            cli.against.display(),
+            first.unwrap_or_default()
         );
     }
+    tell_unread_that(&unread, "have a score that cannot be read and count as unscored");
+    tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
     Ok((anchors, left_out))
 }
 
@@ -286,16 +309,14 @@ fn changed(anchors: &[Anchor]) -> Vec<&Anchor> {
 }
 
 /// What differs between the records of the two runs, where both have one: what decides about scores, and not when they were made.
-fn records(now: &Path, before: &Path) -> Result<BTreeMap<String, [String; 2]>> {
+fn records(now: &Path, before: &Path) -> Result<Vec<Difference>> {
     let paths = [now, before].map(record_path);
     if let Some(path) = paths.iter().find(|path| !path.exists()) {
         tell(format_args!("note: {} is not there, so models and settings are not compared", path.display()));
-        return Ok(BTreeMap::new());
+        return Ok(Vec::new());
     }
     let [now, before] = paths.map(|path| load::<RunRecord>(&path).map(|record| facts(&record)));
-    let text = |value: Option<Value>| value.map_or_else(|| "absent".to_owned(), |value| value.to_string());
-    let named = |differs: Difference| (differs.key, [text(differs.now), text(differs.before)]);
-    Ok(Difference::between(&before?, &now?).into_iter().map(named).collect())
+    Ok(Difference::between(&before?, &now?))
 }
 
 fn facts(record: &RunRecord) -> Settings {
@@ -308,16 +329,6 @@ fn facts(record: &RunRecord) -> Settings {
         ("resolved", json!(resolved)),
     ];
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// A statistic with its interval, and its p-value where it has one; `None` for one that is undefined.
-fn in_words(known: &Statistic) -> Option<String> {
-    let found = known.defined()?;
-    let p = found.p.map(|p| match p_in_words(p, found.p_at_most) {
-        bound if bound.starts_with('<') => format!(", p {bound}"),
-        p => format!(", p = {p}"),
-    });
-    Some(format!("{known:.4}{}", p.unwrap_or_default()))
 }
 
 /// Why statistics are undefined, each reason once with their names.

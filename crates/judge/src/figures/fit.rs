@@ -6,7 +6,7 @@ mod cli;
 mod curve;
 mod pairs;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -73,6 +73,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         return fit_alone(cli, &read_valid(cli, valid)?, out);
     };
     let data = ScoreTable::read(input)?;
+    tell_no_grades(&data);
     if data.format == ScoreFormat::Pairs {
         return Err(usage(format!(
             "--input: {} has pairs; fit weights on pairs with --valid and --weights-out alone, and measure them with `judge compare --weights` and `judge bench`",
@@ -155,6 +156,13 @@ fn weights(cli: &Cli, data: &ScoreTable, variants: &[Variant]) -> Result<Option<
     Ok(Some(fitted(cli, &valid, None)?))
 }
 
+/// Says in which items what people gave is no grade.
+fn tell_no_grades(table: &ScoreTable) {
+    for note in table.unread.notes("are left out") {
+        tell(format_args!("note: {}: {note}", table.path.display()));
+    }
+}
+
 fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
     let valid = ScoreTable::read(path).map_err(|error| match &error {
         judge_data::Error::WrongType { field: "orders", .. } => {
@@ -162,18 +170,21 @@ fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
         }
         _ => error.into(),
     })?;
+    tell_no_grades(&valid);
     if cli.weights_out.is_some() && valid.origin.is_none() {
         let file = path.display();
         return Err(usage(format!(
             "--weights-out: {file} has no run record beside it, so nothing says which model the weights belong to"
         )));
     }
-    if valid.graded.len() < FEW {
-        tell(format_args!(
-            "note: {} validation items are few for {} weights; a few hundred are advised",
-            valid.graded.len(),
-            valid.n_layers + 1
-        ));
+    let learnt = match cli.layer {
+        None => Some(format!("for {} weights", valid.n_layers + 1)),
+        Some(LayerChoice::Best) => Some("to choose a layer by".to_owned()),
+        Some(LayerChoice::Number(_)) => None,
+    };
+    if let Some(learnt) = learnt.filter(|_| valid.graded.len() < FEW) {
+        let n = valid.graded.len();
+        tell(format_args!("note: {n} validation items are few {learnt}; a few hundred are advised"));
     }
     Ok(valid)
 }
@@ -239,8 +250,13 @@ fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerW
 
 /// What makes the comparison worth less than it looks.
 fn note_about_items(data: &ScoreTable, valid: &ScoreTable) -> Result<()> {
-    let seen: HashSet<_> = valid.ids.iter().collect();
-    let both = data.ids.iter().filter(|id| seen.contains(id)).count();
+    let seen: HashMap<&ItemId, &Graded> = valid.ids.iter().zip(&valid.graded).collect();
+    // A number may be the row's own, which this project gave: it is the same item only where the rest is the same too.
+    let is_seen = |(id, item): &(&ItemId, &Graded)| match id {
+        ItemId::Integer(_) => seen.get(id) == Some(item),
+        ItemId::Text(_) => seen.contains_key(id),
+    };
+    let both = data.ids.iter().zip(&data.graded).filter(is_seen).count();
     if both > 0 {
         tell(format_args!(
             "note: {both} of {} items are in both files; weights that were fitted on an item flatter its score",
@@ -308,5 +324,9 @@ fn print_weights(weights: &LayerWeights) -> Result<()> {
     let cells = weights.weights().iter().enumerate().map(|(layer, weight)| format!("{layer}: {weight:.3}"));
     let cells: Vec<String> = cells.collect();
     let (states, n) = (weights.states(), weights.n_items());
-    say(format_args!("layer weights ({states}, fitted on {n} items): {}", cells.join("  ")))
+    let made = match weights.weights().contains(&1.0) {
+        true => "put on one layer".to_owned(), // as --layer does; no fit takes the others to 0
+        false => format!("fitted on {n} items"),
+    };
+    say(format_args!("layer weights ({states}, {made}): {}", cells.join("  ")))
 }

@@ -113,12 +113,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     bar.finish_and_clear();
     if let Some(path) = &cli.texts {
         let is_another = !record.inputs.is_empty() && !record.inputs.contains(&InputFile::of(path)?.blake3);
-        let numbered = rows.add_texts(path)?;
+        let (numbered, found) = rows.add_texts(path)?;
         if is_another && numbered {
             return Err(usage(format!(
                 "--texts: {} is not the file that was scored, and its rows have no ids, so whose texts they are is not known: name the file \
                  that was scored, or give the rows of both an id",
                 path.display()
+            )));
+        }
+        if let (0, Some(first)) = (found, rows.listed.first()) {
+            return Err(usage(format!(
+                "--texts: none of the rows of {} has the id of a row that is listed, such as {}; name the file that was scored",
+                path.display(),
+                first.id
             )));
         }
         if is_another {

@@ -1,6 +1,7 @@
 //! The pages. All texts pass through the template or through [`markdown`], which escape them.
 
 use judge_cli::pages::{served as page, stylesheet};
+use judge_core::decision::exact_json;
 use judge_data::{Field, Given, GradingGroup, GradingOption, GradingTask, RaterGrade, Shown};
 use maud::{Markup, html};
 
@@ -212,7 +213,7 @@ fn body_of(shown: &Shown) -> Markup {
                 @for turn in turns { div.turn { h3 { (turn.role) } (both(&turn.content)) } }
             },
             Shown::List(texts) => div.scroll tabindex="0" { ol.contexts { @for text in texts { li { (both(text)) } } } },
-            Shown::Json(value) => pre.scroll tabindex="0" { (serde_json::to_string_pretty(value).unwrap_or_default()) },
+            Shown::Json(value) => pre.scroll tabindex="0" { (exact_json::to_pretty_text(value)) },
         }
     }
 }

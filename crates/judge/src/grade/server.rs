@@ -21,7 +21,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use judge_cli::args::service::is_loopback_host;
 use judge_cli::pages::{HTML, SCRIPT, STYLE, protect};
-use judge_cli::terminal::console::tell;
+use judge_cli::terminal::console::{in_words, tell};
 use judge_cli::terminal::interrupt::Signal;
 use judge_cli::terminal::signals::Signals;
 use judge_data::Given;
@@ -278,9 +278,9 @@ async fn form(body: Body) -> Result<Fields, Response> {
 
 /// What was not saved, and why: the page can be sent again.
 fn not_saved(error: &anyhow::Error) -> Response {
-    let text = format!(
-        "{error:#}. Make room or mend what is wrong, go back, and answer again; what was saved before is safe."
-    );
+    let why = in_words(error);
+    let text =
+        format!("{why}. Make room or mend what is wrong, go back, and answer again; what was saved before is safe.");
     refused(StatusCode::INTERNAL_SERVER_ERROR, "Not saved", &text)
 }
 

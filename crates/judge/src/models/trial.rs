@@ -53,6 +53,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let readings = readings(&tables, &places, &rows, &lager, model.info().layers(), &states)?;
     let trial = Trial {
         groups: rows.groups.clone(),
+        questions: rows.questions.clone(),
         folds: cli.folds(),
         bootstrap: Bootstrap { seed: cli.seed.seed, resamples: cli.resamples(), ..BOOTSTRAP },
         seed: cli.seed.seed,
@@ -73,7 +74,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let figures = json!({
             "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
             "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
-            "groups": rows.n_groups(), "folds": cli.folds(), "measure": found.measure, "level": found.level,
+            "groups": rows.n_groups(), "folds": cli.folds(), "measure": found.measure, "level": found.level, "best_of": found.best_of,
             "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
             "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
         });

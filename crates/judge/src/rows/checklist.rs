@@ -68,7 +68,7 @@ impl Judged for Checked {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     refuse_dressing(&cli.model)?;
-    cli.decisions.check(false)?;
+    cli.decisions.check_without_tables()?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.checklist).chain(cli.decisions.inputs());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]);
     outputs.overwrite(cli.output.write.overwrite).check()?;

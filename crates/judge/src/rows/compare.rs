@@ -18,7 +18,9 @@ use judge_cli::pair_orders::PairJudging;
 use judge_cli::row_job::{RowJob, Words, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
-use judge_data::{Checked, DatasetFormat, Input, Numbered, Outputs, PairRow, Records, SingleRow, check_templates};
+use judge_data::{
+    Checked, DatasetFormat, Field, Input, Numbered, Outputs, PairRow, Records, SingleRow, check_templates,
+};
 use serde_json::json;
 
 use self::cli::{COMMAND, Orders, PROGRAM, Task};
@@ -46,8 +48,8 @@ fn judged(cli: &Cli) -> Result<Measured> {
         .reports(COMMAND, cli.bars.reports());
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let (input, lost) = match &cli.old {
-        None => (cli.input.open()?, 0),
-        Some(old) => versions::joined(old, &cli.input, cli.graded.as_deref())?,
+        None => (cli.input.open()?, Vec::new()),
+        Some(old) => versions::joined(old, &cli.input, cli.graded.as_deref(), cli.model.limit)?,
     };
     let format = match cli.task {
         _ if cli.is_of_pairs() => DatasetFormat::Pairs,
@@ -88,7 +90,7 @@ fn judged(cli: &Cli) -> Result<Measured> {
         confidence.check_judge(&settings)?;
         settings.insert("confidence".to_owned(), json!(confidence.file));
     }
-    let form = asked.form();
+    let (form, range) = (asked.form(), asked.range());
     let job = job.with_settings(settings).with_model(&cli.model, Some(asked.template()))?;
     let finished = job.run(&checked, |pending| {
         let model = cli.model.load()?;
@@ -113,7 +115,7 @@ fn judged(cli: &Cli) -> Result<Measured> {
         cli.judge.tell_label_mass(&result.summary);
         Ok(result)
     })?;
-    let measured = tally::report(cli, pairs, &finished.counts, lost)?;
+    let measured = tally::report(cli, pairs, range, &finished.counts, lost)?;
     cli.judge.tell_unscored(&finished.counts.unscored, form, pairs);
     end_of_rows(&finished.counts).map(|()| measured)
 }
@@ -149,11 +151,16 @@ impl Cli {
         Err(usage(format!("--place needs {needed}")))
     }
 
-    /// The records of the input. The columns of two versions have been read when they were joined.
+    /// The records of the input. Two versions have been joined by their columns and within the limit, which is of no graded pair; an
+    /// instruction that was chosen by its column stands by itself there too.
     fn source(&self, input: &Input, format: Option<DatasetFormat>, limit: Option<usize>) -> Records {
         match self.old {
             None => self.input.source(input, format, limit),
-            Some(_) => InputArgs { columns: None, ..self.input.clone() }.source(input, format, limit),
+            Some(_) => {
+                let chosen = self.input.columns.as_ref().is_some_and(|columns| columns.is_chosen(Field::Instruction));
+                let columns = if chosen { "instruction=instruction".parse().ok() } else { None };
+                InputArgs { columns, ..self.input.clone() }.source(input, format, None)
+            }
         }
     }
 }

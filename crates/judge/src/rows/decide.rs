@@ -7,8 +7,10 @@ mod figures;
 mod rows;
 mod service;
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
-use judge_cli::args::bars::{self, rows_used_json};
+use judge_cli::args::bars;
 use judge_cli::args::decisions::{questions, refuse_dressing};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::report::write_json;
@@ -19,7 +21,7 @@ use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionSettings, Deci
 use judge_data::{DecisionRecord, DecisionRecords, Outputs, RunResult, Settings};
 
 use self::cli::PROGRAM;
-use self::figures::{Measured, NAMES};
+use self::figures::{Measured, NAMES, question_of};
 use self::rows::{check, row};
 use self::service::Named;
 
@@ -49,7 +51,8 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     let source = DecisionRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let asked = cli.questions.as_deref().map(questions).transpose()?;
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let (checked, has_labels) = check(&job, asked.is_some())?;
+    let named: BTreeSet<&str> = cli.bars.statistics().filter_map(question_of).collect();
+    let checked = check(&job, asked.as_ref(), &named)?;
     let decider = match cli.service.named() {
         Some(service) => Decider::Service(service),
         None => {
@@ -69,8 +72,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         }
     })?;
     end_of_rows(&finished.counts)?;
-    let mut measured = if has_labels { Measured::of(&finished, asked.as_ref())? } else { Measured::nothing() };
-    measured.figures.statistics.extend(rows_used_json(finished.counts.scored, finished.counts.rows()));
+    let measured = Measured::of(&finished, asked.as_ref(), named.into_iter().map(str::to_owned))?;
     if let Decider::Model(settings, model) = &decider {
         let of_judge = || Ok(DecisionJudge::new((**settings).clone(), &model.load()?)?.origin());
         cli.fitting.learn(&measured.labelled, origin, of_judge, cli.output.write.overwrite)?;
@@ -79,7 +81,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         write_json(path, PROGRAM, &measured.figures)?;
     }
     measured.print()?;
-    Ok(bars::Measured { statistics: measured.figures.statistics.into(), ..Default::default() })
+    Ok(measured.for_bars())
 }
 
 /// Who answers.

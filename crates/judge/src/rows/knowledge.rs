@@ -24,7 +24,7 @@ use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
 ///
 /// Reads questions {"id", "question", "answerable"?: true or false}.
 /// The model says how answerable each is, and LAGER reads it from its states: one row per question in input
-/// order, {"id", "score", "answerable_p", …}, with --probe also what the probe says.
+/// order, {"id", "score", "answerable_p", "answerable"?, …}, with --probe also what the probe says.
 /// Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
 /// by answering the surest.
 #[derive(Args)]
@@ -104,15 +104,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
                 ["true", "false", "null"].contains(&answerable),
                 "expected {ANSWERABLE:?} to be true, false or null, found {answerable}"
             );
-            match ["answerable_p", PROBE].into_iter().find(|field| record.extra().text(field).is_some()) {
-                Some(field) => Err(judge_data::Error::FieldClash { field: field.to_owned() }.into()),
-                None => Ok(()),
-            }
+            cli.carry.fields().of_row(record.extra().clone(), &["answerable_p", PROBE])?;
+            Ok(())
         },
         template: Some(PromptTemplate::new(Prompt::user(prompt))?),
         probe: probe.as_ref(),
     };
-    let finish = |_: &Record, by_probe: Option<&Verdict>, row: &mut ScoreRow| {
+    let finish = |record: &Record, by_probe: Option<&Verdict>, row: &mut ScoreRow| {
+        // The figures are made of the rows, whatever else is carried.
+        if let Some(answerable) = record.extra().text(ANSWERABLE).and_then(|json| json.parse::<bool>().ok()) {
+            row.extra.set(ANSWERABLE, &answerable)?;
+        }
         if let ScoreOutcome::Read(_, Some(judged)) = &row.outcome {
             // How far along the scale: not a probability until people have said which are answerable.
             let share = (judged.score - f64::from(low)) / f64::from(high - low);

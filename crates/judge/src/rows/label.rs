@@ -87,10 +87,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let generation = cli.api.generation();
     let judge = AspectJudge::new(&aspects, cli.points, &generation)?;
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.quiet);
-    let (mut bytes, mut people) = (0, false);
+    let (mut requests, mut bytes, mut people) = (0, 0, false);
     let checked = job.check(LabelRow::KNOWN, |Numbered { record, .. }| {
         if record.unread().is_none() {
-            bytes += judge.prompts(record)?.iter().map(Prompt::text_bytes).sum::<usize>();
+            let prompts = judge.prompts(record)?;
+            requests += prompts.len();
+            bytes += prompts.iter().map(Prompt::text_bytes).sum::<usize>();
         }
         people |= !record.raters().is_empty();
         Ok(None)
@@ -99,7 +101,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         job.tell("note: what people gave is carried as \"people\"; \"score\" is the label");
     }
     if cli.dry_run {
-        return estimate(checked.rows, bytes, &generation, prices.as_ref(), cli.json.as_deref());
+        return estimate(requests, bytes, &generation, prices.as_ref(), cli.json.as_deref());
     }
 
     let settings = [("aspects".to_owned(), json!(aspects)), ("points".to_owned(), json!(cli.points))];

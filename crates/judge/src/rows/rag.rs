@@ -97,7 +97,7 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
         write_json(path, PROGRAM, &figures)?;
     }
     figures.print()?;
-    Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst(), ..Default::default() })
+    Ok(figures.for_bars())
 }
 
 fn row(judge: &RagJudge, result: ItemResult<RagRecord>, carry: &Carry) -> Result<(RagRow, Fate)> {

@@ -94,7 +94,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         write_json(path, PROGRAM, &figures)?;
     }
     figures.print(None)?;
-    Ok(bars::Measured { statistics: json!(figures.statistics), worst: figures.worst, ..Default::default() })
+    Ok(figures.into())
 }
 
 fn judge(cli: &Cli, model: &Model, form: &RerankForm) -> Result<RerankJudge> {

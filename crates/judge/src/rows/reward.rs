@@ -106,9 +106,7 @@ fn reward_head(model: &Model) -> Result<&RewardHead> {
 fn turns(record: &Record) -> Option<Result<Vec<Message>, Unscored>> {
     match record {
         Record::Prompt(PromptRecord { input: PromptInput::Messages(messages), .. }) => Some(Ok(messages.clone())),
-        Record::Graded(row) => {
-            Some(Ok(vec![Message::user(&*row.instruction), Message::new("assistant", &*row.response)]))
-        }
+        Record::Graded(row) => Some(Ok(vec![Message::user(row.asked()), Message::new("assistant", &*row.response)])),
         Record::Unread(row) => Some(Err(row.why.clone())),
         _ => None,
     }

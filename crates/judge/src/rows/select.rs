@@ -63,7 +63,7 @@ pub(crate) struct Cli {
     /// Where the report goes
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Choose this share of all rows, the best [default: 0.1]
+    /// Choose this share of all rows, the best, and at least one [default: 0.1]
     #[arg(long, value_name = "SHARE", help_heading = "Choice")]
     top: Option<f64>,
     /// Choose all rows with at least this score
@@ -125,7 +125,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
     let input = cli.input.open()?;
     let (rows, repeats) = cli.look_through(&input)?;
-    cli.model.admit(&input)?;
+    if cli.diversity.is_some() || wanted.iter().any(|criterion| criterion.reads_a_model()) {
+        cli.model.admit(&input)?;
+    }
     write::check_fields(&input, rows, cli.groups.as_deref())?;
 
     let passes = Passes {
@@ -224,6 +226,11 @@ impl Cli {
             if let Some(value) = value.filter(|value| !(0.0..=1.0).contains(value)) {
                 return Err(usage(format!("{name} {value} is not between 0 and 1")));
             }
+        }
+        if self.top == Some(0.0) {
+            return Err(usage(
+                "--top 0 would choose no row; a tenth of the rows is --top 0.1, and any share above 0 at least one row",
+            ));
         }
         if self.threshold.is_some_and(f64::is_nan) {
             return Err(usage("--threshold must be a number"));

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use judge_data::{Input, ScoredFile};
+use judge_metrics::comparison::{ComparedItem, Rating};
 use judge_metrics::multiplicity::Adjustment;
 use judge_metrics::planning::items_for_correlation;
 use serde_json::{Value, json};
@@ -343,11 +345,15 @@ fn bad_rows_are_named_by_their_line() {
         {\"id\": \"\\u0061\", \"predicted\": 1, \"human\": 1}\n";
     refuses(escaped, &[], 1, &["appears twice"]);
     // A value that is no grade costs its row, and is said; where no row is left, it is why.
-    for (row, why) in [
-        ("{\"id\": 2, \"predicted\": {}, \"human\": 1}", "predicted is {}, not a finite number or a label"),
-        ("{\"id\": 2, \"predicted\": [\"a\"], \"human\": 1}", "predicted is \"a\", expected a number"),
-        ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "predicted is 1e400, not a finite number"),
-        ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "human is {}, not a finite number or a label"),
+    for (row, reason, why) in [
+        (
+            "{\"id\": 2, \"predicted\": {}, \"human\": 1}",
+            "unreadable",
+            "predicted is {}, not a finite number or a label",
+        ),
+        ("{\"id\": 2, \"predicted\": [\"a\"], \"human\": 1}", "unreadable", "predicted is \"a\", expected a number"),
+        ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "unreadable", "predicted is 1e400, not a finite number"),
+        ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "no_grade", "human is {}, not a finite number or a label"),
     ] {
         let folder = TempDir::new().expect("folder");
         fs::write(folder.path().join("pairs.jsonl"), format!("{good}{row}\n")).expect("rows");
@@ -355,16 +361,16 @@ fn bad_rows_are_named_by_their_line() {
         let (_, said) = finished("agreement", folder.path(), &args);
         assert!(said.contains("1 of 2 rows") && said.contains(why), "{row}: {said}");
         let found = read_json(folder.path().join("a.json"));
-        assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(1), &json!({"unreadable": 1})));
+        assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(1), &json!({reason: 1})));
         refuses(&format!("{row}\n"), &[], 1, &[why, "line 1"]);
     }
-    // So does a label among numbers; where every prediction is one, a number names its field.
+    // So does a label among numbers; where every prediction is one, a number is no grade.
     let label = "{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}\n";
     let folder = TempDir::new().expect("folder");
     fs::write(folder.path().join("pairs.jsonl"), format!("{good}{label}")).expect("rows");
     let (_, said) = finished("agreement", folder.path(), &["--input", "pairs.jsonl", "--quiet"]);
     assert!(said.contains("predicted is \"NaN\", expected a number"), "{said}");
-    refuses(label, &[], 1, &["\"human\" is \"1\", a number, and \"predicted\" of"]);
+    refuses(label, &[], 1, &["no row can be read", "human is 1, expected a label"]);
     let other = ["--plot", "p.svg"];
     refuses("{\"predicted\": \"a\", \"human\": \"b\"}\n", &other, 1, &["--plot needs scores that are numbers"]);
     let text = "{\"predicted\": null, \"human\": 1}\n";
@@ -387,6 +393,87 @@ fn a_number_within_an_object_is_a_prediction() {
     assert!(succeed("agree", folder.path(), &args).contains("faithfulness.mean against human: 30 rows"));
     let args = ["--input", "in.jsonl", "--predicted", "faithfulness.men"];
     refused("agree", folder.path(), &args, 1, &["no row has the field"]);
+}
+
+/// docs/files.md: an odd grade costs the grade, and an odd score its row.
+#[test]
+fn one_odd_row_costs_itself_among_labels() {
+    let folder = TempDir::new().unwrap();
+    let label = |n: usize| ["A", "B"][n % 2];
+    let row = |n: usize| json!({"id": n, "verdict": label(n), "human": label(n + n / 7)});
+    let good: Vec<Value> = (0..60).map(row).collect();
+    let args = ["--input", "in.jsonl", "--json", "a.json", "--require", "coverage>=1", "--quiet"];
+    let accuracy = |rows: &[Value]| {
+        write_rows(folder.path().join("in.jsonl"), rows);
+        let (code, said, told) = ran("agree", folder.path(), &args);
+        let report = read_json(folder.path().join("a.json"));
+        (code, report["statistics"]["accuracy"].clone(), report["excluded_by_reason"].clone(), said + &told)
+    };
+    let (code, expected, _, said) = accuracy(&good);
+    assert!(code == Some(0) && expected["estimate"].is_f64(), "{said}");
+    for (odd, code, reason) in [
+        (json!({"id": 60, "verdict": "A", "human": 1}), 0, "no_grade"),
+        (json!({"id": 60, "verdict": "A", "human": {}}), 0, "no_grade"),
+        (json!({"id": 60, "verdict": 1, "human": "A"}), 3, "unreadable"),
+        (json!({"id": 60, "verdict": 1, "human": 1}), 3, "unreadable"),
+    ] {
+        for first in [true, false] {
+            let alone = std::slice::from_ref(&odd);
+            let rows = if first { [alone, &good[..]] } else { [&good[..], alone] };
+            let (found, estimated, excluded, said) = accuracy(&rows.concat());
+            assert_eq!((found, &estimated, &excluded), (Some(code), &expected, &json!({reason: 1})), "{odd}: {said}");
+            assert!(said.contains("1 of 61 rows have a value that is no grade and are left out"), "{odd}: {said}");
+        }
+    }
+}
+
+/// Raters who say the same in another order gave the same grade, and ranks of equal grades are ties, in whichever program.
+#[test]
+fn the_order_of_raters_does_not_matter() {
+    let folder = TempDir::new().unwrap();
+    let agree = |turn: usize| {
+        let row = |n: usize| {
+            let mut human =
+                [[0.1, 0.2, 0.3], [0.2, 0.2, 0.2], [0.1, 0.1, 0.4], [0.7, 0.2, 0.3], [0.4, 0.5, 0.3]][n % 5];
+            human.rotate_left((n + turn) % 3);
+            json!({"id": n, "score": (n * 7 % 11) as f64 / 10.0, "human": human})
+        };
+        write_rows(folder.path().join("in.jsonl"), &(0..40).map(row).collect::<Vec<_>>());
+        let names = "spearman,kendall_tau_b,somers_d,pearson,mae,bias";
+        succeed("agree", folder.path(), &["--input", "in.jsonl", "--json", "a.json", "--statistics", names]);
+        read_json(folder.path().join("a.json"))["statistics"].clone()
+    };
+    let found = agree(0);
+    assert!(found["spearman"]["estimate"].is_f64() && found == agree(1) && found == agree(2), "{found}");
+    // The two crates that take such means have one rule.
+    for human in [&[0.1, 0.2, 0.3][..], &[3.0, 4.0, 4.0], &[1e-9, 2.0], &[80.1, 80.2], &[1.0 / 3.0], &[-0.5, 0.5]] {
+        let text = format!("{}\n", json!({"score": 1, "human": human}));
+        let file = ScoredFile::open(Input::from_reader(text.as_bytes(), "rows").unwrap(), None).unwrap();
+        let row = file.rows(&file.fields(None, None)).unwrap().next().unwrap().unwrap();
+        let item = ComparedItem::new(Rating::Number(1.0), human.iter().map(|&grade| Rating::Number(grade)));
+        assert_eq!(row.human_mean(), Ok(item.mean_human()), "{human:?}");
+    }
+}
+
+/// Dividing an axis longer than the largest number never ended.
+#[test]
+fn scores_too_far_apart_are_not_drawn() {
+    let folder = TempDir::new().unwrap();
+    let score = |n: usize| [1e308, -1e308].get(n).copied().unwrap_or((n % 5) as f64);
+    let row = |n: usize| json!({"id": n, "score": score(n), "human": n % 4, "sure": n});
+    write_rows(folder.path().join("in.jsonl"), &(0..20).map(row).collect::<Vec<_>>());
+    for plot in ["--plot", "--scores-plot"] {
+        let args = ["--input", "in.jsonl", plot, "p.svg", "--statistics", "mae"];
+        refused("agree", folder.path(), &args, 1, &["cannot draw the figure: no axis is as long"]);
+    }
+    // Nor are losses that overflow added up, which costs nothing else.
+    let confidence = ["--input", "in.jsonl", "--confidence", "sure", "--json", "a.json"];
+    succeed("agree", folder.path(), &confidence);
+    let found = read_json(folder.path().join("a.json"));
+    assert!(found["risk_coverage"].is_null() && found["statistics"]["spearman"]["estimate"].is_f64(), "{found}");
+    undefined(&found, "area_under_risk_coverage", "exceeds the largest finite number");
+    let picture = [&confidence[..], &["--risk-plot", "r.svg"]].concat();
+    refused("agree", folder.path(), &picture, 1, &["exceeds the largest finite number"]);
 }
 
 #[test]

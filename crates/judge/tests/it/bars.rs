@@ -73,7 +73,12 @@ fn versions_are_joined_by_their_ids() {
     new[1]["score"] = json!(3.7);
     new[2].as_object_mut().unwrap().remove("rubric");
     write_rows(path.join("old.jsonl"), &old);
+    // A whole number of more than 64 bits, and a fraction that no float writes so.
+    new[0]["number"] = json!("NUMBERS");
     write_rows(path.join("new.jsonl"), &new);
+    let numbers = "[12345678901234567890123,1.10]";
+    let text = fs::read_to_string(path.join("new.jsonl")).unwrap().replace("\"NUMBERS\"", numbers);
+    fs::write(path.join("new.jsonl"), text).unwrap();
     let args = words("--old old.jsonl --new new.jsonl --apart --verdict logits --output v.jsonl --json t.json");
     let (said, told) =
         finished("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
@@ -87,6 +92,7 @@ fn versions_are_joined_by_their_ids() {
     let found = rows(path.join("v.jsonl"));
     assert_eq!((found.len(), &found[0]["id"], &found[0]["team"]), (8, &json!(7), &json!("blue")));
     assert!(found.iter().all(|row| row["verdict"].is_string()) && found[1].get("score").is_none(), "{found:?}");
+    assert!(fs::read_to_string(path.join("v.jsonl")).unwrap().contains(numbers), "other fields are kept as they are");
     // Finished, it is reported again; a worse version misses its bar.
     let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate.low>=0.9"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  win_rate.low"), "{said}{told}");

@@ -75,7 +75,12 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         ("{\"id\": 1, \"score\": null}\n", &["--output", "o.jsonl"], 1, "none of 1 rows has a number in \"score\""),
         (NEW, &["--output", "o.jsonl", "--level", "0.999"], 1, "items or more are needed, found 60"),
         (NEW, &["--output", "o.jsonl", "--human", "people"], 1, "none has a human score in people"),
-        (NEW, &["--output", "o.jsonl", "--range", "2,5"], 1, "not in [2, 5]"),
+        (
+            NEW,
+            &["--output", "o.jsonl", "--range", "6,9"],
+            1,
+            "graded.jsonl, line 1: the human score of 0 is 1, expected one from 6 to 9",
+        ),
         (NEW, &["--output", "o.jsonl", "--range", "5"], 2, "--range needs two numbers"),
         (NEW, &["--output", "o.jsonl", "--level", "90"], 2, "--level must lie between 0 and 1"),
         (NEW, &["--output", "new.jsonl"], 2, "is the same file as the input"),
@@ -88,6 +93,31 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         assert_eq!(fs::read_to_string(folder.path().join("new.jsonl")).unwrap(), input);
         assert_eq!(fs::read_to_string(folder.path().join("graded.jsonl")).unwrap(), graded());
     }
+}
+
+#[test]
+fn a_grade_outside_the_range_costs_its_row() {
+    let (_, code, said, told) = started(NEW, &["--output", "out.jsonl", "--range", "2,5"]);
+    assert!(code == Some(0) && said.contains("fitted on 50 graded rows"), "{said}{told}");
+    let note = "note: 10 of 60 rows with both scores are outside the range and are not fitted on; the first is graded.jsonl, line 1: the \
+                human score of 0 is 1, expected one from 2 to 5";
+    assert!(told.contains(note), "{told}");
+}
+
+/// The rows stay as they are; what is said of them was not said where they were finished.
+#[test]
+fn a_finished_output_is_reported_all_the_same() {
+    let (folder, code, first, error) = started(NEW, &["--output", "out.jsonl"]);
+    assert_eq!(code, Some(0), "{error}");
+    let rows = fs::read(folder.path().join("out.jsonl")).unwrap();
+    let args = words("--graded graded.jsonl --input new.jsonl --output out.jsonl --json report.json --width 0.1");
+    let (code, again, error) = ran("calibrate", folder.path(), &args);
+    assert_eq!(code, Some(0), "{error}");
+    assert!(again.contains("out.jsonl is complete; nothing to do") && again.contains("0.1 wide takes 141"), "{again}");
+    let coverage = first.lines().find(|line| line.contains("lie in their interval")).unwrap();
+    assert!(again.contains(coverage), "{again}");
+    assert_eq!(read_json(folder.path().join("report.json"))["graded"], 60);
+    assert_eq!(fs::read(folder.path().join("out.jsonl")).unwrap(), rows);
 }
 
 #[test]

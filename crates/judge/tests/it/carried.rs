@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use judge_data::{Field, Rows};
+use judge_data::{Field, Row, Rows};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{QUICK_PROBES, fails, fixture, succeed, words, write_rows};
+use crate::program::{QUICK_PROBES, fails, finished, fixture, succeed, words, write_rows};
 use crate::server::{Reply, Server};
 
 /// A field as `json.dump(rows, f, indent=2)` writes it, and a number that no `f64` holds.
@@ -30,7 +30,7 @@ fn write(path: &Path, rows: &[Value], more: &str) {
 }
 
 /// Runs a program on rows, each of which it must write so many times with the field `meta` as it is. A row that has one of the program's
-/// own fields is refused.
+/// own fields is refused, or kept as it is by a filter, which judges beside it.
 fn carries(folder: &Path, name: &str, rows: &[Value], args: &[&str], times: usize) {
     // A filter's own output is the input's rows; those that it judged lie beside it.
     let output = folder.join(if name == "inspector_filter" { "out.jsonl.judged.jsonl" } else { "out.jsonl" });
@@ -51,7 +51,22 @@ fn carries(folder: &Path, name: &str, rows: &[Value], args: &[&str], times: usiz
     let is_read = |name: &str| Field::ALL.iter().any(|field| field.aliases().contains(&name));
     for field in own.iter().filter(|field| !is_read(field)) {
         write(&input, rows, &format!("{field:?}: {WRITTEN}"));
-        fails(name, folder, &args, &[&format!("{field:?}")]);
+        if name == "inspector_filter" {
+            let (_, said) = finished(name, folder, &args);
+            assert!(said.contains(&format!("not what the input has: {field}")), "{said}");
+            let value = |row: Result<Row, _>| row.expect("a row").value(field).map(str::to_owned);
+            let mut kept = Rows::open(folder.join("out.jsonl")).expect("output").map(value);
+            assert!(kept.all(|value| value.as_deref() == Some(KEPT)), "{field}");
+            let mut judged = Rows::open(&output).expect("output").map(value);
+            assert!(judged.all(|value| value.as_deref() != Some(KEPT)), "{field}");
+            remove_output(folder);
+            continue;
+        }
+        let said = fails(name, folder, &args, &[&format!("{field:?}")]);
+        // What is advised can be done.
+        if ["inspector_evaluate", "data_selection"].contains(&name) {
+            assert!(said.contains("rename it in the input") && !said.contains("carr"), "{name}: {said}");
+        }
         assert!(!output.exists(), "{name}: {field}");
     }
     remove_output(folder);
@@ -92,6 +107,40 @@ fn judges_of_rows() {
         ("prompt_judge", pairs(), &["--verdict", "logits"]),
     ] {
         carries(folder.path(), name, &rows, args, 1);
+    }
+}
+
+/// A rater who gave nothing keeps the place, so what is known of raters is the same before and after.
+#[test]
+fn places_of_raters() {
+    let folder = TempDir::new().expect("folder");
+    let human = [json!([null, 1, 1]), json!([2, null, 3]), json!([null, null, 4]), json!([null, null, null])];
+    let responses: Vec<Value> =
+        (0..4).map(|at| json!({"id": at, "instruction": "q", "response": "r", "human": human[at]})).collect();
+    write_rows(folder.path().join("responses.jsonl"), &responses);
+    let choices = [json!(["A", null, "B"]), json!([null, "tie"])];
+    let pairs: Vec<Value> = (0..2)
+        .map(|at| json!({"id": at, "instruction": "q", "response_a": "r", "response_b": "s", "human": choices[at]}))
+        .collect();
+    write_rows(folder.path().join("pairs.jsonl"), &pairs);
+    let prompts: Vec<Value> = (0..2).map(|at| json!({"id": at, "prompt": "q", "human": human[at]})).collect();
+    write_rows(folder.path().join("prompts.jsonl"), &prompts);
+    for (name, input, expected) in [
+        (
+            "score",
+            "responses.jsonl",
+            &[json!([null, 1.0, 1.0]), json!([2.0, null, 3.0]), json!([null, null, 4.0]), json!(null)][..],
+        ),
+        ("compare", "pairs.jsonl", &choices),
+        ("logits", "prompts.jsonl", &[json!([null, 1.0, 1.0]), json!([2.0, null, 3.0])]),
+    ] {
+        let output = format!("{name}.jsonl");
+        let verdict: &[&str] = if name == "compare" { &["--verdict", "logits"] } else { &[] };
+        let args = [&["--input", input, "--output", &output, "--quiet"], verdict].concat();
+        succeed(name, folder.path(), &args);
+        let found = crate::program::rows(folder.path().join(&output));
+        let human: Vec<Value> = found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect();
+        assert_eq!(human, expected, "{name}");
     }
 }
 

@@ -50,4 +50,10 @@ fn criteria_are_asked_apart_weighted_and_kept() {
     assert_eq!(rows(path.join("one.out.jsonl"))[0], found[3]);
     let without = ["--model", &model, "--input", "one.jsonl", "--output", "no.jsonl"];
     refused("checklist", path, &without, 2, &["--checklist"]);
+    // Its rows have no place for the logits of layers.
+    for command in [&[&without[..], &["--checklist", "list.json"]].concat()[..], &["--model", &model, "--port", "0"]] {
+        let name = if command.contains(&"--port") { "serve" } else { "checklist" };
+        refused(name, path, &[command, &["--layers", "all"]].concat(), 2, &["--layers all", "no label logits"]);
+    }
+    assert!(!path.join("no.jsonl").exists());
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tiny_judge::planted::{Item, Split, generate};
 
-use crate::program::{judge, read_json, refused, rows as json_lines, succeed, write_rows};
+use crate::program::{finished, judge, read_json, refused, rows as json_lines, succeed, write_rows};
 
 fn write_prompts(folder: &TempDir, text: &[u8]) {
     fs::write(folder.path().join("in.jsonl"), text).expect("input");
@@ -220,6 +220,13 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
     assert_eq!(ours["variants"].as_object().map(serde_json::Map::len), Some(11));
     for name in ["direct_score", "e_score", "lager_w", "lager_wo", "prob_mean_e_score"] {
         assert!(ours["variants"][name]["spearman"]["estimate"].is_f64(), "{name}: {}", ours["variants"][name]);
+    }
+
+    // Items of LAGER's form are numbered: a number alone makes none the same.
+    for (data, is_same) in [("test.lager.json", false), ("valid.lager.json", true)] {
+        let args = ["--valid", "valid.lager.json", "--data", data];
+        let (_, told) = finished("lager_evaluate", folder.path(), &args);
+        assert_eq!(told.contains("are in both files"), is_same, "{data}: {told}");
     }
 
     // Grades have no layer that chooses best, and no questions that pairs are about.

@@ -173,6 +173,28 @@ fn conversations_are_read_and_baselines_choose() {
 }
 
 #[test]
+fn of_an_empty_choice_nothing_is_a_number() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_rows(folder.join("in.jsonl"), &own("examples.jsonl"));
+    let args = words("--input in.jsonl --output out.jsonl --baseline longest --threshold 1e9 --json out.json --quiet");
+    let said = succeed("data_selection", folder, &args);
+    let score: Vec<&str> =
+        said.lines().find(|line| line.starts_with("score")).expect("a line").split_whitespace().collect();
+    assert_eq!(score[score.len() - 2..], ["–", "–"], "{said}");
+    let report = read_json(folder.join("out.json"));
+    for (name, found) in report["distributions"].as_array().expect("a list").iter().map(|one| (&one[0], &one[1])) {
+        assert!(found["before"]["mean"].is_f64(), "{name}: {found}");
+        let after = &found["after"];
+        assert_eq!(
+            (&after["n"], &after["mean"], &after["deviation"]),
+            (&json!(0), &Value::Null, &Value::Null),
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn a_diverse_choice_passes_over_copies() {
     let folder = TempDir::new().expect("folder");
     let folder = folder.path();
@@ -250,6 +272,7 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     let good = json!({"id": 1, "instruction": "Is it?", "output": "It is."});
     let one = std::slice::from_ref(&good);
     fails(one, &["--top", "2"], 2, "--top 2 is not between 0 and 1");
+    fails(one, &["--top", "0"], 2, "--top 0 would choose no row");
     fails(one, &["--top", "0.1", "--threshold", "3"], 2, "cannot be used with");
     fails(one, &["--diversity", "0.5", "--threshold", "3"], 2, "cannot be used with");
     fails(one, &["--format", "alpaca"], 2, "--selected");

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::program::{Said, fails, fixture, read_json, rows, succeed, write_rows};
+use crate::program::{Said, fails, fixture, ran, read_json, refused, rows, succeed, write_rows};
 use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
@@ -106,6 +106,54 @@ fn states_are_answered_measured_and_resumed() {
     std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
     let other = [&args[..], &["--decision-prompt", "turn.jinja"]].concat();
     fails("decide", path, &other, &["answers.jsonl"]);
+}
+
+/// A labelled question that was never answered vanished: the coverage was 1, and its bar was for no statistic.
+#[test]
+fn a_question_without_answers_is_told_and_misses_its_bar() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    // One option more than there are labels.
+    let topics: Map<String, Value> = (0..27).map(|n| (format!("o{n}"), Value::Null)).collect();
+    let questions = json!({
+        "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
+        "topic": {"type": "choice", "instructions": "What is it about?", "criteria": topics},
+    });
+    std::fs::write(path.join("questions.json"), questions.to_string()).unwrap();
+    let row = |n: usize| {
+        let topic = if n < 4 { json!("o1") } else { Value::Null };
+        json!({"id": n, "state": format!("all is well {n}"), "labels": {"refund": (n % 2).to_string(), "topic": topic}})
+    };
+    write_rows(path.join("states.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    let args = [&ARGS[..], &[&model, "--output", "answers.jsonl", "--json", "figures.json"]].concat();
+    let bars = [&args[..], &["--require", "accuracy:topic>=0.5", "--junit", "bars.xml"]].concat();
+    for _ in 0..2 {
+        let (code, said, told) = ran("decide", path, &bars);
+        assert_eq!(code, Some(3), "{said}{told}");
+        for words in [
+            "6 of 6 rows answered",
+            "topic: no answer in 6 rows; the first is row 0: a choice question with 27 options",
+            "MISSED:  accuracy:topic>=0.5: undefined: no row has an answer to it",
+            "MISSED:  coverage>=0.98 (--min-coverage): found 0.3333 (counted: 2 of 6 rows)",
+        ] {
+            assert!(said.contains(words), "{words}: {said}{told}");
+        }
+        let xml = std::fs::read_to_string(path.join("bars.xml")).unwrap();
+        assert!(xml.contains(">not judged: 0, 1, 2, 3</failure>"), "{xml}");
+    }
+    // A label that is null is none, and a text that writes 1 is a yes.
+    let figures = read_json(path.join("figures.json"));
+    assert_eq!((&figures["n"], &figures["labels_not_read"]), (&json!(6), &json!(0)));
+    assert_eq!((&figures["unanswered"]["topic"]["rows"], &figures["questions"]["refund"]["n"]), (&json!(6), &json!(6)));
+    assert!(figures["statistics"]["brier:topic"]["undefined"].is_string(), "{figures}");
+    // Without labels it is told as well.
+    std::fs::write(path.join("states.jsonl"), json!({"id": 0, "state": "all is well"}).to_string()).unwrap();
+    let said = succeed("decide", path, &[&args[..], &["--overwrite"]].concat());
+    assert!(said.contains("topic: no answer in 1 rows"), "{said}");
+    // A question that is not asked is refused before any work.
+    let other = [&ARGS[..], &[&model, "--output", "other.jsonl", "--require", "accuracy:topics>=0.5"]].concat();
+    refused("decide", path, &other, 2, &["no row is asked the question \"topics\"; --questions has refund, topic"]);
+    assert!(!path.join("other.jsonl").exists());
 }
 
 /// A list of numbers and texts ended the process: in a run, which then died at the same row each time, and in the service.

@@ -44,6 +44,15 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     let (code, said, _) = drift(&bars);
     assert!(code == Some(3) && said.contains("MISSED:  mae<=0.05"), "{said}");
     assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains("failures=\"1\""));
+    // Rows that one run lacks, and those without a score, are named at the bar of the coverage, in the order of the files.
+    assert_eq!(drift(&["--require", "coverage>=1", "--junit", "bars.xml"]).0, Some(3));
+    assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not judged: 77, 0, 38</failure>"));
+    // For programs a p-value has a column of its own, as the ends of an interval have.
+    let (_, csv, _) = drift(&["--tables", "csv"]);
+    assert!(csv.lines().next().unwrap().ends_with(",estimate,estimate low,estimate high,p"), "{csv}");
+    let pearson = csv.lines().find_map(|line| line.strip_prefix("pearson,")).unwrap();
+    let is_number = |cell: &str| cell.trim_start_matches(['<', '=']).parse::<f64>().is_ok();
+    assert!(pearson.split(',').count() == 4 && pearson.split(',').all(is_number), "{pearson}");
 
     // Verdicts in words have no mean.
     let said = |n: usize, verdict: &str| json!({"id": n, "verdict": verdict});
@@ -73,6 +82,46 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     refused(&["--input", "nameless.jsonl", "--against", "before.jsonl"], "has no id");
 }
 
+/// An odd score or grade costs itself, in either run, and is said.
+#[test]
+fn one_odd_row_does_not_end_the_comparison() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let row = |n: usize| json!({"id": n, "score": n % 5, "human": [n % 4, n % 3]}).to_string();
+    let run = |now: &[String], before: &[String]| {
+        fs::write(path.join("now.jsonl"), now.join("\n")).unwrap();
+        fs::write(path.join("before.jsonl"), before.join("\n")).unwrap();
+        let args = ["--input", "now.jsonl", "--against", "before.jsonl", "--json", "a.json"];
+        let (code, said, told) = ran("drift", path, &args);
+        assert_eq!(code, Some(0), "{said}{told}");
+        (report(path), told)
+    };
+    let good: Vec<String> = (0..30).map(row).collect();
+    let odd_at = |place: usize, odd: &str| {
+        let mut rows = good.clone();
+        rows[place] = format!("{{\"id\": {place}, {odd}}}");
+        rows
+    };
+    for odd in ["\"N/A\"", "{}", "1e400", "[\"a\"]"] {
+        let rows = odd_at(3, &format!("\"score\": {odd}"));
+        for (now, before) in [(&rows, &good), (&good, &rows)] {
+            let (found, told) = run(now, before);
+            assert_eq!((&found["n"], &found["unscored"]), (&json!(29), &json!(1)), "{odd}");
+            assert!(
+                told.contains("1 of 60 rows have a score that cannot be read and count as unscored"),
+                "{odd}: {told}"
+            );
+            assert!(told.contains(".jsonl, line 4: score is "), "{odd}: {told}");
+        }
+    }
+    for odd in ["{}", "\"N/A\"", "[1, {}]"] {
+        let (found, told) = run(&odd_at(3, &format!("\"score\": 3, \"human\": {odd}")), &good);
+        assert_eq!((&found["n"], &found["unscored"]), (&json!(30), &json!(0)), "{odd}");
+        assert!(told.contains("1 of 30 rows have a rater whose grade is none and is left out"), "{odd}: {told}");
+        assert!(told.contains("now.jsonl, line 4: human is "), "{odd}: {told}");
+    }
+}
+
 /// Of runs of the program the records are compared: the same run again has not drifted, another dtype is said.
 #[test]
 fn what_the_records_do_not_have_in_common_is_said() {
@@ -86,9 +135,17 @@ fn what_the_records_do_not_have_in_common_is_said() {
         ran("drift", path, &["--input", now, "--against", "one.jsonl", "--json", "a.json", "--require", "mae<=0"])
     };
     let (code, said, told) = drift("two.jsonl");
-    assert!(code == Some(0) && !told.contains("it was") && !said.contains("largest change"), "{said}{told}");
+    assert!(code == Some(0) && !told.contains("dtype") && !said.contains("largest change"), "{said}{told}");
     assert_eq!(report(path)["records"], json!({}));
     let (code, _, told) = drift("three.jsonl");
-    assert!(code == Some(3) && told.contains("model.dtype is \"bf16\", it was \"f32\""), "{told}");
+    assert!(code == Some(3) && told.contains("model.dtype was \"f32\", is \"bf16\""), "{told}");
+    assert_eq!(report(path)["records"]["model.dtype"], json!(["\"bf16\"", "\"f32\""]));
+    // A setting of kilobytes, such as layer weights, is cut where it is told.
+    let mut record = read_json(path.join("three.jsonl.run.json"));
+    record["content"]["settings"]["weights"] = json!((0..500).collect::<Vec<i32>>());
+    fs::write(path.join("three.jsonl.run.json"), record.to_string()).unwrap();
+    let (_, _, told) = drift("three.jsonl");
+    let line = told.lines().find(|line| line.contains("settings.weights")).unwrap();
+    assert!(line.contains("is [0,1,2,") && line.ends_with('…') && line.len() < 200, "{line}");
     assert_eq!(rows(path.join("one.jsonl")).len(), 12);
 }

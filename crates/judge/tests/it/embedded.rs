@@ -83,6 +83,20 @@ fn foreign_rows(folder: &Path) {
 }
 
 #[test]
+fn a_choice_without_a_model_takes_any_rows() {
+    let folder = TempDir::new().expect("folder");
+    let path = folder.path();
+    foreign_rows(path);
+    let longest = "select --input strange.jsonl --output o.jsonl --baseline longest";
+    let (code, stderr) = said(path, longest);
+    assert!(code == Some(0) && !stderr.contains("no exercise"), "{stderr}");
+    for more in ["--compare expected", "--diversity 0.5", "--compare perplexity"] {
+        let (code, stderr) = said(path, &format!("{longest} --overwrite {more}"));
+        assert!(code == Some(2) && stderr.contains("name a model"), "{more}: {stderr}");
+    }
+}
+
+#[test]
 fn rows_of_others_are_refused_before_any_work_by_every_command() {
     let folder = TempDir::new().expect("folder");
     let path = folder.path();

@@ -77,6 +77,9 @@ fn rows_that_are_lost_fail_a_gate() {
     let of = |name: &str| found["statistics"][name]["estimate"].as_f64();
     assert_eq!((of("n"), of("coverage")), (Some(5.0), Some(5.0 / 60.0)));
     assert!(text(path, "d.xml").contains("found 0.0833 (counted: 5 of 60 rows)"), "{}", text(path, "d.xml"));
+    // The rows are named that were not judged.
+    let first = ">not judged: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …</failure>";
+    assert!(text(path, "d.xml").contains(first), "{}", text(path, "d.xml"));
     // Who says how many are enough is believed.
     assert_eq!(drift("now.jsonl", &["--min-coverage", "0.08"]).0, Some(0));
     assert_eq!(drift("now.jsonl", &["--require", "coverage>=0.05"]).0, Some(0));
@@ -85,12 +88,14 @@ fn rows_that_are_lost_fail_a_gate() {
     // One of sixty is no more than a small share.
     assert_eq!(drift("one-lost.jsonl", &[]).0, Some(0));
 
-    let agree = |input: &str| ran("agree", path, &["--input", input, "--require", "mae<=1", "--quiet"]);
+    let agree =
+        |input: &str| ran("agree", path, &["--input", input, "--require", "mae<=1", "--quiet", "--junit", "a.xml"]);
     let (code, said, told) = agree("now.jsonl");
     assert!(
         code == Some(3) && said.contains("5 of 60 rows count") && said.contains("MISSED:  coverage"),
         "{said}{told}"
     );
+    assert!(text(path, "a.xml").contains(first), "{}", text(path, "a.xml"));
     assert_eq!(agree("one-lost.jsonl").0, Some(0));
     // Rows that nobody has graded are not lost.
     let mut graded = scores(0);
@@ -103,9 +108,32 @@ fn rows_that_are_lost_fail_a_gate() {
     let verdict = |n: usize| json!({"id": n, "given": if n < 5 { "neither" } else { "[[A]]" }});
     write_rows(path.join("said.jsonl"), &(0..20).map(verdict).collect::<Vec<_>>());
     let bench = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "said.jsonl", "--unparsed", "drop"];
-    let (code, said, told) = ran("bench", path, &[&bench[..], &["--require", "accuracy>=0.9"]].concat());
+    let bars = ["--require", "accuracy>=0.9", "--junit", "b.xml"];
+    let (code, said, told) = ran("bench", path, &[&bench[..], &bars].concat());
     assert!(code == Some(3) && said.contains("reached: accuracy>=0.9"), "{said}{told}");
     assert!(said.contains("15 of 20 rows count") && said.contains("MISSED:  coverage>=0.98"), "{said}");
+    assert!(text(path, "b.xml").contains(">not judged: 0, 1, 2, 3, 4</failure>"), "{}", text(path, "b.xml"));
+}
+
+/// Grades of single responses: the row without one is named, and the interval of the mean ends with the scale.
+#[test]
+fn a_response_without_a_grade_fails_a_gate() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let row = |n: usize| {
+        let asked = if n == 1 { "word ".repeat(2_000) } else { format!("What is {n} + 2? {}", "Why? ".repeat(9 * n)) };
+        json!({"id": n, "instruction": asked, "response": format!("It is {}.", n + 2), "rubric": "Right?"})
+    };
+    write_rows(path.join("in.jsonl"), &(0..3).map(row).collect::<Vec<_>>());
+    let model = embedded_model();
+    let args = ["--input", "in.jsonl", "--output", "s.jsonl", "--verdict", "logits", "--json", "s.json", "--junit"];
+    let bars = ["s.xml", "--require", "mean_score>=0", "--model", model.to_str().unwrap(), "--quiet"];
+    let (code, said, told) = ran("compare", path, &[&args[..], &bars].concat());
+    assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
+    assert!(text(path, "s.xml").contains(">not judged: 1</failure>"), "{}", text(path, "s.xml"));
+    let mean = &read_json(path.join("s.json"))["statistics"]["mean_score"];
+    let [low, high] = ["low", "high"].map(|end| mean[end].as_f64());
+    assert!(low.is_none_or(|low| low >= 1.0) && high.is_none_or(|high| high <= 5.0), "{mean}");
 }
 
 /// A new version that lost most of its rows.
@@ -120,7 +148,8 @@ fn rows_that_one_version_lacks_fail_a_gate() {
     let args = ["--old", "old.jsonl", "--new", "new.jsonl", "--apart", "--verdict", "logits", "--output", "v.jsonl"];
     let bars = ["--require", "mean_preference<=1", "--json", "t.json", "--model", model.to_str().unwrap()];
     for _ in 0..2 {
-        let (code, said, told) = ran("compare", path, &[&args[..], &bars].concat());
+        let (code, said, told) = ran("compare", path, &[&args[..], &bars, &["--junit", "t.xml"]].concat());
+        assert!(text(path, "t.xml").contains(">not judged: 2, 3, 4, 5</failure>"), "{}", text(path, "t.xml"));
         assert!(code == Some(3) && said.contains("reached: mean_preference<=1"), "{said}{told}");
         assert!(
             said.contains("MISSED:  coverage>=0.98 (--min-coverage): found 0.3333 (counted: 2 of 6 rows)"),
@@ -245,6 +274,12 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
     assert!(junit.contains(">worse than before: 0, 2, 4, 6, 8, 10, 12, 14, 16, 18</failure>"), "{junit}");
     let verdicts = rows(path.join("seeing.jsonl"));
     assert_eq!((verdicts.len(), &verdicts[20]["id"], &verdicts[21]["human"]), (40, &json!("graded:0"), &json!("B")));
+    // A limit is of the versions' rows.
+    let few = ["--output", "few.jsonl", "--json", "few.json", "--limit", "3", "--model", model.to_str().unwrap()];
+    let said = succeed("compare", path, &[&common[..], &few].concat());
+    assert!(said.contains("The judge tells better from worse"), "{said}");
+    let few = read_json(path.join("few.json"));
+    assert_eq!((&few["statistics"]["separates"]["n"], &few["n"]), (&json!(20), &json!(23)));
 
     // Without such pairs the gate cannot know.
     let none = ["--old", "old.jsonl", "--new", "new.jsonl", "--apart", "--verdict", "logits", "--output", "none.jsonl"];
@@ -290,6 +325,11 @@ fn a_junit_file_is_of_this_start_whatever_happens() {
         assert!(found == Some(code) && xml.contains("errors=\"1\"") && xml.contains("<error message="), "{told}{xml}");
         assert!(xml.contains(why), "{xml}");
     }
+    // A cause is said once.
+    let none = ["--input", "none.jsonl", "--require", "mae<=1", "--junit", "bars.xml"];
+    assert_eq!(ran("agree", path, &none).0, Some(1));
+    let xml = text(path, "bars.xml");
+    assert!(xml.contains("none.jsonl") && xml.matches("os error 2").count() == 1, "{xml}");
     // What another made stays as it is.
     fs::write(path.join("mine.xml"), "<mine/>").unwrap();
     let args = ["--input", "in.jsonl", "--require", "mae<=1", "--junit", "mine.xml"];
@@ -382,8 +422,9 @@ fn prompts_that_could_not_be_judged_count_as_wrong() {
     let model = embedded_model();
     let args = ["--input", "in.jsonl", "--output", "r.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     let more = ["--benchmark", "rewardbench2", "--require", "n>=1", "--model", model.to_str().unwrap(), "--quiet"];
-    let (code, said, told) = ran("rank", path, &[&args[..], &more].concat());
+    let (code, said, told) = ran("rank", path, &[&args[..], &more, &["--junit", "r.xml"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
+    assert!(text(path, "r.xml").contains(">not judged: 0, 1, 2, 3</failure>"), "{}", text(path, "r.xml"));
     let found = read_json(path.join("r.json"));
     let subset = &found["benchmark"]["subsets"]["Factuality"];
     assert_eq!(subset["n"], json!(6), "{found}");

@@ -234,14 +234,15 @@ fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
 fn typed_questions_and_sentences_are_read_by_their_commands() {
     let folder = TempDir::new().expect("folder");
     let path = folder.path();
-    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "state": {"mail": "Where is it?"}})]);
+    let row = r#"{"id": 1, "state": {"mail": "Where is it?", "number": 12345678901234567890123}}"#;
+    fs::write(path.join("rows.jsonl"), row).expect("a row");
     let questions = json!({"angry": {"type": "noul", "instructions": "Is it angry?"},
         "tone": {"type": "choice", "criteria": {"calm": "no heat", "loud": null}},
         "urgency": {"type": "score", "criteria": ["can wait", "today"]}});
     fs::write(path.join("q.json"), questions.to_string()).expect("questions");
     let page = Page::open(path, &with(&["--questions", "q.json"]));
     let (_, shown) = page.row("ann").expect("a row");
-    for text in ["Is it angry?", "no heat", "can wait", "Where is it?"] {
+    for text in ["Is it angry?", "no heat", "can wait", "Where is it?", ": 12345678901234567890123"] {
         assert!(shown.contains(text), "{text}: {shown}");
     }
     page.answer("ann", "g0=0&g1=1&g2=1");

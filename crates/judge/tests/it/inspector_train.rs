@@ -302,8 +302,9 @@ fn what_is_missing_in_a_row_is_said_with_the_way_out() {
 #[test]
 fn rows_that_name_no_aspect_are_asked_what_judge_score_asks() {
     let folder = TempDir::new().unwrap();
-    let graded = |id: usize| json!({"id": id, "instruction": format!("What is {id} + 1?"), "response": format!("It is {id}."), "human": 1 + id * id % 3});
-    train(folder.path(), &rows_with(graded), &QUICK).unwrap();
+    let graded = |id: usize| json!({"id": id, "question": format!("What is {id} + 1?"), "response": format!("It is {id}."), "human": 1 + id * id % 3});
+    // The column has another name than the field.
+    train(folder.path(), &rows_with(graded), &[&QUICK[..], &["--group", "instruction"]].concat()).unwrap();
     let template = fs::read(folder.path().join("out/quality.template.json")).unwrap();
     let LagerSettings { template: asked, opening, .. } = LagerSettings::prompt_end(Scale::integers(1, 5).unwrap());
     assert_eq!(serde_json::from_slice::<PromptTemplate>(&template).unwrap(), asked.with_prefill(&opening));

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -170,6 +171,32 @@ fn a_killed_run_sends_only_what_is_missing() {
 }
 
 #[test]
+fn a_wait_that_a_service_asks_for_ends_at_a_signal() {
+    let folder = TempDir::new().expect("folder");
+    write(folder.path(), (0..10).map(row));
+    let server = Server::start(|number, seen| match number < 3 {
+        true => graded(number, seen),
+        false => Reply::Full(429, vec![("Retry-After", "60".into())], "{}".into()),
+    });
+    let args = ["--input", "in.jsonl", "--output", "cut.jsonl", "--base-url", &server.base_url, "--api-model", "m"];
+    let mut command = judge("label");
+    command.args(args).args(["--no-key", "--concurrency", "1", "--quiet"]).args(TWO).current_dir(folder.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    while server.requests() < 4 {
+        assert!(child.try_wait().expect("status").is_none(), "it ended before it could be asked to");
+        std::thread::yield_now();
+    }
+    let before = Instant::now();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+    let said = Said::from(child.wait_with_output().expect("ends"));
+    assert_eq!(said.code, Some(130), "{}{}", said.stdout, said.stderr);
+    assert!(said.stderr.contains("stopped after 3 of 20 labels; the same command resumes"), "{}", said.stderr);
+    assert!(before.elapsed() < Duration::from_secs(30), "{:?}", before.elapsed());
+}
+
+#[test]
 fn a_run_that_its_service_failed_keeps_what_is_paid_for() {
     let folder = TempDir::new().expect("folder");
     write(folder.path(), (0..10).map(row));
@@ -326,6 +353,12 @@ fn a_dry_run_sends_nothing_and_own_aspects_are_asked_about() {
         Reply::text(&answer(if seen.prompt().ends_with("Is it {charming}?") { 9 } else { 2 }))
     });
     let args = ["--output", "out.jsonl", "--aspects", "mine.json", "--points", "9", "--limit", "2"];
+    // Of a row without a response nobody is asked.
+    write_rows(folder.path().join("some.jsonl"), &[row(0), json!({"id": 1, "question": "What is number 1?"}), row(2)]);
+    let service = ["--input", "some.jsonl", "--base-url", &server.base_url, "--api-model", "test-model", "--no-key"];
+    let dry = ["--output", "some.out.jsonl", "--aspects", "mine.json", "--points", "9", "--dry-run"];
+    let dry = succeed("label", folder.path(), &[&service[..], &dry].concat());
+    assert!(dry.starts_with("4 requests of about") && server.requests() == 0, "{dry}");
     let said = label(
         folder.path(),
         &server,

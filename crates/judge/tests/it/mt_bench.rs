@@ -163,11 +163,12 @@ fn gpt_4s_three_grades_are_as_reliable_as_published() {
         models.push(record.extra.string("response_source").unwrap());
         grades.push(record.scores);
     }
+    let runs = grades;
+    let grades: Vec<Vec<f64>> = runs.iter().map(|row| row.iter().map(|grade| grade.unwrap()).collect()).collect();
     let close = |name: &str, ours: f64, theirs: &Value| {
         let theirs = theirs.as_f64().unwrap();
         assert!((ours - theirs).abs() < 1e-10, "{name}: {ours}, not {theirs}");
     };
-    let runs: Vec<Vec<Option<f64>>> = grades.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
     for (name, measurement) in [
         ("alpha_nominal", Measurement::Nominal),
         ("alpha_ordinal", Measurement::Ordinal),

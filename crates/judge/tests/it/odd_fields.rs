@@ -60,7 +60,7 @@ fn a_human_grade_of_another_form_costs_the_grade() {
     let (found, said) = judged(folder.path(), "score", &input, &[]);
     assert!(found.iter().all(|row| row["score"].is_number()), "{found:?}");
     let read: Vec<&Value> = found.iter().map(|row| &row["human"]).collect();
-    assert_eq!(read, [&json!(4.0), &Value::Null, &json!(1.0), &json!(3.0), &json!(2.0)]);
+    assert_eq!(read, [&json!(4.0), &Value::Null, &json!(1.0), &json!([3.0, null]), &json!(2.0)]);
     let note = "note: in 2 of 5 rows what people gave is no grade and is left out; the first is 1: expected \"human\" to be a number, \
                 or a list of numbers and nulls, found string \"N/A\"";
     assert_eq!(said.matches("is no grade").count(), 1, "{said}");
@@ -91,15 +91,16 @@ fn grades_are_read_alike_where_they_are_compared() {
     odd.push(json!({"id": 9, "predicted": 1, "human": ["2", "?"]}));
     let (code, stdout, stderr) = agree(&odd);
     assert_eq!(code, Some(0), "{stdout}{stderr}");
-    assert!(stdout.contains("9 rows, 1 left out (1 unreadable)"), "{stdout}");
+    assert!(stdout.contains("9 rows, 1 left out (1 no_grade)"), "{stdout}");
     assert!(stderr.contains("human is \"N/A\", expected a number or a list of numbers"), "{stderr}");
     assert!(stderr.contains("1 of 9 rows have a rater whose grade is none and is left out"), "{stderr}");
-    // Labels stay labels, and a number among them names its field.
+    // Labels stay labels, and a number among them is no grade.
     let mut labels: Vec<Value> = (0..4).map(|i| json!({"id": i, "predicted": "A", "human": "1"})).collect();
     assert_eq!(agree(&labels).0, Some(0));
     labels.push(json!({"id": 4, "predicted": "A", "human": 1}));
-    let (code, _, stderr) = agree(&labels);
-    assert!(code == Some(1) && stderr.contains("line 5: \"human\" is \"1\", a number, and \"predicted\""), "{stderr}");
+    let (code, stdout, stderr) = agree(&labels);
+    assert!(code == Some(0) && stdout.contains("4 rows, 1 left out (1 no_grade)"), "{stdout}{stderr}");
+    assert!(stderr.contains("line 5: human is 1, expected a label"), "{stderr}");
 }
 
 // https://github.com/pandas-dev/pandas/issues/57224, https://github.com/pandas-dev/pandas/issues/58306
@@ -222,4 +223,40 @@ fn a_stream_of_something_else_is_named() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(found), "{said}");
     }
+}
+
+#[test]
+fn what_an_instruction_is_about_is_shown_to_every_judge_and_once() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let rows = |asked: &dyn Fn(usize) -> Value| -> Vec<Value> {
+        let row = |id: usize| {
+            let mut row = json!({"id": id, "response": "It is 12.", "rubric": "Is it right?"});
+            row.as_object_mut().expect("an object").extend(asked(id).as_object().expect("an object").clone());
+            row
+        };
+        (0..3).map(row).collect()
+    };
+    let apart = rows(&|id| json!({"instruction": "Add the numbers.", "input": format!("7 + {id}")}));
+    let joined = rows(&|id| json!({"instruction": format!("Add the numbers.\n\n7 + {id}")}));
+    let alone = rows(&|_| json!({"instruction": "Add the numbers."}));
+    let scores = |found: &[Value]| found.iter().map(|row| row["score"].clone()).collect::<Vec<_>>();
+    for (name, args) in [("score", &[][..]), ("compare", &["--verdict", "logits"])] {
+        let of = |input: &[Value], more: &[&str]| judged(folder, name, input, &[args, more].concat()).0;
+        let found = of(&apart, &[]);
+        assert_eq!(scores(&found), scores(&of(&joined, &[])), "{name}");
+        assert_ne!(scores(&found), scores(&of(&alone, &[])), "{name}");
+        assert_eq!(found[1]["input"], "7 + 1", "{name}: it is carried");
+        assert_eq!(scores(&of(&apart, &["--columns", "instruction=instruction"])), scores(&of(&alone, &[])), "{name}");
+    }
+    // A template that names it shows it in its own place alone.
+    let templates =
+        [("named.json", "{input} {instruction} {response}"), ("plain.json", "{about} {instruction} {response}")];
+    for (name, text) in templates {
+        fs::write(folder.join(name), json!({"raw": text}).to_string()).expect("a template");
+    }
+    let about = rows(&|id| json!({"instruction": "Add the numbers.", "about": format!("7 + {id}")}));
+    let (named, _) = judged(folder, "score", &apart, &["--template", "named.json"]);
+    let (plain, _) = judged(folder, "score", &about, &["--template", "plain.json"]);
+    assert_eq!(scores(&named), scores(&plain));
 }

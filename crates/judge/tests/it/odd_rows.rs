@@ -227,6 +227,30 @@ fn odd_scores_and_grades_are_not_calibrated() {
 }
 
 #[test]
+fn odd_grades_do_not_end_a_fit() {
+    let folder = TempDir::new().expect("folder");
+    let human = |id: usize| match id {
+        3 => json!("N/A"),
+        4 => json!([{}, "2"]),
+        5 => json!("3"),
+        _ => json!(1 + id % 3),
+    };
+    let row = |id: usize| {
+        let logits = [[id % 5, id % 3, id % 4], [3 - id % 3, 1, id % 3]];
+        json!({"id": id, "human": human(id), "score": if id == 6 { json!("N/A") } else { json!(2) }, "layers": [0, 1],
+            "labels": ["1", "2", "3"], "logits": logits, "step": 0, "completion": ""})
+    };
+    write_rows(folder.path().join("s.jsonl"), &(0..30).map(row).collect::<Vec<_>>());
+    let args = ["--input", "s.jsonl", "--variants", "e_score,direct_score", "--json", "fit.json"];
+    let (_, said) = finished("fit", folder.path(), &args);
+    let note = "note: s.jsonl: in 2 of 30 rows what people gave is no grade and is left out; the first is 3: expected \"human\" to be a \
+                number, or a list of numbers and nulls, found string \"N/A\"";
+    assert!(said.contains(note), "{said}");
+    let found = read_json(folder.path().join("fit.json"));
+    assert_eq!((&found["n"], &found["without_human"], &found["unscored"]), (&json!(29), &json!(1), &json!(0)));
+}
+
+#[test]
 fn odd_rows_are_not_learnt_from() {
     let folder = TempDir::new().expect("folder");
     let good: Vec<Value> = (0..40)

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{finished, ran, read_json, refused, rows, succeed, words, write_rows};
 
 /// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
 fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
@@ -155,8 +155,9 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
         .collect();
     write_rows(folder.join("b.jsonl"), &with_field);
     fs::copy(folder.join("a.jsonl.run.json"), folder.join("b.jsonl.run.json")).expect("copied");
-    let said = succeed("lager_evaluate", folder, &third);
-    assert!(said.contains("3: 1.000") && said.contains("undefined"), "{said}");
+    let (said, told) = finished("lager_evaluate", folder, &third);
+    assert!(said.contains("put on one layer): ") && said.contains("3: 1.000") && said.contains("undefined"), "{said}");
+    assert!(!told.contains("are few"), "nothing is fitted: {told}");
     for (more, why) in [
         (&["--layer", "9"][..], "layer 9"),
         (&["--layer", "last"], "neither `best`"),

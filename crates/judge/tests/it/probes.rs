@@ -176,6 +176,15 @@ fn bad_training_data_is_named() {
     train(row, 1, "nothing to learn", &[]);
     train(row, 2, "--c must be above 0", &["--c", "0"]);
     train(row, 2, "--test-share", &["--test-share", "1"]);
+    // Two rows belong together, and none is trained on.
+    let prompt = |id: usize| format!("Question: Which of the towers is {}?\nAnswer: {id}", id.max(1));
+    let tested = |id: usize| json!({"id": id, "prompt": prompt(id), "score": 1 + id % 4, "split": "test"});
+    let rows: String = (0..12).map(|id| format!("{}\n", tested(id))).collect();
+    train(&rows, 1, "no row is in the split \"train\", found [\"test\"]", &[]);
+    // Two classes, one of a single row: no fold that lacks it has anything to learn.
+    let rare = |id: usize| json!({"id": format!("r{id}"), "prompt": format!("Prompt {id}"), "score": if id == 7 { 5 } else { 2 }});
+    let rows: String = (0..30).map(|id| format!("{}\n", rare(id))).collect();
+    train(&rows, 1, "of the rows trained on \"r7\" alone is not of class 2", &["--ungrouped"]);
 }
 
 /// The published probes through both examples: labels and decisions as scikit-learn's, in three precisions.
@@ -324,6 +333,36 @@ fn probes_apply_to_hidden_states() {
         assert_eq!(row["probabilities"], json!(probabilities.values()));
     }
     fs::remove_file(at("o.jsonl")).unwrap();
+    // A table in shards goes by its name; each shard alone is of some of the rows.
+    for pooling in ["last", "mean"] {
+        let output = format!("cut.{pooling}.safetensors");
+        let args = ["--input", "in.jsonl", "--output", &output, "--layers", "1-4", "--pooling", pooling, "--quiet"];
+        succeed("hidden_states", folder.path(), &[&args[..], &["--rows-per-shard", "15"]].concat());
+    }
+    let twice = ["mean.safetensors", "cut.mean-00001-of-00003.safetensors", "cut.mean-00002-of-00003.safetensors"];
+    let refuse = |inputs: &[&str], said: &[&str]| {
+        refused("probe_apply", folder.path(), &[&apply[..], inputs].concat(), 1, said);
+        assert!(!at("o.jsonl").exists());
+    };
+    refuse(&twice[1..], &["--input cut.mean.safetensors", "cut.mean-00002-of-00003.safetensors both have mean"]);
+    refuse(&twice[..2], &["mean.safetensors and cut.mean-00001-of-00003.safetensors both have mean of layer 1"]);
+    let set =
+        ["--probe", "p/quality.safetensors", "--quiet", "--input", "cut.mean.safetensors", "cut.last.safetensors"];
+    succeed("probe_apply", folder.path(), &[&set[..], &["--output", "set.jsonl"]].concat());
+    assert_eq!(lines(at("set.jsonl")), rows);
+    let shard = "cut.mean-00001-of-00003.safetensors";
+    refused("probe_apply", folder.path(), &[&set[..], &["--overwrite", "--output", shard]].concat(), 2, &[shard]);
+    fs::remove_file(at("cut.last-00002-of-00003.safetensors")).unwrap();
+    refuse(&["cut.last.safetensors"], &["cut.last-00002-of-00003.safetensors"]);
+    // Tables of other rows do not go together, be they as many: of other texts, or of other ids.
+    let other = |id: usize| json!({"id": format!("p{id}"), "prompt": format!("Another {id} of many")});
+    write_rows(at("other.jsonl"), &(0..40).map(other).collect::<Vec<_>>());
+    let args = words("--input other.jsonl --output other.safetensors --layers 1-4 --pooling mean --quiet");
+    succeed("hidden_states", folder.path(), &args);
+    refuse(&["last.safetensors", "other.safetensors"], &["other.safetensors holds states of other rows than last."]);
+    let ids = fs::read_to_string(at("mean.ids.jsonl")).unwrap();
+    fs::write(at("mean.ids.jsonl"), ids.replace("\"p3\"", "\"q3\"")).unwrap();
+    refuse(&["last.safetensors", "mean.safetensors"], &["row 3 is \"q3\", not \"p3\""]);
     // The probe reads layer 1 or 3, by whichever pooling.
     let args = ["--input", "in.jsonl", "--output", "min.safetensors", "--layers", "2", "--pooling", "min", "--quiet"];
     succeed("hidden_states", folder.path(), &args);

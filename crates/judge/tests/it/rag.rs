@@ -54,6 +54,11 @@ fn a_table_of_answers_is_measured_row_by_row() {
         assert!(statistics[name]["estimate"].is_number(), "{name}: {figures}");
     }
     assert_eq!((&figures["questions"], &figures["absent"]["faithfulness"]["missing"]), (&json!(4), &json!(2)));
+    // Rows without a measure that has a bar are named at that of the coverage.
+    let (code, said, _) =
+        ran("rag", path, &[&all[..], &["--require", "faithfulness>=0", "--junit", "bars.xml"]].concat());
+    assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}");
+    assert!(std::fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not judged: 3, 4</failure>"));
     // A page shows the answers with what is not supported.
     let page = ["--input", "measured.jsonl", "--output", "report.html", "--json", "report.json"];
     assert!(succeed("report", path, &page).contains("5 rows, 3 scored"));
@@ -88,6 +93,65 @@ fn a_table_of_answers_is_measured_row_by_row() {
     assert!(tokens(one) < tokens(&found[2]));
 }
 
+/// Where people marked all sentences alike, a judge that always says yes was right in all of them, also in resamples; and shares of few
+/// sentences had intervals beyond 1.
+#[test]
+fn marks_of_one_kind_say_nothing_of_a_judge() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let row = |n: usize, second: u8| {
+        json!({"id": n, "question": format!("q{n}?"), "contexts": ["In Paris."], "response": "It is in Paris. It is old.",
+               "sentences": [{"start": 0, "end": 15, "human": 1}, {"start": 16, "end": 26, "human": second}]})
+    };
+    let measured = |marks: &[u8]| {
+        write_rows(path.join("in.jsonl"), &marks.iter().enumerate().map(|(n, &mark)| row(n, mark)).collect::<Vec<_>>());
+        let more = ["--measures", "faithfulness", "--json", "figures.json", "--overwrite"];
+        succeed("rag", path, &[&args(&model, "in.jsonl", "out.jsonl")[..], &more].concat());
+        read_json(path.join("figures.json"))["statistics"].clone()
+    };
+    let found = measured(&[1; 4]);
+    for name in ["sentence_auroc", "sentence_balanced_accuracy"] {
+        assert!(found[name]["undefined"].is_string(), "{name}: {found}");
+    }
+    let found = measured(&[0, 1, 1]);
+    assert!(found["sentence_balanced_accuracy"]["estimate"].is_number(), "{found}");
+    for name in ["sentence_supported_share", "faithfulness", "faithfulness_share"] {
+        let end = |end: &str| found[name][end].as_f64().is_none_or(|end| (0.0..=1.0).contains(&end));
+        assert!(end("low") && end("high"), "{name}: {found}");
+    }
+    assert_eq!(found["sentence_supported_share"]["high"], 1.0);
+}
+
+/// Fields that are read are carried by name, contexts as the texts of the output's own, and rows are grouped by them.
+#[test]
+fn fields_that_are_read_are_carried_and_group_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    std::fs::write(path.join("answers.csv"), TABLE).unwrap();
+    let carry =
+        ["--carry", "all,question,contexts,answer", "--measures", "context_relevance", "--json", "figures.json"];
+    let all = [&args(&model, "answers.csv", "measured.jsonl")[..], &carry, &["--group", "question"]].concat();
+    succeed("rag", path, &all);
+    let found = rows(path.join("measured.jsonl"));
+    assert_eq!((&found[1]["question"], &found[1]["answer"]), (&json!("Where?"), &json!("In Rome.")));
+    let texts = |row: usize| -> Vec<Value> {
+        found[row]["contexts"].as_array().unwrap().iter().map(|context| context["text"].clone()).collect()
+    };
+    assert_eq!((texts(1), texts(3)), (vec![json!("In Rome."), json!("Nowhere.")], vec![]));
+    assert!(found[1]["contexts"][1]["relevance"].is_number(), "{}", found[1]);
+    assert_eq!(found[4]["contexts"], "['a' 'b']", "what is no list is carried as it is");
+    let statistics = &read_json(path.join("figures.json"))["statistics"];
+    assert!(statistics.get("context_relevance:Where?").is_some(), "{statistics}");
+    // By the field's name, whatever its column is called; and the texts alone.
+    let alone = ["--carry", "contexts", "--measures", "faithfulness", "--json", "figures.json", "--group", "response"];
+    succeed("rag", path, &[&args(&model, "measured.jsonl", "again.jsonl")[..], &alone].concat());
+    assert_eq!(rows(path.join("again.jsonl"))[1]["contexts"], json!([{"text": "In Rome."}, {"text": "Nowhere."}]));
+    let statistics = &read_json(path.join("figures.json"))["statistics"];
+    assert!(statistics.get("faithfulness:In Rome.").is_some(), "{statistics}");
+    let none = [&args(&model, "answers.csv", "o.jsonl")[..], &["--group", "desk"]].concat();
+    refused("rag", path, &none, 2, &["no row has the field \"desk\""]);
+}
+
 /// A probe on the states in which the model is asked takes the place of yes and no, for the prompt and the model that it was trained on.
 #[test]
 fn a_probe_of_marked_sentences_says_what_is_supported() {
@@ -102,7 +166,7 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
     write_rows(path.join("marked.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
     let train =
         ["--rag", "--input", "marked.jsonl", "--output", "probes", "--dtype", "f32", "--model", &model, "--folds", "2"];
-    let said = succeed("probe train", path, &train);
+    let said = succeed("probe train", path, &[&train[..], &["--group", "contexts"]].concat());
     assert!(said.contains("faithfulness"), "{said}");
     // Rows say themselves on which side they are; one without its group costs itself.
     let parted = |n: usize| {

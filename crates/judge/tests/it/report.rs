@@ -177,6 +177,12 @@ fn texts_are_those_of_the_rows_that_were_scored() {
     write_rows(folder.join("more.jsonl"), &graded[1..]);
     let (code, _, told) = report("more.jsonl");
     assert!(code == Some(0) && told.contains("note: more.jsonl is not the file that was scored"), "{told}");
+    write_rows(folder.join("others.jsonl"), &[json!({"id": "of another file", "instruction": "q", "response": "r"})]);
+    let (code, _, told) = report("others.jsonl");
+    assert!(
+        code == Some(2) && told.contains("none of the rows of others.jsonl has the id of a row that is listed"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -268,8 +274,11 @@ fn report_and_agree_read_a_file_alike() {
             .map(|all| ["estimate", "low", "high"].map(|name| &all[statistic][name]));
         assert!(page[0].is_f64() && page == agreement, "{statistic}");
     }
-    for reason in ["unreadable", "too_long"] {
-        assert_eq!((&page["unscored"][reason]["n"], &agreement["excluded_by_reason"][reason]), (&json!(1), &json!(1)));
+    // A grade that is none leaves the score.
+    assert_eq!(page["unscored"].as_object().unwrap().keys().collect::<Vec<_>>(), ["no score", "too_long"]);
+    assert_eq!(page["unscored"]["too_long"]["n"], 1);
+    for reason in ["no_grade", "too_long"] {
+        assert_eq!(agreement["excluded_by_reason"][reason], json!(1), "{reason}");
     }
 }
 

@@ -153,6 +153,39 @@ fn relevance_is_measured_and_held_against_bars() {
 }
 
 #[test]
+fn relevance_is_read_as_grades_are_and_stays_where_documents_are_none() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    write_rows(
+        path.join("queries.jsonl"),
+        &[
+            json!({"id": "a", "query": "ba", "documents": ["ba de fi", "go ku"], "relevance": [true, "0"]}),
+            json!({"id": "none", "query": "ba", "documents": null, "relevance": [1, 0]}),
+        ],
+    );
+    let model = cross_encoder();
+    let run =
+        |line: &str, more: &[&str]| succeed("rerank", path, &[&words(line)[..], &["--model", &model], more].concat());
+    run("--input queries.jsonl --output ranked.jsonl --json ranked.json", &["--carry", "all,relevance"]);
+    let found = rows(path.join("ranked.jsonl"));
+    assert_eq!((&found[0]["relevance"], &found[1]["relevance"]), (&json!([1.0, 0.0]), &json!([1.0, 0.0])));
+    assert_eq!(found[1]["unscored"]["reason"], "missing");
+    let figures = read_json(path.join("ranked.json"));
+    assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(1)));
+    assert_eq!(figures["statistics"]["coverage"]["estimate"], 0.5);
+
+    // A table's cells are texts; a pair without a document is one of its query all the same.
+    fs::write(path.join("pairs.csv"), "query,document,relevance\nba,ba de fi,1\nba,go ku,0\nba,,1\n").unwrap();
+    run("--input pairs.csv --output pairs.jsonl --json pairs.json", &[]);
+    let found = rows(path.join("pairs.jsonl"));
+    assert_eq!([0, 1, 2].map(|row| found[row]["relevance"].clone()), [json!([1.0]), json!([0.0]), json!([1.0])]);
+    assert!(found[2]["unscored"]["detail"].as_str().unwrap().contains("document 0"), "{}", found[2]);
+    let figures = read_json(path.join("pairs.json"));
+    assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(0)));
+    assert_eq!(figures["statistics"]["recall_k"]["estimate"], 0.5, "one of two relevant documents is ranked");
+}
+
+#[test]
 fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
     let folder = TempDir::new().unwrap();
     let (path, model) = (folder.path(), characters(folder.path(), None));
@@ -288,6 +321,9 @@ fn a_service_scores_documents_in_every_form() {
     let many = score(json!(["ba de", "ba de"]), json!([texts[2], texts[0]])).json();
     assert_eq!(of(&many), [2, 0].map(expected));
     assert_eq!(of(&service.post("/score", &json!({"text_1": "ba de", "text_2": texts[1]})).json()), [expected(1)]);
+    let cut = score(json!("ba de"), json!(["go ku", long])).json();
+    assert!(cut["data"][0].get("cut_tokens").is_none(), "{cut}");
+    assert_eq!(cut["data"][1]["cut_tokens"], cohere["results"][0]["cut_tokens"], "{cut}");
     let uneven = score(json!(["a", "b"]), json!(["a", "b", "c"]));
     assert_eq!(uneven.status, 422);
     assert!(uneven.body.contains("expected as many texts as text_1 has, 2"), "{}", uneven.body);
@@ -457,6 +493,15 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     let bar = ["--run", "1.run", "--require", "ndcg_10>=0.5"];
     let (code, _, stderr) = ran("bench", path, &[&bench[..], &bar].concat());
     assert_eq!(code, Some(3), "{stderr}");
+    // Of two queries the interval ends where the figure does, and a query without a ranking is named.
+    fs::write(path.join("few.txt"), "q0 0 d1 1\nq1 0 d1 1\nq2 0 d1 1\n").unwrap();
+    fs::write(path.join("few.run"), "q0 Q0 d1 1 2.0 x\nq1 Q0 d2 1 2.0 x\nq1 Q0 d1 2 1.0 x\n").unwrap();
+    let few = ["--benchmark", "trec", "--data", "few.txt", "--json", "few.json", "--junit", "few.xml"];
+    let (code, _, stderr) = ran("bench", path, &[&few[..], &["--run", "few.run", "--require", "map.high>=1"]].concat());
+    assert_eq!(code, Some(3), "{stderr}");
+    let found = &read_json(path.join("few.json"))["statistics"]["map"];
+    assert_eq!((&found["estimate"], &found["low"], &found["high"]), (&json!(0.75), &json!(0.0), &json!(1.0)));
+    assert!(fs::read_to_string(path.join("few.xml")).unwrap().contains(">not judged: q2</failure>"));
 
     // What `judge rerank` wrote of documents with names is a run too.
     let rows: Vec<Value> = (0..2)

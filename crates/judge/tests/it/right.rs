@@ -17,7 +17,8 @@ fn a_probe_learns_whether_the_judge_is_right() {
     let judge = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--template", "pair-forced", "--verdict", "logits"];
     succeed("prompt_judge", folder, &[&judge[..], &["--quiet"]].concat());
     let train = ["--input", "pairs.jsonl", "--verdicts", "out.jsonl", "--layers", "0,3,6", "--output", "right"];
-    let more = ["--c", "0.1", "--folds", "3", "--test-share", "0.4", "--quiet"];
+    // A field that the judge has read is not in its output.
+    let more = ["--c", "0.1", "--folds", "3", "--test-share", "0.4", "--group", "instruction", "--quiet"];
     let said = succeed("inspector_train", folder, &[&train[..], &more].concat());
     assert!(said.contains("area under risk-coverage") && said.contains("negated Brier score"), "{said}");
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder};
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, Float32Array, Float64Array, RecordBatch, StringArray};
 use judge_data::{BatchReader, BatchWriter, ParquetTable, PartRecord, ResultColumns, ResultRow, ShardPlan, load, save};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
@@ -460,19 +460,78 @@ fn an_answer_that_was_changed_under_the_same_footer_is_named() {
     assert!(problems.contains("not those that were planned") && problems.contains(&id), "{problems}");
 }
 
+/// The human scores of an export are those that `judge score` reads of the same file, whatever a column holds.
 #[test]
-fn human_scores_that_are_texts_are_left_out_and_said() {
+fn human_scores_of_any_form_are_exported_as_they_are_scored() {
     let desk = Desk(TempDir::new().expect("folder"));
-    let column = |texts: [&str; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
-    let columns = [("id", ["a", "b"]), ("instruction", ["q", "p"]), ("response", ["r", "s"]), ("human", ["4", "5"])];
-    let batch = RecordBatch::try_from_iter(columns.map(|(name, texts)| (name, column(texts)))).expect("a batch");
-    write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
-    desk.ok(&["plan", "--input", "a.parquet", "--output", "plan.json", "--quiet"]);
+    let texts = |texts: [&str; 3]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let mut raters = ListBuilder::new(Float64Builder::new());
+    raters.append_value([None, Some(1.0), Some(f64::NAN)]);
+    raters.append_value([Some(2.0), None]);
+    raters.append_null();
+    let decimals = Decimal128Array::from(vec![450, 100, 5]).with_precision_and_scale(5, 2).expect("decimals");
+    let cases: [(&str, ArrayRef, [Value; 3], &str); 6] = [
+        (
+            "texts",
+            texts(["4", "N/A", "4.5"]),
+            [json!(4.0), json!(null), json!(4.5)],
+            "in 1 of 3 rows what people gave is no grade",
+        ),
+        ("decimals", Arc::new(decimals), [4.5, 1.0, 0.05].map(Value::from), ""),
+        ("single", Arc::new(Float32Array::from(vec![0.1, 2.0, 3.5])), [0.1, 2.0, 3.5].map(Value::from), ""),
+        ("truths", Arc::new(BooleanArray::from(vec![true, false, true])), [1.0, 0.0, 1.0].map(Value::from), ""),
+        (
+            "nan",
+            Arc::new(Float64Array::from(vec![f64::NAN, 1.0, 2.0])),
+            [json!(null), json!(1.0), json!(2.0)],
+            "\"human\" holds NaN, first in row 0",
+        ),
+        (
+            "raters",
+            Arc::new(raters.finish()),
+            [json!([null, 1.0, null]), json!([2.0, null]), json!(null)],
+            "\"human\" holds NaN",
+        ),
+    ];
+    for (name, human, expected, said) in cases {
+        let columns = [
+            ("id", texts(["a", "b", "c"])),
+            ("instruction", texts(["q", "p", "o"])),
+            ("response", texts(["r", "s", "t"])),
+            ("human", human),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)));
+        write(&desk.path("a.parquet"), &batch.expect("a batch"), Compression::SNAPPY);
+        let [plan, parts, output, direct] =
+            ["plan.json", "parts", "e.jsonl", "d.jsonl"].map(|end| format!("{name}-{end}"));
+        desk.ok(&["plan", "--input", "a.parquet", "--output", &plan, "--quiet"]);
+        desk.ok(&["run", "--plan", &plan, "--output", &parts, "--quiet", "--shard", "0/1"]);
+        let export = ["export", "--plan", &plan, "--parts", &parts, "--output", &output, "--quiet"];
+        let (_, stderr) = finished("shards", desk.0.path(), &export);
+        assert!(if said.is_empty() { !stderr.contains("note: ") } else { stderr.contains(said) }, "{name}: {stderr}");
+        succeed("score", desk.0.path(), &["--input", "a.parquet", "--output", &direct, "--quiet"]);
+        for file in [output, direct] {
+            let found = crate::program::rows(desk.path(&file));
+            let human: Vec<Value> = found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect();
+            assert_eq!(human, expected, "{file}");
+        }
+    }
+}
+
+/// A kill between the file and its record leaves the record alone, which counts for nothing.
+#[test]
+fn an_export_can_be_repeated() {
+    let desk = Desk::planned("150");
     desk.run("0/1");
-    let export = ["check", "--plan", "plan.json", "--output", "parts", "--export", "s.jsonl"];
-    let (stdout, stderr) = finished("score_files", desk.0.path(), &export);
-    assert!(stderr.contains("note: the column \"human\" holds Utf8 and no numbers, so it is left out"), "{stderr}");
-    assert!(stdout.contains("2 rows, 0 of them with a human score"), "{stdout}");
+    let export = ["export", "--plan", "plan.json", "--parts", "parts", "--output", "e.jsonl", "--quiet"];
+    succeed("shards", desk.0.path(), &export);
+    let before = fs::read(desk.path("e.jsonl")).expect("scores");
+    fs::remove_file(desk.path("e.jsonl")).expect("removed");
+    let more: [&[&str]; 2] = [&[], &["--overwrite"]];
+    for more in more {
+        succeed("shards", desk.0.path(), &[&export[..], more].concat());
+        assert!(fs::read(desk.path("e.jsonl")).expect("scores") == before, "{more:?}");
+    }
 }
 
 #[test]
@@ -651,12 +710,7 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
             assert_eq!(engine.get(field), direct.get(field), "{field}");
         }
     }
-    // What is not complete is not exported, and a column without grades is refused.
-    desk.fails(
-        &[&export[..], &["--human", "response", "--overwrite"]].concat(),
-        1,
-        &["response", "lists with one per rater"],
-    );
+    // What is not complete is not exported, and a column that is not there is refused.
     desk.fails(&[&export[..], &["--human", "nowhere", "--overwrite"]].concat(), 1, &["nowhere"]);
     fs::remove_file(desk.path("scores.jsonl")).expect("removed");
     fs::remove_file(desk.part(2)).expect("removed");

@@ -59,6 +59,16 @@ fn questions_are_scored_and_the_boundary_is_found() {
     assert_eq!(curve.last().expect("a point")["coverage"], 1.0);
     assert!(curve.is_sorted_by_key(|point| point["coverage"].as_f64().expect("a share").to_bits()));
 
+    // The figures do not depend on what else is carried, and a field that is not carried is in nobody's way.
+    items[0]["answerable_p"] = json!("mine");
+    write_rows(folder.join("in.jsonl"), &items);
+    let none = ["--input", "in.jsonl", "--output", "none.jsonl", "--json", "none.json", "--quiet", "--carry", "none"];
+    succeed("self_knowledge", folder, &none);
+    assert_eq!(read_json(folder.join("none.json")), found);
+    for (row, carried) in rows(folder.join("none.jsonl")).iter().zip(&scored) {
+        assert_eq!(row["answerable"], carried["answerable"]);
+    }
+
     // A threshold fitted on other questions.
     write_rows(folder.join("a.jsonl"), &questions()[..24]);
     write_rows(folder.join("b.jsonl"), &questions()[24..]);

@@ -127,6 +127,37 @@ fn whole_numbers_of_a_state_stand_in_the_prompt_as_they_are() {
     assert_ne!(number["answers"], ask(r#"{"a":12345678901234567890124}"#)["answers"], "the last digit counts");
 }
 
+/// Where a whole number is wrong, one of more than 64 bits is too, and it is shown as it is.
+#[test]
+fn a_large_whole_number_is_refused_where_a_small_one_is() {
+    let service = Service::start(&["--quiet"]);
+    let post = |path: &str, body: &str| service.send(&Service::request("POST", path, "", body.as_bytes()));
+    let of = |state: &str, question: &str| format!(r#"{{"state": {state}, "questions": {{"q": {question}}}}}"#);
+    let text = r#""x""#;
+    let state = of("NUMBER", r#"{"type": "choice", "criteria": {"a": null}}"#);
+    let data = r#"{"input": [{"role": "user", "content": [{"type": "input_json", "data": NUMBER}]}], "questions": [
+        {"type": "choice", "instructions": "?", "choices": [{"value": "a"}, {"value": "b"}]}]}"#;
+    for (path, body) in [
+        ("/v1/systemone", state.clone()),
+        ("/v1/systemone", of(text, r#"{"type": "score", "criteria": ["a", "b", NUMBER]}"#)),
+        ("/v1/systemone", of(text, r#"{"type": "choice", "criteria": NUMBER}"#)),
+        ("/v1/systemone", of(text, r#"{"type": "choice", "criteria": {"a": NUMBER}}"#)),
+        ("/v1/systemone", of(text, r#"{"type": "choice", "instructions": NUMBER, "criteria": {"a": null}}"#)),
+        ("/v1/systemone", of(text, "NUMBER")),
+        ("/v1/systemone", "NUMBER".to_owned()),
+        ("/v1/decisions", data.to_owned()),
+    ] {
+        for number in ["-7", "18446744073709551616"] {
+            let body = body.replace("NUMBER", number);
+            let reply = post(path, &body);
+            assert_eq!(reply.status, 422, "{body}: {reply:?}");
+            assert!(!reply.body.contains("whole_number"), "{body}: {reply:?}");
+        }
+    }
+    let reply = post("/v1/systemone", &state.replace("NUMBER", "18446744073709551616"));
+    assert!(reply.body.contains("expected text, an object or a list, found 18446744073709551616"), "{reply:?}");
+}
+
 #[test]
 fn both_standards_give_the_same_probabilities() {
     let folder = TempDir::new().unwrap();

@@ -258,6 +258,9 @@ fn one_client_gets_its_share_of_connections_and_of_bytes() {
     let mut kept: Vec<TcpStream> = (0..4).map(|_| service.connect()).collect();
     let reply = answer(service.connect());
     assert!(reply.status == 429 && reply.head.contains("retry-after: 1"), "{reply:?}");
+    let error = &reply.json()["error"];
+    assert_eq!((&error["type"], &error["code"]), (&json!("rate_limit_error"), &json!("too_many_connections")));
+    assert!(error["message"].as_str().unwrap().contains("has all 4 connections"), "{error}");
     for stream in &mut kept {
         stream.write_all(&post(&short())).unwrap();
     }

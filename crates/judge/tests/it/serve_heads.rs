@@ -78,6 +78,8 @@ fn a_model_is_had_by_its_name() {
     let listed = service.get("/v1/models").json();
     let one = service.get("/v1/models/ours/tiny");
     assert_eq!((one.status, one.json()), (200, listed["data"][0].clone()));
+    let unread = service.get("/v1/models/%ff");
+    assert_eq!((unread.status, &unread.json()["error"]["code"]), (400, &json!("invalid_path")), "{unread:?}");
     let other = service.get("/v1/models/gpt");
     assert_eq!((other.status, &other.json()["error"]["code"]), (404, &json!("model_not_found")), "{other:?}");
     assert_eq!(service.metric(r#"judge_requests_total{route="/v1/models",status="404"}"#), 1.0);
@@ -170,13 +172,36 @@ fn a_request_has_one_host_and_a_body_that_can_be_read() {
     }
 }
 
+/// What a connection keeps of a head that does not end has a bound.
+#[test]
+fn a_head_of_more_than_64_kib_is_refused() {
+    let service = Service::start(&["--quiet"]);
+    for (bytes, status) in [(60_000, "200"), (66_000, "431")] {
+        let long = "y".repeat(bytes);
+        let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: {long}\r\nConnection: close\r\n\r\n");
+        let mut stream = service.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        // Of a head that is not read to its end, the connection is closed before all of it was taken.
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).unwrap();
+        assert_eq!(std::str::from_utf8(&begin).unwrap(), format!("HTTP/1.1 {status}"));
+    }
+}
+
 /// Some refusals, on one connection after the other; a page shows the table of them.
 #[test]
 fn refusals_of_heads_are_on_the_page() {
     let page = include_str!("../../../../docs/serve.md");
-    for words in
-        ["| 403 |", "| 413 |", "| 415 |", "| 501 |", "`--queue-bytes`", "`--max-prompt-bytes`", "`--client-share`"]
-    {
+    for words in [
+        "| 403 |",
+        "| 413 |",
+        "| 415 |",
+        "| 431 |",
+        "| 501 |",
+        "`--queue-bytes`",
+        "`--max-prompt-bytes`",
+        "`--client-share`",
+    ] {
         assert!(page.contains(words), "{words}");
     }
 }

@@ -52,7 +52,7 @@ fn judges_of_our_own_answer_under_their_names() {
     let model = judges(&folder);
     let file = path.join("judges.json");
     let args = ["--quiet", "--model", &model, "--name", "plain", "--judges", file.to_str().unwrap()];
-    let service = Service::start(&args);
+    let service = Service::start(&[&args[..], &["--max-prompt-bytes", "60000"]].concat());
     let listed = service.get("/v1/models").json();
     let names: Vec<&str> = listed["data"].as_array().unwrap().iter().map(|m| m["id"].as_str().unwrap()).collect();
     assert_eq!(names, ["plain", "fluency", "notes", "quality"]);
@@ -103,6 +103,25 @@ fn judges_of_our_own_answer_under_their_names() {
     let own = json!({"instruction": "2 + 4?", "response": "Six.", "checklist": ["is short"]});
     let reply = ask("notes", &own, &yes).json();
     assert_eq!(reply["criteria"]["q"].as_object().unwrap().keys().collect::<Vec<_>>(), ["1"]);
+    // A number is its digits, however many, in a state and in a text that is one.
+    let asked = |number: &str| json!({"instruction": number, "response": "Six."});
+    let digits = "12345678901234567890123";
+    let as_text = ask("notes", &asked(digits), &yes).json()["answers"].take();
+    let bare = asked("HERE").to_string().replace("\"HERE\"", digits);
+    for state in [bare.clone(), json!(bare).to_string()] {
+        let body = format!(r#"{{"model": "notes", "state": {state}, "questions": {{"q": {yes}}}}}"#);
+        let reply = service.send(&Service::request("POST", "/v1/systemone", "", body.as_bytes()));
+        assert_eq!(reply.json()["answers"], as_text, "{reply:?}");
+    }
+    // The state is read for each criterion of the file, or of its own list.
+    let long = "x ".repeat(20_000);
+    let of_two = json!({"instruction": "2 + 4?", "response": long});
+    let of_one = json!({"instruction": "2 + 4?", "response": long, "checklist": ["is short"]});
+    for (state, status) in [(&of_two, 413), (&of_one, 400)] {
+        let reply = ask("notes", state, &yes);
+        assert_eq!(reply.status, status, "{reply:?}");
+        assert!(status == 400 || reply.body.contains("is read 2 times"), "{reply:?}");
+    }
     // The plain model answers any question beside them, with or without its name.
     assert_eq!(ask("plain", &item, &yes).status, 200);
 

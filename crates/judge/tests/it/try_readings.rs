@@ -141,6 +141,38 @@ fn a_model_that_can_say_yes_is_asked_so() {
 }
 
 #[test]
+fn of_several_answers_to_a_question_each_reading_chooses_one() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    succeed("rows", path, &["--output", "graded.jsonl", "--rows", "60"]);
+    let mut graded = rows(path.join("graded.jsonl"));
+    let rubric = graded[0]["rubric"].clone();
+    // Three answers to each question; nobody prefers one of the first question's.
+    for (place, row) in graded.iter_mut().enumerate() {
+        row["instruction"] = json!(format!("Question {}?", place / 3));
+        row["rubric"] = rubric.clone();
+        row["human"] = json!(if place < 3 { 2 } else { 1 + place % 3 });
+    }
+    write_rows(path.join("graded.jsonl"), &graded);
+    let said = succeed("try", path, &[&["--input", "graded.jsonl", "--embedded"], FAST.as_slice()].concat());
+    let found = read_json(path.join("tried.json"));
+    let of = &found["best_of"];
+    assert_eq!(of["questions"], json!(19));
+    assert!((of["at_random"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{of}");
+    assert!(said.contains("best of the answers to 19 questions") && said.contains("drawn at random"), "{said}");
+    // The length's choice, counted here.
+    let length = |row: &Value| row["response"].as_str().unwrap().chars().count();
+    let chosen = graded[3..].chunks(3).map(|answers| {
+        let most = answers.iter().map(length).max().unwrap();
+        let longest = answers.iter().filter(|row| length(row) == most);
+        longest.clone().filter(|row| row["human"] == json!(3)).count() as f64 / longest.count() as f64
+    });
+    let expected = chosen.sum::<f64>() / 19.0;
+    let chosen = reading(&found, "length of the response")["best_chosen"]["estimate"].as_f64().unwrap();
+    assert!((chosen - expected).abs() < 1e-9, "{chosen}, {expected}");
+}
+
+#[test]
 fn what_cannot_be_tried_is_refused_with_what_to_do() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();

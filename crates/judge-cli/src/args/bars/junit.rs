@@ -15,12 +15,7 @@ pub(super) fn may_write(command: &str, path: &Path) -> bool {
 }
 
 /// A test case for each bar; `against` are the rows in words that speak against a statistic.
-pub(super) fn checked<'w>(
-    command: &str,
-    took: Duration,
-    held: &[Held<'_>],
-    against: impl Fn(&str) -> &'w str,
-) -> String {
+pub(super) fn checked(command: &str, took: Duration, held: &[Held<'_>], against: impl Fn(&str) -> String) -> String {
     let missed = held.iter().filter(|held| !held.is_reached).count();
     let seconds = took.as_secs_f64();
     // The cases of a suite add up to its time.
@@ -36,7 +31,7 @@ pub(super) fn checked<'w>(
             true => format!("    <system-out>{found}</system-out>\n"),
             false if against.is_empty() => format!("    <failure type=\"missed\" message=\"{found}\"/>\n"),
             false => {
-                format!("    <failure type=\"missed\" message=\"{found}\">{}</failure>\n", escaped(against))
+                format!("    <failure type=\"missed\" message=\"{found}\">{}</failure>\n", escaped(&against))
             }
         };
         xml += "  </testcase>\n";
@@ -46,7 +41,7 @@ pub(super) fn checked<'w>(
 
 /// Of a command that did not come to its bars.
 pub(super) fn failed(command: &str, why: &str) -> String {
-    let why = escaped(why);
+    let why = escaped(why.trim());
     head(command, 1, 0, 1, 0.0)
         + &format!(
             "  <testcase classname=\"judge.{command}\" name=\"the command ends\" time=\"0.000\">\n    <error message=\"{why}\"/>\n  </testcase>\n</testsuite>\n"
@@ -77,7 +72,7 @@ pub fn note_usage_error(command: &clap::Command, words: &[OsString], why: &str) 
     let apart = words.iter().position(is_junit).and_then(|at| words.get(at + 1).cloned());
     if let Some(path) = joined.or(apart).filter(|path| may_write(command, path.as_ref())) {
         // Exit code and message are the same if it cannot be written.
-        let _ = write_marked(path.as_ref(), command, &failed(command, why.trim()));
+        let _ = write_marked(path.as_ref(), command, &failed(command, why));
     }
 }
 
@@ -93,8 +88,8 @@ mod tests {
             Held { bar: &bars[0], is_reached: false, found: "found 0.5 & less".to_owned() },
             Held { bar: &bars[1], is_reached: true, found: "found 1".to_owned() },
         ];
-        let xml =
-            checked("agree", Duration::from_millis(1500), &held, |of| if of == "a" { "off most: <7>" } else { "" });
+        let against = |of: &str| if of == "a" { "off most: <7>".to_owned() } else { String::new() };
+        let xml = checked("agree", Duration::from_millis(1500), &held, against);
         assert!(
             xml.contains("name=\"judge agree\" tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"0\" time=\"1.500\"")
         );

@@ -1,15 +1,17 @@
 //! Quotes of a table that do not close where they should. A reader of tables takes all that follows an open quote for one cell, so rows
 //! would be lost without a word.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use crate::foreign::BOM;
 
 /// The bytes of a table, of which a cell is an error that a quote opens and that goes on to the end of the table, or over lines to a quote
-/// with text behind it. Text behind a quote in one line is as other programs read it.
+/// with text behind it. Text behind a quote in one line is as other programs read it. Every line comes with LF as its end.
 pub(super) struct Quotes<R> {
     table: R,
     separator: u8,
+    /// Whether a CR alone ends a line.
+    has_cr: bool,
     at: At,
     /// Bytes that were read, up to those of a byte order mark.
     read: usize,
@@ -29,9 +31,9 @@ enum At {
     Quote,
 }
 
-impl<R: Read> Quotes<R> {
-    pub(super) fn new(table: R, separator: u8) -> Self {
-        Self { table, separator, at: At::Beginning, read: 0, line: 1, opened: 1 }
+impl<R: BufRead> Quotes<R> {
+    pub(super) fn new(table: R, separator: u8, has_cr: bool) -> Self {
+        Self { table, separator, has_cr, at: At::Beginning, read: 0, line: 1, opened: 1 }
     }
 
     fn see(&mut self, byte: u8) -> io::Result<()> {
@@ -42,7 +44,7 @@ impl<R: Read> Quotes<R> {
             }
             self.read = BOM.len();
         }
-        let ends = byte == self.separator || byte == b'\n' || byte == b'\r';
+        let ends = byte == self.separator || byte == b'\n';
         self.at = match (self.at, byte) {
             (At::Quoted, b'"') => At::Quote,
             (At::Quoted, _) => At::Quoted,
@@ -67,16 +69,37 @@ impl<R: Read> Quotes<R> {
         self.line += u64::from(byte == b'\n');
         Ok(())
     }
+
+    /// Sees bytes, whose lines end in LF then; `next` is what follows them. Returns how many are left.
+    fn keep(&mut self, bytes: &mut [u8], next: Option<u8>) -> io::Result<usize> {
+        let mut kept = 0;
+        for at in 0..bytes.len() {
+            let is_cr = bytes[at] == b'\r' && !matches!(self.at, At::Quoted);
+            if is_cr && bytes.get(at + 1).copied().or(next) == Some(b'\n') {
+                continue;
+            }
+            let byte = if is_cr && self.has_cr { b'\n' } else { bytes[at] };
+            self.see(byte)?;
+            bytes[kept] = byte;
+            kept += 1;
+        }
+        Ok(kept)
+    }
 }
 
-impl<R: Read> Read for Quotes<R> {
+impl<R: BufRead> Read for Quotes<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.table.read(buffer)?;
-        buffer[..n].iter().try_for_each(|&byte| self.see(byte))?;
-        if n == 0 && !buffer.is_empty() && matches!(self.at, At::Quoted) {
-            return Err(damaged(self.opened, "a quote opens a cell here and is never closed; is one missing?"));
+        loop {
+            let n = self.table.read(buffer)?;
+            if n == 0 && !buffer.is_empty() && matches!(self.at, At::Quoted) {
+                return Err(damaged(self.opened, "a quote opens a cell here and is never closed; is one missing?"));
+            }
+            let next = if buffer[..n].ends_with(b"\r") { self.table.fill_buf()?.first().copied() } else { None };
+            let kept = self.keep(&mut buffer[..n], next)?;
+            if kept > 0 || n == 0 {
+                return Ok(kept);
+            }
         }
-        Ok(n)
     }
 }
 

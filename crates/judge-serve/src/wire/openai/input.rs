@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Fields, Problems, named};
+use super::super::fields::{Fields, Problems, is_object_or_list, named, object};
 
 const ROLES: [&str; 4] = ["user", "developer", "system", "assistant"];
 
@@ -37,9 +37,12 @@ fn item(
     calls: &mut HashSet<(&'static str, String)>,
     images: &mut bool,
 ) -> Option<Value> {
-    let Value::Object(json) = json else {
-        problems.add(loc, "dict_type", format!("expected a message, which is an object, found {}", named(&json)));
-        return None;
+    let json = match object(json) {
+        Ok(json) => json,
+        Err(found) => {
+            problems.add(loc, "dict_type", format!("expected a message, which is an object, found {}", named(&found)));
+            return None;
+        }
     };
     let kind = json.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
     let (known, call): (&[&str], _) = match kind.as_str() {
@@ -135,9 +138,12 @@ pub(super) fn content(
 
 /// A text or JSON; `None` where something is wrong with it, which is told, and for an image.
 fn part(json: Value, loc: &[Value], allowed: &[&str], problems: &mut Problems, images: &mut bool) -> Option<Value> {
-    let Value::Object(json) = json else {
-        problems.add(loc, "dict_type", format!("expected a part, which is an object, found {}", named(&json)));
-        return None;
+    let json = match object(json) {
+        Ok(json) => json,
+        Err(found) => {
+            problems.add(loc, "dict_type", format!("expected a part, which is an object, found {}", named(&found)));
+            return None;
+        }
     };
     let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
     let Some(kind) = allowed.iter().copied().find(|known| *known == kind) else {
@@ -154,7 +160,7 @@ fn part(json: Value, loc: &[Value], allowed: &[&str], problems: &mut Problems, i
         "input_json" => {
             let mut fields = Fields::new(json, loc, &["type", "data"], problems);
             match fields.required("data")? {
-                data @ (Value::Object(_) | Value::Array(_)) => Some(data),
+                data if is_object_or_list(&data) => Some(data),
                 found => {
                     fields.wrong("data", "value_error", "an object or a list", &found);
                     None

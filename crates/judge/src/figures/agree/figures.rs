@@ -5,7 +5,7 @@ use judge_metrics::comparison::{ComparedItem, Comparisons, Loss, SelectiveRisk};
 use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
 
-use judge_cli::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, intervals, svg};
+use judge_cli::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, axis, checked, intervals, svg};
 
 /// Points that are drawn of all rows.
 const MOST_POINTS: usize = 5_000;
@@ -29,17 +29,12 @@ pub const COMPARED: [&str; 9] = [
 /// People's mean score of each row against the judge's; points above one another are darker. Of many rows every so many are drawn.
 ///
 /// # Errors
-/// If it cannot be drawn.
+/// If scores are too far apart for an axis, or it cannot be drawn.
 pub fn scores(items: &[ComparedItem], predicted: &str, human: &str) -> Result<String> {
     let all: Vec<(f64, f64)> =
         items.iter().filter_map(|item| Some((item.predicted.number()?, item.mean_human()?))).collect();
     let points: Vec<(f64, f64)> = all.iter().step_by(all.len().div_ceil(MOST_POINTS).max(1)).copied().collect();
-    let around = |of: fn(&(f64, f64)) -> f64| {
-        let (low, high) =
-            points.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
-        low - margin..high + margin
-    };
+    let (of_judge, of_people) = (axis(points.iter().map(|point| point.0))?, axis(points.iter().map(|point| point.1))?);
     let of = if points.len() == all.len() { String::new() } else { format!(", {} of them drawn", points.len()) };
     svg((640, 520), |area| {
         let mut chart = ChartBuilder::on(area)
@@ -47,7 +42,7 @@ pub fn scores(items: &[ComparedItem], predicted: &str, human: &str) -> Result<St
             .margin(12)
             .x_label_area_size(46)
             .y_label_area_size(60)
-            .build_cartesian_2d(around(|point| point.0), around(|point| point.1))?;
+            .build_cartesian_2d(of_judge, of_people)?;
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(WHITE).x_desc(predicted).y_desc(human).label_style(FONT).draw()?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, BLUE.mix(0.4).filled())))?;
@@ -63,14 +58,14 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
     let curve = thinned(&risk.curve()?);
     let overall = curve.last().map_or(0.0, |point| point.risk);
     let most = curve.iter().fold(1e-9_f64, |most, point| most.max(point.risk));
-    let loss = in_words(risk.loss);
+    let (loss, of_risk) = (in_words(risk.loss), checked(0.0..1.05 * most)?);
     svg((640, 480), |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(format!("risk by coverage, {predicted}, n = {}", risk.losses.len()), ("sans-serif", 22))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(60)
-            .build_cartesian_2d(0.0..1.0, 0.0..1.05 * most)?;
+            .build_cartesian_2d(0.0..1.0, of_risk)?;
         chart
             .configure_mesh()
             .light_line_style(WHITE)

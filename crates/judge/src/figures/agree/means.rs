@@ -1,5 +1,6 @@
 //! The mean score that people would give to all rows, of which they have graded some.
 
+use judge_cli::report::SHARE;
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{ComparedItem, Labels, Statistic};
 use judge_metrics::means::{
@@ -35,6 +36,7 @@ pub fn means(
     let on_scale = judge.iter().all(|value| (0.0..=1.0).contains(value));
     let occurs = |value: f64| human.contains(&value) || on_scale && judge.contains(&value);
     let is_share = human.iter().all(decision) && (named || occurs(0.0) && occurs(1.0));
+    let range = if is_share { SHARE } else { [f64::NEG_INFINITY, f64::INFINITY] };
     let passed = || human.iter().map(|&human| human == 1.0).collect::<Vec<_>>();
     // Independent rows are clusters of their own.
     let each: Vec<String> = (0..human.len() + others.len()).map(|row| row.to_string()).collect();
@@ -44,10 +46,7 @@ pub fn means(
         None => (&each[..human.len()], Some(&each[human.len()..])),
     };
     let graded = match (&probabilities, &clusters) {
-        (Some(probabilities), _) if is_share => {
-            weighted_mean(&human, probabilities, of_graded).map(|mean| mean.within([0.0, 1.0]))
-        }
-        (Some(probabilities), _) => weighted_mean(&human, probabilities, of_graded),
+        (Some(probabilities), _) => weighted_mean(&human, probabilities, of_graded).map(|mean| mean.within(range)),
         (None, Some(clusters)) if is_share => clustered_share(&passed(), clusters),
         (None, Some(clusters)) => clustered_mean(&human, clusters),
         (None, None) if is_share => Proportion::of(&passed()).try_into(),
@@ -85,7 +84,7 @@ pub fn means(
         };
         found.extend(MEANS[1..].iter().zip(of_all).map(|(name, mean)| {
             let statistic = match mean {
-                Ok(mean) => Statistic::estimated(mean, level),
+                Ok(mean) => Statistic::estimated(mean.map(|mean| mean.within(range)), level),
                 Err(reason) => Statistic::Undefined { reason: reason.to_owned() },
             };
             ((*name).to_owned(), statistic)

@@ -9,6 +9,7 @@ use judge_metrics::comparison::{ComparedItem, Rating};
 use judge_probe::RowGroups;
 use serde_json::Value;
 
+use judge_cli::args::bars::Lost;
 use judge_cli::args::files::open;
 use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::missing_fields::tell_unread_that;
@@ -44,6 +45,8 @@ pub struct Pairs {
     pub unlabelled: Vec<Unlabelled>,
     /// Rows left out, by reason.
     pub excluded: BTreeMap<String, usize>,
+    /// Those of them that people have graded, or that have no score.
+    pub lost: Lost,
     /// The field of the chance that a row had of being graded, where there is one.
     pub sampling_probability: Option<String>,
     /// What was read of pairs, where rows are those of `judge compare`.
@@ -66,8 +69,8 @@ const CONFIDENCE: &str = "probabilities";
 /// The reason of rows with a value that is no grade.
 const ODD: &str = "unreadable";
 
-/// The reason of rows that nobody has graded, which are not lost.
-const NOT_GRADED: &str = "no_human_score";
+/// The reasons of rows that nobody has graded, which are not lost: nobody was asked, or what people gave is no grade.
+const NOT_GRADED: [&str; 2] = ["no_human_score", "no_grade"];
 
 /// Says which field names what rows belong together, if one seems to: intervals take them as independent.
 fn tell_repeated(identifiers: &OtherFields, rows: usize) {
@@ -121,7 +124,7 @@ impl Pairs {
         }
         let others = vec![Vec::new(); fields.others.len()];
         let (items, names, groups, unlabelled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let excluded = BTreeMap::new();
+        let (excluded, lost) = (BTreeMap::new(), Lost::default());
         let preferences = Preferences::default();
         let known = file.has(SAMPLING_PROBABILITY).then_some(SAMPLING_PROBABILITY);
         let sampling_probability = fields.sampling_probability.or(known).map(str::to_owned);
@@ -139,10 +142,10 @@ impl Pairs {
             groups,
             unlabelled,
             excluded,
+            lost,
             sampling_probability,
             preferences,
         };
-        let mut first: Option<(bool, String)> = None;
         let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
         let mut identifiers = OtherFields::default();
         let own = [pairs.predicted.clone(), pairs.human.clone(), "id".to_owned()];
@@ -150,32 +153,21 @@ impl Pairs {
         for row in file.rows(&found)? {
             let row = row?;
             let place = row.place().to_string();
+            let name = || row.id.as_ref().map_or_else(|| place.clone(), ToString::to_string);
             let (item, others) = match pairs.item(&row, fields).with_context(|| place.clone())? {
                 Ok(item) => item,
                 Err(left_out) => {
                     let (reason, odd) = left_out.in_words();
                     unread.note(&place, odd);
+                    if !NOT_GRADED.contains(&reason.as_str()) {
+                        pairs.lost.push(name());
+                    }
                     *pairs.excluded.entry(reason).or_default() += 1;
                     continue;
                 }
             };
             unread.note(&place, None);
             odd_raters.note(&place, row.no_grade.clone());
-            let predicted = [(pairs.predicted.as_str(), &item.predicted)].into_iter();
-            let of_people = item.ratings().map(|rating| (pairs.human.as_str(), rating));
-            let of_others = fields.others.iter().map(String::as_str).zip(&others);
-            for (field, rating) in predicted.chain(of_people).chain(of_others) {
-                let numeric = rating.number().is_some();
-                let (known, at) = first.get_or_insert_with(|| (numeric, format!("{field:?} of {place}")));
-                if *known != numeric {
-                    let what = |numeric| if numeric { "a number" } else { "a label" };
-                    let (found, expected) = (what(numeric), what(*known));
-                    bail!(
-                        "{place}: {field:?} is {:?}, {found}, and {at} is {expected}; expected numbers everywhere, or labels",
-                        rating.to_string()
-                    );
-                }
-            }
             if let Some(orders) = row.row.value("orders") {
                 pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
             }
@@ -183,7 +175,7 @@ impl Pairs {
                 let others = row.row.keys().filter(|&name| is_identifier(name) && !own.contains(&name));
                 identifiers.see(others.filter_map(|name| Some((name, row.row.value(name)?))));
             }
-            pairs.names.push(row.id.as_ref().map_or(place, ToString::to_string));
+            pairs.names.push(name());
             pairs.items.push(item);
             pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
             pairs.groups.push(fields.group.and_then(|field| text(&row, field)));
@@ -199,7 +191,7 @@ impl Pairs {
 
     /// Rows that people have graded, or that have no score: those on which the judge is held against people, if none is lost.
     pub fn rows(&self) -> usize {
-        let lost = self.excluded.iter().filter(|(reason, _)| *reason != NOT_GRADED);
+        let lost = self.excluded.iter().filter(|(reason, _)| !NOT_GRADED.contains(&reason.as_str()));
         self.items.len() + lost.map(|(_, rows)| rows).sum::<usize>()
     }
 
@@ -210,19 +202,23 @@ impl Pairs {
         }
         let read = || -> Result<_, String> {
             let others = fields.others.iter().map(|field| row.grade(field)).collect::<Result<Option<Vec<_>>, _>>()?;
-            Ok((row.predicted.clone()?, row.human.clone()?, others))
+            Ok((row.predicted.clone()?.map(rating), others))
         };
-        let (predicted, human, others) = match read() {
-            Ok((predicted, human, others)) => (predicted.map(rating), ratings(human), others),
-            Err(why) => return Ok(Err(LeftOut::Odd(why))),
+        let (predicted, others) = match read() {
+            Ok(read) => read,
+            Err(why) => return Ok(Err(LeftOut::Odd(ODD.to_owned(), why))),
         };
+        let human = ratings(row.human.clone());
         if human.iter().all(Option::is_none) {
             if let Some(predicted) = predicted.and_then(|rating| rating.number()) {
                 let cluster = fields.cluster.and_then(|field| text(row, field));
                 self.unlabelled.push(Unlabelled { predicted, cluster });
             }
-            let nobody = || LeftOut::For(NOT_GRADED.to_owned());
-            return Ok(Err(row.no_grade.clone().map_or_else(nobody, LeftOut::Odd)));
+            let [nobody, odd] = NOT_GRADED.map(str::to_owned);
+            return Ok(Err(match &row.no_grade {
+                Some(why) => LeftOut::Odd(odd, why.clone()),
+                None => LeftOut::For(nobody),
+            }));
         }
         let Some(predicted) = predicted else { return Ok(Err(LeftOut::For("no_prediction".to_owned()))) };
         let Some(others) = others else { return Ok(Err(LeftOut::For("no_second_prediction".to_owned()))) };
@@ -263,11 +259,8 @@ fn probability(row: &ScoredRow, field: &str) -> Result<f64> {
 pub fn furthest(items: &[ComparedItem]) -> Vec<usize> {
     let off = |item: &ComparedItem| -> f64 {
         let differs = item.ratings().any(|rating| *rating != item.predicted);
-        let numbers: Option<Vec<f64>> = item.ratings().map(Rating::number).collect();
-        match (item.predicted.number(), numbers) {
-            (Some(score), Some(human)) if !human.is_empty() => {
-                (score - human.iter().sum::<f64>() / human.len() as f64).abs()
-            }
+        match (item.predicted.number(), item.mean_human()) {
+            (Some(score), Some(human)) => (score - human).abs(),
             _ => f64::from(u8::from(differs)),
         }
     };
@@ -280,8 +273,8 @@ pub fn furthest(items: &[ComparedItem]) -> Vec<usize> {
 enum LeftOut {
     /// It lacks something, or says that it has no score.
     For(String),
-    /// It has a value that is no grade.
-    Odd(String),
+    /// It has a value that is no grade: the reason, and what is odd.
+    Odd(String, String),
 }
 
 impl LeftOut {
@@ -289,7 +282,7 @@ impl LeftOut {
     fn in_words(self) -> (String, Option<String>) {
         match self {
             Self::For(reason) => (reason, None),
-            Self::Odd(why) => (ODD.to_owned(), Some(why)),
+            Self::Odd(reason, why) => (reason, Some(why)),
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn measured(cli: &Cli, run: &Path) -> Result<Measured> {
         write_json(path, "pairwise_benchmark", &report)?;
     }
     figures.print(difference.as_ref())?;
-    Ok(Measured { statistics: json!(figures.statistics), worst: figures.worst, ..Default::default() })
+    Ok(figures.into())
 }
 
 /// The queries of which people judged documents, with the order that a file has for each.

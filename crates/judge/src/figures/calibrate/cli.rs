@@ -36,7 +36,7 @@ pub(crate) struct Cli {
     /// Share of human scores that intervals should hold
     #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
     pub(crate) level: f64,
-    /// Lowest and highest human score: intervals end there [default: not known]
+    /// Lowest and highest human score: intervals end there, and graded rows outside are left out [default: not known]
     #[arg(long, value_delimiter = ',', num_args = 1, value_name = "LOW,HIGH", allow_hyphen_values = true)]
     pub(crate) range: Option<Vec<f64>>,
     /// Field of the score

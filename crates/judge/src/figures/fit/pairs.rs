@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use judge_cli::groups::OtherFields;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{say, say_table, tell, usage};
+use judge_cli::terminal::console::{in_words, say, say_table, tell, usage};
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {
@@ -54,7 +54,7 @@ impl Worth {
         let fitted = match out_of_fold(pairs, settings, &questions, &odds) {
             Ok(numbers) => comparison(numbers.into_iter().map(|number| vec![number]).collect()).by_layer(&all)?,
             Err(error) => {
-                let statistic = Statistic::Undefined { reason: format!("{error:#}") };
+                let statistic = Statistic::Undefined { reason: in_words(&error) };
                 vec![PairStatistic { name: "accuracy_weights", n: all.len(), statistic }]
             }
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use judge_cli::report::mean_of_clusters;
+use judge_cli::report::{SHARE, mean_of_clusters};
 use judge_core::rag::RagMeasure;
 use judge_data::Row;
 use judge_metrics::comparison::Statistic;
@@ -45,7 +45,10 @@ impl Measures {
     pub fn found(self) -> BTreeMap<RagMeasure, Measured> {
         let measured = |values: Vec<(f64, String)>| {
             let (values, questions): (Vec<f64>, Vec<String>) = values.into_iter().unzip();
-            Measured { n: values.len(), mean: mean_of_clusters(&values, &questions, "no row has it") }
+            // What another program calls so may be on another scale.
+            let is_share = values.iter().all(|value| (SHARE[0]..=SHARE[1]).contains(value));
+            let range = if is_share { SHARE } else { [f64::NEG_INFINITY, f64::INFINITY] };
+            Measured { n: values.len(), mean: mean_of_clusters(&values, &questions, range, "no row has it") }
         };
         self.0.into_iter().map(|(measure, values)| (measure, measured(values))).collect()
     }

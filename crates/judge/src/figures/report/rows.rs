@@ -5,13 +5,14 @@ use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::rating;
 use judge_cli::terminal::console::usage;
 use judge_core::ItemId;
 use judge_core::rag::RagMeasure;
 use judge_data::{
-    Grade, ParquetTable, PartRecord, ResultRow, ResultTally, Row, ScoredFields, ScoredFile, ScoredRow, load,
+    Grade, ParquetTable, PartRecord, ResultRow, ResultTally, Row, ScoredFields, ScoredFile, ScoredRow, Unread, load,
 };
 use judge_metrics::comparison::{ComparedItem, Rating};
 use serde::Serialize;
@@ -111,6 +112,8 @@ pub struct Rows {
     pub unscored: BTreeMap<String, Unscored>,
     /// Rows of answers to typed questions, which are no scores.
     answered: usize,
+    /// Rows with a score and a grade that is none.
+    odd_grades: Unread,
     /// Rows with a score and a human one.
     pub compared: Vec<ComparedItem>,
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
@@ -145,6 +148,7 @@ impl Rows {
             graded_labels: BTreeMap::new(),
             unscored: BTreeMap::new(),
             answered: 0,
+            odd_grades: Unread::default(),
             compared: Vec::new(),
             layers: Ok(Vec::new()),
             tables: None,
@@ -203,6 +207,7 @@ impl Rows {
             self.line(row).with_context(|| place)?;
             self.n += 1;
         }
+        tell_unread_that(&self.odd_grades, "have a rater whose grade is none and is left out");
         Ok(())
     }
 
@@ -213,10 +218,9 @@ impl Rows {
         }
         let faithfulness = self.measures.see(&id, &row.row).get(&RagMeasure::Faithfulness).copied();
         faithfulness.map_or(Ok(()), |faithfulness| self.answers.see(&id, &row.row, faithfulness))?;
-        let read = row.predicted.clone().and_then(|score| Ok((score.map(plausible).transpose()?, row.human.clone()?)));
-        let (predicted, human) = match read {
-            Ok((Some(predicted), human)) => (predicted, human),
-            Ok((None, _)) => {
+        let predicted = match row.predicted.clone().and_then(|score| score.map(plausible).transpose()) {
+            Ok(Some(predicted)) => predicted,
+            Ok(None) => {
                 self.answered += usize::from(row.row.has("answers"));
                 let (reason, detail) = match row.unscored {
                     Some(unscored) => (unscored.reason, unscored.detail),
@@ -230,13 +234,14 @@ impl Rows {
                 return Ok(());
             }
         };
-        let human = match human.into_iter().flatten().map(plausible).collect::<Result<Vec<_>, _>>() {
-            Ok(human) => human,
-            Err(why) => {
-                self.without("unreadable".to_owned(), &id, &why);
-                return Ok(());
+        let (mut human, mut odd) = (Vec::new(), row.no_grade.clone());
+        for grade in row.human.iter().flatten() {
+            match plausible(grade.clone()) {
+                Ok(grade) => human.push(grade),
+                Err(why) => odd = odd.or(Some(why)),
             }
-        };
+        }
+        self.odd_grades.note(row.place(), odd);
         match &predicted {
             Rating::Number(number) => self.scores.push(*number),
             Rating::Text(text) => *kind(&mut self.labels, text) += 1,
@@ -354,9 +359,9 @@ impl Rows {
     }
 
     /// Adds texts and groups from the rows that were scored, which are found by their ids, or else by their numbers. Returns whether any
-    /// row went by its number.
-    pub fn add_texts(&mut self, path: &Path) -> Result<bool> {
-        let (mut places, mut numbered) = (HashMap::new(), false);
+    /// row went by its number, and how many rows were found.
+    pub fn add_texts(&mut self, path: &Path) -> Result<(bool, usize)> {
+        let (mut places, mut numbered, mut found) = (HashMap::new(), false, 0);
         for (place, item) in self.listed.iter().enumerate() {
             places.entry(item.id.clone()).or_insert(place);
         }
@@ -366,13 +371,14 @@ impl Rows {
             numbered |= id.is_none();
             let id = cut(&id.unwrap_or_else(|| (number as u64).into()).to_string(), ID);
             let Some(&place) = places.get(&id) else { continue };
+            found += 1;
             let (texts, group) = (self.texts(&row), self.group_of(&row));
             let item = &mut self.listed[place];
             item.texts.extend(texts);
             item.texts.truncate(TEXTS);
             item.group = item.group.take().or(group);
         }
-        Ok(numbered)
+        Ok((numbered, found))
     }
 
     /// Refuses a field of groups that no row has.

@@ -4,7 +4,7 @@
 
 mod features;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -12,7 +12,7 @@ use judge_cli::args::files::{WriteArgs, program};
 use judge_cli::probes::ProbeFile;
 use judge_cli::terminal::console::say;
 use judge_cli::terminal::progress::Progress;
-use judge_data::{Fate, InputFile, Opened, Outputs, Resolved, Run, RunPlan};
+use judge_data::{Fate, InputFile, Opened, Outputs, Resolved, Run, RunPlan, StatesFile};
 use judge_probe::{FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precision};
 use serde_json::{Map, Value, json};
 
@@ -21,15 +21,16 @@ use self::features::{Features, States};
 /// Apply a probe to features or hidden states.
 ///
 /// Input: files of `judge states`, or of a training (OUTPUT/states of `judge probe train`, which alone has states of what a judge wrote), of
-/// which the probe takes its own layers and poolings (one file for each pooling that it reads); or
-/// safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's own order of layers and poolings.
+/// which the probe takes its own layers and poolings (one table for each pooling that it reads, all of the same rows; a table in shards
+/// goes by its own name); or safetensors with the tensor `features` [n, d] in f64, f32 or f16, in the probe's own order of layers and
+/// poolings.
 ///
 /// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null};
 /// decisions are those of scikit-learn's decision_function, probabilities are in the order of the classes. Rows of
 /// hidden states also have their "id", and those that could not be read {"row", "id", "unscored"}.
 #[derive(Args)]
 pub(crate) struct Cli {
-    /// Hidden states (several files: one per pooling), or features
+    /// Hidden states (several tables: one per pooling), or features
     #[arg(long, value_name = "FILE.safetensors", required = true, num_args = 1..)]
     input: Vec<PathBuf>,
     /// File for the labels
@@ -49,9 +50,10 @@ pub(crate) struct Cli {
 const AT_ONCE: usize = 4_096;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    let outputs = Outputs::new(cli.input.iter().chain([&cli.probe])).rows([&cli.output]);
-    outputs.overwrite(cli.write.overwrite).check()?;
-    let n_rows = match (Features::open(&cli.input[0])?, cli.input.as_slice()) {
+    cli.check_output(&cli.input)?;
+    // A table in shards is no file of its name.
+    let features = if cli.input[0].exists() { Features::open(&cli.input[0])? } else { None };
+    let n_rows = match (features, cli.input.as_slice()) {
         (Some(features), [_]) => of_features(cli, &features)?,
         (Some(_), _) => bail!("{} has a tensor `features`: it must be the only input", cli.input[0].display()),
         (None, paths) => of_states(cli, paths)?,
@@ -60,10 +62,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 }
 
 impl Cli {
-    /// Opens the output; `None` if it is complete.
-    fn begin(&self, rows: usize) -> Result<Option<Run>> {
+    /// Refuses an output that cannot be one, where these files are read.
+    fn check_output(&self, inputs: &[PathBuf]) -> Result<()> {
+        let outputs = Outputs::new(inputs.iter().chain([&self.probe])).rows([&self.output]);
+        Ok(outputs.overwrite(self.write.overwrite).check()?)
+    }
+
+    /// Opens the output for rows of these files; `None` if it is complete.
+    fn begin(&self, inputs: &[PathBuf], rows: usize) -> Result<Option<Run>> {
         let mut plan = RunPlan::new(&self.output, rows, program("probe_apply"));
-        plan.inputs = self.input.iter().chain([&self.probe]).map(InputFile::of).collect::<Result<_, _>>()?;
+        plan.inputs = inputs.iter().chain([&self.probe]).map(InputFile::of).collect::<Result<_, _>>()?;
         plan.options = self.write.options();
         match plan.open()? {
             Opened::Complete(_) => {
@@ -82,7 +90,7 @@ fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
     let (n_rows, found, expected) = (features.n_rows, features.n_features, probe.n_features());
     let path = cli.input[0].display();
     ensure!(found == expected, "{path}: rows have {found} features, the probe was fitted on {expected}");
-    let Some(mut output) = cli.begin(n_rows)? else { return Ok(n_rows) };
+    let Some(mut output) = cli.begin(&cli.input, n_rows)? else { return Ok(n_rows) };
     let bar = Progress::new("judging", n_rows, cli.quiet);
     for first in (0..n_rows).step_by(AT_ONCE) {
         let judged = judge(probe, &features.matrix(first, AT_ONCE)?)?;
@@ -100,15 +108,18 @@ fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
 }
 
 fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
+    let tables = paths.iter().map(|path| features::open_states(path)).collect::<Result<Vec<_>>>()?;
+    let inputs: Vec<PathBuf> = tables.iter().flat_map(StatesFile::files).map(Path::to_path_buf).collect();
+    cli.check_output(&inputs)?;
     let ProbeFile::Saved(saved) = ProbeFile::read(&cli.probe, Precision::F32)? else {
         bail!(
             "{} does not say which layers and poolings it reads: save it with `judge probe import` first, or give a tensor `features`",
             cli.probe.display()
         );
     };
-    let states = States::open(paths, &saved)?;
+    let states = States::new(tables, &saved)?;
     let ids = states.ids()?;
-    let Some(mut output) = cli.begin(states.n_rows)? else { return Ok(states.n_rows) };
+    let Some(mut output) = cli.begin(&inputs, states.n_rows)? else { return Ok(states.n_rows) };
     let bar = Progress::new("judging", states.n_rows, cli.quiet);
     for (index, (id, unscored)) in ids.into_iter().enumerate() {
         bar.inc(1);

@@ -11,7 +11,7 @@ use judge_cli::terminal::console::{end_of_rows, say, say_table, usage};
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
 
-use crate::inspector::{Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use crate::inspector::{Clash, Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_evaluate";
@@ -19,7 +19,7 @@ const PROGRAM: &str = "inspector_evaluate";
 /// Judge answers by probes (INSPECTOR).
 ///
 /// Input: objects with a question (or instruction) and a response, graded by nobody.
-/// Each comes back with all its fields, the class that each aspect's probe predicts,
+/// Each comes back with all its fields, the class that each aspect's probe predicts (the number of a probe that knows no classes),
 /// `total_score`, their sum, and the probabilities behind them by class. What could not be read has null and the reason.
 /// `judge probe filter` keeps the best of the rows as they are.
 #[derive(Args)]
@@ -56,7 +56,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if share.is_some() {
         kept.check()?;
     }
-    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, layout)?;
+    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, layout, Clash::Refused)?;
     if let Some(part) = &cli.probes.input.part {
         // The best are chosen from all rows.
         return say(format_args!("rows {part} judged -> {}", judged.display()));
@@ -79,24 +79,63 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     end_of_rows(&evaluation.counts)
 }
 
-/// How often each class was given.
+/// The mean of each aspect, and how often each class was given.
 fn summary(judged: &Path, evaluation: &Evaluation) -> Result<Vec<Vec<String>>> {
-    let mut classes: Vec<BTreeMap<i64, usize>> = vec![BTreeMap::new(); evaluation.aspects.len()];
+    let mut given: Vec<Given> = vec![Given::default(); evaluation.aspects.len()];
     for row in Rows::open(judged)? {
         let row = row?;
-        for (aspect, classes) in evaluation.aspects.iter().zip(&mut classes) {
-            if let Some(class) = row.value(aspect).and_then(|class| class.parse().ok()) {
-                *classes.entry(class).or_default() += 1;
+        for (aspect, given) in evaluation.aspects.iter().zip(&mut given) {
+            if let Some(value) = row.value(aspect).and_then(|value| value.parse().ok()) {
+                given.add(value);
             }
         }
     }
     let mut rows = vec![["aspect", "mean", "unscored", "classes"].map(str::to_owned).to_vec()];
-    for (aspect, classes) in evaluation.aspects.iter().zip(classes) {
-        let scored: usize = classes.values().sum();
-        let sum: f64 = classes.iter().map(|(&class, &count)| class as f64 * count as f64).sum();
-        let mean = if scored > 0 { format!("{:.3}", sum / scored as f64) } else { "none".to_owned() };
-        let counts: Vec<String> = classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
-        rows.push(vec![aspect.clone(), mean, (evaluation.rows - scored).to_string(), counts.join("  ")]);
+    for (aspect, given) in evaluation.aspects.iter().zip(given) {
+        let mean = if given.n > 0 { format!("{:.3}", given.sum / given.n as f64) } else { "none".to_owned() };
+        let counts: Vec<String> = given.classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
+        rows.push(vec![aspect.clone(), mean, (evaluation.rows - given.n).to_string(), counts.join("  ")]);
     }
     Ok(rows)
+}
+
+/// What was given for an aspect.
+#[derive(Clone, Default)]
+struct Given {
+    n: usize,
+    sum: f64,
+    /// How often each class was given; empty where a value is none, as a regression's.
+    classes: BTreeMap<i64, usize>,
+    has_fractions: bool,
+}
+
+impl Given {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        self.sum += value;
+        self.has_fractions |= value.fract() != 0.0;
+        if self.has_fractions {
+            self.classes.clear();
+        } else {
+            *self.classes.entry(value as i64).or_default() += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use judge_data::Counts;
+
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_no_classes_are_counted_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let judged = folder.path().join("judged.jsonl");
+        std::fs::write(&judged, "{\"a\":2,\"b\":2}\n{\"a\":4,\"b\":3.5}\n{\"a\":null,\"b\":4}\n").unwrap();
+        let aspects = ["a", "b"].map(str::to_owned).to_vec();
+        let evaluation = Evaluation { aspects, rows: 3, counts: Counts::default(), was_complete: false };
+        let found = summary(&judged, &evaluation).unwrap();
+        assert_eq!(found[1..], [["a", "3.000", "1", "2: 1  4: 1"], ["b", "3.167", "0", ""]]);
+    }
 }

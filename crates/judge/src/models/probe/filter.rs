@@ -11,7 +11,7 @@ use judge_cli::terminal::console::{end_of_rows, say, usage};
 use judge_data::{InputFile, Layout, Outputs};
 use serde_json::json;
 
-use crate::inspector::{Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use crate::inspector::{Clash, Kept, ProbeArgs, Ranking, evaluate, judged_path};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_filter";
@@ -63,7 +63,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         write: cli.probes.write,
     };
     of_kept.check()?;
-    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, Layout::Lines)?;
+    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, Layout::Lines, Clash::LeftOut)?;
     if let Some(part) = &cli.probes.input.part {
         // The best are chosen from all rows.
         return say(format_args!("rows {part} judged -> {}", judged.display()));

@@ -43,7 +43,19 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
             say(format_args!("undefined ({}): {reason}", tried.name))?;
         }
     }
+    best_chosen(found)?;
     by_labels(measure, found)
+}
+
+/// How often each reading chooses the best answer to a question, where questions have several.
+fn best_chosen(found: &Compared) -> Result<()> {
+    let Some(of) = found.best_of else { return Ok(()) };
+    let mut lines = vec![[format!("best of the answers to {} questions", of.questions), "chosen".to_owned()].to_vec()];
+    let of_reading = |tried: &Tried| Some(vec![tried.name.clone(), format!("{:#.3}", tried.best_chosen.as_ref()?)]);
+    lines.extend(found.readings.iter().filter_map(of_reading));
+    lines.push(vec!["an answer drawn at random".to_owned(), format!("{:.3}", of.at_random)]);
+    say_table(&lines)?;
+    say("")
 }
 
 fn name(measure: Measure) -> &'static str {

@@ -22,6 +22,8 @@ pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
     /// What belongs together, a number for each row.
     pub(super) groups: Vec<usize>,
+    /// Which rows answer the same question, by its text, a number for each row.
+    pub(super) questions: Vec<usize>,
     /// Rows that nobody graded.
     pub(super) ungraded: usize,
     /// Rows that could not be read.
@@ -79,20 +81,20 @@ impl Rows {
             }
             None => found_together(&rows, others),
         };
-        Ok(Self { format, groups: groups.group_of_row(), rows, ungraded, unread, lost: 0 })
+        let questions = questions(&rows);
+        Ok(Self { format, groups: groups.group_of_row(), questions, rows, ungraded, unread, lost: 0 })
     }
 
     /// Those of them that the model could read, and their places among all; `lacks` says why it could not read the one at a place.
     pub(super) fn read_by(self, lacks: impl Fn(usize) -> Result<Option<String>>) -> Result<(Self, Vec<usize>)> {
-        let Self { format, rows, groups, ungraded, unread, .. } = self;
+        let Self { format, rows, groups, questions, ungraded, unread, .. } = self;
         let mut lost = Unread::default();
-        let (mut kept, mut of_kept, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, (row, group)) in rows.into_iter().zip(groups).enumerate() {
+        let (mut kept, mut places) = (Vec::new(), Vec::new());
+        for (place, row) in rows.into_iter().enumerate() {
             let why = lacks(place)?;
             lost.note(row.record.id().clone(), why.clone());
             if why.is_none() {
                 kept.push(row);
-                of_kept.push(group);
                 places.push(place);
             }
         }
@@ -101,7 +103,8 @@ impl Rows {
         }
         tell_unread_that(&lost, "were not read by the model and are left out");
         let lost = lost.count();
-        Ok((Self { format, rows: kept, groups: of_kept, ungraded, unread, lost }, places))
+        let [groups, questions] = [groups, questions].map(|all| places.iter().map(|&place| all[place]).collect());
+        Ok((Self { format, rows: kept, groups, questions, ungraded, unread, lost }, places))
     }
 
     pub(super) fn grades(&self) -> Vec<f64> {
@@ -133,6 +136,18 @@ impl Rows {
         groups.dedup();
         groups.len()
     }
+}
+
+/// Rows that ask the same by the same rubric, to which people prefer one response or another.
+fn questions(rows: &[Row]) -> Vec<usize> {
+    let mut questions = RowGroups::alone(rows.len());
+    let asked = |row: &Row| {
+        row.record.field("response")?;
+        let texts = ["instruction", "rubric"].map(|name| row.record.field(name).map(|text| text.into_owned()));
+        texts[0].is_some().then_some(texts)
+    };
+    questions.join(rows.iter().map(asked));
+    questions.group_of_row()
 }
 
 /// What belongs together by its texts, and by a field whose values repeat.

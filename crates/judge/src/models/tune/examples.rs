@@ -47,11 +47,10 @@ impl Maker<'_> {
         scale: &Scale,
     ) -> Result<Examples<MarkExample>> {
         self.of_records(input, DatasetFormat::Graded, |record| {
-            let raters = record.raters();
-            let Some(target) = target(&raters, scale)? else { return Ok(Vec::new()) };
+            let raters: Vec<f64> = record.raters().iter().flatten().copied().collect();
+            let (Some(target), Some(human)) = (target(&raters, scale)?, record.human()) else { return Ok(Vec::new()) };
             let prompt = self.tokens(template, record)?;
             let n = prompt.len();
-            let human = raters.iter().sum::<f64>() / raters.len() as f64;
             Ok(vec![(MarkExample { prompt, target }, n, human)])
         })
     }

@@ -43,7 +43,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE", conflicts_with = "part")]
     pub(super) old: Option<PathBuf>,
     /// With --old: pairs whose better response is known, by people or because the other one was made worse on purpose, with "human": "A" or
-    /// "B". They are judged in the same run and count for `separates` alone
+    /// "B". All are judged in the same run, whatever --limit, which is of the pairs of two versions, and count for `separates` alone
     #[arg(long, value_name = "FILE", requires = "old")]
     pub(super) graded: Option<PathBuf>,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_cli::args::bars::{Measured, first_names, rows_used_in_words, rows_used_json};
+use judge_cli::args::bars::{Lost, Measured, first_names, rows_used_in_words, rows_used_json};
 use judge_cli::args::files::program;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::{BOOTSTRAP, share, write_json};
@@ -19,10 +19,12 @@ use serde_json::{Map, Value, json};
 
 use super::cli::{Cli, Orders, PROGRAM};
 
-/// Reads the output and says what is in it; `pairs` says what its rows are, and `lost` how many rows of two versions are no pairs.
-pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Result<Measured> {
-    let mut found = if pairs { of_all_pairs(cli)? } else { of_grades(cli)? };
-    let (used, of) = (found.used, found.rows + lost);
+/// Reads the output and says what is in it; `pairs` says what its rows are, `range` where grades lie, and `lost` which rows of two versions are
+/// no pairs.
+pub(crate) fn report(cli: &Cli, pairs: bool, range: [f64; 2], counts: &Counts, lost: Vec<ItemId>) -> Result<Measured> {
+    let mut found = if pairs { of_all_pairs(cli)? } else { of_grades(cli, range)? };
+    let (used, of) = (found.used, found.rows + lost.len());
+    found.lost.extend(lost);
     if let Some(statistics) = found.json.get_mut("statistics").and_then(Value::as_object_mut) {
         statistics.extend(rows_used_json(used, of));
     }
@@ -47,7 +49,7 @@ pub(crate) fn report(cli: &Cli, pairs: bool, counts: &Counts, lost: usize) -> Re
         tell(format_args!("note: {note}"));
     }
     let statistics = found.json.remove("statistics").unwrap_or_default();
-    Ok(Measured { statistics, worst: found.worst, apart: found.apart })
+    Ok(Measured { statistics, worst: found.worst, lost: found.lost, apart: found.apart })
 }
 
 /// Names of the statistics of pairs, or of single responses; all but those of counts.
@@ -78,12 +80,15 @@ struct Found {
     used: usize,
     /// Rows that got worse, in words.
     worst: String,
+    /// Rows without a verdict or a score.
+    lost: Lost,
     /// Rows that other statistics are about.
     apart: Vec<(&'static str, String)>,
 }
 
 fn of_all_pairs(cli: &Cli) -> Result<Found> {
-    let (mut pairs, mut worse, mut unused, mut misjudged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut pairs, mut worse, mut misjudged) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lost, mut unscored) = (Lost::default(), 0);
     let mut told_apart = Proportion::default();
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
@@ -99,14 +104,15 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
             }
         }
         if row.value("unscored").is_some() {
-            unused.push(id(&row)?);
+            unscored += 1;
+            lost.push(id(&row)?);
         }
         pairs.push(pair(&row)?);
         if cli.old.is_some() && verdict == Some(PairVerdict::B) {
             worse.push(id(&row)?);
         }
     }
-    let (rows, used) = (pairs.len(), pairs.len() - unused.len());
+    let (rows, used) = (pairs.len(), pairs.len() - unscored);
     let separates = separates(told_apart);
     let both_orders = cli.orders() == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
@@ -141,14 +147,12 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
         json.insert("worse".to_owned(), json!(worse));
     }
     let sentence = skill(&separates, cli.old.is_some());
-    let named = |words: &str, ids: &[ItemId]| {
-        if ids.is_empty() { String::new() } else { format!("{words}: {}", first_names(ids)) }
-    };
-    let apart = vec![
-        ("coverage", named("not judged", &unused)),
-        ("separates", named("the better response is known, and was not named", &misjudged)),
-    ];
-    Ok(Found { tables: vec![counts, lines], json, note, sentence, rows, used, worst, apart })
+    let mut against = String::new();
+    if !misjudged.is_empty() {
+        against = format!("the better response is known, and was not named: {}", first_names(&misjudged));
+    }
+    let apart = vec![("separates", against)];
+    Ok(Found { tables: vec![counts, lines], json, note, sentence, rows, used, worst, lost, apart })
 }
 
 fn id(row: &Row) -> Result<ItemId> {
@@ -236,15 +240,19 @@ fn followed(found: &PairTallied) -> Option<String> {
     Some(note)
 }
 
-fn of_grades(cli: &Cli) -> Result<Found> {
-    let (mut scores, mut rows): (Vec<f64>, _) = (Vec::new(), 0);
+fn of_grades(cli: &Cli, range: [f64; 2]) -> Result<Found> {
+    let (mut scores, mut rows, mut lost): (Vec<f64>, _, _) = (Vec::new(), 0, Lost::default());
     for row in Rows::open(&cli.output.output)? {
-        scores.extend(row?.optional::<f64>("score", "a number or null")?);
+        let row = row?;
+        match row.optional::<f64>("score", "a number or null")? {
+            Some(score) => scores.push(score),
+            None => lost.push(id(&row)?),
+        }
         rows += 1;
     }
     let used = scores.len();
     scores.sort_by(f64::total_cmp);
-    let mean = Statistic::estimated(sample_mean(&scores), BOOTSTRAP.level);
+    let mean = Statistic::estimated(sample_mean(&scores).map(|mean| mean.within(range)), BOOTSTRAP.level);
     let quantiles: Vec<(&str, f64)> = match scores.len().checked_sub(1) {
         None => Vec::new(),
         Some(last) => [("least", 0), ("lower quartile", 1), ("median", 2), ("upper quartile", 3), ("greatest", 4)]
@@ -264,5 +272,5 @@ fn of_grades(cli: &Cli) -> Result<Found> {
         ("quantiles".to_owned(), Value::Object(quantiles)),
     ]);
     let (tables, worst, apart) = (vec![lines], String::new(), Vec::new());
-    Ok(Found { tables, json, note: None, sentence: None, rows, used, worst, apart })
+    Ok(Found { tables, json, note: None, sentence: None, rows, used, worst, lost, apart })
 }

@@ -4,37 +4,44 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use judge_core::ItemId;
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, Record, Unread, majority};
-use serde_json::{Map, Value, json};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Extra, GradedRecord, Input, Record, Unread};
+use serde_json::{Map, Value};
 
 use judge_cli::args::files::InputArgs;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::terminal::console::tell;
 
 /// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
-/// file has, or what answers another prompt, is left out and said. Behind them come the `graded` pairs. Also the number of rows that are left
-/// out, each id once.
-pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Result<(Input, usize)> {
-    let mut all = HashSet::new();
-    let new = read(&args.input, args, &mut all)?;
-    let before = read(old, args, &mut all)?;
+/// file has, or what answers another prompt, is left out and said; of the others there are at most `limit`. Behind them come all `graded`
+/// pairs. Also the rows that are left out, but for the limit, each id once.
+pub(super) fn joined(
+    old: &Path,
+    args: &InputArgs,
+    graded: Option<&Path>,
+    limit: Option<usize>,
+) -> Result<(Input, Vec<ItemId>)> {
+    let mut lost = Vec::new();
+    let new = read(&args.input, args, &mut lost)?;
+    let before = read(old, args, &mut lost)?;
     let kinds = [&before, &new].map(|rows| rows.first().map(|row| kind_of(&row.id)));
     let mut known: HashMap<ItemId, GradedRecord> = before.into_iter().map(|row| (row.id.clone(), row)).collect();
-    let (mut lines, mut alone, mut unlike, mut pairs) = (Vec::new(), 0_usize, Unread::default(), 0_usize);
+    let (mut lines, mut alone, mut unlike, mut pairs) = (Vec::new(), 0_usize, Unread::default(), HashSet::new());
     for row in new {
         let Some(before) = known.remove(&row.id) else {
             alone += 1;
             continue;
         };
-        let is_alike = row.instruction == before.instruction;
+        let is_alike = row.asked() == before.asked();
         let why = || format!("{} has another prompt under this id than {}", args.input.display(), old.display());
         unlike.note(&row.id, (!is_alike).then(why));
         if is_alike {
-            serde_json::to_writer(&mut lines, &pair(row, before)?)?;
-            lines.push(b'\n');
-            pairs += 1;
+            pairs.insert(row.id.clone());
+            if limit.is_none_or(|limit| pairs.len() <= limit) {
+                serde_json::to_writer(&mut lines, &pair(row, before)?)?;
+                lines.push(b'\n');
+            }
         }
     }
     let (old, new) = (old.display(), args.input.display());
@@ -42,7 +49,7 @@ pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Res
         tell(format_args!("note: {alone} rows are in {new} alone, {} in {old} alone, and are left out", known.len()));
     }
     tell_unread_that(&unlike, "are left out");
-    if pairs == 0 {
+    if pairs.is_empty() {
         let hint = match kinds {
             [Some(one), Some(other)] if one != other => {
                 format!("; the ids of {old} are {one}, those of {new} {other}, and 7 is another id than \"7\"")
@@ -59,7 +66,9 @@ pub(super) fn joined(old: &Path, args: &InputArgs, graded: Option<&Path>) -> Res
         }
         name += &format!(" with {}", path.display());
     }
-    Ok((Input::from_reader(lines.as_slice(), PathBuf::from(name))?, all.len() - pairs))
+    let mut seen = pairs;
+    lost.retain(|id| seen.insert(id.clone()));
+    Ok((Input::from_reader(lines.as_slice(), PathBuf::from(name))?, lost))
 }
 
 /// What the ids of graded pairs begin with in the output, so that they are none of a version's rows.
@@ -77,7 +86,7 @@ fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
             unread.note(&id, why.or_else(|| Some("it is no pair".to_owned())));
             continue;
         };
-        let better = match majority(&pair.verdicts) {
+        let better = match pair.majority() {
             Some(Ordering::Greater) => "A",
             Some(Ordering::Less) => "B",
             _ => {
@@ -88,7 +97,7 @@ fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
         unread.note(&id, None);
         let texts = [
             ("id", Some(format!("{GRADED}{id}"))),
-            ("instruction", Some(pair.instruction)),
+            ("instruction", Some(pair.asked().into_owned())),
             ("response_a", Some(pair.response_a)),
             ("response_b", Some(pair.response_b)),
             ("rubric", pair.rubric),
@@ -108,13 +117,13 @@ fn graded_pairs(path: &Path) -> Result<Vec<Map<String, Value>>> {
 }
 
 /// The rows of a file that have a response; `ids` gets those of all rows. An id that is there twice is an error of the file.
-fn read(path: &Path, args: &InputArgs, ids: &mut HashSet<ItemId>) -> Result<Vec<GradedRecord>> {
+fn read(path: &Path, args: &InputArgs, ids: &mut Vec<ItemId>) -> Result<Vec<GradedRecord>> {
     let input = judge_cli::args::files::open(path)?;
     let (mut rows, mut unread) = (Vec::new(), Unread::default());
     for record in args.records(&input, Some(DatasetFormat::Graded), None)? {
         let record = record?;
         unread.note(record.id(), record.unread().map(|why| why.detail.clone()));
-        ids.insert(record.id().clone());
+        ids.push(record.id().clone());
         if let Record::Graded(row) = record {
             rows.push(row);
         }
@@ -131,17 +140,21 @@ fn kind_of(id: &ItemId) -> &'static str {
     }
 }
 
-fn pair(new: GradedRecord, old: GradedRecord) -> Result<Map<String, Value>> {
-    let mut row: Map<String, Value> =
-        serde_json::from_value(json!(new.extra)).context("other fields of a row are an object")?;
+fn pair(new: GradedRecord, old: GradedRecord) -> Result<Extra> {
     // Grades were given to one version's response and say nothing of the pair.
-    row.retain(|name, _| !OWN.contains(&name.as_str()));
-    row.insert("id".to_owned(), json!(new.id));
-    row.insert("instruction".to_owned(), new.instruction.into());
-    row.insert("response_a".to_owned(), new.response.into());
-    row.insert("response_b".to_owned(), old.response.into());
-    row.extend(new.rubric.or(old.rubric).map(|text| ("rubric".to_owned(), text.into())));
-    row.extend(new.reference.or(old.reference).map(|text| ("reference".to_owned(), text.into())));
+    let mut row = new.extra.retain(|name| !OWN.contains(&name));
+    row.set("id", &new.id)?;
+    for (name, text) in [
+        ("instruction", Some(new.instruction)),
+        ("response_a", Some(new.response)),
+        ("response_b", Some(old.response)),
+        ("rubric", new.rubric.or(old.rubric)),
+        ("reference", new.reference.or(old.reference)),
+    ] {
+        if let Some(text) = text {
+            row.set(name, &text)?;
+        }
+    }
     Ok(row)
 }
 

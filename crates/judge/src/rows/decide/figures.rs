@@ -1,8 +1,9 @@
-//! What labelled rows say of the answers.
+//! Which questions were answered, and what labelled rows say of the answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use judge_cli::args::bars::{self, Lost, rows_used_json};
 use judge_cli::args::files::program;
 use judge_cli::report::BOOTSTRAP;
 use judge_cli::terminal::console::{say, say_table, tell};
@@ -30,70 +31,97 @@ pub(super) struct Figures {
     n: usize,
     /// Labels that name no option of a question that was asked.
     labels_not_read: usize,
+    /// Answered rows that have no answer to a question, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    unanswered: BTreeMap<String, Unanswered>,
     /// By the name of the question.
     questions: BTreeMap<String, DecisionComparison>,
     /// Of all questions together.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<DecisionComparison>,
     /// What bars may be for: of all questions together by its name, of one as `accuracy:QUESTION`.
-    pub(super) statistics: Map<String, Value>,
+    statistics: Map<String, Value>,
+}
+
+/// Rows that have answers, and none to one question.
+#[derive(Serialize)]
+struct Unanswered {
+    rows: usize,
+    /// The first of them.
+    first: String,
+    /// Why it has none.
+    why: String,
 }
 
 /// Names of the statistics, each of which a question also has by itself: `accuracy:question`.
 pub(super) const NAMES: [&str; 6] = ["accuracy", "majority_share", "predicted_mode_share", "kl", "brier", "ece"];
 
-/// The statistics by the names that bars have for them.
-fn by_name(questions: &BTreeMap<String, DecisionComparison>, all: Option<&DecisionComparison>) -> Map<String, Value> {
-    let of = |found: &DecisionComparison| {
-        [&found.accuracy, &found.majority_share, &found.predicted_mode_share, &found.kl, &found.brier, &found.ece]
-            .map(|known| json!(known))
-    };
-    let names = NAMES;
-    let whole = all.map_or_else(
-        || {
-            names.map(|_| {
-                json!(Statistic::Undefined {
-                    reason: "no row has an answer and a label that names an option".to_owned()
-                })
-            })
-        },
-        of,
-    );
-    let whole = names.into_iter().map(str::to_owned).zip(whole);
-    let single = |(question, found): (&String, &DecisionComparison)| {
-        names.map(|name| format!("{name}:{question}")).into_iter().zip(of(found)).collect::<Vec<_>>()
-    };
-    whole.chain(questions.iter().flat_map(single)).collect()
+/// The question that the name of a statistic is of; `None` for one of all questions.
+pub(super) fn question_of(statistic: &str) -> Option<&str> {
+    statistic.split_once(':').map(|(_, question)| question)
 }
 
-/// What labelled rows say.
+/// The statistics of all decisions together and of each question in `known`, by the names that bars have for them.
+fn by_name(
+    known: &BTreeSet<String>,
+    questions: &BTreeMap<String, DecisionComparison>,
+    all: Option<&DecisionComparison>,
+) -> Map<String, Value> {
+    let of = |found: Option<&DecisionComparison>, of_nothing: &str| match found {
+        Some(found) => {
+            [&found.accuracy, &found.majority_share, &found.predicted_mode_share, &found.kl, &found.brier, &found.ece]
+                .map(|known| json!(known))
+        }
+        None => NAMES.map(|_| json!(Statistic::Undefined { reason: of_nothing.to_owned() })),
+    };
+    let whole =
+        NAMES.map(str::to_owned).into_iter().zip(of(all, "no row has an answer and a label that names an option"));
+    let single = |question: &String| {
+        let found = of(questions.get(question), "no row has an answer to it and a label that names one of its options");
+        NAMES.map(|name| format!("{name}:{question}")).into_iter().zip(found)
+    };
+    whole.chain(known.iter().flat_map(single)).collect()
+}
+
+/// What the rows say.
 pub(super) struct Measured {
     pub(super) figures: Figures,
     pub(super) labelled: Vec<Labelled>,
+    /// Rows that are not answered, or not where people have.
+    lost: Lost,
 }
 
 impl Measured {
-    /// What rows without a label say: nothing.
-    pub(super) fn nothing() -> Self {
-        let questions = BTreeMap::new();
-        let statistics = by_name(&questions, None);
-        let figures = Figures { program: program(PROGRAM), n: 0, labels_not_read: 0, questions, all: None, statistics };
-        Self { figures, labelled: Vec::new() }
-    }
-
-    /// Reads the finished rows, beside their questions; `asked` are those for rows without their own.
-    pub(super) fn of(finished: &Finished<'_, DecisionRecords>, asked: Option<&Questions>) -> Result<Self> {
+    /// Reads the finished rows, beside their questions; `asked` are those for rows without their own, and `named` the names of questions that
+    /// bars are for. A row counts that is answered, also wherever it has a label.
+    pub(super) fn of(
+        finished: &Finished<'_, DecisionRecords>,
+        asked: Option<&Questions>,
+        named: impl Iterator<Item = String>,
+    ) -> Result<Self> {
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
         let (mut labelled, mut not_read) = (Vec::new(), 0);
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let mut known: BTreeSet<String> = named.collect();
+        known.extend(asked.into_iter().flat_map(Questions::iter).map(|(name, _)| name.to_owned()));
+        let mut unanswered: BTreeMap<String, Unanswered> = BTreeMap::new();
+        let (mut rows, mut used, mut lost) = (0, 0, Lost::default());
         for (group, row) in finished.rows()?.enumerate() {
             let (record, row) = row?;
             let answers: BTreeMap<String, Value> = row.optional("answers", "an object")?.unwrap_or_default();
-            let labels: Map<String, Value> = row.optional("labels", "an object")?.unwrap_or_default();
+            let reasons: BTreeMap<String, Value> = row.optional("unanswered", "an object")?.unwrap_or_default();
             let tables: BTreeMap<String, WrittenTable> =
                 row.optional("tables", "tables of logits by question")?.unwrap_or_default();
+            let mut is_used = row.value("unscored").is_none();
             let questions = record.questions.as_ref().or(asked);
-            for (name, label) in &labels {
+            for (name, _) in questions.into_iter().flat_map(Questions::iter) {
+                if is_used && !answers.contains_key(name) {
+                    let why = reasons.get(name).and_then(|why| why["detail"].as_str()).unwrap_or("there is none");
+                    let first = || Unanswered { rows: 0, first: record.id.to_string(), why: why.to_owned() };
+                    unanswered.entry(name.to_owned()).or_insert_with(first).rows += 1;
+                }
+            }
+            for (name, label) in &record.labels {
                 let question = questions.and_then(|questions: &Questions| questions.get(name));
                 let target = question.and_then(|question| question.target(label).ok());
                 let (Some(question), Some(observed)) = (question, target) else {
@@ -103,15 +131,24 @@ impl Measured {
                     not_read += 1;
                     continue;
                 };
+                known.insert(name.clone());
                 if let Some(found) = tables.get(name) {
                     labelled.push(of_table(question, found, &observed)?);
                 }
-                if let Some(predicted) = answers.get(name).and_then(|answer| probabilities(question, answer)) {
-                    let next = places.len();
-                    let question = *places.entry(name.clone()).or_insert(next);
-                    let compared = ComparedDecision { observed, predicted, group, question };
-                    by_question.entry(name.clone()).or_default().push(compared);
-                }
+                let Some(predicted) = answers.get(name).and_then(|answer| probabilities(question, answer)) else {
+                    is_used = false;
+                    continue;
+                };
+                let next = places.len();
+                let question = *places.entry(name.clone()).or_insert(next);
+                let compared = ComparedDecision { observed, predicted, group, question };
+                by_question.entry(name.clone()).or_default().push(compared);
+            }
+            rows += 1;
+            if is_used {
+                used += 1;
+            } else {
+                lost.push(&record.id);
             }
         }
         let all: Vec<ComparedDecision> = by_question.values().flatten().cloned().collect();
@@ -120,14 +157,25 @@ impl Measured {
         let questions = questions.collect::<Result<BTreeMap<_, _>>>()?;
         let n = all.len();
         let all = if all.is_empty() { None } else { Some(compare(&all)?) };
-        let statistics = by_name(&questions, all.as_ref());
-        let figures = Figures { program: program(PROGRAM), n, labels_not_read: not_read, questions, all, statistics };
-        Ok(Self { figures, labelled })
+        let mut statistics = by_name(&known, &questions, all.as_ref());
+        statistics.extend(rows_used_json(used, rows));
+        let figures =
+            Figures { program: program(PROGRAM), n, labels_not_read: not_read, unanswered, questions, all, statistics };
+        Ok(Self { figures, labelled, lost })
     }
 
-    /// The table for people; nothing where no row has a label.
+    /// For bars.
+    pub(super) fn for_bars(self) -> bars::Measured {
+        let statistics = self.figures.statistics.into();
+        bars::Measured { statistics, worst: String::new(), lost: self.lost, apart: Vec::new() }
+    }
+
+    /// How often a question was not answered, and the table for people; no table where no row has a label.
     pub(super) fn print(&self) -> Result<()> {
-        let Figures { n, labels_not_read, questions, all, .. } = &self.figures;
+        let Figures { n, labels_not_read, unanswered, questions, all, .. } = &self.figures;
+        for (name, Unanswered { rows, first, why }) in unanswered {
+            say(format_args!("{name}: no answer in {rows} rows; the first is row {first}: {why}"))?;
+        }
         if *labels_not_read > 0 {
             say(format_args!("{labels_not_read} labels name no option of a question that was asked"))?;
         }

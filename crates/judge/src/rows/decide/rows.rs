@@ -1,5 +1,7 @@
 //! The rows: how they are checked and written.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use judge_core::ItemResult;
 use judge_core::decision::{DecisionTable, Questions};
@@ -10,12 +12,20 @@ use judge_cli::row_job::{RowJob, refuse_unusable};
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::options::offered;
 
-/// Reads the whole input before any model work; also whether any row has labels. All must have questions.
-pub(super) fn check(job: &RowJob<DecisionRecords>, has_questions: bool) -> Result<(Checked, bool)> {
-    let (mut without, mut has_labels, mut no_labels) = (0, false, Unread::default());
+/// Reads the whole input before any model work. All rows must have questions, of their own or `asked`, and each name in `named`, of questions
+/// that bars are for, must be that of one.
+pub(super) fn check(
+    job: &RowJob<DecisionRecords>,
+    asked: Option<&Questions>,
+    named: &BTreeSet<&str>,
+) -> Result<Checked> {
+    let (mut without, mut no_labels) = (0, Unread::default());
+    let mut unknown: BTreeSet<&str> = named.clone();
+    let is_of = |questions: Option<&Questions>, name: &str| questions.is_some_and(|all| all.get(name).is_some());
+    unknown.retain(|name| !is_of(asked, name));
     let checked = job.job.check(DecisionRow::KNOWN, |record| {
         no_labels.note(&record.id, record.no_labels.clone());
-        has_labels |= !record.labels.is_empty();
+        unknown.retain(|name| !is_of(record.questions.as_ref(), name));
         without += usize::from(record.questions.is_none() && record.unread.is_none());
         anyhow::Ok(None)
     })?;
@@ -23,12 +33,17 @@ pub(super) fn check(job: &RowJob<DecisionRecords>, has_questions: bool) -> Resul
     refuse_unusable(&job.job.source, &checked, "can be asked about", hint)?;
     tell_unread_that(&checked.unread, "cannot be asked about and are written as unscored");
     tell_unread_that(&no_labels, "have labels that cannot be read and are left out");
-    if !has_questions && without > 0 {
+    if asked.is_none() && without > 0 {
         let rows = checked.rows;
         let what = format!("{without} of {rows} rows have no `questions`; --questions has those for all rows without");
         return Err(usage(what));
     }
-    Ok((checked, has_labels))
+    if let Some(name) = unknown.first() {
+        let known: Vec<&str> = asked.into_iter().flat_map(Questions::iter).map(|(name, _)| name).collect();
+        let known = if known.is_empty() { String::new() } else { format!("; --questions has {}", known.join(", ")) };
+        return Err(usage(format!("--require: no row is asked the question {name:?}{known}")));
+    }
+    Ok(checked)
 }
 
 /// The row of a result; `asked` are the questions for rows without their own, and `tables` finds the label logits of all layers.

@@ -140,7 +140,11 @@ struct OtherCriterion<'a>(&'a dyn Fields);
 
 impl Fields for OtherCriterion<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        if name == "rubric" { None } else { self.0.field(name) }
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        if name == "rubric" { None } else { self.0.field_beside(name, shown) }
     }
 
     fn names(&self) -> Vec<String> {

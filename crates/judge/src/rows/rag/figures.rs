@@ -1,5 +1,6 @@
 //! What all rows together came to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
@@ -10,12 +11,13 @@ use judge_data::{Finished, RagRecord, RagRecords, Row};
 use judge_metrics::Error;
 use judge_metrics::agreement::ConfusionMatrix;
 use judge_metrics::comparison::Statistic;
+use judge_metrics::means::mean_of_raters;
 use judge_metrics::prediction::auroc;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use judge_cli::args::bars::{first_names, rows_used};
-use judge_cli::report::{BOOTSTRAP, agreement, mean_of_clusters};
+use judge_cli::args::bars::{Lost, Measured, first_names, rows_used};
+use judge_cli::report::{BOOTSTRAP, SHARE, agreement, mean_of_clusters, share_of_clusters};
 use judge_cli::terminal::console::{say, say_table, tell, usage};
 
 /// A measure as a row has it.
@@ -77,6 +79,9 @@ pub(super) struct Figures {
     measures: Vec<RagMeasure>,
     #[serde(skip)]
     least: Vec<(f64, String)>,
+    /// Rows without a measure that counts for bars.
+    #[serde(skip)]
+    lost: Lost,
 }
 
 /// The name of the statistic of shares beside that of means.
@@ -120,7 +125,7 @@ impl Figures {
         let mut has_group = group.is_none();
         for row in finished.rows()? {
             let (record, row) = row?;
-            has_group |= group.is_some_and(|field| record.extra.text(field).is_some());
+            has_group |= group.is_some_and(|field| record.text(field).is_some());
             for (measure, why) in
                 row.optional::<BTreeMap<RagMeasure, Value>>("unscored", "reasons by measure")?.unwrap_or_default()
             {
@@ -161,9 +166,12 @@ impl Figures {
             .copied()
             .filter(|measure| bars.iter().any(|bar| bar.starts_with(measure.as_str())))
             .collect();
-        let has_all = |row: &&Read| needed.iter().all(|measure| row.measures.contains_key(measure));
-        let used = rows.iter().filter(|row| !row.measures.is_empty()).filter(has_all).count();
-        statistics.extend(rows_used(used, rows.len()).map(|(name, known)| (name.to_owned(), known)));
+        let counts =
+            |row: &Read| !row.measures.is_empty() && needed.iter().all(|measure| row.measures.contains_key(measure));
+        let (used, without): (Vec<&Read>, Vec<&Read>) = rows.iter().partition(|row| counts(row));
+        statistics.extend(rows_used(used.len(), rows.len()).map(|(name, known)| (name.to_owned(), known)));
+        let mut lost = Lost::default();
+        lost.extend(without.into_iter().map(|row| &row.id));
         let mut least: Vec<(f64, String)> = rows
             .iter()
             .filter_map(|row| {
@@ -178,11 +186,17 @@ impl Figures {
         let questions = clusters.len();
         let labelled = rows.iter().flat_map(|row| &row.sentences).filter_map(labelled).collect();
         let measures = measures.to_vec();
-        Ok(Self { n: scored, questions, statistics, absent, layers, labelled, groups, measures, least })
+        Ok(Self { n: scored, questions, statistics, absent, layers, labelled, groups, measures, least, lost })
+    }
+
+    /// For bars.
+    pub(super) fn for_bars(self) -> Measured {
+        let worst = self.worst();
+        Measured { statistics: json!(self.statistics), worst, lost: self.lost, apart: Vec::new() }
     }
 
     /// The rows that are worst by the first measure.
-    pub(super) fn worst(&self) -> String {
+    fn worst(&self) -> String {
         match self.measures.first() {
             Some(measure) => {
                 format!(
@@ -239,23 +253,20 @@ fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
         }
     }
     let found: Vec<Sentence> = row.optional("sentences", "a list of sentences")?.unwrap_or_default();
-    let mean = |given: &Vec<f64>| given.iter().sum::<f64>() / given.len() as f64;
+    let mean = |given: &[Option<f64>]| mean_of_raters(&given.iter().flatten().copied().collect::<Vec<_>>());
     let all_marked = found.len() == record.labels.len();
     let marked = found.into_iter().zip(&record.labels).filter(|(_, given)| all_marked && !given.is_empty());
     let marked = marked.filter_map(|(Sentence { supported, table }, given)| {
-        Some(Marked { supported: supported?, people: mean(given), table })
+        Some(Marked { supported: supported?, people: mean(given)?, table })
     });
     let sentences: Vec<Marked> = marked.collect();
     let of_sentences = (!sentences.is_empty()).then(|| {
         let decided = sentences.iter().map(|marked| f64::from(u8::from(marked.people > 0.5)));
         decided.sum::<f64>() / sentences.len() as f64
     });
-    let human = if record.human.is_empty() { of_sentences } else { Some(mean(&record.human)) };
+    let human = mean(&record.human).or(of_sentences);
     let cluster = record.rag.question.clone().unwrap_or_else(|| format!("\u{0}{}", record.id));
-    let group = group.map(|field| {
-        let text = record.extra.text(field);
-        record.extra.string(field).unwrap_or_else(|| text.unwrap_or("null").to_owned())
-    });
+    let group = group.map(|field| record.text(field).map_or_else(|| "null".to_owned(), Cow::into_owned));
     Ok(Read { id: record.id.to_string(), cluster, group, measures, sentences, human })
 }
 
@@ -263,7 +274,7 @@ fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
 fn mean(rows: &[&Read], measure: RagMeasure, number: impl Fn(&WrittenValue) -> f64) -> Statistic {
     let found = rows.iter().filter_map(|row| Some((number(row.measures.get(&measure)?), row.cluster.as_str())));
     let (values, clusters): (Vec<f64>, Vec<&str>) = found.unzip();
-    mean_of_clusters(&values, &clusters, &format!("no row has the measure {measure}"))
+    mean_of_clusters(&values, &clusters, SHARE, &format!("no row has the measure {measure}"))
 }
 
 /// What weights learn from a sentence.
@@ -324,8 +335,7 @@ impl<'r> Clear<'r> {
 
     /// The share of sentences that people call supported.
     fn share(&self) -> Statistic {
-        let share: Vec<f64> = self.people.iter().map(|&is| f64::from(u8::from(is))).collect();
-        mean_of_clusters(&share, &self.clusters, "people marked no sentence")
+        share_of_clusters(&self.people, &self.clusters, "people marked no sentence")
     }
 
     /// What each layer alone says, where every sentence has its table.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use judge_cli::args::bars::{Measured, rows_used, rows_used_in_words};
+use judge_cli::args::bars::{Lost, Measured, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
 use judge_cli::report::{BOOTSTRAP, write_json};
 use judge_cli::terminal::console::{say, say_table, tell};
@@ -67,7 +67,7 @@ impl WrittenComparison {
 
 pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut found_of_benchmark = Vec::new();
-    let (mut questions, mut unscored, mut without_human) = (Vec::new(), 0, 0);
+    let (mut questions, mut unscored, mut without_human, mut lost) = (Vec::new(), 0, 0, Lost::default());
     let mut compared: Vec<Vec<ComparedAnswers>> = Vec::new();
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
@@ -85,7 +85,10 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
             found_of_benchmark.push(RewardBenchRow { id, subset, answers });
         }
         match (scores, grades) {
-            (None, _) => unscored += 1,
+            (None, _) => {
+                unscored += 1;
+                lost.push(row.required::<ItemId>("id", "a string or a whole number")?);
+            }
             (Some(scores), Some(grades)) => questions.push(RankedAnswers { scores, grades }),
             (Some(_), None) => without_human += 1,
         }
@@ -123,7 +126,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         });
         write_json(path, "rank_answers", &report)?;
     }
-    let measured = Measured { statistics: json!(by_name), ..Default::default() };
+    let measured = Measured { statistics: json!(by_name), worst: String::new(), lost, apart: Vec::new() };
     if n == 0 && bench.rows.is_empty() {
         if cli.json.is_some() && comparisons == 0 {
             tell("note: no row has a grade for each response in `human`, so the report has no statistics");

@@ -1,6 +1,6 @@
 //! What labelled rows say of the order, and what is learned from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use judge_core::decision::{Labelled, QuestionKind};
@@ -55,8 +55,8 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, k: usize) -> Resul
                 None => missed.push(relevance),
             }
         }
-        // Of equal scores the earlier document first, as in the output.
-        ranked.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        // Of equal scores the one that the output has first.
+        ranked.sort_by(|(a, _), (b, _)| (b + 0.0).total_cmp(&(a + 0.0)));
         let order: Vec<f64> = ranked.into_iter().map(|(_, relevance)| relevance).collect();
         // Without any score there is no order.
         measured.push(name, text, Some(&order[..]).filter(|order| !order.is_empty()), &missed, k)?;
@@ -64,13 +64,16 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, k: usize) -> Resul
     Ok(measured)
 }
 
-/// The score of each document of a row, none of those that it leaves out, and the relevance.
+/// The score and the relevance of each document of a row, in the order of its results; behind them those that it leaves out, without a score.
 fn documents(record: &RerankRecord, row: &Row) -> Result<Vec<(Option<f64>, f64)>> {
     let results: Vec<WrittenResult> = row.optional("results", "a list of results")?.unwrap_or_default();
+    let known = record.relevance.len();
     let relevance = |index: usize| record.relevance.get(index).copied().flatten().unwrap_or(0.0);
-    let scores: BTreeMap<usize, Option<f64>> =
-        results.iter().map(|result| (result.index, result.relevance_score)).collect();
-    Ok((0..record.relevance.len()).map(|index| (scores.get(&index).copied().flatten(), relevance(index))).collect())
+    let written: BTreeSet<usize> = results.iter().map(|result| result.index).collect();
+    let ranked = results.iter().filter(|result| result.index < known);
+    let ranked = ranked.map(|result| (result.relevance_score, relevance(result.index)));
+    let left_out = (0..known).filter(|index| !written.contains(index)).map(|index| (None, relevance(index)));
+    Ok(ranked.chain(left_out).collect())
 }
 
 /// What layer weights can be learned from: the documents with relevance, which is divided by the largest of all, so that it is a share.

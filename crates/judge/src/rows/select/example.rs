@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use anyhow::{Context, Result};
-use judge_core::{Fields, ItemId, Message};
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, RowItem};
+use judge_core::{Fields, ItemId, Message, Reason, Unscored};
+use judge_data::{
+    Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, RowItem, with_input,
+};
 use serde_json::{Value, json};
 
 use judge_cli::args::files::InputArgs;
@@ -18,8 +20,8 @@ pub struct Example {
     pub id: ItemId,
     /// What people gave it, if they did.
     pub human: Option<f64>,
-    /// What was said; `None` for a conversation that is not one of a user and an assistant, in turns, ending with an answer.
-    pub said: Option<Said>,
+    /// What was said, or why that is not known.
+    pub said: Result<Said, Unscored>,
 }
 
 impl RowItem for Example {
@@ -29,6 +31,10 @@ impl RowItem for Example {
 
     fn id(&self) -> ItemId {
         self.id.clone()
+    }
+
+    fn unread(&self) -> Option<&Unscored> {
+        self.said.as_ref().err()
     }
 }
 
@@ -89,25 +95,32 @@ pub fn options(columns: &InputArgs, limit: Option<usize>) -> DatasetOptions {
 impl Example {
     fn new(row: usize, record: Record) -> Result<Self, Error> {
         let (id, human) = (record.id().clone(), record.human());
+        let system = record.extra().rendered("system").filter(|text| !text.is_empty()).map(Cow::into_owned);
         let said = match &record {
             Record::Prompt(prompt) => match &prompt.input {
-                PromptInput::Messages(messages) => Said::of_messages(messages),
+                // What the conversation says itself goes first.
+                PromptInput::Messages(messages) => {
+                    Said::of_messages(messages).map(|said| Said { system: said.system.or(system), ..said })
+                }
                 PromptInput::Text(_) => None,
-            },
+            }
+            .ok_or("expected turns of a user and an assistant that end with an answer"),
             Record::Graded(graded) => {
-                let extra = |name: &str| graded.extra.rendered(name).map(Cow::into_owned);
-                let history: Option<Vec<(String, String)>> =
-                    graded.extra.text("history").map_or(Some(Vec::new()), |text| serde_json::from_str(text).ok()?);
-                history.map(|history| Said {
-                    system: extra("system").filter(|text| !text.is_empty()),
+                let history = graded.extra.text("history").filter(|json| *json != "null");
+                let history: Result<Vec<(String, String)>, _> = history.map_or(Ok(Vec::new()), serde_json::from_str);
+                let said = |history| Said {
+                    system,
                     history,
                     instruction: graded.instruction.clone(),
-                    input: extra("input").unwrap_or_default(),
+                    input: graded.input().map(Cow::into_owned).unwrap_or_default(),
                     response: graded.response.clone(),
-                })
+                };
+                history.map(said).map_err(|_| "expected \"history\" to be a list of pairs of texts")
             }
-            _ => None, // the format is given
+            _ => Err("expected an instruction and a response"), // the format is given
         };
+        let missing = |why| record.unread().cloned().unwrap_or_else(|| Unscored::new(Reason::Missing, why));
+        let said = said.map_err(missing);
         Ok(Self { row, id, human, said })
     }
 
@@ -121,7 +134,7 @@ impl Example {
     /// equal for duplicates, and for two others among a million rows with a probability of 3e-8.
     #[must_use]
     pub fn digest(&self) -> Option<u64> {
-        let said = self.said.as_ref()?;
+        let said = self.said.as_ref().ok()?;
         let mut hasher = blake3::Hasher::new();
         for text in [&said.asked(), &said.response] {
             for word in text.to_lowercase().split_whitespace() {
@@ -158,6 +171,10 @@ impl Said {
     /// All that the response answers, as one text.
     #[must_use]
     pub fn asked(&self) -> String {
+        self.asked_with(&self.input)
+    }
+
+    fn asked_with(&self, input: &str) -> String {
         let mut text = String::new();
         if let Some(system) = &self.system {
             text += &format!("System: {system}\n\n");
@@ -168,12 +185,7 @@ impl Said {
         if !text.is_empty() {
             text += "User: ";
         }
-        text += &self.instruction;
-        if !self.input.is_empty() {
-            text += "\n\n";
-            text += &self.input;
-        }
-        text
+        text + &with_input(&self.instruction, input)
     }
 
     /// The example in a form of its own; `None` for [`Form::Rows`], which are rows of the input.
@@ -205,12 +217,18 @@ impl Said {
     }
 }
 
-/// `instruction` (also as `question`), all that the response answers, and `response` (also as `prediction`).
+/// `instruction` (also as `question`), all that the response answers, `response` (also as `prediction`), and `input`.
 impl Fields for Example {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        let said = self.said.as_ref()?;
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        let said = self.said.as_ref().ok()?;
         match name {
+            "instruction" | "question" if shown.contains(&"input") => Some(said.asked_with("").into()),
             "instruction" | "question" => Some(said.asked().into()),
+            "input" => Some(said.input.as_str().into()),
             "response" | "prediction" => Some(said.response.as_str().into()),
             _ => None,
         }
@@ -218,8 +236,8 @@ impl Fields for Example {
 
     fn names(&self) -> Vec<String> {
         match self.said {
-            Some(_) => ["instruction", "response"].map(str::to_owned).into(),
-            None => Vec::new(),
+            Ok(_) => ["instruction", "input", "response"].map(str::to_owned).into(),
+            Err(_) => Vec::new(),
         }
     }
 }
@@ -266,6 +284,8 @@ mod tests {
             found[0].field("instruction").unwrap(),
             "System: Be brief.\n\nUser: Hi\n\nAssistant: Hello\n\nUser: Sum.\n\n1 2"
         );
+        assert_eq!(found[0].field_beside("instruction", &["input"]).unwrap().lines().last(), Some("User: Sum."));
+        assert_eq!(found[0].field("input").as_deref(), Some("1 2"));
         let said = |row: usize| found[row].said.as_ref().unwrap();
         assert_eq!((said(0).to(Form::Alpaca), said(1).to(Form::Alpaca)), (Some(alpaca), Some(plain)));
         assert_eq!(said(1).to(Form::Rows), None);
@@ -277,8 +297,32 @@ mod tests {
         let said = found[0].said.as_ref().unwrap();
         assert_eq!(said.to(Form::Sharegpt).unwrap()["conversations"], talk["conversations"]);
         assert_eq!(said.to(Form::Alpaca).unwrap()["history"], json!([["Hi", "Hello"]]));
+        // What the system is told may stand beside the conversation, unless the conversation says it.
+        let beside = |turns: &[Value]| json!({"system": "Be kind.", "conversations": turns});
+        let whole = talk["conversations"].as_array().unwrap();
+        let others = read(&[beside(&whole[1..]), beside(whole)]);
+        assert!(others[0].field("instruction").unwrap().starts_with("System: Be kind.\n\nUser: Hi"));
+        let told = |row: usize| others[row].said.as_ref().unwrap().to(Form::Alpaca).unwrap()["system"].clone();
+        assert_eq!((told(0), told(1)), (json!("Be kind."), json!("Be brief.")));
         // Not in turns: kept, and without texts, so that judges list it.
-        assert_eq!((found[1].said.clone(), found[1].field("response"), found[1].digest()), (None, None, None));
+        assert_eq!((found[1].field("response"), found[1].digest()), (None, None));
+        assert!(found[1].unread().unwrap().detail.contains("turns of a user and an assistant"));
+    }
+
+    #[test]
+    fn null_is_no_history_and_the_reason_names_what_is_missing() {
+        let row = |history: Value, output: Value| json!({"instruction": "Sum.", "input": "", "output": output, "history": history});
+        let found = read(&[
+            row(Value::Null, json!("3")),
+            row(json!([]), json!("3")),
+            row(json!("Hi"), json!("3")),
+            row(json!([["Hi"]]), json!("3")),
+            row(Value::Null, Value::Null),
+        ]);
+        assert!(found[0].said.is_ok() && found[0].said == found[1].said);
+        let why = |row: usize| found[row].unread().unwrap().detail.as_str();
+        assert!(why(2).contains("\"history\"") && why(3).contains("\"history\""), "{found:?}");
+        assert!(why(4).contains("no response"), "{found:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use judge_cli::probes::PromptedProbe;
 use judge_cli::prompts;
 use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
-    Backbone, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Reason, Rounds, Unscored, Verdict, Want,
+    Backbone, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Rounds, Verdict, Want,
     inspector::{InspectorJudge, total_score},
     lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant},
     prompted::ResponseLikelihoodJudge,
@@ -147,10 +147,6 @@ impl Judge<Example> for AspectJudge {
     }
 
     fn ask(&self, item: &Example) -> Result<Vec<judge_core::Request>, JudgeError> {
-        if item.said.is_none() {
-            let detail = "no conversation of a user and an assistant in turns that ends with an answer, or a history that is no list of pairs";
-            return Err(Unscored::new(Reason::Missing, detail).into());
-        }
         self.judge.ask(item)
     }
 
@@ -268,8 +264,8 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
     let prompts = passes.examples()?.filter(is_open).map(|example| {
         let example = example?;
         let prompt = match &example.said {
-            Some(_) => Ok(template.fill(&example)?),
-            None => Err(Unscored::new(Reason::Missing, "no instruction and response in turns")),
+            Ok(_) => Ok(template.fill(&example)?),
+            Err(why) => Err(why.clone()),
         };
         Ok((example.id, example.row, prompt))
     });

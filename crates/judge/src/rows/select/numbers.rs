@@ -35,6 +35,12 @@ pub enum Criterion {
 }
 
 impl Criterion {
+    /// Whether a model has to read the rows.
+    #[must_use]
+    pub fn reads_a_model(self) -> bool {
+        !matches!(self, Self::Longest | Self::Random)
+    }
+
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> String {
@@ -126,7 +132,7 @@ impl Numbers<'_> {
             Criterion::Longest => {
                 let lengths = self.passes.examples()?.map(|example| {
                     let example = example?;
-                    Ok(example.said.is_some().then(|| example.length() as f64))
+                    Ok(example.said.is_ok().then(|| example.length() as f64))
                 });
                 lengths.collect::<Result<_>>()?
             }

@@ -20,10 +20,10 @@ const GROUPS: usize = 1_000;
 pub struct Moments {
     /// How many.
     pub n: usize,
-    /// Their mean; 0 for none.
-    pub mean: f64,
-    /// Their standard deviation, with n − 1; 0 for fewer than two.
-    pub deviation: f64,
+    /// Their mean; `None` for none.
+    pub mean: Option<f64>,
+    /// Their standard deviation, with n − 1; `None` for fewer than two.
+    pub deviation: Option<f64>,
     /// The smallest.
     pub min: Option<f64>,
     /// The largest.
@@ -35,10 +35,11 @@ pub struct Moments {
 impl Moments {
     fn add(&mut self, value: f64) {
         self.n += 1;
-        let before = value - self.mean;
-        self.mean += before / self.n as f64;
-        self.squares += before * (value - self.mean);
-        self.deviation = if self.n > 1 { (self.squares / (self.n - 1) as f64).sqrt() } else { 0.0 };
+        let old = self.mean.unwrap_or(0.0);
+        let mean = old + (value - old) / self.n as f64;
+        self.squares += (value - old) * (value - mean);
+        self.mean = Some(mean);
+        self.deviation = (self.n > 1).then(|| (self.squares / (self.n - 1) as f64).sqrt());
         self.min = Some(self.min.map_or(value, |min| min.min(value)));
         self.max = Some(self.max.map_or(value, |max| max.max(value)));
     }
@@ -234,7 +235,7 @@ impl Sources<'_> {
         }
         for example in self.numbers.passes.examples()? {
             let example = example?;
-            if let Some(said) = &example.said {
+            if let Ok(said) = &example.said {
                 add("characters of the instruction", said.asked().chars().count() as f64, example.row, false);
                 add("characters of the response", said.response.chars().count() as f64, example.row, false);
             }
@@ -359,7 +360,8 @@ impl Report {
         for (name, Distribution { before, after, .. }) in &self.distributions {
             let mut line = vec![name.clone()];
             for moments in [before, after] {
-                line.extend([format!("{:.2}", moments.mean), format!("{:.2}", moments.deviation)]);
+                let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+                line.extend([moments.mean, moments.deviation].map(number));
             }
             lines.push(line);
         }
@@ -410,12 +412,21 @@ mod tests {
         for (value, chosen) in [(1.0, false), (2.0, true), (4.4, true), (4.6, false)] {
             found.add(value, chosen, true);
         }
-        assert!((found.before.mean - 3.0).abs() < 1e-12 && (found.after.mean - 3.2).abs() < 1e-12);
+        let mean = |moments: &Moments| moments.mean.unwrap();
+        assert!((mean(&found.before) - 3.0).abs() < 1e-12 && (mean(&found.after) - 3.2).abs() < 1e-12);
         let deviation = ((4.0_f64 + 1.0 + 1.96 + 2.56) / 3.0).sqrt();
-        assert!((found.before.deviation - deviation).abs() < 1e-12);
+        assert!((found.before.deviation.unwrap() - deviation).abs() < 1e-12);
         assert_eq!((found.before.min, found.after.max), (Some(1.0), Some(4.4)));
         assert_eq!(found.counts_before, [(1, 1), (2, 1), (4, 1), (5, 1)].into());
         assert_eq!(found.counts_after, [(2, 1), (4, 1)].into());
+    }
+
+    #[test]
+    fn what_is_not_defined_is_no_number() {
+        let mut found = Distribution::default();
+        found.add(-2.5, false, true);
+        assert_eq!((found.before.mean, found.before.deviation), (Some(-2.5), None));
+        assert_eq!((found.after.n, found.after.mean, found.after.deviation), (0, None, None));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn check_fields(input: &Input, rows: usize, groups: Option<&str>) -> Result<
         is_grouped |= groups.is_some_and(|field| row.has(field));
         if let Some(field) = row.keys().find(|key| ADDED.contains(key)) {
             let clash = Error::FieldClash { field: field.to_owned() };
-            return Err(clash).with_context(|| format!("{}: rename it in the input", row.place()));
+            return Err(clash).with_context(|| row.place().to_string());
         }
     }
     match groups {
@@ -131,7 +131,7 @@ pub fn selected(
         if run.is_done(place) {
             continue;
         }
-        match example.said.and_then(|said| said.to(form)) {
+        match example.said.ok().and_then(|said| said.to(form)) {
             None => run.push(place, &row.into_extra(&[]), Fate::SCORED)?,
             Some(value) => {
                 let mut fields = Extra::new();

@@ -10,8 +10,8 @@ use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
 use judge_core::{ModelInfo, lager::TableOrigin};
 use judge_data::{
-    Check, CommandPlan, Completeness, Export, InputFile, ItemSpec, MadeBy, ORIGIN, Output, OutputFile, Outputs,
-    Resolved, RunPlan, RunRecord, Settings, ShardPlan, load, record_path, save,
+    Check, CommandPlan, Completeness, Export, Exported, InputFile, ItemSpec, MadeBy, ORIGIN, Output, Outputs, Resolved,
+    RunPlan, RunRecord, Settings, ShardPlan, load,
 };
 use serde_json::Value;
 
@@ -187,25 +187,12 @@ impl Scored<'_> {
             return say(format_args!("{} is complete; nothing to do", path.display()));
         }
         let export = Export { output: &self.output, origin: &origin, human: args.human };
-        if let Some((column, kind)) = export.passed_over()? {
-            tell(format_args!(
-                "note: the column {column:?} holds {kind} and no numbers, so it is left out and no row has a human score; --human COLUMN names another"
-            ));
-        }
         let bar = Progress::new("exporting", 0, args.parts.quiet);
-        let counts = export.write(path, |rows| bar.inc(rows));
+        let exported = export.write(&plan, resolved, |rows| bar.inc(rows));
         bar.finish_and_clear();
-        let counts = counts?;
-        say(format_args!(
-            "{} rows, {} of them with a human score -> {}",
-            counts.rows(),
-            counts.graded,
-            path.display()
-        ))?;
-        let InputFile { path: file, bytes, blake3, .. } = InputFile::of(path)?;
-        let output = OutputFile { path: file, rows: counts.rows(), bytes, blake3: Some(blake3) };
-        let record = plan.record(resolved, counts, vec![output]);
-        Ok(save(record_path(path), &record)?)
+        let Exported { counts, notes, .. } = exported?;
+        notes.iter().for_each(|note| tell(format_args!("note: {note}")));
+        say(format_args!("{} rows, {} of them with a human score -> {}", counts.rows(), counts.graded, path.display()))
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use judge_cli::args::files::{input_files, program};
 use judge_cli::report::write_json;
-use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::console::{in_words, say, tell, usage};
 use judge_cli::terminal::interrupt::Stopped;
 use judge_cli::terminal::progress::{Progress, Whole};
 use judge_core::ItemId;
 use judge_data::{
-    CommandPart, CommandPlan, CommandResults, Counts, Error, Input, OutputFile, Outputs, Resolved, RunPlan, SeeIds,
-    Source, load, record_path, save, save_new,
+    CommandPart, CommandPlan, CommandResults, Error, Input, Outputs, RunPlan, SeeIds, Source, load, record_path,
+    save_new,
 };
 
 use super::run_args::RunArgs;
@@ -167,7 +167,7 @@ pub(super) fn run(commands: &dyn Commands, plan: &CommandPlan, args: &RunArgs) -
                 return Err(error.context(format!("shard {shard}, rows {part} of {}", file.path.display())));
             }
             // The rows are all there: what failed is said of them, such as that none has a score.
-            tell(format_args!("note: shard {shard}: {error:#}"));
+            tell(format_args!("note: shard {shard}: {}", in_words(&error)));
         }
         CommandPart::finish(&args.output, plan, shard)?;
         whole.done();
@@ -218,16 +218,12 @@ pub(super) fn export(
     let input = match rows {
         Some(path) => {
             let bar = Progress::new("writing", plan.rows(), quiet);
-            let input = plan.write_rows(path, write.overwrite, |rows| bar.inc(rows));
-            bar.finish_and_clear();
-            let input = input?;
             // By its record the program knows the file again.
-            let rows = plan.rows();
-            let (bytes, blake3) = (input.bytes, Some(input.blake3.clone()));
-            let written = OutputFile { path: input.path.clone(), rows, bytes, blake3 };
-            let record = RunPlan::new(path, rows, program("score_files"));
-            save(record_path(path), &record.record(Resolved::default(), Counts::default(), vec![written]))?;
-            Some(input)
+            let mut record = RunPlan::new(path, plan.rows(), program("score_files"));
+            record.options.overwrite = write.overwrite;
+            let input = plan.write_rows(&record, |rows| bar.inc(rows));
+            bar.finish_and_clear();
+            Some(input?)
         }
         None => None,
     };

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use half::f16;
 use judge_core::{ItemId, Layer, Unscored, request::Signal};
 use judge_data::StatesFile;
@@ -63,53 +63,98 @@ impl Features {
     }
 }
 
-/// Files of `judge states`, which hold states of the same rows, each by its own pooling.
+/// A table of hidden states: a file, or the shards that go by its name.
+pub fn open_states(path: &Path) -> Result<StatesFile> {
+    let table = StatesFile::open(path);
+    if path.exists() {
+        return table.with_context(|| format!("{} has neither a tensor `features` nor hidden states", path.display()));
+    }
+    Ok(table?)
+}
+
+/// Metadata of which two tables of the same rows have the same.
+const OF_ROWS: [&str; 2] = ["input_blake3", "prompts_blake3"];
+
+/// Tables of hidden states of the same rows, each by its own pooling.
 pub struct States {
-    files: Vec<StatesFile>,
-    /// For each of the probe's signals its file and layer.
+    tables: Vec<StatesFile>,
+    /// For each of the probe's signals its table and layer.
     places: Vec<(usize, Layer)>,
     pub n_rows: usize,
 }
 
 impl States {
-    /// Opens the files and finds the probe's layers and poolings among them.
-    pub fn open(paths: &[PathBuf], probe: &SavedProbe) -> Result<Self> {
-        let mut files = Vec::new();
+    /// Finds the probe's layers and poolings among the tables.
+    pub fn new(tables: Vec<StatesFile>, probe: &SavedProbe) -> Result<Self> {
         let mut offered: Vec<(Layer, Signal)> = Vec::new();
-        let mut of_file = Vec::new();
-        for path in paths {
-            let file = StatesFile::open(path)
-                .with_context(|| format!("{} has neither a tensor `features` nor hidden states", path.display()))?;
-            let signal = signal_of(&file)?;
-            check_model(&file, probe)?;
-            offered.extend(file.layers().iter().map(|&layer| (layer, signal)));
-            of_file.extend(file.layers().iter().map(|&layer| (files.len(), layer)));
-            files.push(file);
+        let mut places: Vec<(usize, Layer)> = Vec::new();
+        for (number, table) in tables.iter().enumerate() {
+            let signal = signal_of(table)?;
+            check_model(table, probe)?;
+            for &layer in table.layers() {
+                if let Some(place) = offered.iter().position(|known| *known == (layer, signal)) {
+                    return Err(offered_twice(layer, signal, &tables[places[place].0], table));
+                }
+                offered.push((layer, signal));
+                places.push((number, layer));
+            }
         }
-        let places = probe.places_of(&offered)?.into_iter().map(|place| of_file[place]).collect();
-        let n_rows = files.first().map_or(0, StatesFile::rows);
-        for file in &files {
-            let found = file.rows();
-            ensure!(found == n_rows, "{} has {found} rows, the first file {n_rows}", file.path().display());
+        let places = probe.places_of(&offered)?.into_iter().map(|place| places[place]).collect();
+        let Some(first) = tables.first() else { return Ok(Self { tables, places, n_rows: 0 }) };
+        let n_rows = first.rows();
+        for table in &tables {
+            let (path, found) = (table.path().display(), table.rows());
+            ensure!(found == n_rows, "{path} has {found} rows, {} has {n_rows}", first.path().display());
+            let both = |key: &str| table.metadata().get(key).zip(first.metadata().get(key));
+            if let Some(key) = OF_ROWS.into_iter().find(|key| both(key).is_some_and(|(a, b)| a != b)) {
+                bail!("{path} holds states of other rows than {}: their {key} differ", first.path().display());
+            }
         }
-        Ok(Self { files, places, n_rows })
+        Ok(Self { tables, places, n_rows })
     }
 
-    /// Each row's id and, if it could not be read, why: from FILE.ids.jsonl beside the first file.
+    /// Each row's id and, if a table has no states of it, why: from FILE.ids.jsonl beside each file. All tables must have the same ids.
     pub fn ids(&self) -> Result<Vec<(ItemId, Option<Unscored>)>> {
-        let Some(file) = self.files.first() else { return Ok(Vec::new()) };
-        let row = |row: Result<judge_data::StatesRow, judge_data::Error>| row.map(|row| (row.id, row.unscored));
-        Ok(file.ids().map(row).collect::<Result<_, _>>()?)
+        let mut rows: Vec<(ItemId, Option<Unscored>)> = Vec::with_capacity(self.n_rows);
+        for table in &self.tables {
+            for (row, found) in table.ids().enumerate() {
+                let found = found?;
+                let Some((id, why)) = rows.get_mut(row) else {
+                    rows.push((found.id, found.unscored));
+                    continue;
+                };
+                let [path, first] = [table, &self.tables[0]].map(|table| table.path().display());
+                ensure!(
+                    *id == found.id,
+                    "{path} holds states of other rows than {first}: row {row} is {}, not {id}",
+                    found.id
+                );
+                *why = why.take().or(found.unscored);
+            }
+        }
+        Ok(rows)
     }
 
     /// The probe's features of a row; `None` if it was not read.
     pub fn row(&self, row: usize) -> Result<Option<Matrix>> {
         let mut values: Vec<f32> = Vec::new();
-        for &(file, layer) in &self.places {
-            let Some(state) = self.files[file].state(row, layer)? else { return Ok(None) };
+        for &(table, layer) in &self.places {
+            let Some(state) = self.tables[table].state(row, layer)? else { return Ok(None) };
             values.extend(state);
         }
         Ok(Some(Matrix::from_f32_rows([values])?))
+    }
+}
+
+/// The error for a signal that two tables have: which of them is meant is not known.
+fn offered_twice(layer: Layer, signal: Signal, first: &StatesFile, second: &StatesFile) -> anyhow::Error {
+    let [known, found] = [first, second].map(|table| table.path().display());
+    let twice = anyhow!("{known} and {found} both have {} of {layer}; expected it once", signal.as_str());
+    match (first.table(), second.table()) {
+        (Some(table), Some(other)) if table == other => {
+            twice.context(format!("shards of one table go by its name: --input {}", table.display()))
+        }
+        _ => twice,
     }
 }
 

@@ -71,10 +71,10 @@ pub fn keep_together(data: &mut Data, training: &ProbeTraining) -> Result<BTreeM
             "aspect {aspect:?}: {n_shared} of {n} rows belong together in {n_groups} groups, by {}",
             by.join(" and ")
         );
-        if !can_be_cut(rows, training) {
+        if let Some(to_learn) = groups_to_learn(rows, training).filter(|&to_learn| to_learn < training.folds) {
             return Err(usage(format!(
-                "{together}; these are too few for {} folds: name the field whose rows must stay on one side of every split with --group FIELD, \
-                 ask for fewer --folds, or give --ungrouped to part them",
+                "{together}; {to_learn} to learn from are too few for {} folds: name the field whose rows must stay on one side of every \
+                 split with --group FIELD, ask for fewer --folds, or give --ungrouped to part them",
                 training.folds
             )));
         }
@@ -86,13 +86,15 @@ pub fn keep_together(data: &mut Data, training: &ProbeTraining) -> Result<BTreeM
     Ok(found)
 }
 
-/// Whether there is a group to learn from for each fold, and one to test on where rows name no split.
-fn can_be_cut(rows: &[GradedRow], training: &ProbeTraining) -> bool {
+/// How many groups there are to learn from, of which each fold needs one; `None` where rows name their splits and none is trained on, which
+/// the training itself refuses.
+fn groups_to_learn(rows: &[GradedRow], training: &ProbeTraining) -> Option<usize> {
     let distinct =
         |rows: &mut dyn Iterator<Item = &GradedRow>| rows.map(|row| row.group.as_str()).collect::<BTreeSet<_>>().len();
     if rows.iter().any(|row| row.split.is_some()) {
-        return distinct(&mut rows.iter().filter(|row| row.split.as_deref() == Some("train"))) >= training.folds;
+        let trained = distinct(&mut rows.iter().filter(|row| row.split.as_deref() == Some("train")));
+        return (trained > 0).then_some(trained);
     }
     let n = distinct(&mut rows.iter());
-    n - (training.test_share * n as f64).ceil() as usize >= training.folds
+    Some(n - (training.test_share * n as f64).ceil() as usize)
 }

@@ -37,6 +37,13 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
             report.rounded
         ))?;
     }
+    if !report.untested.is_empty() {
+        let classes: Vec<String> = report.untested.iter().map(i64::to_string).collect();
+        say(format_args!(
+            "note: no row tested on has the class {}, so no figure says how well it is told; a row that alone has its class is trained on",
+            classes.join(" or ")
+        ))?;
+    }
     for (split, evaluation) in &report.splits {
         evaluated(split, evaluation)?;
         let findings = evaluation.findings(|name| called(name, TUNED));
@@ -113,6 +120,9 @@ fn artefacts(split: &str, report: &ArtefactReport) -> Result<()> {
         rows.push(row);
     }
     say_table(&rows)?;
+    if report.majority.interval.is_none() {
+        say(format_args!("({})", report.majority.method))?;
+    }
     say("(tuned: C chosen in the probe's folds; C = 1: the same whatever the probe's settings)")?;
     for (what, duplicates) in [("question", &report.questions), ("response", &report.responses)] {
         let Duplicates { n_tested, found, n_same_label } = duplicates;
@@ -157,7 +167,7 @@ fn slips(shifts: &[Shift]) -> Result<()> {
 fn cell(score: &Reported) -> String {
     match score.interval {
         Some(interval) => format!("{:.3} [{:.3}, {:.3}]", score.estimate, interval.low, interval.high),
-        None => format!("{:.3} (one question, no interval)", score.estimate),
+        None => format!("{:.3}", score.estimate),
     }
 }
 

@@ -55,14 +55,15 @@ impl Belonging {
 }
 
 impl Reading<'_> {
-    /// Where a row with these fields belongs.
+    /// Where a row with these fields belongs; `read` gives the text of one that is read under another name, or of what the row is about.
     ///
     /// # Errors
     /// A field that is named and is not there, and a part that is no text: what is wrong with this row alone.
-    pub fn belonging(&self, fields: &Extra) -> Result<Belonging, RowError> {
+    pub fn belonging(&self, fields: &Extra, read: impl Fn(&str) -> Option<String>) -> Result<Belonging, RowError> {
         let text = |field: &str| {
             let json = fields.text(field).filter(|json| *json != "null");
             let text = json.map(|json| fields.rendered(field).map_or_else(|| json.to_owned(), Cow::into_owned));
+            let text = text.or_else(|| read(field));
             text.ok_or_else(|| RowError::odd(format!("there is no field {field:?}, or it is null")))
         };
         let group = self.group.map(text).transpose()?;
@@ -221,6 +222,7 @@ impl Data {
         let aspect = text_field(&row, reading.columns, Field::Aspect)?;
         let fields = row.clone().into_extra(&[]);
         let used = used(&row, reading.columns)?;
+        let belonging = reading.belonging(&fields, |name| reading.columns.text(&row, Field::from_name(name)?).ok());
         // A whole prompt under the name of an instruction, as prometheus-eval has it: the prompt unless there is a template of its parts.
         let published = matches!(DatasetFormat::detect(&row, reading.columns), Ok(DatasetFormat::Prometheus));
         let (grade, mut graded) = if published && reading.template.is_none() {
@@ -234,11 +236,11 @@ impl Data {
                 false => GradedRecord::from_row(row, index, &options)?,
             };
             let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
-            let prompt = template.fill(&Pair(&record))?;
+            let (prompt, question) = (template.fill(&Pair(&record))?, record.asked().into_owned());
             self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
             let grade = grade(record.human(), &record.columns)?;
             let row = GradedRow::new(record.id, prompt, 0.0);
-            (grade, GradedRow { question: record.instruction, response: record.response, ..row })
+            (grade, GradedRow { question, response: record.response, ..row })
         } else {
             let record = PromptRecord::from_row(row, index, &options)?;
             let grade = grade(record.human(), &record.columns)?;
@@ -247,7 +249,7 @@ impl Data {
         if !graded.question.is_empty() {
             graded.group.clone_from(&graded.question);
         }
-        let graded = reading.belonging(&fields)?.of(graded);
+        let graded = belonging?.of(graded);
         let fields = fields.retain(|name| !used.iter().any(|used| used == name));
         Ok(self.push(aspect.as_deref().unwrap_or(UNNAMED), grade, graded, &fields, reading, seen)?)
     }
@@ -282,11 +284,16 @@ struct Pair<'a>(&'a GradedRecord);
 
 impl Fields for Pair<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        match name {
-            "question" | "instruction" => Some(self.0.instruction.as_str().into()),
-            "response" | "prediction" => Some(self.0.response.as_str().into()),
-            _ => self.0.field(name),
-        }
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        let name = match name {
+            "question" => "instruction",
+            "prediction" => "response",
+            other => other,
+        };
+        self.0.field_beside(name, shown)
     }
 
     fn names(&self) -> Vec<String> {

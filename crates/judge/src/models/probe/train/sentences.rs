@@ -1,5 +1,6 @@
 //! Rows of whether contexts support a sentence: what `judge rag` asks about it, and 1 where people call it supported, else 0.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
@@ -22,27 +23,30 @@ impl Judged {
         let mut data = Data::default();
         let mut rows = Vec::new();
         for record in RagRecord::all(input, reading.model.limit, reading.columns)? {
-            let RagRecord { id, rag, labels, no_grade, extra, .. } = record?;
-            let prompts = match sentence_prompts(&rag, &decisions) {
+            let record = record?;
+            let prompts = match sentence_prompts(&record.rag, &decisions) {
                 Ok(prompts) => prompts,
                 Err(JudgeError::Unscored(why)) => {
-                    data.unread.note(&id, Some(why.detail));
+                    data.unread.note(&record.id, Some(why.detail));
                     continue;
                 }
                 Err(JudgeError::Failed(error)) => return Err(anyhow::Error::from_boxed(error)),
             };
-            let belonging = match reading.belonging(&extra) {
+            let of_record = |name: &str| record.text(name).map(Cow::into_owned);
+            let belonging = match reading.belonging(&record.extra, of_record) {
                 Ok(belonging) => belonging,
                 Err(error) => {
-                    data.unread.note(&id, Some(error.in_row()?));
+                    data.unread.note(&record.id, Some(error.in_row()?));
                     continue;
                 }
             };
+            let RagRecord { id, rag, labels, no_grade, .. } = record;
             data.unread.note(&id, no_grade.or_else(|| rag.unread.first().map(|(_, why)| why.clone())));
             let contexts = rag.contexts.join("\n\n");
             for (at, ((prompt, given), sentence)) in
                 prompts.into_iter().zip(&labels).zip(rag.response_sentences().iter()).enumerate()
             {
+                let given: Vec<f64> = given.iter().flatten().copied().collect();
                 let mean = given.iter().sum::<f64>() / given.len().max(1) as f64;
                 if given.is_empty() || mean == 0.5 {
                     data.ungraded += 1;

@@ -1,5 +1,6 @@
 //! Rows of whether a judge is right: what it was asked, and 1 where people say the same as it did, else 0.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use judge_core::{
 };
 use judge_data::{
     Dataset, DatasetFormat, DatasetOptions, GradedRecord, Input, PairProbabilities, PairRecord, PairVerdict, Record,
-    Row, Rows, RunRecord, Settings, majority,
+    Row, Rows, RunRecord, Settings,
 };
 use judge_probe::training::GradedRow;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -117,14 +118,16 @@ impl Judged {
         for row in Rows::open(verdicts)?.take(reading.model.limit.unwrap_or(usize::MAX)) {
             let row = row?;
             let id: ItemId = row.required("id", "a string or a whole number")?;
-            let belonging = match reading.belonging(&row.clone().into_extra(&[])) {
+            let item = items.get(&id);
+            let of_item = |name: &str| item?.field(name).map(Cow::into_owned);
+            let belonging = match reading.belonging(&row.clone().into_extra(&[]), of_item) {
                 Ok(belonging) => belonging,
                 Err(error) => {
                     data.unread.note(row.place(), Some(error.in_row()?));
                     continue;
                 }
             };
-            let found = match items.get(&id) {
+            let found = match item {
                 Some(Record::Pair(pair)) => asked.of_pair(&row, pair, &mut data)?,
                 Some(Record::Graded(graded)) => asked.of_response(&row, graded, &mut data)?,
                 Some(Record::Unread(unread)) => {
@@ -203,7 +206,7 @@ impl Asked {
     /// The verdicts of a row on a pair, one for each order that has one.
     fn of_pair(&self, row: &Row, pair: &PairRecord, data: &mut Data) -> Result<Vec<Verdict>> {
         let orders: Vec<Said> = row.required("orders", "the orders of a row of `judge compare`")?;
-        let Some(gold) = majority(&pair.verdicts) else {
+        let Some(gold) = pair.majority() else {
             data.ungraded += 1;
             return Ok(Vec::new());
         };

@@ -55,7 +55,8 @@ impl Maker<'_> {
         let form = &judge.settings().form;
         let shares = question.target(label).map_err(|problem| problem.to_string())?;
         // A question is put alone: what else is asked about a state changes no prompt.
-        let item = DecisionItem { state: state.clone(), questions: Questions::one(name, question.clone()) };
+        let questions = Questions::one(name, question.clone()).map_err(|problem| problem.to_string())?;
+        let item = DecisionItem { state: state.clone(), questions };
         let requests = judge.ask(&item).map_err(in_words)?;
         let (Some(request), Some(read)) =
             (requests.first(), requests.first().and_then(|request| request.want.labels.first()))

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use anyhow::Result;
 use judge_core::combine::SwappedFields;
 use judge_core::{Fields, PromptTemplate, Scale};
-use judge_data::{DatasetFormat, Input, PairRecord, Record, majority};
+use judge_data::{DatasetFormat, Input, PairRecord, Record};
 use judge_models::train::{MarkExample, PairExample};
 
 use super::{Examples, Maker, target};
@@ -20,7 +20,11 @@ struct Side<'a> {
 
 impl Fields for Side<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        if name == "response" { Some(self.response.into()) } else { self.pair.field(name) }
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        if name == "response" { Some(self.response.into()) } else { self.pair.field_beside(name, shown) }
     }
 
     fn names(&self) -> Vec<String> {
@@ -65,7 +69,7 @@ impl Maker<'_> {
         let has_tie = scale.values().any(|value| value == 0.5);
         let mut examples = self.of_records(input, DatasetFormat::Pairs, |record| {
             let pair = of_record(record)?;
-            let Some(most) = majority(&pair.verdicts) else { return Ok(Vec::new()) };
+            let Some(most) = pair.majority() else { return Ok(Vec::new()) };
             if most.is_eq() && !has_tie {
                 return Ok(Vec::new());
             }
@@ -76,7 +80,7 @@ impl Maker<'_> {
                 let human = f64::from(most as i8).mul_add(0.5, 0.5);
                 Ok::<_, String>((MarkExample { prompt, target }, n, human))
             };
-            let preferences = pair.preferences();
+            let preferences: Vec<f64> = pair.preferences().into_iter().flatten().collect();
             let mut made = vec![order(pair, preferences.clone(), most)?];
             if swap != Swap::None {
                 let turned = preferences.iter().map(|preference| 1.0 - preference).collect();

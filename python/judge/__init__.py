@@ -56,8 +56,9 @@ def program() -> str:
 def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **options: Any) -> Any:
     """Runs a command over rows and returns its output: a list of dicts, or a data frame where the rows are one.
 
-    There is an output row for each row, in their order, under the frame's own index; a row that could not be scored says why under `unscored`.
-    What is missing in a frame is null, times are ISO 8601, decimals and UUIDs are texts. Without an `id`, rows are numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
+    There is an output row for each row, in their order, under the frame's own index; a row that could not be scored says why under
+    `unscored`. What is missing in a frame is null, times are ISO 8601, decimals and UUIDs are texts. Without an `id`, rows are numbered
+    from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
     """
     is_frame = hasattr(rows, "to_dict") and hasattr(rows, "columns")
     # Not by to_json, which rounds numbers to ten digits.

@@ -62,8 +62,8 @@ pub fn share(share: Proportion, of_nothing: &str) -> Statistic {
     }
 }
 
-/// The mean of numbers in a range, of which those of one cluster are no independent draws, with its 95 % interval, which ends where the range
-/// does; undefined of nothing, with this reason.
+/// The mean of numbers in a range, of which those of one cluster are no independent draws, with its 95 % interval, which ends where the
+/// range does; undefined of nothing, with this reason.
 #[must_use]
 pub fn mean_of_clusters<G: Ord>(values: &[f64], clusters: &[G], range: [f64; 2], of_nothing: &str) -> Statistic {
     if values.is_empty() {

@@ -3,10 +3,9 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::document::text_of;
 use crate::lock::{self, Locking};
 use crate::paths::{folder, target};
-use crate::{Error, InputFile, OutputFile, OutputProblem, RunRecord, fault, record_path};
+use crate::{Error, OutputProblem, fault};
 
 /// A file that appears whole or not at all.
 ///
@@ -79,22 +78,26 @@ impl AtomicFile {
         self.commit()
     }
 
-    /// Puts rows in place as [`commit_new`](Self::commit_new) does, and beside them their record, which is told of the file. Both are whole
-    /// on the disk before anything changes. Then what is replaced goes, the record comes, and the file last: whenever this is interrupted,
-    /// no file lies without its record, and a record without its file counts for nothing, so whoever wrote them can do it again.
+    /// Puts the content in place as [`commit_new`](Self::commit_new) does, and another file beside it, whose path and content follow from
+    /// the target and from what was written. Both are whole on the disk before anything changes. Then what is replaced goes, the other file
+    /// comes, and this one last: whenever this is interrupted, it does not lie without the other.
     ///
     /// # Errors
-    /// As there.
-    pub fn commit_recorded(mut self, rows: usize, overwrite: bool, mut record: RunRecord) -> Result<RunRecord, Error> {
+    /// As there, and those of `content`.
+    pub(crate) fn commit_beside(
+        mut self,
+        overwrite: bool,
+        path: impl FnOnce(&Path) -> PathBuf,
+        content: impl FnOnce(&Path, &Path) -> Result<Vec<u8>, Error>,
+    ) -> Result<(), Error> {
         self.sync()?;
-        let InputFile { bytes, blake3, .. } = InputFile::of(&self.temporary.path)?;
-        record.outputs = vec![OutputFile { path: self.target.clone(), rows, bytes, blake3: Some(blake3) }];
-        let mut beside = Self::create(record_path(&self.target))?;
-        beside.write_all(&text_of(&record)?).map_err(Error::io("write", &beside.path))?;
+        let content = content(&self.temporary.path, &self.target)?;
+        let mut beside = Self::create(path(&self.target))?;
+        beside.write_all(&content).map_err(Error::io("write", &beside.path))?;
         beside.sync()?;
         if fs::metadata(&self.target).is_ok_and(|metadata| metadata.len() > 0) {
             if is_same(&self.temporary.path, &self.target).map_err(Error::io("read", &self.path))? {
-                return beside.commit().map(|()| record);
+                return beside.commit();
             }
             if !overwrite {
                 return Err(Error::OutputExists { path: self.path.clone(), differences: Vec::new() });
@@ -104,8 +107,7 @@ impl AtomicFile {
         remove(&self.target)?;
         fault::point();
         beside.commit()?;
-        self.commit()?;
-        Ok(record)
+        self.commit()
     }
 
     /// Brings the content to disk and puts it in place.

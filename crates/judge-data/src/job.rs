@@ -155,7 +155,8 @@ impl<S: Source> Job<S> {
     /// with a row, either an error, or why it gets no score besides what it lacks itself.
     ///
     /// # Errors
-    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::SameId`]; [`Error::FieldClash`] and [`Error::NothingToCarry`]; those of
+    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::SameId`]; [`Error::FieldClash`] and [`Error::NothingToCarry`]; those
+    /// of
     /// `see`.
     pub fn check<E: From<Error>>(
         &self,

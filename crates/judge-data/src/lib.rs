@@ -78,6 +78,7 @@ mod field;
 mod foreign;
 mod grades;
 mod grading;
+mod human;
 mod human_scores;
 mod ids;
 mod input;
@@ -108,6 +109,7 @@ mod python_json;
 mod rag;
 mod reading;
 mod record;
+mod recorded;
 mod records;
 mod rerank_row;
 mod row;
@@ -151,6 +153,7 @@ pub use grading::{
     Given, GradingGroup, GradingOption, GradingRecord, GradingScale, GradingTask, GradingTool, ImportedGrades,
     RaterGrade, Shown, graded_row, grades_of,
 };
+pub use human::Human;
 pub use human_scores::HumanScores;
 pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
@@ -166,7 +169,7 @@ pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results,
 pub use lock::{Locking, open as open_locked};
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
-pub use output_row::{Human, Judged, OutputRow};
+pub use output_row::{Judged, OutputRow};
 pub use outputs::{Outputs, check_new, report_mark};
 pub use pair_reading::OrderReading;
 pub use pair_table::{PairLogits, PairTable};

@@ -128,8 +128,8 @@ fn id_of_document(document: &Value) -> Option<ItemId> {
     serde_json::from_value(found.clone()).ok()
 }
 
-/// A number, or none, for each of so many documents, where that is known; and what stands in the place of one and is none. As of raters, that
-/// costs itself alone.
+/// A number, or none, for each of so many documents, where that is known; and what stands in the place of one and is none. As of raters,
+/// that costs itself alone.
 fn numbers(json: &str, documents: Option<usize>) -> (Vec<Option<f64>>, Option<String>) {
     // A table's cell holds a list as a text.
     let cell = serde_json::from_str::<String>(json).ok().and_then(|cell| list_of_numbers(&cell));

@@ -26,6 +26,7 @@
 //! before they are expanded. A sample reads at most 4 KiB of each, so weights that were edited in a
 //! few places may keep their fingerprint. The full hash reads the whole checkpoint.
 
+use std::collections::HashSet;
 use std::hint::black_box;
 use std::thread;
 
@@ -37,7 +38,8 @@ use crate::folder::{Folder, file};
 use crate::text::added_tokens;
 use crate::weights::{Adapter, Checkpoint, Store};
 
-/// Hashed first. Change its number whenever the same folder would get another fingerprint.
+/// Hashed first. Change its number whenever the same folder would get another fingerprint. What few folders have is put only where it is
+/// there and counts, so that the others keep theirs.
 const DOMAIN: &[u8] = b"judge-models fingerprint 1";
 
 /// JSON files that change what a model says, apart from `config.json`. A new file here changes
@@ -95,8 +97,16 @@ fn hash(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Err
             put(&mut hasher, &folder.bytes(name)?.unwrap_or_default());
         }
     } else if let Some(added) = added_tokens(folder, &folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default())? {
-        put(&mut hasher, file::ADDED_TOKENS.as_bytes());
-        put(&mut hasher, canonical(&added).as_bytes());
+        // Those that the tokenizer has already under their ids change nothing.
+        let tokenizer = folder.json(file::TOKENIZER)?.unwrap_or_default();
+        let own = tokenizer.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
+        let own: HashSet<u64> = own.filter_map(|token| token.get("id")?.as_u64()).collect();
+        let mut new = added.as_object().cloned().unwrap_or_default();
+        new.retain(|_, id| id.as_u64().is_none_or(|id| !own.contains(&id)));
+        if !new.is_empty() {
+            put(&mut hasher, file::ADDED_TOKENS.as_bytes());
+            put(&mut hasher, canonical(&Value::Object(new)).as_bytes());
+        }
     }
     if let Some(template) = folder.text(file::DEFAULT_CHAT_TEMPLATE)? {
         put(&mut hasher, file::DEFAULT_CHAT_TEMPLATE.as_bytes());

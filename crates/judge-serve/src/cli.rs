@@ -59,8 +59,8 @@ pub struct Cli {
     /// A body has at most this many bytes; a longer one gets 413
     #[arg(long, default_value_t = 1 << 20, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
     pub(crate) max_body: usize,
-    /// The state of a request has at most this many bytes, counted once for each question, or for each criterion of a checklist; a longer one
-    /// gets 413
+    /// The state of a request has at most this many bytes, counted once for each question, or for each criterion of a checklist; a longer
+    /// one gets 413
     #[arg(long, default_value_t = 1 << 23, value_name = "BYTES", value_parser = positive, help_heading = "Limits")]
     pub(crate) max_prompt_bytes: usize,
     /// An answer takes at most this long once the request was read; then it is 504

@@ -32,8 +32,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 const HEAD: usize = 1 << 16;
 
 /// What a client gets that has its share of connections: in the form of most routes, since none is asked yet.
-fn too_many((Lack::OfAll(most) | Lack::OfShare(most)): Lack) -> Vec<u8> {
-    let msg = format!("this client has all {most} connections that it may have; close some, or try again later");
+fn too_many(lack: Lack) -> Vec<u8> {
+    let msg = match lack {
+        Lack::OfAll(most) => format!("all {most} connections are taken; try again later"),
+        Lack::OfShare(most) => {
+            format!("this client has all {most} connections that it may have; close some, or try again later")
+        }
+    };
     let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", msg);
     let body = OpenAi::refusal(&refused).to_string();
     let head =

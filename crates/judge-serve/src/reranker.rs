@@ -95,8 +95,8 @@ impl Reranker {
     }
 }
 
-/// Texts, each of the query and an item, and the tokens that may follow each. They are joined for the model alone, since together they may be
-/// far longer than the request was.
+/// Texts, each of the query and an item, and the tokens that may follow each. They are joined for the model alone, since together they may
+/// be far longer than the request was.
 pub(super) struct NextTokens {
     pub(super) query: String,
     pub(super) items: Vec<String>,

@@ -81,7 +81,7 @@ impl Lost {
     }
 
     fn in_words(&self) -> String {
-        if self.0.is_empty() { String::new() } else { format!("not judged: {}", first_names(&self.0)) }
+        if self.0.is_empty() { String::new() } else { format!("not counted: {}", first_names(&self.0)) }
     }
 }
 
@@ -239,9 +239,9 @@ mod tests {
         let against = |of: &Measured| ["win_rate", "coverage", "n", "separates"].map(|statistic| of.against(statistic));
         assert_eq!(against(&measured), ["worse than before: 7", "", "", "in the wrong order: 5"]);
         measured.lost.extend(1..=10);
-        assert_eq!(measured.against("coverage"), "not judged: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
+        assert_eq!(measured.against("coverage"), "not counted: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
         measured.lost.extend([11, 12]);
-        assert_eq!(against(&measured)[1..3], ["not judged: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", ""]);
+        assert_eq!(against(&measured)[1..3], ["not counted: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …", ""]);
     }
 
     #[test]

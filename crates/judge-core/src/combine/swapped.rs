@@ -16,8 +16,8 @@ use crate::{
 ///
 /// The judge's value is its preference for the response that it is shown first, from 0 to 1 with ties at one half. Both
 /// orders are kept in [`Score::parts`], named `given` and `swapped`, the latter turned round with its own parts and what a calibrator made
-/// of it, so that both speak of the given order; [`Score::orders`] has them as orderings, which `judge_metrics::preference` takes. Exchanging the
-/// responses exchanges the parts and turns a value `p` into `1 - p`.
+/// of it, so that both speak of the given order; [`Score::orders`] has them as orderings, which `judge_metrics::preference` takes.
+/// Exchanging the responses exchanges the parts and turns a value `p` into `1 - p`.
 #[derive(Clone, Debug)]
 pub struct Swapped<J> {
     judge: J,

@@ -41,8 +41,8 @@ pub enum Answer {
 }
 
 impl Question {
-    /// The answer that these probabilities are, one for each of its [`options`](Self::options); `None` for another number of them, and for a
-    /// question without options.
+    /// The answer that these probabilities are, one for each of its [`options`](Self::options); `None` for another number of them, and for
+    /// a question without options.
     #[must_use]
     pub fn answer(&self, probabilities: &[f64]) -> Option<Answer> {
         let options = self.options();

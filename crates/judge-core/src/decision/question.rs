@@ -93,9 +93,9 @@ impl Question {
     }
 
     /// The share of each option in what people answered, in the order of [`options`](Self::options): of an option's name, a truth value or
-    /// a whole number, all of it is on that option; of an object of numbers by option, each has its part of their sum, and null none. A whole
-    /// number is one by its value, `2.0` as well as `2` and a text that writes it and is no option's name: the number of a level, an option of
-    /// that name, and of yes or no 1 and 0.
+    /// a whole number, all of it is on that option; of an object of numbers by option, each has its part of their sum, and null none. A
+    /// whole number is one by its value, `2.0` as well as `2` and a text that writes it and is no option's name: the number of a level, an
+    /// option of that name, and of yes or no 1 and 0.
     ///
     /// # Errors
     /// [`DecisionProblem::Label`] for what names no option of this question, and for numbers that are no distribution.
@@ -288,8 +288,8 @@ impl Questions {
     /// Questions by name.
     ///
     /// # Errors
-    /// [`DecisionProblem::NoQuestions`] for none, [`DecisionProblem::SameName`] for two of one name, [`DecisionProblem::Questions`] for those
-    /// without options.
+    /// [`DecisionProblem::NoQuestions`] for none, [`DecisionProblem::SameName`] for two of one name, [`DecisionProblem::Questions`] for
+    /// those without options.
     pub fn new(all: impl IntoIterator<Item = (String, Question)>) -> Result<Self, DecisionProblem> {
         let all: Vec<(String, Question)> = all.into_iter().collect();
         if all.is_empty() {

@@ -496,13 +496,16 @@ fn refused<'p>(pass: &'p Pass, error: &BackboneError, model: &dyn TextModel) -> 
     let Request { prompt, want: all } = &pass.request;
     let is_refused = |question: &&Question| {
         let alone = Request { prompt: prompt.clone(), want: question.want.clone() };
-        question.want == *all || model.run(&[alone], &mut |_, _| ControlFlow::Break(())).is_err()
+        let run = AssertUnwindSafe(|| model.run(&[alone], &mut |_, _| ControlFlow::Break(())).is_err());
+        question.want == *all || catch_unwind(run).unwrap_or(true)
     };
+    // What a service answers is asked last, since it costs.
+    let (text, inside): (Vec<_>, Vec<_>) = pass.questions.iter().partition(|question| question.want.is_text_only());
     match error {
         BackboneError::Layer { .. }
         | BackboneError::Token { .. }
         | BackboneError::Request { .. }
-        | BackboneError::Unsupported { .. } => pass.questions.iter().find(is_refused),
+        | BackboneError::Unsupported { .. } => inside.into_iter().chain(text).find(is_refused),
         // Of a model that fails nothing is asked again.
         _ => None,
     }

@@ -125,7 +125,8 @@ impl ItemColumns {
         let fields: Arc<[String]> = template.field_names().into_iter().map(str::to_owned).collect();
         let is_shown = |held: &DataType| is_text(held) || held.is_integer() || *held == DataType::Boolean;
         let input = schema.field_with_name(INPUT).ok().filter(|column| is_shown(column.data_type()));
-        let joins_input = input.is_some() && columns.joins_input() && !fields.iter().any(|field| field == INPUT);
+        let joins_input =
+            input.is_some() && id != INPUT && columns.joins_input() && !fields.iter().any(|field| field == INPUT);
         let sources = fields.iter().map(|field| {
             let known = Field::from_name(field);
             let names: Vec<&str> = match known {

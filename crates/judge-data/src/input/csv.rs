@@ -145,7 +145,8 @@ fn ends_in_cr(head: &[u8]) -> bool {
         is_quoted ^= byte == b'"';
         !is_quoted && matches!(byte, b'\r' | b'\n')
     });
-    end.is_some_and(|end| head[end] == b'\r' && head.get(end + 1) != Some(&b'\n'))
+    // Behind the last byte that has been read there may be a LF.
+    end.is_some_and(|end| head[end] == b'\r' && head.get(end + 1).is_some_and(|&next| next != b'\n'))
 }
 
 impl<R: BufRead> Read for Lines<R> {

@@ -60,8 +60,8 @@ impl Export<'_> {
     /// # Errors
     /// [`Error::NoResult`] for a row without one, or with one of other texts; [`Error::BatchColumn`] for a column of human scores that is
     /// not there; [`Error::Core`] for logits of another shape than the origin's; [`Error::NonFinite`](judge_core::Error::NonFinite) among
-    /// them; [`Error::OutputExists`] for another file in the place of the output, unless the plan overwrites it; as of a [`Check`](crate::Check);
-    /// [`Error::Io`].
+    /// them; [`Error::OutputExists`] for another file in the place of the output, unless the plan overwrites it; as of a
+    /// [`Check`](crate::Check); [`Error::Io`].
     pub fn write(&self, plan: &RunPlan, resolved: Resolved, mut see: impl FnMut(usize)) -> Result<Exported, Error> {
         let mut rows_of: Vec<([u8; 16], u64)> = Vec::new();
         each_input(self.output, |row, id, _, _| {

@@ -212,8 +212,12 @@ impl TextModel for ApiModel {
             let mut sent = None;
             while open > 0 && sent.is_none() {
                 sent = receive.recv_timeout(LOOK).ok();
-                if sent.is_none() && self.inner.gate.is_idle() && exchange.wait().is_break() {
-                    return Ok(());
+                if sent.is_none() && self.inner.gate.is_idle() {
+                    // An answer may have come since.
+                    sent = receive.try_recv().ok();
+                    if sent.is_none() && exchange.wait().is_break() {
+                        return Ok(());
+                    }
                 }
             }
             let Some((number, outcome)) = sent else {

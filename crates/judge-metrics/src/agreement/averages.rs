@@ -80,13 +80,13 @@ impl<L: PartialEq + Display> ConfusionMatrix<L> {
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] where one class alone occurs, since whoever always gives it would be right in all of them; scikit-learn gives its
-    /// recall there.
+    /// [`Error::Undefined`] where one class alone occurs in the truth, since whoever always gives it would be right in all of them;
+    /// scikit-learn gives its recall there.
     #[doc(alias = "balanced_accuracy_score")]
     pub fn balanced_accuracy(&self) -> Result<Estimate, Error> {
         const STATISTIC: &str = "balanced accuracy";
         if self.row_sums().into_iter().filter(|&items| items > 0).count() < 2 {
-            return Err(Error::Undefined { statistic: STATISTIC, reason: "one class alone occurs" });
+            return Err(Error::Undefined { statistic: STATISTIC, reason: "one class alone occurs in the truth" });
         }
         self.mean_of_classes(STATISTIC, Average::Macro, ZeroDivision::LeftOut, RECALL)
     }

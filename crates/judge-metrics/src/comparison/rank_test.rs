@@ -155,9 +155,11 @@ impl RankTests {
 pub(super) const ROUNDING: f64 = 1e-13;
 
 /// The same of coefficients that are made of differences of `numbers`, which keep few digits where all numbers are far from 0: 80.3 − 80.2
-/// is not 80.2 − 80.1.
+/// is not 80.2 − 80.1. Differences of whole numbers are exact.
 pub(super) fn rounding_of(numbers: &[f64]) -> f64 {
-    ROUNDING * (largest(numbers) / range(numbers)).max(1.0)
+    let range = range(numbers);
+    let is_exact = range <= 0.0 || numbers.iter().all(|number| number.fract() == 0.0);
+    if is_exact { ROUNDING } else { ROUNDING * (largest(numbers) / range).max(1.0) }
 }
 
 /// The largest of some numbers less the smallest.

@@ -2,9 +2,9 @@
 
 /// The mean of what raters gave one item, finite numbers; `None` of none.
 ///
-/// Statistics of ranks ask whether two items have the same mean, and people give decimal digits. So this is the number nearest to the mean of
-/// the digits: it depends on the order of the raters no more than that mean does, and where two such means are equal so are these numbers.
-/// Of grades that no 15 decimals write, such as 1/3, the order still does not matter.
+/// Statistics of ranks ask whether two items have the same mean, and people give decimal digits. So this is the number nearest to the mean
+/// of the digits: it depends on the order of the raters no more than that mean does, and where two such means are equal so are these
+/// numbers. Of grades that no 15 decimals write, such as 1/3, the order still does not matter.
 ///
 /// ```
 /// use judge_metrics::means::mean_of_raters;

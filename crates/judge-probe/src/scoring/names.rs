@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Scoring {
     /// Share of rows predicted right (`accuracy`).
     Accuracy,
-    /// Mean over classes of the share of their rows predicted right (`balanced_accuracy`); undefined where one class alone has held-out rows.
+    /// Mean over classes of the share of their rows predicted right (`balanced_accuracy`); undefined where one class alone has held-out
+    /// rows.
     BalancedAccuracy,
     /// Mean F1 of the classes that occur in the truth or the predictions (`f1_macro`): what INSPECTOR chooses by. A class that does neither has
     /// no part, so that one stray prediction of another class lowers the mean. The macro F1 of held-out rows

@@ -65,8 +65,8 @@ impl ProbeTraining {
     ///
     /// Rows are parted as they say, or else by [`test_share`](Self::test_share), and a row that alone has its class is trained on. Layers,
     /// poolings and C are chosen by macro F1, or what else the classifier [is scored by](ProbeClassifier::scoring), under cross-validation
-    /// on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines on the others. The same rows, signals and settings give the
-    /// same bytes, whatever the number of threads.
+    /// on the rows trained on ([`LayerSelection`]), the probe is fitted to all of these, and it is compared with baselines on the others.
+    /// The same rows, signals and settings give the same bytes, whatever the number of threads.
     ///
     /// The time goes into the choice: views × layers × values of C × folds fits on one view each, then at most
     /// [`top_k`](Self::top_k) - 1 sets of views side by side. `signals` is asked for a view of the rows trained on once in the

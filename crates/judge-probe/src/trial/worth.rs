@@ -148,8 +148,9 @@ impl Judged<'_> {
 
     /// Which share of some of a question's answers people graded highest of all.
     fn share_of_best(&self, some: &[usize], all: &[usize]) -> f64 {
-        let best = highest(all, &self.trial.grades);
-        some.iter().filter(|row| best.contains(row)).count() as f64 / some.len() as f64
+        let grade = |row: &usize| self.trial.grades[*row];
+        let best = all.iter().map(grade).fold(f64::NEG_INFINITY, f64::max);
+        some.iter().filter(|row| grade(row) == best).count() as f64 / some.len() as f64
     }
 
     fn all(&self) -> Vec<usize> {

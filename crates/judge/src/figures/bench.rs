@@ -117,8 +117,8 @@ fn measured(cli: &Cli) -> Result<Measured> {
     Ok(Measured { statistics: json!(statistics), worst, lost, apart: Vec::new() })
 }
 
-/// How many of the pairs that people have judged have a verdict in each order that was asked, those that have not, and the first whose verdict
-/// is another.
+/// How many of the pairs that people have judged have a verdict in each order that was asked, those that have not, and the first whose
+/// verdict is another.
 fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, Lost, String) {
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, orders)| Some((pair, orders, pair.gold?)));
     let is_kept =

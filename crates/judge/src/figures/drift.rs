@@ -225,10 +225,8 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
             left_out.now_alone.push(id);
             continue;
         };
-        let mut said = |row: &ScoredRow| {
-            unread.note(row.place(), row.predicted.as_ref().err().cloned());
-            row.predicted.clone().ok().flatten().map(rating)
-        };
+        unread.note(row.place(), [&row, &earlier].iter().find_map(|row| row.predicted.as_ref().err().cloned()));
+        let said = |row: &ScoredRow| row.predicted.clone().ok().flatten().map(rating);
         let (Some(now), Some(before)) = (said(&row), said(&earlier)) else {
             left_out.unscored.push(id);
             continue;

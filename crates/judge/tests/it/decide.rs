@@ -139,7 +139,7 @@ fn a_question_without_answers_is_told_and_misses_its_bar() {
             assert!(said.contains(words), "{words}: {said}{told}");
         }
         let xml = std::fs::read_to_string(path.join("bars.xml")).unwrap();
-        assert!(xml.contains(">not judged: 0, 1, 2, 3</failure>"), "{xml}");
+        assert!(xml.contains(">not counted: 0, 1, 2, 3</failure>"), "{xml}");
     }
     // A label that is null is none, and a text that writes 1 is a yes.
     let figures = read_json(path.join("figures.json"));

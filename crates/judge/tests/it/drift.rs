@@ -46,7 +46,7 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains("failures=\"1\""));
     // Rows that one run lacks, and those without a score, are named at the bar of the coverage, in the order of the files.
     assert_eq!(drift(&["--require", "coverage>=1", "--junit", "bars.xml"]).0, Some(3));
-    assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not judged: 77, 0, 38</failure>"));
+    assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not counted: 77, 0, 38</failure>"));
     // For programs a p-value has a column of its own, as the ends of an interval have.
     let (_, csv, _) = drift(&["--tables", "csv"]);
     assert!(csv.lines().next().unwrap().ends_with(",estimate,estimate low,estimate high,p"), "{csv}");

@@ -78,7 +78,7 @@ fn rows_that_are_lost_fail_a_gate() {
     assert_eq!((of("n"), of("coverage")), (Some(5.0), Some(5.0 / 60.0)));
     assert!(text(path, "d.xml").contains("found 0.0833 (counted: 5 of 60 rows)"), "{}", text(path, "d.xml"));
     // The rows are named that were not judged.
-    let first = ">not judged: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …</failure>";
+    let first = ">not counted: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …</failure>";
     assert!(text(path, "d.xml").contains(first), "{}", text(path, "d.xml"));
     // Who says how many are enough is believed.
     assert_eq!(drift("now.jsonl", &["--min-coverage", "0.08"]).0, Some(0));
@@ -112,7 +112,7 @@ fn rows_that_are_lost_fail_a_gate() {
     let (code, said, told) = ran("bench", path, &[&bench[..], &bars].concat());
     assert!(code == Some(3) && said.contains("reached: accuracy>=0.9"), "{said}{told}");
     assert!(said.contains("15 of 20 rows count") && said.contains("MISSED:  coverage>=0.98"), "{said}");
-    assert!(text(path, "b.xml").contains(">not judged: 0, 1, 2, 3, 4</failure>"), "{}", text(path, "b.xml"));
+    assert!(text(path, "b.xml").contains(">not counted: 0, 1, 2, 3, 4</failure>"), "{}", text(path, "b.xml"));
 }
 
 /// Grades of single responses: the row without one is named, and the interval of the mean ends with the scale.
@@ -130,7 +130,7 @@ fn a_response_without_a_grade_fails_a_gate() {
     let bars = ["s.xml", "--require", "mean_score>=0", "--model", model.to_str().unwrap(), "--quiet"];
     let (code, said, told) = ran("compare", path, &[&args[..], &bars].concat());
     assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
-    assert!(text(path, "s.xml").contains(">not judged: 1</failure>"), "{}", text(path, "s.xml"));
+    assert!(text(path, "s.xml").contains(">not counted: 1</failure>"), "{}", text(path, "s.xml"));
     let mean = &read_json(path.join("s.json"))["statistics"]["mean_score"];
     let [low, high] = ["low", "high"].map(|end| mean[end].as_f64());
     assert!(low.is_none_or(|low| low >= 1.0) && high.is_none_or(|high| high <= 5.0), "{mean}");
@@ -149,7 +149,7 @@ fn rows_that_one_version_lacks_fail_a_gate() {
     let bars = ["--require", "mean_preference<=1", "--json", "t.json", "--model", model.to_str().unwrap()];
     for _ in 0..2 {
         let (code, said, told) = ran("compare", path, &[&args[..], &bars, &["--junit", "t.xml"]].concat());
-        assert!(text(path, "t.xml").contains(">not judged: 2, 3, 4, 5</failure>"), "{}", text(path, "t.xml"));
+        assert!(text(path, "t.xml").contains(">not counted: 2, 3, 4, 5</failure>"), "{}", text(path, "t.xml"));
         assert!(code == Some(3) && said.contains("reached: mean_preference<=1"), "{said}{told}");
         assert!(
             said.contains("MISSED:  coverage>=0.98 (--min-coverage): found 0.3333 (counted: 2 of 6 rows)"),
@@ -424,7 +424,7 @@ fn prompts_that_could_not_be_judged_count_as_wrong() {
     let more = ["--benchmark", "rewardbench2", "--require", "n>=1", "--model", model.to_str().unwrap(), "--quiet"];
     let (code, said, told) = ran("rank", path, &[&args[..], &more, &["--junit", "r.xml"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
-    assert!(text(path, "r.xml").contains(">not judged: 0, 1, 2, 3</failure>"), "{}", text(path, "r.xml"));
+    assert!(text(path, "r.xml").contains(">not counted: 0, 1, 2, 3</failure>"), "{}", text(path, "r.xml"));
     let found = read_json(path.join("r.json"));
     let subset = &found["benchmark"]["subsets"]["Factuality"];
     assert_eq!(subset["n"], json!(6), "{found}");

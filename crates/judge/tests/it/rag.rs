@@ -58,7 +58,7 @@ fn a_table_of_answers_is_measured_row_by_row() {
     let (code, said, _) =
         ran("rag", path, &[&all[..], &["--require", "faithfulness>=0", "--junit", "bars.xml"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}");
-    assert!(std::fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not judged: 3, 4</failure>"));
+    assert!(std::fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not counted: 3, 4</failure>"));
     // A page shows the answers with what is not supported.
     let page = ["--input", "measured.jsonl", "--output", "report.html", "--json", "report.json"];
     assert!(succeed("report", path, &page).contains("5 rows, 3 scored"));

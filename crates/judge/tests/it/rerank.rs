@@ -501,7 +501,7 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     assert_eq!(code, Some(3), "{stderr}");
     let found = &read_json(path.join("few.json"))["statistics"]["map"];
     assert_eq!((&found["estimate"], &found["low"], &found["high"]), (&json!(0.75), &json!(0.0), &json!(1.0)));
-    assert!(fs::read_to_string(path.join("few.xml")).unwrap().contains(">not judged: q2</failure>"));
+    assert!(fs::read_to_string(path.join("few.xml")).unwrap().contains(">not counted: q2</failure>"));
 
     // What `judge rerank` wrote of documents with names is a run too.
     let rows: Vec<Value> = (0..2)

@@ -363,8 +363,8 @@ fn escapes(text: &str) -> impl Iterator<Item = (Range<usize>, char)> {
     let hex = move |at: usize, len: usize| u32::from_str_radix(text.get(at..at + len)?, 16).ok();
     let unit = move |at: usize| u16::try_from(hex(at, 4)?).ok();
     let read = move |at: usize| {
-        if let Some(c) = hex(at + 1, 8).and_then(char::from_u32) {
-            return Some((c, at + 9));
+        if text[at..].starts_with('U') {
+            return Some((hex(at + 1, 8).and_then(char::from_u32)?, at + 9));
         }
         let rest = text.get(at + 5..)?;
         let low = rest.trim_start_matches('\\').strip_prefix(['u', 'U'])?;

@@ -19,8 +19,8 @@ use serde_json::{Map, Value, json};
 
 use super::cli::{Cli, Orders, PROGRAM};
 
-/// Reads the output and says what is in it; `pairs` says what its rows are, `range` where grades lie, and `lost` which rows of two versions are
-/// no pairs.
+/// Reads the output and says what is in it; `pairs` says what its rows are, `range` where grades lie, and `lost` which rows of two versions
+/// are no pairs.
 pub(crate) fn report(cli: &Cli, pairs: bool, range: [f64; 2], counts: &Counts, lost: Vec<ItemId>) -> Result<Measured> {
     let mut found = if pairs { of_all_pairs(cli)? } else { of_grades(cli, range)? };
     let (used, of) = (found.used, found.rows + lost.len());

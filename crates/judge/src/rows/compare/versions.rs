@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use judge_core::ItemId;
-use judge_data::{Dataset, DatasetFormat, DatasetOptions, Extra, GradedRecord, Input, Record, Unread};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, Record, Unread};
 use serde_json::{Map, Value};
 
 use judge_cli::args::files::InputArgs;
@@ -25,6 +25,7 @@ pub(super) fn joined(
     let mut lost = Vec::new();
     let new = read(&args.input, args, &mut lost)?;
     let before = read(old, args, &mut lost)?;
+    let is_chosen = args.columns.as_ref().is_some_and(|columns| columns.is_chosen(Field::Instruction));
     let kinds = [&before, &new].map(|rows| rows.first().map(|row| kind_of(&row.id)));
     let mut known: HashMap<ItemId, GradedRecord> = before.into_iter().map(|row| (row.id.clone(), row)).collect();
     let (mut lines, mut alone, mut unlike, mut pairs) = (Vec::new(), 0_usize, Unread::default(), HashSet::new());
@@ -39,7 +40,7 @@ pub(super) fn joined(
         if is_alike {
             pairs.insert(row.id.clone());
             if limit.is_none_or(|limit| pairs.len() <= limit) {
-                serde_json::to_writer(&mut lines, &pair(row, before)?)?;
+                serde_json::to_writer(&mut lines, &pair(row, before, is_chosen)?)?;
                 lines.push(b'\n');
             }
         }
@@ -140,12 +141,14 @@ fn kind_of(id: &ItemId) -> &'static str {
     }
 }
 
-fn pair(new: GradedRecord, old: GradedRecord) -> Result<Extra> {
+fn pair(new: GradedRecord, old: GradedRecord, is_chosen: bool) -> Result<Extra> {
+    // Under the name that it was found by: an `input` is part of what is asked beside an `instruction` alone.
+    let asked = new.columns.name(Field::Instruction).filter(|_| !is_chosen).unwrap_or("instruction").to_owned();
     // Grades were given to one version's response and say nothing of the pair.
     let mut row = new.extra.retain(|name| !OWN.contains(&name));
     row.set("id", &new.id)?;
     for (name, text) in [
-        ("instruction", Some(new.instruction)),
+        (asked.as_str(), Some(new.instruction)),
         ("response_a", Some(new.response)),
         ("response_b", Some(old.response)),
         ("rubric", new.rubric.or(old.rubric)),

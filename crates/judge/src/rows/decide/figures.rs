@@ -92,8 +92,8 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Reads the finished rows, beside their questions; `asked` are those for rows without their own, and `named` the names of questions that
-    /// bars are for. A row counts that is answered, also wherever it has a label.
+    /// Reads the finished rows, beside their questions; `asked` are those for rows without their own, and `named` the names of questions
+    /// that bars are for. A row counts that is answered, also wherever it has a label.
     pub(super) fn of(
         finished: &Finished<'_, DecisionRecords>,
         asked: Option<&Questions>,

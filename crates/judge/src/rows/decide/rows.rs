@@ -12,8 +12,8 @@ use judge_cli::row_job::{RowJob, refuse_unusable};
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::options::offered;
 
-/// Reads the whole input before any model work. All rows must have questions, of their own or `asked`, and each name in `named`, of questions
-/// that bars are for, must be that of one.
+/// Reads the whole input before any model work. All rows must have questions, of their own or `asked`, and each name in `named`, of
+/// questions that bars are for, must be that of one.
 pub(super) fn check(
     job: &RowJob<DecisionRecords>,
     asked: Option<&Questions>,

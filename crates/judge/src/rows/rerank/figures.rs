@@ -64,7 +64,8 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, k: usize) -> Resul
     Ok(measured)
 }
 
-/// The score and the relevance of each document of a row, in the order of its results; behind them those that it leaves out, without a score.
+/// The score and the relevance of each document of a row, in the order of its results; behind them those that it leaves out, without a
+/// score.
 fn documents(record: &RerankRecord, row: &Row) -> Result<Vec<(Option<f64>, f64)>> {
     let results: Vec<WrittenResult> = row.optional("results", "a list of results")?.unwrap_or_default();
     let known = record.relevance.len();

@@ -112,7 +112,7 @@ impl Example {
                     system,
                     history,
                     instruction: graded.instruction.clone(),
-                    input: graded.input().map(Cow::into_owned).unwrap_or_default(),
+                    input: graded.extra.rendered("input").map(Cow::into_owned).unwrap_or_default(),
                     response: graded.response.clone(),
                 };
                 history.map(said).map_err(|_| "expected \"history\" to be a list of pairs of texts")

@@ -8,6 +8,7 @@ use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_core::JudgeError;
 use judge_core::rag::{sentence_prompt_settings, sentence_prompts};
 use judge_data::{Input, RagRecord, Settings};
+use judge_metrics::means::mean_of_raters;
 use judge_probe::training::GradedRow;
 
 use super::rows::{Data, Reading};
@@ -47,11 +48,10 @@ impl Judged {
                 prompts.into_iter().zip(&labels).zip(rag.response_sentences().iter()).enumerate()
             {
                 let given: Vec<f64> = given.iter().flatten().copied().collect();
-                let mean = given.iter().sum::<f64>() / given.len().max(1) as f64;
-                if given.is_empty() || mean == 0.5 {
+                let Some(mean) = mean_of_raters(&given).filter(|&mean| mean != 0.5) else {
                     data.ungraded += 1;
                     continue;
-                }
+                };
                 let response = sentence.text.clone();
                 let (question, group) = (contexts.clone(), contexts.clone());
                 let row = GradedRow::new(format!("{id}/{at}"), prompt, f64::from(u8::from(mean > 0.5)));

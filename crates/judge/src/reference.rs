@@ -18,7 +18,7 @@ const WRITE: &str = "JUDGE_WRITE_REFERENCE";
 
 /// What usually helps against a reason for which rows have no score.
 const REMEDIES: [(&str, &str); Reason::ALL.len()] = [
-    ("empty_prompt", "look at the row"),
+    ("empty_prompt", "look at the row; where all rows have it, at the chat template"),
     ("too_long", "shorten the row; lower `--max-new-tokens`; another model"),
     ("no_label", "`--condition prompt-end`, or more `--max-new-tokens`"),
     ("no_marker", "more `--max-new-tokens`, another `--marker`"),

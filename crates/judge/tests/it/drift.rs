@@ -108,7 +108,7 @@ fn one_odd_row_does_not_end_the_comparison() {
             let (found, told) = run(now, before);
             assert_eq!((&found["n"], &found["unscored"]), (&json!(29), &json!(1)), "{odd}");
             assert!(
-                told.contains("1 of 60 rows have a score that cannot be read and count as unscored"),
+                told.contains("1 of 30 rows have a score that cannot be read and count as unscored"),
                 "{odd}: {told}"
             );
             assert!(told.contains(".jsonl, line 4: score is "), "{odd}: {told}");

@@ -80,7 +80,7 @@ fn bytes<'a>(name: &str, array: &'a dyn Array) -> Result<Vec<Option<&'a [u8]>>, 
 }
 
 /// Whole numbers of a column of any width; `None` where it is null.
-pub(crate) fn integers(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>>, Error> {
+fn integers(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>>, Error> {
     macro_rules! of {
         ($kind:ty) => {
             Ok(array.as_primitive::<$kind>().iter().map(|number| number.map(i128::from)).collect())
@@ -100,7 +100,7 @@ pub(crate) fn integers(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>
 }
 
 /// Numbers of a column of f32 or f64; `None` where it is null.
-pub(crate) fn numbers(name: &str, array: &dyn Array) -> Result<Vec<Option<f64>>, Error> {
+fn numbers(name: &str, array: &dyn Array) -> Result<Vec<Option<f64>>, Error> {
     match array.data_type() {
         DataType::Float32 => {
             Ok(array.as_primitive::<Float32Type>().iter().map(|number| number.map(f64::from)).collect())

@@ -55,6 +55,17 @@ impl<T> Given<T> {
         let raters = raters.collect();
         Self { raters, odd }
     }
+
+    /// The places, empty where nobody gave anything, and what of a column is no grade, in words.
+    pub(crate) fn of_column(self, column: &str, expected: &str) -> (Vec<Option<T>>, Option<String>) {
+        let no_grade = self.odd.map(|odd| format!("expected {column:?} to be {expected}, found {odd}"));
+        (unless_nobody(self.raters), no_grade)
+    }
+}
+
+/// The places of raters; empty where none of them gave anything.
+pub(crate) fn unless_nobody<T>(places: Vec<Option<T>>) -> Vec<Option<T>> {
+    if places.iter().any(Option::is_some) { places } else { Vec::new() }
 }
 
 #[cfg(test)]

@@ -82,11 +82,6 @@ fn digest(id: &ItemId) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// The places of raters; empty where none of them gave anything.
-pub(crate) fn unless_nobody<T>(places: Vec<Option<T>>) -> Vec<Option<T>> {
-    if places.iter().any(Option::is_some) { places } else { Vec::new() }
-}
-
 /// The mean of what raters gave, or of a judge's samples, finite numbers; `None` for none.
 ///
 /// Ranks ask whether two means are equal. So this is the number nearest to the mean of the decimal digits, whatever their order; of numbers
@@ -109,6 +104,11 @@ pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     // Shares, since a sum may be too large.
     Some(values.iter().map(|value| value / n).sum())
+}
+
+/// The mean of what is in the places of raters; `None` for nothing.
+pub(crate) fn mean_of_places(raters: &[Option<f64>]) -> Option<f64> {
+    mean(raters.iter().flatten().copied())
 }
 
 #[cfg(test)]

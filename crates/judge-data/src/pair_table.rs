@@ -4,8 +4,9 @@ use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
 use crate::grades::Given;
-use crate::pair_verdict::{PREFERENCES, preference};
-use crate::{Error, PairVerdict, Row};
+use crate::ids::mean_of_places;
+use crate::pair_verdict::{PREFERENCES, choice, preference};
+use crate::{Error, Row};
 
 /// The logits of each verdict at each layer, in one order of a pair:
 /// `{"layers", "logits": {"A", "B", "tie"?}}`, in the letters of the pair as it is given.
@@ -97,10 +98,9 @@ impl GradedTable {
         let logits = (0..first.logits().len()).map(mean).collect();
         let table = LayerTable::new(first.layers().to_vec(), first.n_scores(), logits);
         let table = table.map_err(|source| Error::Table { place: row.place().clone(), source: Box::new(source) })?;
-        let preferred = |json: &str| Some(preference(serde_json::from_str::<PairVerdict>(json).ok()?.ordering()?));
-        let given = row.value("human").map(|json| Given::of(json, preferred));
-        let (raters, odd) = given.map_or((Vec::new(), None), |given| (given.raters, given.odd));
-        let no_grade = odd.map(|odd| format!("expected \"human\" to be {PREFERENCES}, found {odd}"));
-        Ok(Self { human: crate::ids::mean(raters.into_iter().flatten()), no_grade, labels: labels.clone(), table })
+        let preferred = |json: &str| choice(json).map(preference);
+        let given = row.value("human").map(|json| Given::of(json, preferred).of_column("human", PREFERENCES));
+        let (raters, no_grade) = given.unwrap_or_default();
+        Ok(Self { human: mean_of_places(&raters), no_grade, labels: labels.clone(), table })
     }
 }

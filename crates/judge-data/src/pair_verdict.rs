@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 /// What preferences of people are read from, in words.
 pub(crate) const PREFERENCES: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
 
+/// The preference that a JSON value is; `None` for what is none.
+pub(crate) fn choice(json: &str) -> Option<Ordering> {
+    serde_json::from_str::<PairVerdict>(json).ok()?.ordering()
+}
+
 /// Which response of a pair is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PairVerdict {

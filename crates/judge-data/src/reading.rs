@@ -7,12 +7,11 @@ use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
 use crate::columns::INPUT;
-use crate::grades::{self, Given, NUMBERS};
-use crate::ids::unless_nobody;
+use crate::grades::{self, Given, NUMBERS, unless_nobody};
 use crate::messages::{self, MESSAGES, Problem};
-use crate::pair_verdict::PREFERENCES;
+use crate::pair_verdict::{PREFERENCES, choice};
 use crate::row::{describe, rendered};
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, PairVerdict, Row, RowColumns, with_input};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, Row, RowColumns, with_input};
 
 /// What text may be read from.
 pub(crate) const TEXT: &str = "text, a number or a boolean";
@@ -182,7 +181,6 @@ impl<'a> Reading<'a> {
 
     /// Which response each rater prefers; empty for none. What is no preference is none, and noted.
     pub(crate) fn choices(&mut self) -> Vec<Option<Ordering>> {
-        let choice = |json: &str| serde_json::from_str::<PairVerdict>(json).ok()?.ordering();
         self.given(PREFERENCES, choice)
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use judge_core::{Fields, ItemId, Unscored};
 use serde_json::Value;
 
-use crate::ids::mean;
+use crate::ids::mean_of_places;
 use crate::row::describe;
 use crate::texts::Texts;
 use crate::{
@@ -63,7 +63,7 @@ impl Record {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(self.raters().iter().flatten().copied())
+        mean_of_places(&self.raters())
     }
 
     /// The fields that the record has no use for, as the file has them and in its order.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
 
-use crate::ids::mean;
+use crate::ids::mean_of_places;
 use crate::pair_verdict::{majority, preference};
 use crate::reading::{Reading, Rest};
 use crate::texts::{Texts, with_input};
@@ -103,7 +103,7 @@ impl PromptRecord {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(self.scores.iter().flatten().copied())
+        mean_of_places(&self.scores)
     }
 
     /// The turns before, the last request and the answer to it; `None` unless the messages end so.
@@ -201,7 +201,7 @@ impl GradedRecord {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(self.scores.iter().flatten().copied())
+        mean_of_places(&self.scores)
     }
 
     /// What the instruction is about, where that stands apart in `input`; `None` where it is empty.
@@ -300,7 +300,7 @@ impl PairRecord {
 
     /// The mean of [`preferences`](Self::preferences); `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(self.preferences().into_iter().flatten())
+        mean_of_places(&self.preferences())
     }
 
     /// What the instruction is about, where that stands apart in `input`; `None` where it is empty.
@@ -391,7 +391,7 @@ impl LagerRecord {
 
     /// The mean of the raters; `None` without any.
     pub fn human(&self) -> Option<f64> {
-        mean(self.scores.iter().flatten().copied())
+        mean_of_places(&self.scores)
     }
 
     pub(crate) fn texts(&self) -> Texts<'_> {

@@ -7,7 +7,7 @@ use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 
 use crate::grades::{self, Given, NUMBERS};
-use crate::ids::{id_of, mean, unless_nobody};
+use crate::ids::{id_of, mean_of_places};
 use crate::{Error, Extra, Human, Row};
 
 /// One row of this project's score files, JSON lines:
@@ -130,7 +130,7 @@ impl ScoreRow {
 
     /// The mean of the raters; `None` without any.
     pub fn human_mean(&self) -> Option<f64> {
-        mean(self.human.iter().flatten().copied())
+        mean_of_places(&self.human)
     }
 
     /// Reads a row. `human` may be a number or a list of raters, of which `null` is nobody, and so is what is no number. A `score` that is
@@ -159,9 +159,8 @@ impl ScoreRow {
                 ScoreOutcome::Read(LabelTable::from_row(&row)?, judged)
             }
         };
-        let given = row.value("human").map(|json| Given::of(json, grades::number));
-        let (human, odd) = given.map_or((Vec::new(), None), |given| (unless_nobody(given.raters), given.odd));
-        let no_grade = odd.map(|odd| format!("expected \"human\" to be {NUMBERS}, found {odd}"));
+        let given = row.value("human").map(|json| Given::of(json, grades::number).of_column("human", NUMBERS));
+        let (human, no_grade) = given.unwrap_or_default();
         Ok((Self { id: id_of(&row)?, human, outcome, extra: row.into_extra(&Self::KNOWN) }, no_grade))
     }
 }

@@ -495,9 +495,12 @@ impl<Item> Exchange for Flight<'_, '_, Item> {
 fn refused<'p>(pass: &'p Pass, error: &BackboneError, model: &dyn TextModel) -> Option<&'p Question> {
     let Request { prompt, want: all } = &pass.request;
     let is_refused = |question: &&Question| {
+        if question.want == *all {
+            return true;
+        }
         let alone = Request { prompt: prompt.clone(), want: question.want.clone() };
         let run = AssertUnwindSafe(|| model.run(&[alone], &mut |_, _| ControlFlow::Break(())).is_err());
-        question.want == *all || catch_unwind(run).unwrap_or(true)
+        catch_unwind(run).unwrap_or(true)
     };
     // What a service answers is asked last, since it costs.
     let (text, inside): (Vec<_>, Vec<_>) = pass.questions.iter().partition(|question| question.want.is_text_only());

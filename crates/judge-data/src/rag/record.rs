@@ -7,8 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::contexts::{CONTEXTS, contexts};
-use crate::grades::{self, Given};
-use crate::ids::unless_nobody;
+use crate::grades::{self, Given, unless_nobody};
 use crate::numbered_rows::numbered_rows;
 use crate::reading::Reading;
 use crate::run::of_fields;
@@ -123,7 +122,7 @@ impl RagRecord {
     /// all with a blank line between them, anything else as JSON. `None` where there is nothing.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         if let Some(json) = self.extra.text(name).filter(|json| *json != "null") {
-            return Some(self.extra.string(name).map_or_else(|| json.into(), Cow::from));
+            return Some(self.extra.rendered(name).unwrap_or_else(|| json.into()));
         }
         let RagItem { question, contexts, response, reference, .. } = &self.rag;
         let field = self.columns.field(name).map(Field::as_str);

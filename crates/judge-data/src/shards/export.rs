@@ -18,7 +18,6 @@ use super::part::PartRecord;
 use super::table::ParquetTable;
 use crate::arrow::{required, wrong};
 use crate::grades::{self, Given, NUMBERS};
-use crate::ids::unless_nobody;
 use crate::input::CellText;
 use crate::{
     BatchItem, Counts, Error, Extra, Fate, Field, Human, ItemColumns, ItemSpec, JsonlWriter, JudgedScore, LabelTable,
@@ -130,9 +129,7 @@ impl Export<'_> {
                     if let Some((human, array)) = graded {
                         cells.json.clear();
                         cells.value(array, human, index, human.name());
-                        let Given { raters, odd } = Given::of(&cells.json, grades::number);
-                        given = unless_nobody(raters);
-                        no_grade = odd.map(|odd| format!("expected {:?} to be {NUMBERS}, found {odd}", human.name()));
+                        (given, no_grade) = Given::of(&cells.json, grades::number).of_column(human.name(), NUMBERS);
                     }
                     let row = cells.row;
                     each(&|| format!("{} row {row}", table.path().display()), item, given, no_grade)?;

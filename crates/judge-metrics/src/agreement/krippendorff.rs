@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use crate::agreement::influence::over_subjects;
 use crate::estimate::Missing;
 use crate::input::{check_count, check_lengths, unit_of};
+use crate::means::largest;
 use crate::{Error, Estimate};
 
 /// What differences between ratings mean.
@@ -142,10 +143,11 @@ impl RatedUnits {
         // No level of measurement depends on the unit, but squares of very large or small ratings would not be numbers. -0 and +0 are one
         // value.
         let compared = |unit: &&R| unit.as_ref().iter().flatten().count() >= 2;
-        let given = ratings.iter().filter(compared).flat_map(|unit| unit.as_ref()).flatten();
-        let scale = unit_of(given.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
+        let given: Vec<f64> =
+            ratings.iter().filter(compared).flat_map(|unit| unit.as_ref()).flatten().copied().collect();
+        let scale = unit_of(largest(&given));
         let scaled = |value: &f64| value * scale + 0.0;
-        let mut values: Vec<f64> = given.map(scaled).collect();
+        let mut values: Vec<f64> = given.iter().map(scaled).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
         let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();

@@ -166,7 +166,7 @@ fn against_majority(found: &mut Collector<'_>, labels: &Labels, truth: &[usize],
         ("gwet_ac1", Box::new(|matrix| matrix.gwet(&AgreementWeights::Identity))),
     ];
     found.closed_together(of_rows, statistics, n);
-    let rounding = labels.values().map_or(ROUNDING, rounding_of);
+    let rounding = kappa_rounding(labels);
     for (name, weights) in OF_MAJORITY[7..10].iter().zip(kappa_weights(labels)) {
         if let Some(weights) = weights.and_then(|weights| weights.matrix(k).ok()) {
             found.retest(name, |test| test.kappa(k, (&weights, rounding), truth, predicted));
@@ -183,6 +183,11 @@ fn kappa_weights(labels: &Labels) -> [Option<AgreementWeights>; 3] {
     [Some(AgreementWeights::Identity), of(AgreementWeights::LinearOf), of(AgreementWeights::QuadraticOf)]
 }
 
+/// How far rounding may part equal kappas of these.
+fn kappa_rounding(labels: &Labels) -> f64 {
+    labels.values().map_or(ROUNDING, rounding_of)
+}
+
 /// Which of two judges agrees better with people beyond chance.
 fn differences_of_kappa(
     found: &mut Collector<'_>,
@@ -195,7 +200,7 @@ fn differences_of_kappa(
     let cells: Vec<usize> =
         [first, second].concat().iter().zip(truth.repeat(2)).map(|(said, truth)| truth * k + said).collect();
     let matrix = |rows: &[usize]| ConfusionMatrix::of_cells(k, rows.iter().map(|&row| cells[row]));
-    let rounding = labels.values().map_or(ROUNDING, rounding_of);
+    let rounding = kappa_rounding(labels);
     for (name, weights) in OF_TWO[1..].iter().zip(kappa_weights(labels)) {
         match weights {
             Some(weights) => {

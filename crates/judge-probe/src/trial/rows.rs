@@ -105,14 +105,10 @@ impl Trial {
 
     /// The rows of each question that has answers of different grades, in the order of the questions' first rows.
     pub(super) fn answers(&self) -> Vec<Vec<usize>> {
-        let mut places = HashMap::new();
-        let mut answers: Vec<Vec<usize>> = Vec::new();
+        let mut first = HashMap::new();
+        let mut answers: Vec<Vec<usize>> = vec![Vec::new(); self.questions.len()];
         for (row, question) in self.questions.iter().enumerate() {
-            let place = *places.entry(question).or_insert(answers.len());
-            if place == answers.len() {
-                answers.push(Vec::new());
-            }
-            answers[place].push(row);
+            answers[*first.entry(question).or_insert(row)].push(row);
         }
         answers.retain(|rows| rows.iter().any(|&row| self.grades[row] != self.grades[rows[0]]));
         answers

@@ -97,8 +97,8 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
     let as_good: Vec<usize> = judges.into_iter().filter(is_as_good).collect();
     let agrees = |place: &&usize| tried[**place].is_shown_to_agree(measure);
     let recommended = as_good.iter().find(agrees).or(as_good.first()).copied();
-    let at_random = (!answers.is_empty()).then(|| judged.best_at_random(&answers));
-    let best_of = at_random.map(|at_random| BestOfAnswers { questions: answers.len(), at_random });
+    let best_of = (!answers.is_empty())
+        .then(|| BestOfAnswers { questions: answers.len(), at_random: judged.best_at_random(&answers) });
     Ok(Compared { measure, level, best_of, readings: tried, best, recommended })
 }
 

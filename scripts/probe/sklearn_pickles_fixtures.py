@@ -13,9 +13,10 @@ import warnings
 
 import joblib
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from versions import require
@@ -63,6 +64,15 @@ def case(name, model, dump):
     return {"name": name, "pickle": dump(model), "predict": model.predict(unseen).tolist(), "decision": decision}
 
 
+def reduced_case(name, *stages):
+    """Steps before a classifier, with what it makes of the unseen rows in three precisions."""
+    model = make_pipeline(*stages, LogisticRegression()).fit(rows, labels_of((1, 3, 5)))
+    return {
+        "name": name, "pickle": pickle.dumps(model).hex(),
+        "decision": {dtype: model.decision_function(unseen.astype(dtype)).ravel().tolist() for dtype in ("float64", "float32", "float16")},
+    }
+
+
 def pickled(model):
     return pickle.dumps(model).hex()
 
@@ -97,6 +107,10 @@ fixture = {
         case("joblib, protocol 2", plain, lambda model: joblib_bytes(model, protocol=2)),
         case("joblib, cross-validated", cross_validated, joblib_bytes),
         case("joblib, a search over a pipeline", search, joblib_bytes),
+    ],
+    "reduced": [
+        reduced_case("PCA, scaler", PCA(2), StandardScaler()),
+        reduced_case("scaler, PCA, scaler", StandardScaler(), PCA(2), StandardScaler()),
     ],
     "joblib_bz2": joblib_bytes(plain, compress=("bz2", 3)),
     "joblib_objects": joblib_bytes(objects),

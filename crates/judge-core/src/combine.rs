@@ -21,6 +21,7 @@ pub use graded_pair::GradedPair;
 pub use named::Named;
 pub use panel::Panel;
 pub use place_corrected::PlaceCorrected;
+pub use renamed::Renamed;
 pub use repeated::Repeated;
 pub use swapped::{Swapped, SwappedFields};
 pub use tournament::{Compared, Pairing, RoundRobin, Tournament};

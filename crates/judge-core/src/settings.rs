@@ -4,7 +4,11 @@
 //! Types that people write refuse unknown keys themselves (`serde(deny_unknown_fields)`), whoever reads them. Here
 //! the refusal gets its suggestion.
 
+mod once;
+
 use serde::de::DeserializeOwned;
+
+pub use once::{NameTwice, name_twice};
 
 /// Why a text does not hold the settings that it should.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,9 @@ pub enum SettingsError {
         /// Column of that line, counted from 1.
         column: usize,
     },
+    /// A name that an object has twice.
+    #[error("expected each name of an object once, found {0}")]
+    NameTwice(NameTwice),
     /// No JSON, or not of the kind that is wanted.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -29,7 +36,7 @@ pub enum SettingsError {
 
 /// Reads JSON that a person wrote, such as a [`PromptTemplate`](crate::PromptTemplate) or a
 /// [`PromptFamily`](crate::prompted::PromptFamily): as `serde_json::from_str`, but where a key is not
-/// known the error has the nearest name that is.
+/// known the error has the nearest name that is, and a name that an object has twice is an error.
 ///
 /// ```
 /// use judge_core::{PromptTemplate, settings::settings_from_json};
@@ -40,12 +47,13 @@ pub enum SettingsError {
 /// ```
 ///
 /// # Errors
-/// [`SettingsError::UnknownKey`], and [`SettingsError::Json`] for everything else that is wrong.
+/// [`SettingsError::UnknownKey`] and [`SettingsError::NameTwice`], and [`SettingsError::Json`] for everything else that is wrong.
 pub fn settings_from_json<T: DeserializeOwned>(text: &str) -> Result<T, SettingsError> {
-    serde_json::from_str(text).map_err(|error| match unknown_key(&error) {
+    let read = serde_json::from_str(text).map_err(|error| match unknown_key(&error) {
         Some((found, known)) => SettingsError::UnknownKey { found, known, line: error.line(), column: error.column() },
         None => error.into(),
-    })
+    })?;
+    name_twice(text).map_or(Ok(read), |twice| Err(SettingsError::NameTwice(twice)))
 }
 
 /// The known name that a misspelt one was most likely meant to be: the one with fewest letters left out, added,
@@ -175,6 +183,16 @@ mod tests {
         let mut family = serde_json::to_value(PromptFamily::built_in("pair").unwrap()).unwrap();
         family["scale"][0]["lable"] = "x".into();
         assert!(wrong::<PromptFamily>(&family.to_string()).ends_with("did you mean `label`?"));
+    }
+
+    /// The last of two would count, and nobody would see that there was another.
+    #[test]
+    fn a_name_that_appears_twice_is_refused_wherever_people_write_one() {
+        let criteria = r#"{"q": {"type": "choice", "criteria": {"a": null, "b": null, "a": "x"}}}"#;
+        let twice = "expected each name of an object once, found";
+        assert_eq!(wrong::<crate::decision::Questions>(criteria), format!("{twice} \"a\" twice in q.criteria"));
+        let labels = r#"{"labels": {"noul": ["Y", "N"]}, "labels": {}}"#;
+        assert_eq!(wrong::<serde_json::Value>(labels), format!("{twice} \"labels\" twice"));
     }
 
     #[test]

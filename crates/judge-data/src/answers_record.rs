@@ -1,13 +1,15 @@
 use std::borrow::Cow;
 
 use judge_core::{Fields, ItemId};
+use serde::de::Error as _;
 
 use crate::reading::{Reading, Rest};
+use crate::row::in_cell;
 use crate::texts::Texts;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// Many responses to one instruction, to be ranked: `{"id", "instruction", "responses", "rubric"?, "reference"?, "human"?}`, where
-/// `responses` is a list of texts and `human` a list with the grade of each.
+/// `responses` is a list of texts, also as JSON text that holds one, and `human` a list with the grade of each.
 ///
 /// Templates see the responses as `response_1`, `response_2` and so on, and the text of an `input` below the `instruction`, as of a
 /// [`GradedRecord`](crate::GradedRecord).
@@ -45,10 +47,8 @@ impl AnswersRecord {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
         let instruction = row.instruction()?;
-        let responses: Vec<String> =
-            row.required_where(Field::Responses, "a list of texts, at least one", |list: &Vec<String>| {
-                !list.is_empty()
-            })?;
+        let responses = row.json_by(Field::Responses, "a list of texts, at least one", texts_of)?;
+        let responses = responses.ok_or_else(|| row.missing(Field::Responses))?;
         let (rubric, reference) = (row.optional_text(Field::Rubric)?, row.optional_text(Field::Reference)?);
         let grades = row.grades(responses.len());
         let (columns, rest) = row.finish();
@@ -65,6 +65,12 @@ impl AnswersRecord {
         ];
         Texts::new(own, Some(&self.columns), &self.extra)
     }
+}
+
+/// The texts of a list that has some, or of JSON text that holds it, as a cell of a table does.
+fn texts_of(json: &str) -> serde_json::Result<Vec<String>> {
+    let list: Vec<String> = serde_json::from_str(&in_cell(json))?;
+    if list.is_empty() { Err(serde_json::Error::custom("no text")) } else { Ok(list) }
 }
 
 /// The number of a response, from 1; a column of such a name is never one.

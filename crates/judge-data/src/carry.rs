@@ -1,9 +1,12 @@
 use std::borrow::Cow;
+use std::fmt;
 use std::path::Path;
+
+use serde_json::Value;
 
 use crate::columns::OWN;
 use crate::cut::CUT;
-use crate::{Cut, Error, Extra, RowItem, ScoreRow};
+use crate::{Cut, Error, Extra, RowItem, ScoreRow, Settings};
 
 /// Which of a record's other fields are carried to the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,32 @@ impl std::str::FromStr for Carry {
             (false, false) => Self::AllAnd(names),
         })
     }
+}
+
+/// As it is parsed: `all`, `none`, or names with commas between.
+impl fmt::Display for Carry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::AllAnd(names) => write!(f, "all,{}", names.join(",")),
+            Self::Only(names) if names.is_empty() => f.write_str("none"),
+            Self::Only(names) => f.write_str(&names.join(",")),
+        }
+    }
+}
+
+/// The setting of a run that says what is carried.
+pub(crate) const CARRY: &str = "carry";
+
+/// Settings of an earlier run, with what is carried in the words of `now` where the earlier version of this crate wrote the same as Rust
+/// shows it.
+pub(crate) fn in_words_of(now: &Settings, mut before: Settings) -> Settings {
+    let Some(Value::String(words)) = now.get(CARRY) else { return before };
+    let Ok(carry) = words.parse::<Carry>();
+    if before.get(CARRY).is_some_and(|found| *found == format!("{carry:?}")) {
+        before.insert(CARRY.to_owned(), words.as_str().into());
+    }
+    before
 }
 
 impl Carry {

@@ -333,6 +333,11 @@ impl RowColumns {
         self.iter().find(|(_, n)| *n == name).map(|(field, _)| field)
     }
 
+    /// The name of the field that the column of this name held; the name itself where it held none.
+    pub(crate) fn field_named<'n>(&self, name: &'n str) -> &'n str {
+        self.field(name).map_or(name, |field| field.as_str())
+    }
+
     /// Fields and columns, in the order in which they were read.
     pub fn iter(&self) -> impl Iterator<Item = (Field, &str)> {
         self.read.iter().map(|(field, name)| (*field, &**name))

@@ -177,7 +177,8 @@ impl Dataset {
         let columns = options.columns.settled(&head);
         let ids = match options.ids {
             Ids::Required if format.goes_by_numbers(rows.is_of_table(), &head, &columns) => {
-                input.note(format!("{}: no row has an id: rows are numbered from 0", path.display()));
+                let first = input.part().map_or(0, |part| part.first_number);
+                input.note(format!("{}: no row has an id: rows are numbered from {first}", path.display()));
                 Ids::RowNumber
             }
             ids => ids,

@@ -1,4 +1,5 @@
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use judge_core::decision::DecisionWeights;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::foreign::BOM;
 use crate::row::describe;
-use crate::{Error, Place, write_atomic, write_new};
+use crate::{Error, Input, Place, write_atomic, write_new};
 
 /// A thing that is saved whole in a JSON file of its own.
 ///
@@ -109,13 +110,20 @@ pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     serde_json::from_value(content).map_err(failed)
 }
 
-/// Reads a whole small file as text, such as one of settings; a byte-order mark, which Windows editors write, is left out.
+/// Reads a whole small file as text, such as one of settings; `-` is standard input. A byte-order mark, which Windows editors write, is
+/// left out.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Utf8`].
 pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
     let path = path.as_ref();
-    let mut bytes = fs::read(path).map_err(Error::io("read", path))?;
+    let mut bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        Input::open(path)?.text()?.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+        bytes
+    } else {
+        fs::read(path).map_err(Error::io("read", path))?
+    };
     if bytes.starts_with(BOM) {
         bytes.drain(..BOM.len());
     }

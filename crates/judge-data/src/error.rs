@@ -15,7 +15,9 @@ use judge_core::ItemId;
 use crate::{BodyProblem, Difference, Field, OutputProblem};
 pub use partial::PartialProblem;
 pub use place::Place;
-use words::{item, list, looked_for, made_otherwise, meant, no_row_has, no_text, several, without_position};
+use words::{
+    besides, item, list, looked_for, made_otherwise, meant, no_row_has, no_text, several, two_columns, without_position,
+};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -347,6 +349,9 @@ pub enum Error {
         /// The settings that differ; none where only the content tells.
         differences: Vec<Difference>,
     },
+    /// Two inputs are standard input.
+    #[error("two inputs are `-`, and standard input can be read once; name a file for one of them")]
+    StdinTwice,
     /// A path that cannot be an output.
     #[error("the output {}: {problem}", path.display())]
     Output {
@@ -419,6 +424,14 @@ pub enum Error {
         /// The type of the column.
         found: String,
     },
+    /// No column of a record batch has the ids, of the feature `arrow`.
+    #[error("no column of ids: looked for {looked_for:?}, found {found:?}")]
+    NoIdColumn {
+        /// The columns that could have them.
+        looked_for: Vec<String>,
+        /// The columns that there are.
+        found: Vec<String>,
+    },
     /// A field that a template uses is in no column of a record batch, of the feature `arrow`.
     #[error("the template uses {{{field}}}, and no column holds it: looked for {looked_for:?}, found {found:?}")]
     NoItemColumn {
@@ -440,8 +453,8 @@ pub enum Error {
         /// The columns of the first file.
         columns: Vec<String>,
     },
-    /// Two columns of a record batch may be meant, of the feature `arrow`.
-    #[error("the columns {first:?} and {second:?} may both be {field}")]
+    /// Two columns of a record batch may be meant, or have one name, of the feature `arrow`.
+    #[error("{}", two_columns(field, first, second))]
     AmbiguousItemColumn {
         /// The field.
         field: String,
@@ -495,7 +508,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// A file is not the one that a plan was made of, of the feature `parquet`.
-    #[error("{}: it is not the file that the plan was made of: its size, rows or footer differ; make a new plan, into a new folder", path.display())]
+    #[error("{}: it is not the file that the plan was made of; make a new plan, into a new folder", path.display())]
     FileChanged {
         /// The file.
         path: PathBuf,
@@ -669,7 +682,7 @@ pub enum Error {
         second: String,
     },
     /// A field that was in another column on earlier rows.
-    #[error("{place}: the {field} is in {column:?}, on line {before_line} it is in {before:?}")]
+    #[error("{place}: expected the {field} in {before:?}, as on line {before_line}, found it in {column:?}")]
     ColumnMoved {
         /// Where.
         place: Place,
@@ -731,12 +744,29 @@ pub enum Error {
         found: Vec<String>,
     },
     /// A field that is to be cut and of which no row has a text that can be.
-    #[error("{}: no row has a text in the field {field:?} that is to be cut; {rows} were read", path.display())]
+    #[error(
+        "{}: no row has a text in the field {field:?} that is to be cut; {rows} were read, and the fields of the first that can be cut are \
+         {found:?}{}",
+        path.display(),
+        meant(field, found)
+    )]
     NothingToCut {
         /// The file.
         path: PathBuf,
         /// How many rows were looked at.
         rows: usize,
+        /// The field.
+        field: String,
+        /// The fields of the first row that can be cut.
+        found: Vec<String>,
+    },
+    /// Two cuts of one field, by its name or by that of its column.
+    #[error("{first} and {second} both cut the field {field:?}: give one of them")]
+    CutTwice {
+        /// One of them.
+        first: String,
+        /// The other.
+        second: String,
         /// The field.
         field: String,
     },
@@ -747,9 +777,9 @@ pub enum Error {
     NoTokenCount,
     /// A field that is to be carried and that no row has.
     #[error(
-        "{}: no row has the field {field:?} that is to be carried; {rows} were read, and besides what is read of it \
-         the first has the fields {found:?}{}",
+        "{}: no row has the field {field:?} that is to be carried; {rows} were read, and the first has {}{}",
         path.display(),
+        besides(found),
         meant(field, found)
     )]
     NothingToCarry {

@@ -13,7 +13,7 @@ mod table;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{Error, InputFile};
 
@@ -62,7 +62,7 @@ impl Input {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         if path == Path::new("-") {
-            return Self::from_reader(io::stdin().lock(), Self::STDIN);
+            return Self::of_stdin();
         }
         let file = File::open(path).map_err(Error::io("open", path))?;
         let metadata = file.metadata().map_err(Error::io("read", path))?;
@@ -79,6 +79,18 @@ impl Input {
             blake3: OnceLock::new(),
             notes: Notes::default(),
         }))
+    }
+
+    /// Standard input, which is read once, however often it is opened.
+    fn of_stdin() -> Result<Self, Error> {
+        static READ: Mutex<Option<Arc<Opened>>> = Mutex::new(None);
+        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = &*read {
+            return Ok(Self { opened: opened.clone(), part: None });
+        }
+        let input = Self::from_reader(io::stdin().lock(), Self::STDIN)?;
+        *read = Some(input.opened.clone());
+        Ok(input)
     }
 
     fn of(opened: Opened) -> Self {
@@ -152,6 +164,7 @@ impl Input {
         let head = reader.fill_buf().map_err(|source| explain(&self.opened, source));
         let separator = csv::separator(head.map_err(Error::reading(self.path()))?, self.path());
         if let Some(separator) = separator {
+            reader.get_mut().of_table();
             let lines = csv::Lines::open(reader, separator).map_err(|source| explain(&self.opened, source));
             let lines = Decoder::Csv(Box::new(lines.map_err(Error::reading(self.path()))?));
             reader = BufReader::with_capacity(BUFFER, lines);

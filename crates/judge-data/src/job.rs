@@ -14,8 +14,8 @@ use judge_core::{
     runner::{Flow, RunEvent},
 };
 
-use crate::carry::CarryCheck;
-use crate::cut::CUT;
+use crate::carry::{CARRY, CarryCheck};
+use crate::cut::{CUT, can_be_cut, check_once, cuttable};
 use crate::ids::UniqueIds;
 use crate::{
     Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,
@@ -155,9 +155,8 @@ impl<S: Source> Job<S> {
     /// with a row, either an error, or why it gets no score besides what it lacks itself.
     ///
     /// # Errors
-    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::SameId`]; [`Error::FieldClash`] and [`Error::NothingToCarry`]; those
-    /// of
-    /// `see`.
+    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::SameId`]; [`Error::FieldClash`] and [`Error::NothingToCarry`];
+    /// [`Error::CutTwice`] and [`Error::NothingToCut`]; those of `see`.
     pub fn check<E: From<Error>>(
         &self,
         known: &'static [&'static str],
@@ -198,11 +197,8 @@ impl<S: Source> Job<S> {
                 ids.check_row(&item.id(), records)?;
             }
             let why = see(&item)?;
-            uncut.retain(|cut| {
-                let mut is_there = false;
-                item.edit(&cut.field, &mut |_| is_there = true);
-                !is_there
-            });
+            check_once(&item, &self.cuts)?;
+            uncut.retain(|cut| !can_be_cut(&mut item, &cut.field));
             if !self.cuts.is_empty() && item.extra().is_some_and(|extra| extra.text(CUT).is_some()) {
                 return Err(Error::FieldClash { field: CUT.to_owned() }.into());
             }
@@ -216,7 +212,8 @@ impl<S: Source> Job<S> {
         carried.finish(source.path(), source.part().is_some())?;
         if let Some(cut) = uncut.first().filter(|_| source.part().is_none()) {
             let (path, field) = (source.path().to_path_buf(), cut.field.clone());
-            return Err(Error::NothingToCut { path, rows: records, field }.into());
+            let found = source.items()?.next().transpose()?.map(cuttable).unwrap_or_default();
+            return Err(Error::NothingToCut { path, rows: records, field, found }.into());
         }
         Ok(Checked { records, rows: records * each, unread })
     }
@@ -232,7 +229,7 @@ impl<S: Source> Job<S> {
             return Err(Error::NoIdentity);
         }
         plan.settings = self.source.settings();
-        plan.settings.insert("carry".to_owned(), format!("{:?}", self.carry).into());
+        plan.settings.insert(CARRY.to_owned(), self.carry.to_string().into());
         if !self.cuts.is_empty() {
             let cuts: Vec<String> = self.cuts.iter().map(Cut::to_string).collect();
             plan.settings.insert(CUT.to_owned(), cuts.into());

@@ -1,6 +1,7 @@
 //! What programs do with a whole file: read all its prompts with a model, or judge all its records.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use judge_core::{
     Backbone, Fields, ItemId, ItemResult, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Request, Rounds,
@@ -13,7 +14,7 @@ use judge_core::{
 use serde_json::{Value, json};
 
 use crate::row::describe;
-use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, ScoreOutcome, ScoreRow};
+use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, Record, ScoreOutcome, ScoreRow};
 
 /// Runs the same [`Want`] on every prompt and calls `store` with each outcome as it completes, together with the caller's data for
 /// that prompt. Of what has no prompt, such as a [`Record::Unread`](crate::Record::Unread), the reason is its outcome.
@@ -77,7 +78,18 @@ pub fn check_templates<'t>(
     templates: impl IntoIterator<Item = &'t PromptTemplate>,
 ) -> Result<(), Error> {
     let path = records.path().to_path_buf();
-    let head = records.into_head()?;
+    check_templates_on(&path, &records.into_head()?, templates)
+}
+
+/// The same of records that are made of a file of another form.
+///
+/// # Errors
+/// [`Error::NoRowHas`].
+pub fn check_templates_on<'t>(
+    path: &Path,
+    head: &[Record],
+    templates: impl IntoIterator<Item = &'t PromptTemplate>,
+) -> Result<(), Error> {
     let rows = head.len();
     if rows == 0 {
         return Ok(());
@@ -94,7 +106,7 @@ pub fn check_templates<'t>(
             }
             let mut holding = head.iter().filter_map(|record| record.extra().text(field));
             let holds = holding.find(|json| *json != "null").map(describe);
-            return Err(Error::NoRowHas { path, rows, field: field.to_owned(), holds, found });
+            return Err(Error::NoRowHas { path: path.to_path_buf(), rows, field: field.to_owned(), holds, found });
         }
     }
     Ok(())

@@ -161,7 +161,7 @@ pub use job::{
     Checked, DecisionRecords, Finished, GradingRecords, Job, Missing, RagRecords, RecordList, Records, RerankRecords,
     Source, Unread,
 };
-pub use jobs::{check_templates, read_rows, score_row, split_label};
+pub use jobs::{check_templates, check_templates_on, read_rows, score_row, split_label};
 pub use journal::{Resumed, SyncEvery};
 pub use jsonl::JsonlWriter;
 pub use label_row::{JudgedAspect, LabelRow};

@@ -5,23 +5,25 @@ mod problem;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
 use crate::paths::{target, with_suffix};
+use crate::run_record::RECORD;
+use crate::{Error, record_path};
 
 pub use problem::OutputProblem;
 
 /// Names beside an output that a run uses too: see [`RunPlan::open`](crate::RunPlan::open).
-const BESIDE: [&str; 3] = [".partial", ".partial.sorted", ".run.json"];
+const BESIDE: [&str; 3] = [".partial", ".partial.sorted", RECORD];
 
 /// Refuses outputs that cannot be written or would destroy an input or each other, by their names.
 /// [`Outputs`](crate::Outputs) also looks at what is there.
 ///
 /// Two paths are the same file if they have the same device and inode, or lead to the same name, also through links and also if
 /// nothing is there yet. The names that a run keeps beside an output (`.partial`, `.run.json`) count as well, so that none of them is an
-/// input. `-` among the inputs stands for standard input and is compared by device and inode. Nothing is created or changed.
+/// input, and so does the record of an input. `-` among the inputs stands for standard input and is compared by device and inode. Nothing
+/// is created or changed.
 ///
 /// # Errors
-/// [`Error::Output`] with the first problem in the order of the outputs; [`Error::InputNotUtf8`];
+/// [`Error::Output`] with the first problem in the order of the outputs; [`Error::InputNotUtf8`]; [`Error::StdinTwice`];
 /// [`Error::Io`] if a path cannot be looked at.
 pub fn check_outputs<I, O>(inputs: I, outputs: O) -> Result<(), Error>
 where
@@ -29,7 +31,7 @@ where
     O: IntoIterator<Item: AsRef<Path>>,
 {
     let inputs: Vec<PathBuf> = inputs.into_iter().map(|path| path.as_ref().to_path_buf()).collect();
-    let named = |path: &Path| Ok(Named { path: path.to_path_buf(), names: run_names(&target(path)?) });
+    let named = |path: &Path| Ok(Named { path: path.to_path_buf(), names: run_names(&recorded(path)?) });
     let outputs = outputs.into_iter().map(|path| named(path.as_ref())).collect::<Result<Vec<_>, Error>>()?;
     check_names(&inputs, &outputs)
 }
@@ -38,6 +40,21 @@ where
 pub(crate) struct Named {
     pub(crate) path: PathBuf,
     pub(crate) names: Vec<PathBuf>,
+}
+
+/// Where an output leads that its record names.
+///
+/// # Errors
+/// As [`target`], and [`Error::Output`] where that is not UTF-8.
+pub(crate) fn recorded(path: &Path) -> Result<PathBuf, Error> {
+    let target = target(path)?;
+    match target.to_str() {
+        Some(_) => Ok(target),
+        None if path.to_str().is_none() => {
+            Err(Error::Output { path: path.to_path_buf(), problem: OutputProblem::NotUtf8 })
+        }
+        None => Err(Error::Output { path: path.to_path_buf(), problem: OutputProblem::TargetNotUtf8 { target } }),
+    }
 }
 
 /// The names that a run uses: its output, and what is beside it.
@@ -50,7 +67,11 @@ pub(crate) fn check_names(inputs: &[PathBuf], outputs: &[Named]) -> Result<(), E
     if let Some(path) = inputs.iter().find(|path| path.to_str().is_none()) {
         return Err(Error::InputNotUtf8 { path: path.clone() });
     }
-    let inputs: Vec<(PathBuf, Identity)> = inputs.iter().map(|path| input(path)).collect();
+    if inputs.iter().filter(|path| *path == Path::new("-")).count() > 1 {
+        return Err(Error::StdinTwice);
+    }
+    let records = inputs.iter().filter(|path| *path != Path::new("-")).map(|path| record_path(path));
+    let inputs: Vec<(PathBuf, Identity)> = inputs.iter().cloned().chain(records).map(|path| input(&path)).collect();
     let mut before: Vec<(PathBuf, Vec<Identity>)> = Vec::new();
     for Named { path, names } in outputs {
         let refuse = |problem| Err(Error::Output { path: path.clone(), problem });

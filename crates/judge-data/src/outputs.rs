@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::beside::{is_empty, refuse_foreign_beside, taken};
-use crate::output::{Named, check_names, run_names};
+use crate::output::{Named, check_names, recorded, run_names};
 use crate::paths::{target, with_suffix};
+use crate::run_record::RECORD;
 use crate::states::{is_states, refuse_foreign_states, states_names};
 use crate::{Document, Error, InputFile, OutputProblem, RunRecord, load, record_path};
 
@@ -49,7 +50,6 @@ enum Kind {
     Rows,
     States,
     Report { program: String },
-    Document { is_own: fn(&Path) -> bool },
     Made { is_own: fn(&Path) -> bool },
     Folder,
 }
@@ -81,24 +81,25 @@ impl Outputs {
         self.with(paths, || Kind::States)
     }
 
-    /// Figures, pages and pictures, which are made anew each time: they replace those that the same program made, and nothing else. Of JSON
-    /// that is an object with `program.name`, or the run record of the program; of other files, one that ends with [`report_mark`].
+    /// Figures, pages and pictures, which are made anew each time: they replace those that the same program made, with
+    /// [`overwrite`](Self::overwrite) those of others and documents, and never rows, states or the records beside them. A report is JSON with
+    /// `program.name`, the run record of the program, or a file that ends with [`report_mark`].
     #[must_use]
     pub fn reports(self, program: &str, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
         self.with(paths, || Kind::Report { program: program.to_owned() })
     }
 
-    /// Documents of one format, which are kept: a file that is none is refused here, and one of other content by
-    /// [`save_new`](crate::save_new).
+    /// Documents of one format, which are kept: a file of another format is refused here whatever may be replaced, and one of other content
+    /// by [`save_new`](crate::save_new).
     #[must_use]
     pub fn documents<T: Document>(self, paths: impl IntoIterator<Item: AsRef<Path>>) -> Self {
-        self.with(paths, || Kind::Document { is_own: is_document::<T> })
+        self.made(paths, is_document::<T>)
     }
 
     /// Files of another format that are kept, as [`documents`](Self::documents) are; `is_own` says whether a file is one of that format.
     #[must_use]
     pub fn kept(self, paths: impl IntoIterator<Item: AsRef<Path>>, is_own: fn(&Path) -> bool) -> Self {
-        self.with(paths, || Kind::Document { is_own })
+        self.made(paths, is_own)
     }
 
     /// Files whose content is compared when it is made, by [`write_new`](crate::write_new). Here a file is refused that is none of theirs:
@@ -130,9 +131,9 @@ impl Outputs {
         let named = |(path, kind): &(PathBuf, Kind)| -> Result<Named, Error> {
             let names = match kind {
                 Kind::Folder => return Ok(Named { path: path.clone(), names: vec![folder_target(path)?] }),
-                Kind::Rows => run_names(&target(path)?),
-                Kind::States => states_names(&target(path)?)?,
-                Kind::Report { .. } | Kind::Document { .. } | Kind::Made { .. } => vec![target(path)?],
+                Kind::Rows => run_names(&recorded(path)?),
+                Kind::States => states_names(&recorded(path)?)?,
+                Kind::Report { .. } | Kind::Made { .. } => vec![target(path)?],
             };
             Ok(Named { path: path.clone(), names })
         };
@@ -149,23 +150,28 @@ impl Outputs {
             Kind::Rows => self.check_rows(path),
             Kind::States => refuse_foreign_states(&target(path)?, self.overwrite).and_then(|()| check_record(path)),
             Kind::Report { program } => self.may_replace(path, |target| is_report(target, Some(program))),
-            Kind::Document { is_own } => self.may_replace(path, |target| Ok(is_own(target))),
             Kind::Made { is_own } => {
                 let target = target(path)?;
-                if is_empty(&target)? || is_own(&target) { Ok(()) } else { Err(foreign(path)) }
+                match is_empty(&target)? || is_own(&target) {
+                    true => Ok(()),
+                    false if is_of_a_run(&target)? => Err(other_kind(path)),
+                    false => Err(foreign(path)),
+                }
             }
             Kind::Folder => Ok(()),
         }
     }
 
-    /// Its own is made anew, what another run made only where somebody said so, and anything else never.
+    /// Its own is made anew, what another run made only where somebody said so, and rows, states and anything else never.
     fn may_replace(&self, path: &Path, is_own: impl Fn(&Path) -> Result<bool, Error>) -> Result<(), Error> {
         let target = target(path)?;
-        if is_empty(&target)? || is_own(&target)? {
+        let is_kept = is_kept(&target)?;
+        if is_empty(&target)? || !is_kept && is_own(&target)? {
             return Ok(());
         }
         match is_of_a_run(&target)? {
             false => Err(foreign(path)),
+            true if is_kept => Err(other_kind(path)),
             true if self.overwrite => Ok(()),
             true => Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() }),
         }
@@ -190,6 +196,17 @@ impl Outputs {
 
 fn foreign(path: &Path) -> Error {
     Error::Output { path: path.to_path_buf(), problem: OutputProblem::Foreign }
+}
+
+fn other_kind(path: &Path) -> Error {
+    Error::Output { path: path.to_path_buf(), problem: OutputProblem::OtherKind }
+}
+
+/// Whether a file is what a run keeps: rows or states, or the record beside them.
+fn is_kept(target: &Path) -> Result<bool, Error> {
+    let is_record = target.to_str().and_then(|name| name.strip_suffix(RECORD)).is_some_and(|of| Path::new(of).exists());
+    let is_recorded = is_document::<RunRecord>(&record_path(target)) && is_as_recorded(target)?;
+    Ok(is_record && is_document::<RunRecord>(target) || is_recorded || is_states(target))
 }
 
 /// Refuses what lies in the place of an output's record and is none.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use judge_core::settings::name_twice;
 use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
@@ -10,7 +11,7 @@ use crate::columns::INPUT;
 use crate::grades::{self, Given, NUMBERS, unless_nobody};
 use crate::messages::{self, MESSAGES, Problem};
 use crate::pair_verdict::{PREFERENCES, choice};
-use crate::row::{describe, rendered};
+use crate::row::{describe, in_cell, rendered};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, Row, RowColumns, with_input};
 
 /// What text may be read from.
@@ -121,6 +122,16 @@ impl<'a> Reading<'a> {
         self.json_by(field, expected, |json| serde_json::from_str(json))
     }
 
+    /// As [`json`](Self::json), also of a table's cell, which holds it as a text.
+    pub(crate) fn json_of_cell<T: DeserializeOwned>(
+        &mut self,
+        field: Field,
+        expected: &'static str,
+    ) -> Result<Option<T>, Error> {
+        let Some((column, json)) = self.value(field)? else { return Ok(None) };
+        self.read(field, column, expected, &in_cell(json), |json| serde_json::from_str(json))
+    }
+
     /// As [`json`](Self::json), by a reader of its own.
     pub(crate) fn json_by<T>(
         &mut self,
@@ -129,20 +140,30 @@ impl<'a> Reading<'a> {
         read: impl FnOnce(&str) -> serde_json::Result<T>,
     ) -> Result<Option<T>, Error> {
         let Some((column, json)) = self.value(field)? else { return Ok(None) };
-        read(json).map(Some).map_err(|_| self.wrong(field, column, expected))
+        self.read(field, column, expected, json, |json| read(json).map(Some))
     }
 
-    /// A value that must be there and hold what is expected.
-    pub(crate) fn required_where<T: DeserializeOwned>(
-        &mut self,
+    /// The column that a field was read from.
+    pub(crate) fn name(&self, field: Field) -> Option<&str> {
+        self.used.name(field)
+    }
+
+    /// What JSON in a column holds. Of a name that an object has twice the last would count.
+    fn read<T>(
+        &self,
         field: Field,
+        column: String,
         expected: &'static str,
-        holds: impl Fn(&T) -> bool,
+        json: &str,
+        read: impl FnOnce(&str) -> serde_json::Result<T>,
     ) -> Result<T, Error> {
-        let Some((column, json)) = self.value(field)? else { return Err(self.missing(field)) };
-        match serde_json::from_str(json).ok().filter(holds) {
-            Some(value) => Ok(value),
-            None => Err(self.wrong(field, column, expected)),
+        match (read(json), name_twice(json)) {
+            (Err(_), _) => Err(self.wrong(field, column, expected)),
+            (Ok(found), None) => Ok(found),
+            (Ok(_), Some(twice)) => {
+                let expected = "JSON with each name of an object once";
+                Err(self.wrong_value(field, column, expected, twice.to_string()))
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ids::mean_of_places;
 use crate::row::describe;
 use crate::texts::Texts;
 use crate::{
-    AnswersRecord, EmotionRecord, Error, Extra, Field, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
+    AnswersRecord, EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
     UnreadRecord,
 };
 
@@ -97,10 +97,9 @@ impl Record {
         }
     }
 
-    /// Changes each text of a field, by its own name, by that of its column, or among the other fields.
+    /// Changes each text of a field, by its own name, or among the other fields.
     pub(crate) fn edit(&mut self, name: &str, change: &mut dyn FnMut(&mut String)) {
-        let column = self.columns().and_then(|columns| columns.field(name)).map(Field::as_str);
-        let texts = self.texts_of(column.unwrap_or(name));
+        let texts = self.texts_of(name);
         if texts.is_empty() {
             self.extra_mut().edit(name, change);
         } else {
@@ -210,8 +209,7 @@ impl Fields for Record {
 
     /// A list or an object among the fields that the record does not know.
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
-        let value: Value = serde_json::from_str(self.extra().text(name)?).ok()?;
-        (value.is_array() || value.is_object()).then_some(Cow::Owned(value))
+        self.extra().json(name).map(Cow::Owned)
     }
 
     fn names(&self) -> Vec<String> {

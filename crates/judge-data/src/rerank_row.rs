@@ -13,7 +13,10 @@ use crate::rag::{list_of_cell, text_of};
 use crate::reading::Reading;
 use crate::row::describe;
 use crate::run::of_fields;
-use crate::{Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowItem};
+use crate::{
+    Carry, Columns, DatasetOptions, Error, Extra, Fate, Field, Human, Input, Judged, OutputRow, Row, RowColumns,
+    RowItem,
+};
 
 /// A row `{"id"?, "query", "documents": [text | {"text"}], "relevance"?: [numbers], …}`, or the pair `{"id"?, "query", "document",
 /// "relevance"?: number, …}`, or with the columns that are chosen for these [`Field`]s.
@@ -38,6 +41,8 @@ pub struct RerankRecord {
     pub relevance: Vec<Option<f64>>,
     /// What stands in the place of relevance and is none, with what was expected.
     pub no_relevance: Option<String>,
+    /// Where the fields were found.
+    pub columns: RowColumns,
     /// All other fields.
     pub extra: Extra,
 }
@@ -99,7 +104,7 @@ impl RerankRecord {
             Ok(Some(json)) => numbers(json.get(), n),
         };
         let documents = documents.unwrap_or_default();
-        let (_, rest) = reading.finish();
+        let (columns, rest) = reading.finish();
         let document_ids = documents.iter().map(id_of_document).collect();
         let document = |(at, found): (usize, &Value)| {
             text_of(found).ok_or_else(|| {
@@ -117,6 +122,7 @@ impl RerankRecord {
             unread: no_query.or(no_documents).map(|why| Unscored::new(Reason::Missing, why)),
             relevance,
             no_relevance,
+            columns,
             extra: rest.of(row, &options.columns),
         })
     }
@@ -158,10 +164,17 @@ impl RowItem for RerankRecord {
         self.unread.as_ref()
     }
 
+    fn field_named<'n>(&self, name: &'n str) -> &'n str {
+        match self.columns.field_named(name) {
+            "document" => "documents",
+            field => field,
+        }
+    }
+
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
         match field {
             "query" if self.unread.is_none() => change(&mut self.item.query),
-            "documents" | "document" => self.item.documents.iter_mut().flatten().for_each(change),
+            "documents" => self.item.documents.iter_mut().flatten().for_each(change),
             _ => {}
         }
     }

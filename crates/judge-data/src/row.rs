@@ -267,9 +267,20 @@ impl Extra {
         self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value.get())
     }
 
+    /// A field's JSON text, or the JSON that its text holds: a cell of a table has lists and objects so.
+    pub fn of_cell(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.text(key).map(in_cell)
+    }
+
     /// A field's value if it is a string.
     pub fn string(&self, key: &str) -> Option<String> {
         serde_json::from_str(self.text(key)?).ok()
+    }
+
+    /// A field's value if it is a list or an object.
+    pub fn json(&self, key: &str) -> Option<serde_json::Value> {
+        let value: serde_json::Value = serde_json::from_str(self.text(key)?).ok()?;
+        (value.is_array() || value.is_object()).then_some(value)
     }
 
     /// A field's value as a template shows it: a string's content, a number or boolean as the file has it. `None` for
@@ -335,6 +346,12 @@ impl<'de> Deserialize<'de> for Extra {
         }
         deserializer.deserialize_map(Fields)
     }
+}
+
+/// JSON, or that which a text holds: a cell of a table has lists and objects so.
+pub(crate) fn in_cell(json: &str) -> Cow<'_, str> {
+    let text = if json.starts_with('"') { serde_json::from_str::<String>(json).ok() } else { None };
+    text.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
 /// A string's content, a number or boolean as it is written; `None` for anything else.

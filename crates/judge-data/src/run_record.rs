@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::paths::{target, with_suffix};
-use crate::{Document, Error, Settings};
+use crate::{Document, Error, Input, Settings};
 
 /// How a result came to be: enough to make it again, or to say why it cannot be.
 ///
@@ -81,10 +81,13 @@ impl Document for RunRecord {
     }
 }
 
+/// What the name of a run record ends with, behind that of its output.
+pub(crate) const RECORD: &str = ".run.json";
+
 /// Where the run record of an output lies: `FILE.run.json`, beside the file that a link leads to.
 pub fn record_path(output: &Path) -> PathBuf {
     // What cannot be an output has no record, whatever its name.
-    with_suffix(&target(output).unwrap_or_else(|_| output.to_path_buf()), ".run.json")
+    with_suffix(&target(output).unwrap_or_else(|_| output.to_path_buf()), RECORD)
 }
 
 /// The program that a result was made with. Rows of two versions are never mixed.
@@ -177,12 +180,15 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Reads a file once to identify it. Its rows are not counted.
+    /// Reads a file once to identify it; `-` is standard input. Its rows are not counted.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn of(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
+        if path == Path::new("-") {
+            return Input::open(path)?.identity();
+        }
         let mut hasher = blake3::Hasher::new();
         let file = File::open(path).map_err(Error::io("open", path))?;
         hasher.update_reader(file).map_err(Error::io("read", path))?;

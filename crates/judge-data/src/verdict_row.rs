@@ -95,12 +95,22 @@ impl PairProbabilities {
     }
 }
 
+impl PairVerdict {
+    /// What a score says that is a preference for the first response: the likeliest verdict where it has probabilities, else the response
+    /// that the preference is for.
+    pub fn of_score(score: &Score) -> Self {
+        match &score.distribution {
+            Some(distribution) => PairProbabilities::of(distribution).verdict(),
+            None => Self::of_preference(score.value),
+        }
+    }
+}
+
 impl OrderRow {
     fn of(order: &'static str, verdict: &Verdict, text: Option<String>) -> Self {
         let score = verdict.score();
         let probabilities = score.and_then(|score| score.distribution.as_ref()).map(PairProbabilities::of);
-        let verdict =
-            probabilities.map(|p| p.verdict()).or_else(|| score.map(|score| PairVerdict::of_preference(score.value)));
+        let verdict = score.map(PairVerdict::of_score);
         let label_mass = score.and_then(|score| score.label_mass);
         let confidence = score.and_then(|score| score.confidence);
         Self { order, verdict, text, probabilities, label_mass, confidence, table: None }

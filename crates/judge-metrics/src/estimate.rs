@@ -164,13 +164,17 @@ impl Estimate {
         }
     }
 
-    /// Its interval cut off at the ends of a range that the statistic cannot leave.
+    /// Its interval cut off at the ends of a range that the statistic cannot leave. Of what cannot be below 0, such as a share, nobody asks
+    /// whether it is 0 but for chance: it has no test.
     #[must_use]
     pub fn within(mut self, range: [f64; 2]) -> Self {
         if let Ok(Spread::Normal { range: ends } | Spread::StudentT { range: ends, .. }) = &mut self.interval {
             *ends = range;
         }
-        self
+        if range[0] < 0.0 || self.test.is_err() {
+            return self;
+        }
+        self.untested(Missing::Because("what cannot be below 0 is not tested for 0"))
     }
 
     pub(crate) const fn without_error(self, missing: Missing) -> Self {

@@ -8,7 +8,7 @@ mod ranked_pair;
 pub(crate) mod stream;
 mod summaries;
 
-pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod};
+pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod, quantile};
 pub(crate) use folds::{check_folds, folds_of, folds_of_groups};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};
 pub use ranked_pair::RankedPair;

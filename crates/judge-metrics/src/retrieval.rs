@@ -52,8 +52,10 @@ impl Ranking {
     /// # Errors
     /// [`Error::Undefined`] for a cutoff of 0.
     pub fn ndcg(&self, k: Option<usize>) -> Result<f64, Error> {
-        match dcg(first(&self.best, k)) {
-            most if most > 0.0 => Ok(dcg(first(&self.ranked, k)) / most),
+        // A power of 2, which rounds nothing: sums of large relevance would overflow.
+        let unit = self.best.first().map_or(1.0, |most| most.log2().floor().min(1023.0).exp2());
+        match dcg(first(&self.best, k), unit) {
+            most if most > 0.0 => Ok(dcg(first(&self.ranked, k), unit) / most),
             _ => Err(Error::Undefined { statistic: "nDCG", reason: "the cutoff leaves no document" }),
         }
     }
@@ -96,7 +98,7 @@ fn first(relevance: &[f64], k: Option<usize>) -> &[f64] {
     &relevance[..k.unwrap_or(relevance.len()).min(relevance.len())]
 }
 
-/// The sum of relevances, each divided by `log2(1 + rank)`.
-fn dcg(relevance: &[f64]) -> f64 {
-    relevance.iter().zip(1_u32..).map(|(relevance, rank)| relevance / f64::from(rank + 1).log2()).sum()
+/// The sum of relevances in units, each divided by `log2(1 + rank)`.
+fn dcg(relevance: &[f64], unit: f64) -> f64 {
+    relevance.iter().zip(1_u32..).map(|(relevance, rank)| relevance / unit / f64::from(rank + 1).log2()).sum()
 }

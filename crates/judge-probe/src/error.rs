@@ -185,7 +185,7 @@ pub enum Error {
     },
 
     /// A class with too few rows.
-    #[error("class {class} has {n_rows} rows, {required} are needed")]
+    #[error("class {class}: expected {required} rows or more, found {n_rows}")]
     SmallClass {
         /// The class.
         class: i64,
@@ -299,7 +299,7 @@ pub enum Error {
     },
 
     /// A number to be calibrated, asked of a probe that knows classes alone.
-    #[error("the rule {rule:?} gives classes without probabilities, so there is no number to calibrate")]
+    #[error("the probe knows classes alone, without probabilities, so there is no number to calibrate")]
     NoNumber {
         /// How the probe decides.
         rule: crate::DecisionRule,

@@ -35,13 +35,13 @@ pub struct FittedProbe {
     stages: Vec<ProbeStage>,
     /// Takes what the last stage gives, or the features.
     classifier: DenseClassifier,
-    /// Of the features and of a scaler's results; all else is in double precision.
+    /// Of the features and of the results of a scaler that meets them so; all else is in double precision.
     precision: Precision,
 }
 
 impl FittedProbe {
     /// A probe from its parts, transformers in the order in which features meet them. `precision` is that of the features it will be given:
-    /// they, and what a scaler makes of them, are rounded to it.
+    /// they, and what a scaler makes of them, are rounded to it. What a PCA or blocks make of them is in double precision, as is all after.
     ///
     /// Blocks that leave all features as they are ([`FeatureFamily::State`](crate::FeatureFamily::State)) are not kept.
     ///
@@ -91,16 +91,18 @@ impl FittedProbe {
     /// [`Error::FeatureCount`]; [`Error::NonFiniteFeature`] where a value leaves the range of the precision.
     pub fn transform<'f>(&self, features: &'f Matrix) -> Result<Cow<'f, Matrix>, Error> {
         features.check_features(self.n_features())?;
-        let rounded = if self.precision == Precision::F64 {
+        let mut image = if self.precision == Precision::F64 {
             Cow::Borrowed(features)
         } else {
             let values = features.values().iter().map(|&value| self.precision.round(value));
             Cow::Owned(Matrix::new(values.collect(), features.n_features())?)
         };
-        let apply = |features: Cow<'f, Matrix>, stage: &ProbeStage| {
-            stage.transform_in(&features, self.precision).map(Cow::Owned)
-        };
-        self.stages.iter().try_fold(rounded, apply)
+        let mut precision = self.precision;
+        for stage in &self.stages {
+            image = Cow::Owned(stage.transform_in(&image, precision)?);
+            precision = stage.precision_out(precision);
+        }
+        Ok(image)
     }
 
     /// The number on the scale of the classes that the probe knows of each row, `[n_rows]`: the class expected under the probabilities, or

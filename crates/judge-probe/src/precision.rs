@@ -7,7 +7,8 @@
 /// Arithmetic in which features come and are scaled.
 ///
 /// scikit-learn's `StandardScaler` keeps the dtype of what it is given: `float16` features are rounded to `float16` again after the mean is
-/// subtracted and after the division, and only then widened for the classifier. A probe that was fitted on such features repeats that.
+/// subtracted and after the division, and only then widened for the classifier. Its `PCA` widens what it is given, so that a scaler after it
+/// is in double precision. A probe that was fitted on such features repeats that.
 ///
 /// For the other precisions the least spacing at 1 is 2⁻²³ (`F32`) and 2⁻¹⁰ (`F16`); the largest finite numbers are about 3.4 · 10³⁸ and
 /// exactly 65504. In a saved probe the names are `f64`, `f32` and `f16`.

@@ -66,6 +66,14 @@ impl ProbeStage {
         Matrix::new(features.rows().flat_map(scale).collect(), features.n_features())
     }
 
+    /// The precision of the image of features that have this one: a scaler keeps to it, the others compute in double precision.
+    pub(crate) fn precision_out(&self, precision: Precision) -> Precision {
+        match self {
+            Self::Scaler(_) => precision,
+            Self::Pca(_) | Self::Blocks(_) => Precision::F64,
+        }
+    }
+
     fn own(&self) -> &dyn FittedTransformer {
         match self {
             Self::Scaler(scaler) => scaler,

@@ -83,7 +83,7 @@ impl SklearnProbe {
     ///
     /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as
     /// the release of scikit-learn that fitted the probe would, its scaler keeps to it, and since release 1.8 means and scales are rounded
-    /// to it too.
+    /// to it too. What a PCA makes of the features is in double precision, and so is a scaler after it.
     ///
     /// A support vector machine's vectors are folded into one weight vector for every two classes.
     ///
@@ -122,8 +122,10 @@ impl SklearnProbe {
         let parts = classifier::classifier(&fitted, limits)?;
         let mut stages = Vec::new();
         let mut width = parts.n_features;
-        for place in before.iter().rev() {
-            let stage = stage(place, width, precision)?;
+        for (index, place) in before.iter().enumerate().rev() {
+            // A PCA gives double precision, whatever it is given.
+            let reduced = before[..index].iter().any(|earlier| earlier.object().is_ok_and(|of| of.class() == PCA));
+            let stage = stage(place, width, if reduced { Precision::F64 } else { precision })?;
             width = stage.n_features_in();
             stages.insert(0, stage);
         }
@@ -171,11 +173,14 @@ fn steps<'p, 'a>(pipeline: &Place<'p, 'a>) -> Result<(Vec<Place<'p, 'a>>, Place<
     Ok((steps, last))
 }
 
+/// Features along principal components.
+const PCA: &str = "sklearn.decomposition._pca.PCA";
+
 /// What stands before a classifier, and how many features it makes.
 fn stage(place: &Place<'_, '_>, n_features_out: usize, precision: Precision) -> Result<ProbeStage, Error> {
     match place.object()?.class() {
         "sklearn.preprocessing._data.StandardScaler" => Ok(scaler(place, n_features_out, precision)?.into()),
-        "sklearn.decomposition._pca.PCA" => Ok(pca(place, n_features_out)?.into()),
+        PCA => Ok(pca(place, n_features_out)?.into()),
         _ => Err(place.unexpected("a StandardScaler or a PCA before the classifier").into()),
     }
 }
@@ -197,27 +202,11 @@ fn pca(place: &Place<'_, '_>, n_components: usize) -> Result<FittedPca, Error> {
     )
 }
 
-/// Since release 1.8 means and scales are brought to the features' precision before they are used.
-///
-/// Only the first two numbers count, so that `1.8.dev0` and `1.8.0rc1` are release 1.8.
-///
-/// # Errors
-///
-/// The version must be there. It is asked for only where the answer changes a prediction.
-fn rounds_parameters(place: &Place<'_, '_>) -> Result<bool, ImportError> {
-    let version = place.get("_sklearn_version")?;
-    let text = version.text()?;
-    let mut numbers = text.split('.').map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor) >= (1, 8)),
-        _ => Err(classifier::setting_error(&version, "a release such as 1.6.0", &text)),
-    }
-}
-
 /// `(x − mean_) / scale_`. With `with_mean=False` the mean is 0, with `with_std=False` the scale is 1, which changes no bit of the
 /// features.
 ///
-/// `scale_` is read and not derived from `var_`: scikit-learn sets it to 1 for features that are constant.
+/// `scale_` is read and not derived from `var_`: scikit-learn sets it to 1 for features that are constant. Since release 1.8 means and scales
+/// are brought to the features' precision before they are used.
 fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Result<FittedStandardScaler, Error> {
     classifier::check_n_features(place, n_features)?;
     let vector = |switch: &str, name: &str, without: f64| -> Result<Vec<f64>, ImportError> {
@@ -225,7 +214,7 @@ fn scaler(place: &Place<'_, '_>, n_features: usize, precision: Precision) -> Res
     };
     let mut mean = vector("with_mean", "mean_", 0.0)?;
     let mut scale = vector("with_std", "scale_", 1.0)?;
-    if precision != Precision::F64 && rounds_parameters(place)? {
+    if precision != Precision::F64 && classifier::release(place)? >= (1, 8) {
         mean.iter_mut().chain(&mut scale).for_each(|parameter| *parameter = precision.round(*parameter));
     }
     FittedStandardScaler::from_parts(mean, scale)

@@ -6,10 +6,11 @@ use super::members::Members;
 use crate::{Fields, Judge, JudgeError, Request, Rounds, Score};
 
 /// An item some of whose fields are read under other names; whatever the item's size, a `&dyn Fields` can be made of it.
-pub(super) struct Renamed<'a, Item: ?Sized, const N: usize> {
-    pub(super) item: &'a Item,
+pub struct Renamed<'a, Item: ?Sized, const N: usize> {
+    /// The item.
+    pub item: &'a Item,
     /// What a field is called here, and in the item.
-    pub(super) fields: [(&'static str, &'a str); N],
+    pub fields: [(&'static str, &'a str); N],
 }
 
 impl<Item: ?Sized, const N: usize> Renamed<'_, Item, N> {

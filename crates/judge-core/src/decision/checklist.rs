@@ -111,6 +111,8 @@ fn criterion(entry: &Value, place: usize) -> Result<Criterion, DecisionProblem> 
             ("name", Value::String(name)) => found.name.clone_from(name),
             ("weight", Value::Number(number)) => found.weight = number.as_f64().unwrap_or(f64::NAN),
             ("fatal", Value::Bool(fatal)) => found.fatal = *fatal,
+            // A table's list has all fields of each, null where an entry has none.
+            ("criterion" | "name" | "weight" | "fatal", Value::Null) => {}
             ("criterion" | "name", _) => return wrong("a text"),
             ("weight", _) => return wrong("a number"),
             ("fatal", _) => return wrong("true or false"),
@@ -155,8 +157,8 @@ impl From<Checklist> for Value {
 /// below 0: more likely met). Each criterion's probability is kept, as a part of its name. An item of which one criterion cannot be read
 /// has no score. Its label mass is the mean of theirs.
 ///
-/// An item has the fields `instruction` and `response`, and may have `reference` and a list of its own, `checklist`, which takes the place
-/// of the judge's.
+/// An item has the fields `instruction` and `response`, and may have `reference` and a list of its own, `checklist` (a list, or JSON of one
+/// as a text), which takes the place of the judge's.
 #[derive(Clone)]
 pub struct ChecklistJudge {
     judge: DecisionJudge,
@@ -170,14 +172,21 @@ impl ChecklistJudge {
         Self { judge, list }
     }
 
+    /// What an item has in the place of a list of its own: a list, JSON of one as a table's cell has it, or what is none.
+    pub fn own<Item: Fields + ?Sized>(item: &Item) -> Option<Cow<'_, Value>> {
+        item.json("checklist").or_else(|| {
+            let text = item.field("checklist")?;
+            let list = serde_json::from_str::<Value>(&text).ok().filter(Value::is_array);
+            Some(Cow::Owned(list.unwrap_or_else(|| Value::String(text.into_owned()))))
+        })
+    }
+
     /// The list that an item is judged by.
     ///
     /// # Errors
     /// [`JudgeError::Unscored`] for an item without a list where the judge has none, or with one that is wrong.
     pub fn list<Item: Fields + ?Sized>(&self, item: &Item) -> Result<Cow<'_, Checklist>, JudgeError> {
-        // A text in its place is no list, and is not passed over.
-        let text = || item.field("checklist").map(|text| Cow::Owned(Value::String(text.into_owned())));
-        match (item.json("checklist").or_else(text), &self.list) {
+        match (Self::own(item), &self.list) {
             (Some(own), _) => Checklist::from_json(&own)
                 .map(Cow::Owned)
                 .map_err(|problem| JudgeError::Unscored(Unscored::new(Reason::Missing, problem.to_string()))),

@@ -114,8 +114,8 @@ impl DecisionJudge {
     /// model.
     ///
     /// # Errors
-    /// [`Error::Decision`] where of no kind of question two labels can be read, and for weights that were fitted on something else;
-    /// [`Error::Shape`] for a head of another width; [`Error::LayerNotRead`] for a layer that the model does not have.
+    /// [`Error::Decision`] where of no kind of question two labels can be read, for weights that were fitted on something else, and for a
+    /// layer that the model does not have; [`Error::Shape`] for a head of another width.
     pub fn new(settings: DecisionSettings, backbone: &dyn Backbone) -> Result<Self, Error> {
         let model = backbone.info().clone();
         let mut labels = ByKind::of(|_| Labels { tokens: Vec::new(), most: 0, why: String::new() });
@@ -141,7 +141,7 @@ impl DecisionJudge {
                 return Err(Error::Shape { what: "the width of a decision head", expected, found });
             }
             Readout::Layer(layer) if layer.0 > judge.model.n_layers => {
-                return Err(Error::LayerNotRead { layer: *layer });
+                return Err(DecisionProblem::Layer { found: *layer, last: judge.model.n_layers }.into());
             }
             _ => {}
         }

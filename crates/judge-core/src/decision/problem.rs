@@ -3,6 +3,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::QuestionKind;
+use crate::Layer;
 use crate::settings::nearest_name;
 
 /// Why a question is none.
@@ -148,6 +149,14 @@ pub enum DecisionProblem {
         expected: &'static str,
         /// What is there.
         found: String,
+    },
+    /// A layer that the model does not have.
+    #[error("the model has no {found}; its layers are 0 to {last}")]
+    Layer {
+        /// The layer.
+        found: Layer,
+        /// Number of its blocks.
+        last: usize,
     },
     /// Labels that the model cannot be asked about.
     #[error("no question can be asked, since none has two labels that can be read: {why}")]

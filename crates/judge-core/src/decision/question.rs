@@ -94,8 +94,8 @@ impl Question {
 
     /// The share of each option in what people answered, in the order of [`options`](Self::options): of an option's name, a truth value or
     /// a whole number, all of it is on that option; of an object of numbers by option, each has its part of their sum, and null none. A
-    /// whole number is one by its value, `2.0` as well as `2` and a text that writes it and is no option's name: the number of a level, an
-    /// option of that name, and of yes or no 1 and 0.
+    /// whole number is one by its value, `2.0` as well as `2` and a text or a name in an object that writes it and is no option's name: the
+    /// number of a level, an option of that name, and of yes or no 1 and 0.
     ///
     /// # Errors
     /// [`DecisionProblem::Label`] for what names no option of this question, and for numbers that are no distribution.
@@ -103,26 +103,23 @@ impl Question {
         let options = self.options();
         let wrong = || DecisionProblem::Label { found: label.to_string(), options: options.clone() };
         let known = |name: &str| options.iter().position(|option| option == name);
-        let place = |name: &str| known(name).ok_or_else(wrong);
         let of_number = |number: &serde_json::Number| {
-            let name = whole(number).ok_or_else(wrong)?;
-            place(match (self, name.as_str()) {
+            let name = whole(number)?;
+            known(match (self, name.as_str()) {
                 (Self::Noul { .. }, "1") => "true",
                 (Self::Noul { .. }, "0") => "false",
                 (_, name) => name,
             })
         };
+        let place = |name: &str| {
+            let of_text = || of_number(&number_in(name)?);
+            known(name).or_else(of_text).ok_or_else(wrong)
+        };
         let mut shares = vec![0.0; options.len()];
         match label {
-            Value::String(name) => {
-                let place = match known(name) {
-                    Some(place) => place,
-                    None => of_number(&number_in(name).ok_or_else(wrong)?)?,
-                };
-                shares[place] = 1.0;
-            }
+            Value::String(name) => shares[place(name)?] = 1.0,
             Value::Bool(is) => shares[place(if *is { "true" } else { "false" })?] = 1.0,
-            Value::Number(number) => shares[of_number(number)?] = 1.0,
+            Value::Number(number) => shares[of_number(number).ok_or_else(wrong)?] = 1.0,
             Value::Object(given) => {
                 for (name, share) in given.iter().filter(|(_, share)| !share.is_null()) {
                     let share = share.as_f64().filter(|share| share.is_finite() && *share >= 0.0).ok_or_else(wrong)?;
@@ -404,6 +401,7 @@ mod tests {
             (json!("true"), Some(0)),
             (json!("1"), Some(0)),
             (json!(" 0.0 "), Some(1)),
+            (json!({"1": 3, "0": 0}), Some(0)),
             (json!("yes"), None),
             (json!("inf"), None),
             (json!(null), None),
@@ -419,6 +417,7 @@ mod tests {
             (json!("2.0"), Some(2)),
             (json!(3.0), None),
             (json!({"2": 4, "0": null}), Some(2)),
+            (json!({"1.0": 3, "01": 1}), Some(1)),
             (json!({"2": null}), None),
         ] {
             assert_eq!(first(&levels, label.clone()), place, "{label}");

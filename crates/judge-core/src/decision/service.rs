@@ -68,11 +68,17 @@ impl DecisionRoute {
     }
 
     /// The probabilities of a question's options in an answer, in their order, and what the service says of their share. `place` is that
-    /// of the question in its request.
-    fn answer(self, answered: &Value, name: &str, place: usize, question: &Question) -> Result<Said, Unscored> {
+    /// of the question among the `count` of its request.
+    fn answer(
+        self,
+        answered: &Value,
+        name: &str,
+        (place, count): (usize, usize),
+        question: &Question,
+    ) -> Result<Said, Unscored> {
         match self {
             Self::SystemOne => system_one::answer(answered, name, question),
-            Self::OpenAi => openai::answer(answered, place, question),
+            Self::OpenAi => openai::answer(answered, name, (place, count), question),
         }
     }
 }
@@ -129,16 +135,20 @@ impl<Item: Decidable + ?Sized> Judge<Item> for DecisionServiceJudge {
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let answers: Vec<Result<Value, Unscored>> = rounds.outcomes().map(read).collect();
+        let put = self.put(self.questions(item)?);
+        let (most, all) = (self.route.most_questions(), put.iter().filter(|(_, _, sent)| sent.is_ok()).count());
         let mut sent = 0;
         let mut parts = Vec::new();
-        for (name, question, put) in self.put(self.questions(item)?) {
+        for (name, question, put) in put {
             let verdict = match put {
                 Err(unscored) => Verdict::Unscored(unscored),
                 Ok(_) => {
-                    let (request, place) = (sent / self.route.most_questions(), sent % self.route.most_questions());
+                    let (request, place) = (sent / most, sent % most);
+                    let count = most.min(all - request * most);
                     sent += 1;
                     let answered = answers.get(request).ok_or(Error::NotRead { what: "outcome for every request" })?;
-                    match answered.clone().and_then(|answered| self.route.answer(&answered, name, place, question)) {
+                    let said = |answered: Value| self.route.answer(&answered, name, (place, count), question);
+                    match answered.clone().and_then(said) {
                         Err(unscored) => Verdict::Unscored(unscored),
                         Ok(said) => scored(question, &said)?,
                     }

@@ -27,8 +27,7 @@ pub struct LagerSettings {
     pub states: States,
     /// Fitted layer weights, if there are any.
     pub weights: Option<LayerWeights>,
-    /// The score to give; `None`: [`Variant::WeightedExpected`] with weights; without, the expected value of the last layer,
-    /// [`Variant::LastExpected`], since untuned layers often make it worse.
+    /// The score to give; `None`: [`Variant::default_for`] weights or none.
     pub variant: Option<Variant>,
 }
 
@@ -92,8 +91,7 @@ impl LagerJudge {
             Some(weights) => weights.check(&origin, settings.states)?,
             None => Vec::new(),
         };
-        let default = if settings.weights.is_some() { Variant::WeightedExpected } else { Variant::LastExpected };
-        let variant = settings.variant.unwrap_or(default);
+        let variant = settings.variant.unwrap_or_else(|| Variant::default_for(settings.weights.is_some()));
         if variant.needs_weights() && settings.weights.is_none() {
             return Err(Error::WeightsNeeded { variant });
         }

@@ -101,6 +101,19 @@ impl Variant {
         )
     }
 
+    /// The score that is given where none is named: with weights theirs, and without them the last layer's, since untuned layers often make
+    /// it worse.
+    #[must_use]
+    pub fn default_for(has_weights: bool) -> Self {
+        if has_weights { Self::WeightedExpected } else { Self::LastExpected }
+    }
+
+    /// Whether it combines layers; else it is of the last one alone.
+    #[must_use]
+    pub fn combines_layers(self) -> bool {
+        !matches!(self, Self::LastMode | Self::LastExpected | Self::LastExpectedBf16)
+    }
+
     /// Whether it needs layer weights.
     pub fn needs_weights(self) -> bool {
         matches!(

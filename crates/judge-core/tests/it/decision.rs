@@ -196,7 +196,8 @@ fn temperature_order_and_layers_are_kept() {
     let inner = DecisionSettings { form: form(), readout: Readout::Layer(Layer(1)), ..DecisionSettings::default() };
     assert!((noul(inner) - sigmoid(1.0)).abs() < 1e-12);
     let beyond = DecisionSettings { form: form(), readout: Readout::Layer(Layer(3)), ..DecisionSettings::default() };
-    assert!(matches!(DecisionJudge::new(beyond, &model()), Err(Error::LayerNotRead { layer: Layer(3) })));
+    let refused = DecisionJudge::new(beyond, &model()).map(drop).unwrap_err();
+    assert_eq!(refused.to_string(), "the model has no layer 3; its layers are 0 to 2");
 }
 
 #[test]
@@ -430,6 +431,9 @@ fn a_checklist_is_a_weighted_share_with_a_veto() {
     assert!(parts[0].verdict.value() > Some(0.999) && parts[1].verdict.value() < Some(0.001));
     let fatal = json!(["It names Paris", {"criterion": "It says why", "fatal": true}]);
     assert_eq!(score(&none, row(fatal)).value(), Some(0.0));
+    // A table's cell has a list as a text, and a table's list all fields of each entry.
+    let cell = r#"["It names Paris", {"criterion": "It says why", "name": null, "weight": null, "fatal": true}]"#;
+    assert_eq!(score(&none, row(json!(cell))).value(), Some(0.0));
     let rude = json!(["It names Paris", {"criterion": "It is rude", "weight": -1, "fatal": true}]);
     assert_eq!(score(&none, row(rude)).value(), Some(0.0));
     // A list for all rows; a row's own takes its place.

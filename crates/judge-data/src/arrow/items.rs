@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field as Column, Schema};
 use judge_core::{Fields, ItemId, Message, PromptTemplate};
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct ItemSpec {
     /// Which columns hold which of its fields.
     #[serde(with = "columns_as_text")]
     pub columns: Columns,
-    /// The column of the ids.
+    /// The column of the ids; `id` stands for each of the field's usual names, unless `columns` has another for it.
     pub id: String,
     /// What ids are.
     pub ids: IdKind,
@@ -103,18 +103,22 @@ impl ItemColumns {
     /// A column `input` beside `instruction` is part of it, as of a [`GradedRecord`](crate::GradedRecord), unless the template names it.
     ///
     /// # Errors
-    /// [`Error::NoItemColumn`] for a field without a column and without a default; [`Error::AmbiguousItemColumn`] if two columns
-    /// that nobody chose may hold it, or have its name; [`Error::BatchColumn`] for one of a type that is not read.
+    /// [`Error::NoIdColumn`]; [`Error::NoItemColumn`] for a field without a column and without a default;
+    /// [`Error::AmbiguousItemColumn`] if two columns that nobody chose may hold it, or have its name; [`Error::IdColumn`] and
+    /// [`Error::BatchColumn`] for one of a type that is not read.
     pub fn find(schema: &Schema, spec: &ItemSpec) -> Result<Self, Error> {
         let ItemSpec { template, columns, id, ids: kind } = spec;
-        let (id, kind) = (id.as_str(), *kind);
+        let kind = *kind;
         let found = || schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
-        let absent = |field: &str, looked_for: Vec<String>| Error::NoItemColumn {
-            field: field.to_owned(),
-            looked_for,
-            found: found(),
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let names: Vec<&str> = match columns.is_chosen(Field::Id) || id == Field::Id.as_str() {
+            true => columns.names(Field::Id).collect(),
+            false => vec![id.as_str()],
         };
-        let held = find(schema, "id", &[id], true)?.ok_or_else(|| absent("id", vec![id.to_owned()]))?;
+        let Some(held) = find(schema, Field::Id.as_str(), &names, true)? else {
+            return Err(Error::NoIdColumn { looked_for: owned(names), found: found() });
+        };
+        let (id, held) = (held.name().as_str(), held.data_type());
         let (expected, fits) = match kind {
             IdKind::Text => ("texts", is_text(held)),
             IdKind::Integer => ("whole numbers", held.is_integer()),
@@ -135,28 +139,26 @@ impl ItemColumns {
             };
             let is_clear = known.is_some_and(|known| columns.is_chosen(known));
             if let Some(held) = find(schema, field, &names, is_clear)? {
-                let name = names.iter().find(|name| schema.field_with_name(name).is_ok()).unwrap_or(&"");
-                let is_joined =
-                    joins_input && known == Some(Field::Instruction) && *name == Field::Instruction.as_str();
-                return match is_shown(held) {
-                    true if is_joined => Ok(Source::WithInput((*name).to_owned())),
-                    true => Ok(Source::Column((*name).to_owned())),
-                    false => Err(wrong(name, TEXT, held.to_string())),
+                let name = held.name().clone();
+                let is_joined = joins_input && known == Some(Field::Instruction) && name == Field::Instruction.as_str();
+                return match is_shown(held.data_type()) {
+                    true if is_joined => Ok(Source::WithInput(name)),
+                    true => Ok(Source::Column(name)),
+                    false => Err(wrong(&name, TEXT, held.data_type().to_string())),
                 };
             }
             let messages: Vec<&str> = columns.names(Field::Messages).collect();
             if OF_A_CONVERSATION.contains(&field.as_str())
                 && let Some(held) = find(schema, "messages", &messages, true)?
             {
-                let name = messages.iter().find(|name| schema.field_with_name(name).is_ok()).unwrap_or(&"");
-                return match is_conversation(held) {
-                    true => Ok(Source::Messages((*name).to_owned())),
-                    false => Err(wrong(name, MESSAGES, held.to_string())),
+                return match is_conversation(held.data_type()) {
+                    true => Ok(Source::Messages(held.name().clone())),
+                    false => Err(wrong(held.name(), MESSAGES, held.data_type().to_string())),
                 };
             }
             match template.defaults().contains_key(field) {
                 true => Ok(Source::Default),
-                false => Err(absent(field, names.into_iter().map(str::to_owned).collect())),
+                false => Err(Error::NoItemColumn { field: field.clone(), looked_for: owned(names), found: found() }),
             }
         });
         let sources = sources.collect::<Result<Vec<_>, Error>>()?;
@@ -219,14 +221,14 @@ impl ItemColumns {
     }
 }
 
-/// The type of the first of these columns that is there. Several of them are an error unless the choice `is_clear`, or the first is called
+/// The first of these columns that is there. Several of them are an error unless the choice `is_clear`, or the first is called
 /// like the field.
-fn find<'s>(schema: &'s Schema, field: &str, names: &[&str], is_clear: bool) -> Result<Option<&'s DataType>, Error> {
+fn find<'s>(schema: &'s Schema, field: &str, names: &[&str], is_clear: bool) -> Result<Option<&'s Column>, Error> {
     let mut present = names.iter().flat_map(|name| schema.fields().iter().filter(move |column| column.name() == name));
     let Some(first) = present.next() else { return Ok(None) };
     let is_clear = is_clear || first.name() == field;
     match present.find(|other| !is_clear || other.name() == first.name()) {
-        None => Ok(Some(first.data_type())),
+        None => Ok(Some(&**first)),
         Some(second) => {
             let (first, second) = (first.name().clone(), second.name().clone());
             Err(Error::AmbiguousItemColumn { field: field.to_owned(), first, second })
@@ -339,7 +341,6 @@ mod tests {
     use arrow_array::{
         ArrayRef, BooleanArray, Int64Array, LargeStringArray, StringArray, StringViewArray, UInt64Array,
     };
-    use arrow_schema::Field as Column;
     use judge_core::Prompt;
 
     use super::*;
@@ -488,7 +489,7 @@ mod tests {
         let said = error(vec![("id", text()), ("prompt", text())], "{instruction} {response}", "");
         assert!(said.contains("{response}") && said.contains("completion"), "{said}");
         let said = error(vec![("key", text())], "{x}", "");
-        assert!(said.contains("\"id\""), "{said}");
+        assert_eq!(said, r#"no column of ids: looked for ["id", "idx"], found ["key"]"#);
         let said = error(vec![("id", text()), ("answer", text()), ("output", text())], "{response}", "");
         assert!(said.contains("\"output\" and \"answer\""), "{said}");
         assert!(
@@ -501,7 +502,7 @@ mod tests {
             Column::new("x", DataType::Utf8, true),
         ]);
         let said = ItemColumns::find(&twice, &spec(template("{x}"), "", IdKind::Text)).unwrap_err();
-        assert!(matches!(said, Error::AmbiguousItemColumn { .. }), "{said}");
+        assert_eq!(said.to_string(), "two columns are called \"x\"; give each a name of its own");
         let lists = || messages(&[Some(&[])]);
         let said = error(vec![("id", text()), ("x", lists())], "{x}", "");
         assert!(said.starts_with("column \"x\": expected text"), "{said}");
@@ -518,6 +519,15 @@ mod tests {
         assert_eq!(columns.items(&batch(vec![("id", text()), ("x", text())])).unwrap()[0].field("y"), None);
         let spec = spec(super::tests::template("{x}"), "response=a|b", IdKind::Integer);
         assert_eq!(serde_json::from_value::<ItemSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
+        // Ids are found under their usual names, unless another is chosen.
+        let schema = batch(vec![("idx", text()), ("key", text()), ("x", text())]).schema();
+        for (columns, id, found) in [("", "id", "idx"), ("id=key", "id", "key"), ("", "key", "key")] {
+            let spec = ItemSpec {
+                id: id.to_owned(),
+                ..super::tests::spec(super::tests::template("{x}"), columns, IdKind::Text)
+            };
+            assert_eq!(ItemColumns::find(&schema, &spec).unwrap().id, found, "{columns:?} {id}");
+        }
         // An id must be there in every row.
         let nameless = batch(vec![("id", strings(&[None])), ("x", text())]);
         let said = columns.items(&nameless).unwrap_err().to_string();

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use arrow_array::builder::{
     BinaryBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
 };
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use judge_core::{ItemId, Reason};
 use serde::{Deserialize, Serialize};
@@ -233,8 +233,8 @@ fn words(kind: &DataType) -> [&'static str; 2] {
 }
 
 impl ResultRow {
-    /// Reads the rows of a batch, whoever wrote it: texts and bytes may have any of Arrow's types for them, numbers any width, and
-    /// columns any order; others are passed over.
+    /// Reads the rows of a batch, whoever wrote it: texts and bytes may have any of Arrow's types for them, numbers any width, `tokens`
+    /// also those of floating-point numbers, and columns any order; others are passed over.
     ///
     /// # Errors
     /// [`Error::BatchColumn`] for a column that is missing or of another type, a null where there must be a value, a score that is not
@@ -249,7 +249,7 @@ impl ResultRow {
         let scores = numbers("score", required(batch, "score", "a column of numbers")?)?;
         let (statuses, details) = (there("status")?, text("detail")?);
         let (runs, devices) = (there("run")?, there("device")?);
-        let tokens = integers("tokens", required(batch, "tokens", "a column of whole numbers")?)?;
+        let tokens = whole("tokens", required(batch, "tokens", "a column of whole numbers")?)?;
         let inputs = bytes("input", required(batch, "input", "a column of bytes")?)?;
         let list = |name: &'static str| column(batch, name).map(|array| lists(name, array)).transpose();
         let (mut probabilities, mut logits) = (list("probabilities")?, list("logits")?);
@@ -337,6 +337,20 @@ impl ResultRow {
         };
         hasher.finish()
     }
+}
+
+/// Whole numbers of a column of any type of numbers: pandas keeps those of a column with gaps as floating-point numbers.
+fn whole(name: &str, array: &dyn Array) -> Result<Vec<Option<i128>>, Error> {
+    if !array.data_type().is_floating() {
+        return integers(name, array);
+    }
+    let whole = |(row, number): (usize, Option<f64>)| match number {
+        Some(number) if number.fract() != 0.0 => {
+            Err(wrong(name, "whole numbers", format!("{number} in row {row} of the batch")))
+        }
+        number => Ok(number.map(|number| number as i128)),
+    };
+    numbers(name, array)?.into_iter().enumerate().map(whole).collect()
 }
 
 /// A value in a message.
@@ -538,11 +552,12 @@ mod tests {
 
     #[test]
     fn engines_may_write_other_types_for_the_same() {
-        let columns: [(&str, ArrayRef); 4] = [
+        let columns: [(&str, ArrayRef); 5] = [
             ("id", Arc::new(LargeStringArray::from(vec!["a"]))),
             ("status", Arc::new(StringViewArray::from(vec!["scored"]))),
             ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 16][..]]))),
             ("tokens", Arc::new(arrow_array::Int64Array::from(vec![12]))),
+            ("tokens", Arc::new(Float64Array::from(vec![12.0]))),
         ];
         for (name, column) in columns {
             let expected = ResultRow { logits: None, ..one() };
@@ -553,7 +568,7 @@ mod tests {
     #[test]
     fn what_is_no_result_is_named() {
         let none: Option<&str> = None;
-        let cases: [(&str, ArrayRef, &str); 9] = [
+        let cases: [(&str, ArrayRef, &str); 10] = [
             ("id", Arc::new(StringArray::from(vec![none])), "null in row 0"),
             ("id", Arc::new(arrow_array::BooleanArray::from(vec![true])), "Boolean"),
             ("status", Arc::new(StringArray::from(vec![none])), "null in row 0"),
@@ -565,6 +580,7 @@ mod tests {
             ("score", Arc::new(NullArray::new(1)), "Null"),
             ("score", Arc::new(Float64Array::from(vec![f64::NAN])), "found NaN in row 0"),
             ("tokens", Arc::new(arrow_array::Int64Array::from(vec![-1])), "found -1 in row 0"),
+            ("tokens", Arc::new(Float64Array::from(vec![1.5])), "found 1.5 in row 0"),
             ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 15][..]])), "15 in row 0"),
             ("probabilities", Arc::new(StringArray::from(vec!["0.5"])), "Utf8"),
         ];

@@ -55,6 +55,7 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
         rubric: None,
         reference: None,
         models: models(row)?,
+        no_grade: None,
         texts,
     })
 }

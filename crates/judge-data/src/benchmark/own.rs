@@ -21,9 +21,10 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
         unjudged += usize::from(gold.is_none());
         let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
         let models = model("model_a").zip(model("model_b")).map(|(a, b)| [a, b]);
+        let no_grade = record.columns.no_grade().map(str::to_owned);
         let texts = PairTexts::new(record.asked().into_owned(), record.response_a, record.response_b);
         let pair = BenchmarkPair::new(record.id, gold, texts);
-        pairs.push(BenchmarkPair { rubric: record.rubric, reference: record.reference, models, ..pair });
+        pairs.push(BenchmarkPair { rubric: record.rubric, reference: record.reference, models, no_grade, ..pair });
     }
     if unjudged > 0 && unjudged == pairs.len() {
         return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: unjudged });
@@ -42,6 +43,7 @@ fn without_texts(record: UnreadRecord) -> BenchmarkPair {
         rubric: None,
         reference: None,
         models: None,
+        no_grade: record.columns.no_grade().map(str::to_owned),
         texts: None,
     }
 }

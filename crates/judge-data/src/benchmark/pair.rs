@@ -29,6 +29,8 @@ pub struct BenchmarkPair {
     pub reference: Option<String>,
     /// Which models wrote the two responses, where the file says it: `model_a` and `model_b`.
     pub models: Option<[String; 2]>,
+    /// What stands in the place of a person's label and is none, with what was expected ([`RowColumns::no_grade`]).
+    pub no_grade: Option<String>,
 }
 
 /// The texts of a pair.
@@ -55,7 +57,17 @@ impl BenchmarkPair {
     /// A pair with nothing but its texts, whose question is what was asked.
     pub(super) fn new(id: ItemId, gold: Option<Ordering>, texts: PairTexts) -> Self {
         let question = texts.instruction.clone();
-        Self { id, gold, groups: Vec::new(), question, texts: Some(texts), rubric: None, reference: None, models: None }
+        Self {
+            id,
+            gold,
+            groups: Vec::new(),
+            question,
+            texts: Some(texts),
+            rubric: None,
+            reference: None,
+            models: None,
+            no_grade: None,
+        }
     }
 
     /// The pair as a row of a data set, with the gold label as the verdict of a rater; `None` where the file has no texts.

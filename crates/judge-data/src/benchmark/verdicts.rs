@@ -1,5 +1,5 @@
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 
 use judge_core::{ItemId, prompted::PairConvention};
@@ -25,7 +25,8 @@ pub struct PairVerdicts {
 impl PairVerdicts {
     /// Reads verdicts: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what a judge wrote in either order, sides
     /// named as it saw them; or [`PairRow`](crate::PairRow)s, which have `orders` with verdicts instead, and to which no convention
-    /// applies; or JudgeBench's released verdicts, `{"pair_id", "judgments": [{"decision"}, {"decision"}]}`. Rows are matched by id, in any order; `1` and `"1"` name the same pair here. A text that is `null` has no verdict.
+    /// applies; or JudgeBench's released verdicts, `{"pair_id", "judgments": [{"decision"}, {"decision"}]}`. Rows are matched by id, in any
+    /// order; `1` and `"1"` name the same pair, unless there is one of each. A text that is `null` has no verdict.
     ///
     /// # Errors
     /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`];
@@ -46,9 +47,10 @@ impl PairVerdicts {
         convention: PairConvention,
     ) -> Result<Self, Error> {
         let path = path.as_ref();
-        let numbers: HashMap<String, usize> =
-            pairs.iter().enumerate().map(|(number, pair)| (plain(&pair.id), number)).collect();
-        let others: HashSet<String> = others.iter().map(|pair| plain(&pair.id)).collect();
+        let of_pairs = pairs.iter().enumerate().map(|(number, pair)| (&pair.id, Some(number)));
+        let known: HashMap<&ItemId, Option<usize>> =
+            of_pairs.chain(others.iter().map(|pair| (&pair.id, None))).collect();
+        let alike: HashMap<String, &ItemId> = known.keys().map(|&id| (plain(id), id)).collect();
         let mut found: Vec<Option<Said>> = vec![None; pairs.len()];
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
         for row in Rows::open(path)? {
@@ -56,15 +58,14 @@ impl PairVerdicts {
             let released = released(&row)?;
             let id = released.as_ref().map_or_else(|| id_of(&row), |found| Ok(found.id.clone()))?;
             let place = row.place().clone();
-            // `1` and `"1"` are one pair: the second is a duplicate.
-            ids.check(&ItemId::from(plain(&id)), &place)?;
-            let Some(&number) = numbers.get(&plain(&id)) else {
-                if others.contains(&plain(&id)) {
-                    continue;
-                }
+            // `1` and `"1"` are one pair, unless the benchmark has both.
+            let named = known.get_key_value(&id).map(|(&id, _)| id).or_else(|| alike.get(&plain(&id)).copied());
+            let Some(named) = named else {
                 let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
+            ids.check(named, &place)?;
+            let Some(number) = known[named] else { continue };
             if let Some(Released { orders, .. }) = released {
                 if !*both_orders.get_or_insert(true) {
                     return Err(row.wrong("judgments", "absent, as on the rows before"));

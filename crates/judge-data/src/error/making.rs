@@ -27,7 +27,7 @@ impl Error {
 
     /// Whether the command line is to blame and nothing was done: programs exit with 2.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Output { .. } | Self::OutputExists { .. } | Self::InputNotUtf8 { .. })
+        matches!(self, Self::Output { .. } | Self::OutputExists { .. } | Self::InputNotUtf8 { .. } | Self::StdinTwice)
     }
 
     /// For `map_err`: what was tried, and on what.

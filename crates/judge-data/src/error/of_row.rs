@@ -25,7 +25,7 @@ impl Error {
                 format!("{first:?} and {second:?} may both be the {field}")
             }
             Self::ColumnMoved { field, column, before, before_line, .. } => {
-                format!("the {field} is in {column:?}, on line {before_line} it is in {before:?}")
+                format!("expected the {field} in {before:?}, as on line {before_line}, found it in {column:?}")
             }
             Self::MixedFormats { expected, found, .. } => {
                 format!("expected one of the {expected} that the file began with, found the fields of the kind {found}")

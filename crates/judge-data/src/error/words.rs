@@ -27,6 +27,13 @@ pub(super) fn no_row_has(rows: usize, field: &str, holds: Option<&str>, found: &
     }
 }
 
+pub(super) fn two_columns(field: &str, first: &str, second: &str) -> String {
+    match first == second {
+        true => format!("two columns are called {first:?}; give each a name of its own"),
+        false => format!("the columns {first:?} and {second:?} may both be {field}"),
+    }
+}
+
 pub(super) fn several(names: &[&str]) -> String {
     if names.is_empty() { "no known kind".into() } else { format!("several kinds ({})", names.join(", ")) }
 }
@@ -42,6 +49,14 @@ pub(super) fn without_position(source: &serde_json::Error) -> String {
 
 pub(super) fn list(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The fields of a row that can be carried.
+pub(super) fn besides(found: &[String]) -> String {
+    match found {
+        [] => "no field besides what is read of it".to_owned(),
+        found => format!("the fields {found:?} besides what is read of it"),
+    }
 }
 
 /// The name that a misspelt one was most likely meant to be, as a question.

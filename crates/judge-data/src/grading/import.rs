@@ -5,8 +5,9 @@ mod item;
 mod label_studio;
 mod prodigy;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
+use judge_core::ItemId;
 use serde_json::{Value, json};
 
 use self::item::{Answers, Item};
@@ -41,8 +42,7 @@ impl ImportedGrades {
     /// # Errors
     /// Whatever is wrong with the file; an item without its parts costs itself alone.
     pub fn read(input: &Input, tool: GradingTool) -> Result<Self, Error> {
-        let (mut items, mut places, mut unread) =
-            (Vec::<Item>::new(), BTreeMap::<String, usize>::new(), Unread::default());
+        let (mut items, mut places, mut unread) = (Vec::new(), HashMap::new(), Unread::default());
         for row in input.rows()? {
             let row = row?;
             let mut odd = None;
@@ -51,18 +51,8 @@ impl ImportedGrades {
                 GradingTool::LabelStudio => label_studio::item(&row, &mut odd),
                 GradingTool::Prodigy => prodigy::item(&row, &mut odd),
             };
-            match read {
-                Ok(item) => {
-                    unread.note(row.place(), odd);
-                    // Tools write a line for each annotation, or an item for all of them.
-                    let place = *places.entry(item.id.to_string()).or_insert(items.len());
-                    match items.get_mut(place) {
-                        Some(known) => known.raters.extend(item.raters),
-                        None => items.push(item),
-                    }
-                }
-                Err(why) => unread.note(row.place(), Some(why)),
-            }
+            let taken = read.and_then(|item| take(item, &mut items, &mut places, &mut odd));
+            unread.note(row.place(), taken.err().or(odd));
         }
         let of_raters = || items.iter().flat_map(|item| &item.raters);
         let questions: BTreeSet<String> = of_raters().flat_map(|(_, said)| said.values.keys().cloned()).collect();
@@ -112,6 +102,30 @@ impl ImportedGrades {
     }
 }
 
+/// Takes an item, of which there may be some answers: tools write a line for each, or an item for all of them. It is told
+/// from another item with its id by the tool's own id.
+fn take(
+    item: Item,
+    items: &mut Vec<Item>,
+    places: &mut HashMap<ItemId, usize>,
+    odd: &mut Option<String>,
+) -> Result<(), String> {
+    let known = |item: &Item| places.get(&item.id).copied();
+    let is_other = |item: &Item| known(item).is_some_and(|place| !items[place].is_same(item));
+    let item = if is_other(&item) { item.with_own_id() } else { item };
+    if is_other(&item) {
+        return Err(format!("expected an id of its own, found {}, which another item has", item.id));
+    }
+    match known(&item) {
+        Some(place) => item.raters.into_iter().for_each(|(rater, said)| items[place].say(rater, said, odd)),
+        None => {
+            places.insert(item.id.clone(), items.len());
+            items.push(item);
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +167,40 @@ mod tests {
             (&rows[1]["id"], &rows[1]["human"], &rows[1]["skipped"]),
             (&json!(2), &json!([null, null]), &json!(["skipped", null]))
         );
+    }
+
+    /// An id is that of one item, whatever the data call it, and a rater has one answer.
+    #[test]
+    fn items_of_one_id_and_second_answers_are_told_apart() {
+        let rating = |value: u32| json!([{"from_name": "grade", "type": "rating", "value": {"rating": value}}]);
+        let said = |by: u32, value: u32| json!({"completed_by": by, "result": rating(value)});
+        let skipped = json!({"completed_by": 9, "was_cancelled": true, "result": rating(5)});
+        let task = |id: u32, response: &str, annotations: Value| {
+            let data = json!({"id": "p", "response": response});
+            json!({"id": id, "data": data, "annotations": annotations})
+        };
+        let tasks = json!([
+            task(1, "good", json!([said(7, 5), skipped])),
+            task(2, "bad", json!([said(7, 1)])),
+            task(3, "good", json!([said(8, 4)])),
+            task(4, "other", json!([said(8, 1), said(8, 2)])),
+        ]);
+        let (grades, rows) = read(GradingTool::LabelStudio, &tasks.to_string());
+        let found: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["id"], &row["human"])).collect();
+        let expected =
+            [(json!("p"), json!([5, 4, null])), (json!(2), json!([1, null, null])), (json!(4), json!([null, 2, null]))];
+        assert_eq!(found, expected.iter().map(|(id, human)| (id, human)).collect::<Vec<_>>());
+        assert_eq!((&rows[0]["skipped"], grades.unread.count()), (&json!([null, null, "skipped"]), 1));
+        let why = grades.unread.first().unwrap().1;
+        assert!(why.contains("found two of \"8\""), "{why}");
+        let line = |label: &str, hash: Option<u32>| {
+            let line = json!({"id": "t", "text": "x", "label": label, "_task_hash": hash, "answer": "accept"});
+            format!("{line}\n")
+        };
+        let text = line("RUDE", Some(1)) + &line("KIND", Some(2)) + &line("WARM", None);
+        let (grades, rows) = read(GradingTool::Prodigy, &text);
+        let ids: Vec<&Value> = rows.iter().map(|row| &row["id"]).collect();
+        assert_eq!((ids, grades.unread.count()), (vec![&json!("t"), &json!(2)], 1));
     }
 
     #[test]

@@ -3,6 +3,7 @@ use judge_core::rag::{RagField, RagItem};
 use judge_core::{ItemId, Message, Unscored};
 use serde_json::Value;
 
+use crate::decision_row::questions_of;
 use crate::numbered_rows::numbered_rows;
 use crate::preference;
 use crate::rag::RagRecord;
@@ -68,8 +69,13 @@ impl GradingRecord {
         let mut reading = Reading::new(&row, options);
         let id = reading.id(number)?;
         let (mut texts, mut unread) = (Vec::new(), Vec::new());
+        // An answer of no words is one.
+        let is_answer = |field: Field| matches!(field, Field::Response | Field::ResponseA | Field::ResponseB);
         let mut show = |field: Field, read: Result<Option<Shown>, Error>| match read {
-            Ok(shown) => texts.extend(shown.filter(|shown| !shown.is_empty()).map(|shown| (field, shown))),
+            Ok(shown) => {
+                let shown = shown.filter(|shown| is_answer(field) || !shown.is_empty());
+                texts.extend(shown.map(|shown| (field, shown)));
+            }
             Err(error) => unread.push(error.in_row()),
         };
         if reading.has(Field::Messages) {
@@ -94,17 +100,15 @@ impl GradingRecord {
         }
         show(Field::Reference, Ok(rag.reference.clone().map(Shown::Text)));
         show(Field::Rubric, reading.optional_text(Field::Rubric).map(|text| text.map(Shown::Text)));
-        // A context that cannot be read is not missed unless it is asked about.
+        // A context that cannot be read is not missed unless it is asked about, and neither are sentences of a response that can be.
         let is_missed = |field: RagField| match field {
             RagField::Question => !is_of_turns,
             RagField::Contexts => false,
-            RagField::Response | RagField::Reference => true,
+            RagField::Response => rag.response.is_none(),
+            RagField::Reference => true,
         };
         unread.extend(rag.unread.iter().filter(|(field, _)| is_missed(*field)).map(|(_, why)| why.clone()));
-        let questions = match reading.json::<Value>(Field::Questions, "an object of questions") {
-            Ok(json) => json.map(|json| Questions::from_json(&json).map_err(|problem| problem.to_string())).transpose(),
-            Err(error) => Err(error.in_row()),
-        };
+        let questions = questions_of(&mut reading);
         let (read, _) = reading.finish();
         let id_column = read.name(Field::Id).unwrap_or("id").to_owned();
         let found = row.keys().map(str::to_owned).collect();

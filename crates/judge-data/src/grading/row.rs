@@ -168,8 +168,8 @@ fn sentences(record: &GradingRecord, each: &[Option<&RaterGrade>]) -> Result<Vec
     let given = |place: usize| -> Vec<Value> {
         each.iter().map(|grade| grade.map_or(Value::Null, |grade| grade.given.value(place))).collect()
     };
-    let before = record.extra.text("sentences").filter(|json| *json != "null");
-    let before = before.map(serde_json::from_str::<Vec<Map<String, Value>>>);
+    let before = record.extra.of_cell("sentences").filter(|json| json != "null");
+    let before = before.map(|json| serde_json::from_str::<Vec<Map<String, Value>>>(&json));
     let before = before.transpose().map_err(Error::serialize)?.unwrap_or_default();
     let sentences = record.rag.response_sentences();
     let sentence = |(place, sentence): (usize, &judge_core::rag::Sentence)| {
@@ -222,11 +222,10 @@ pub fn grades_of(
         all.get(place).cloned().unwrap_or_default()
     }
     let json = serde_json::to_string(row).map_err(Error::serialize)?;
-    // The marks of sentences have a form of their own, and so has the field in a row of another task.
     let mut fields: Map<String, Value> = serde_json::from_str(&json).map_err(Error::serialize)?;
-    if *task != GradingTask::Sentences {
-        fields.remove("sentences");
-    }
+    // Fields of the input, which may be called as those of another task are.
+    let is_own = |name: &str| task.known().contains(&name) || (*task == GradingTask::Sentences && name == "sentences");
+    fields.retain(|name, _| is_own(name));
     let written: Written = serde_json::from_value(fields.into()).map_err(Error::serialize)?;
     let mut grades = BTreeMap::new();
     for (place, rater) in written.raters.iter().enumerate() {

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use judge_core::decision::{Question, Questions};
@@ -88,12 +89,17 @@ impl GradingScale {
     pub fn with_words(mut self, words: &[String]) -> Result<Self, String> {
         let [first, last] = self.points;
         if words.iter().all(|word| word.contains('=')) {
+            let mut named = BTreeSet::new();
             for word in words {
                 let (point, word) = word.split_once('=').unwrap_or_default();
-                let place = point.trim().parse::<u32>().ok().and_then(|point| point.checked_sub(first));
+                let number = point.trim().parse::<u32>().ok();
+                let place = number.and_then(|number| number.checked_sub(first));
                 let place = place.and_then(|place| self.words.get_mut(place as usize));
                 let place = place.ok_or_else(|| format!("expected a point from {first} to {last}, found {point:?}"))?;
                 word.trim().clone_into(place);
+                if !named.insert(number) {
+                    return Err(format!("expected one word for each point, found two for {}", point.trim()));
+                }
             }
         } else if words.len() == self.words.len() {
             self.words = words.iter().map(|word| word.trim().to_owned()).collect();
@@ -262,6 +268,7 @@ mod tests {
         assert_eq!(words(&["1=bad", "3=good"]).unwrap(), ["bad", "", "good"]);
         assert!(words(&["bad", "good"]).unwrap_err().contains("each of 3 points"));
         assert!(words(&["4=good"]).unwrap_err().contains("from 1 to 3"));
+        assert!(words(&["1=bad", "1=good"]).unwrap_err().contains("found two for 1"));
         assert_eq!("0-10".parse::<GradingScale>().unwrap().words.len(), 11);
         for wrong in ["5", "5-1", "1-1", "0-11", "a-b", "-1-3", ""] {
             assert!(wrong.parse::<GradingScale>().is_err(), "{wrong}");

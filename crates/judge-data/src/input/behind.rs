@@ -16,12 +16,19 @@ pub(super) struct Behind<R> {
     head: Vec<u8>,
     reader: R,
     compression: Compression,
+    /// Whether what is compressed is a table, so that any text behind it may be more of its rows.
+    is_table: bool,
     opened: Arc<Opened>,
 }
 
 impl<R: BufRead> Behind<R> {
     pub(super) fn new(reader: R, compression: Compression, opened: Arc<Opened>) -> Self {
-        Self { head: Vec::new(), reader, compression, opened }
+        Self { head: Vec::new(), reader, compression, is_table: false, opened }
+    }
+
+    /// Notes that what is compressed is a table.
+    pub(super) fn of_table(&mut self) {
+        self.is_table = true;
     }
 
     /// The next bytes, fewer than `most` at the end alone.
@@ -36,7 +43,7 @@ impl<R: BufRead> Behind<R> {
     /// Whether more compressed data follow those that have ended. Zeros, with which tapes and blocks are filled, are passed over, as gzip
     /// does. Anything else is passed over with a note, unless it may be rows.
     pub(super) fn goes_on(&mut self) -> io::Result<bool> {
-        let compression = self.compression;
+        let (compression, is_table) = (self.compression, self.is_table);
         loop {
             let zeros = self.fill_buf()?.iter().take_while(|&&byte| byte == 0).count();
             match zeros {
@@ -64,6 +71,7 @@ impl<R: BufRead> Behind<R> {
             None if head.trim_ascii_start().starts_with(b"{") || head.trim_ascii_start().starts_with(b"[") => {
                 return refused("expected nothing, found JSON that is not compressed");
             }
+            None if is_table && is_text(head) => return refused("expected nothing, found text that is not compressed"),
             None => {}
         }
         let shown = head.escape_ascii().to_string();
@@ -75,6 +83,18 @@ impl<R: BufRead> Behind<R> {
             .say(format!("{path}: {rest} {bytes} behind the {name} data are not read; they begin with \"{shown}\""));
         Ok(false)
     }
+}
+
+/// Whether bytes, which may end within a character, are text and not white space alone.
+fn is_text(bytes: &[u8]) -> bool {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    !text.trim().is_empty() && text.chars().all(|c| !c.is_control() || c.is_whitespace())
 }
 
 impl<R: BufRead> Read for Behind<R> {

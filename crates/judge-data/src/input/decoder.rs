@@ -48,6 +48,15 @@ impl<R: BufRead> Decoder<R> {
             None => Self::Plain(reader),
         })
     }
+
+    /// Notes that a table is read, behind whose compressed data no other text may stand: it may be more of its rows.
+    pub(super) fn of_table(&mut self) {
+        match self {
+            Self::Gzip(members) => members.decoder.iter_mut().for_each(|decoder| decoder.get_mut().of_table()),
+            Self::Zstd(frames) => frames.reader.of_table(),
+            _ => {}
+        }
+    }
 }
 
 impl<R: BufRead> Read for Decoder<R> {

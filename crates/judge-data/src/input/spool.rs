@@ -11,7 +11,8 @@ pub(super) const BUFFER: usize = 1 << 16;
 
 /// Copies everything into an unnamed temporary file; gives it with its length and BLAKE3 hash.
 pub(super) fn copy(mut reader: impl Read, path: &Path) -> Result<(File, u64, String), Error> {
-    let write = |source| Error::io("write the temporary copy of", path)(source);
+    let folder = std::env::temp_dir();
+    let write = |source| Error::io("write a temporary copy of the input in", &folder)(source);
     let mut file = tempfile::tempfile().map_err(write)?;
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; BUFFER];

@@ -1,6 +1,6 @@
 //! Parquet as JSON lines: the rows of a table in the form in which all else is read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::{self, Write as _};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ const UUID: &str = "arrow.uuid";
 ///
 /// Texts, numbers, booleans, lists and structs are what they are in JSON; decimal numbers keep their digits. Dates and times are texts
 /// of ISO 8601, a map is an object, UUIDs are texts with hyphens, and bytes of any length are a text where they are UTF-8. What JSON has no
-/// form for is `null`, with a note that names its column: other bytes, NaN, infinities. One such column costs nothing but itself.
+/// form for is `null`, with a note that names its column: other bytes, NaN, infinities, a map or a struct with a key twice. One such column
+/// costs nothing but itself.
 pub(super) struct Lines {
     batches: ParquetRecordBatchReader,
     /// The columns, with those of UUIDs named so.
@@ -184,7 +185,13 @@ impl Text {
     }
 
     /// A row, or a struct within the column of one.
-    fn object(&mut self, of: &StructArray, fields: &Fields, index: usize, column: Option<&str>) {
+    pub(crate) fn object(&mut self, of: &StructArray, fields: &Fields, index: usize, column: Option<&str>) {
+        // That a row has two columns of one name is for whoever reads it to say.
+        if let Some(column) = column
+            && let Some(name) = name_twice(fields)
+        {
+            return self.nothing(column, &format!("a struct with two fields {name:?}"));
+        }
         self.json.push('{');
         for (place, (field, array)) in fields.iter().zip(of.columns()).enumerate() {
             if place > 0 {
@@ -232,7 +239,7 @@ impl Text {
                 let bytes = array.as_fixed_size_binary().value(index);
                 match bytes.try_into().map(u128::from_be_bytes) {
                     Ok(uuid) if field.extension_type_name() == Some(UUID) => self.string(&hyphenated(uuid)),
-                    _ => self.nothing(column, "bytes of a fixed length"),
+                    _ => self.bytes(bytes, column),
                 }
             }
             DataType::Boolean => self.digits(array.as_boolean().value(index)),
@@ -294,6 +301,7 @@ impl Text {
         let ([keys, values], [key, value]) = (of.columns(), &fields[..]) else {
             return self.nothing(column, "a map without keys and values");
         };
+        let (before, mut seen) = (self.json.len(), BTreeSet::new());
         self.json.push('{');
         for index in 0..of.len() {
             if index > 0 {
@@ -305,6 +313,12 @@ impl Text {
                 let key = self.json.split_off(start);
                 self.string(&key);
             }
+            let name = self.json[start..].to_owned();
+            if seen.contains(&name) {
+                self.json.truncate(before);
+                return self.nothing(column, &format!("a map with the key {name} twice"));
+            }
+            seen.insert(name);
             self.json.push(':');
             self.value(values, value, index, column);
         }
@@ -347,6 +361,12 @@ impl Text {
             ));
         }
     }
+}
+
+/// The first name that is there twice.
+fn name_twice(fields: &Fields) -> Option<&str> {
+    let mut seen = HashSet::with_capacity(fields.len());
+    fields.iter().map(|field| field.name().as_str()).find(|name| !seen.insert(*name))
 }
 
 /// A UUID as it is written.
@@ -507,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn uuids_are_texts_and_other_bytes_of_a_fixed_length_are_none() {
+    fn uuids_are_texts_and_other_bytes_of_a_fixed_length_are_what_they_are_of_any() {
         let bytes = |number: u128| FixedLenByteArray::from(number.to_be_bytes().to_vec());
         let uuids =
             [bytes(0x123e_4567_e89b_12d3_a456_4266_1417_4000), bytes(u128::from_be_bytes(*b"also text, a bit"))];
@@ -519,8 +539,8 @@ mod tests {
         let expected = texts.map(|text| format!(r#"{{"u":"{text}"}}"#));
         assert_eq!(read_as(" (UUID)"), (expected.to_vec(), Vec::new()));
         let (lines, notes) = read_as("");
-        assert_eq!(lines, [r#"{"u":null}"#; 2]);
-        assert!(notes[0].contains("the column \"u\" holds bytes of a fixed length, first in row 0"), "{notes:?}");
+        assert_eq!(lines, [r#"{"u":null}"#, r#"{"u":"also text, a bit"}"#]);
+        assert!(notes[0].contains("the column \"u\" holds bytes that are no text, first in row 0"), "{notes:?}");
     }
 
     #[test]
@@ -536,6 +556,29 @@ mod tests {
         assert_eq!(notes.len(), 2, "{notes:?}");
         assert!(notes[0].contains("the column \"image\" holds bytes that are no text, first in row 0"), "{notes:?}");
         assert!(notes[1].contains("the column \"score\" holds NaN, first in row 1"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_costs_its_column() {
+        let mut map = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+        for keys in [["a", "b"], ["a", "a"]] {
+            for (value, key) in (1..).zip(keys) {
+                map.keys().append_value(key);
+                map.values().append_value(value);
+            }
+            map.append(true).unwrap();
+        }
+        let (lines, notes) = read(&file(vec![("tags", Arc::new(map.finish()))]));
+        assert_eq!(lines, [r#"{"tags":{"a":1,"b":2}}"#, r#"{"tags":null}"#]);
+        assert!(
+            notes[0].contains(r#"the column "tags" holds a map with the key "a" twice, first in row 1"#),
+            "{notes:?}"
+        );
+        let part =
+            |n| (Arc::new(Field::new("x", DataType::Int64, true)), Arc::new(Int64Array::from(vec![n])) as ArrayRef);
+        let (lines, notes) = read(&file(vec![("s", Arc::new(StructArray::from(vec![part(1), part(2)])))]));
+        assert_eq!(lines, [r#"{"s":null}"#]);
+        assert!(notes[0].contains(r#"the column "s" holds a struct with two fields "x""#), "{notes:?}");
     }
 
     #[test]

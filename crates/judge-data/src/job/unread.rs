@@ -35,7 +35,7 @@ impl Unread {
     }
 
     /// Takes note of a row, by its id or its place, and of what stands in the place of a person's grade and is none.
-    pub(crate) fn note_grade(&mut self, name: impl Display, why: Option<&str>) {
+    pub fn note_grade(&mut self, name: impl Display, why: Option<&str>) {
         if let Some(why) = why {
             self.without_grade += 1;
             self.first_without_grade.get_or_insert_with(|| (name.to_string(), why.to_owned()));

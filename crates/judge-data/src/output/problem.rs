@@ -14,39 +14,54 @@ pub enum OutputProblem {
         folder: PathBuf,
     },
     /// Something that is not a regular file has this name.
-    #[error("is {kind}, expected a regular file or a new name")]
+    #[error("it is {kind}, expected a regular file or a new name")]
     NotAFile {
         /// What it is, in words.
         kind: &'static str,
     },
     /// Writing it would destroy an input.
-    #[error("is the same file as the input {}; choose another output", input.display())]
+    #[error("it is the same file as the input {}; choose another output", input.display())]
     IsInput {
         /// The input.
         input: PathBuf,
     },
     /// A run needs this name beside its output, and what lies there is no run's.
-    #[error("needs the name {}, which a file that is no run's has; move that file, or choose another output", by.display())]
+    #[error(
+        "it needs the name {} beside it, and a file that no run wrote has it; move that file, or choose another output",
+        by.display()
+    )]
     Taken {
         /// The file.
         by: PathBuf,
     },
     /// Something lies there that no run made, or that was changed since.
     #[error(
-        "is a file that no run of these programs made as it is, so it is not replaced; choose another output, or move the file"
+        "it is a file that no command of these programs wrote, or that was changed since, so it is not replaced; choose another output, \
+         or move the file"
     )]
     Foreign,
+    /// What lies there was made by a command, and is nothing that this output may replace: rows with their record, or another format.
+    #[error(
+        "it is no file of the kind that is written here, so it is not replaced; choose another output, or move the file"
+    )]
+    OtherKind,
     /// A folder that is written whole has something in it.
-    #[error("is a folder with something in it; expected a new name or an empty folder")]
+    #[error("it is a folder with something in it; expected a new name or an empty folder")]
     NotEmpty,
     /// Something that is no folder has the name of one that is to be written.
-    #[error("is no folder; expected a new name or an empty folder")]
+    #[error("it is no folder; expected a new name or an empty folder")]
     NotAFolder,
     /// Records name files in JSON, which is UTF-8.
     #[error("its name is not UTF-8, so no record could name it; choose another name")]
     NotUtf8,
+    /// The file that it leads to has a name that is not UTF-8, by its folder or by a link.
+    #[error("it leads to {}, which is not UTF-8, so no record could name it; choose another folder", target.display())]
+    TargetNotUtf8 {
+        /// The file.
+        target: PathBuf,
+    },
     /// Two outputs go to one file.
-    #[error("is the same file as the output {}, or one that is kept beside it; choose another", other.display())]
+    #[error("it is the same file as the output {}, or one that is kept beside it; choose another", other.display())]
     IsOutput {
         /// The other output.
         other: PathBuf,

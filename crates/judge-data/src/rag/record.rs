@@ -6,18 +6,20 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::contexts::{CONTEXTS, contexts};
+use super::contexts::{CONTEXTS, contexts, list_of_cell};
 use crate::grades::{self, Given, unless_nobody};
 use crate::numbered_rows::numbered_rows;
 use crate::reading::Reading;
+use crate::row::in_cell;
 use crate::run::of_fields;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
 
 /// An answer from retrieved contexts: `{"id"?, "question"?, "contexts"?, "response"?, "reference"?, "sentences"?, "human"?, …}`, under the
 /// names that ragas, deepeval, LangSmith, TruLens and promptfoo have for them, or with the columns that are chosen for these [`Field`]s.
 ///
-/// `sentences` are those of the response, `[{"start", "end", "human"?}]` with places in characters, where they are cut already; a row of
-/// `judge rag` has them. A row without an id goes by its number in the file. What cannot be read costs the measures that need it.
+/// `sentences` are those of the response, `[{"start", "end", "human"?}]` with places in characters, where they are cut already, or JSON of
+/// them as a table's cell holds it; a row of `judge rag` has them. A row without an id goes by its number in the file. What cannot be read
+/// costs the measures that need it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RagRecord {
     /// Its place in the file, from 0.
@@ -125,8 +127,7 @@ impl RagRecord {
             return Some(self.extra.rendered(name).unwrap_or_else(|| json.into()));
         }
         let RagItem { question, contexts, response, reference, .. } = &self.rag;
-        let field = self.columns.field(name).map(Field::as_str);
-        let text = match field.unwrap_or(name) {
+        let text = match self.columns.field_named(name) {
             "question" => question.as_deref()?.into(),
             "contexts" if !contexts.is_empty() => contexts.join("\n\n").into(),
             "response" => response.as_deref()?.into(),
@@ -137,19 +138,21 @@ impl RagRecord {
     }
 }
 
-/// A reference, which older rows of ragas have as a list of one.
+/// A reference, which older rows of ragas have as a list of one, `ground_truths`; a table's cell has that list as a text.
 fn one_text(reading: &mut Reading<'_>) -> Result<Option<String>, Error> {
-    match reading.json::<Value>(Field::Reference, ONE_TEXT)? {
-        None => Ok(None),
-        Some(Value::Array(all)) => match &all[..] {
-            [] => Ok(None),
-            [Value::String(text)] => Ok(Some(text.clone())),
-            _ => Err(reading.refused(Field::Reference, ONE_TEXT)),
-        },
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(number @ (Value::Number(_) | Value::Bool(_))) => Ok(Some(number.to_string())),
-        Some(_) => Err(reading.refused(Field::Reference, ONE_TEXT)),
-    }
+    let texts = match reading.json::<Value>(Field::Reference, ONE_TEXT)? {
+        None => return Ok(None),
+        Some(Value::Array(all)) => all.iter().map(|text| text.as_str().map(str::to_owned)).collect(),
+        Some(Value::String(text)) => {
+            let list = (reading.name(Field::Reference) == Some("ground_truths")).then(|| list_of_cell(&text)).flatten();
+            Some(list.unwrap_or_else(|| vec![text]))
+        }
+        Some(number @ (Value::Number(_) | Value::Bool(_))) => Some(vec![number.to_string()]),
+        Some(_) => None,
+    };
+    let mut texts: Vec<String> =
+        texts.filter(|texts| texts.len() < 2).ok_or_else(|| reading.refused(Field::Reference, ONE_TEXT))?;
+    Ok(texts.pop())
 }
 
 /// Sentences of a response and what people said of them.
@@ -158,8 +161,8 @@ type Labelled = (Vec<Sentence>, Vec<Vec<Option<f64>>>);
 /// The sentences of a row, or what is wrong with their list.
 fn cut(json: &str, response: &str, no_grade: &mut Option<String>) -> Result<Labelled, String> {
     let expected = "expected a list of objects with `start` and `end`, in characters of the response";
-    let all: Vec<Cut> =
-        serde_json::from_str(json).map_err(|_| format!("{expected}, found {}", crate::row::describe(json)))?;
+    let all: Vec<Cut> = serde_json::from_str(&in_cell(json))
+        .map_err(|_| format!("{expected}, found {}", crate::row::describe(json)))?;
     let chars: Vec<char> = response.chars().collect();
     let (mut sentences, mut labels, mut before) = (Vec::new(), Vec::new(), 0);
     for (number, Cut { start, end, text, human }) in (1..).zip(all) {
@@ -197,7 +200,11 @@ impl AsRef<RagItem> for RagRecord {
 impl RowItem for RagRecord {
     of_fields!();
 
-    /// Of contexts each; a response that is cut is cut into sentences anew.
+    fn field_named<'n>(&self, name: &'n str) -> &'n str {
+        self.columns.field_named(name)
+    }
+
+    /// Of contexts each. A response is not cut, since its sentences have their places in it.
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
         match field {
             "question" => self.rag.question.iter_mut().for_each(change),

@@ -41,8 +41,18 @@ pub trait RowItem {
         None
     }
 
-    /// Changes each text of this field, by its name or by that of its column, before a judge sees it. Of a field without a text nothing
-    /// happens.
+    /// The name of the field that is called so, or was read from a column of this name; any other name as it is.
+    fn field_named<'n>(&self, name: &'n str) -> &'n str {
+        name
+    }
+
+    /// The names of texts within a field that [`edit`](Self::edit) takes by themselves.
+    fn inner(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Changes each text of this field, called as [`field_named`](Self::field_named) has it, before a judge sees it. Of a field without a
+    /// text nothing happens.
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {
         let _ = (field, change);
     }
@@ -93,6 +103,10 @@ impl RowItem for Numbered {
 
     fn extra_mut(&mut self) -> Option<&mut Extra> {
         Some(self.record.extra_mut())
+    }
+
+    fn field_named<'n>(&self, name: &'n str) -> &'n str {
+        self.record.columns().map_or(name, |columns| columns.field_named(name))
     }
 
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {

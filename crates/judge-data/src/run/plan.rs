@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
+use crate::carry::in_words_of;
 use crate::journal::Head;
 use crate::lock::Locking;
 use crate::outputs::is_of_a_run;
@@ -142,7 +143,7 @@ impl RunPlan {
         }
         let (record, now): (RunRecord, RunRecord) = (load(record)?, self.draft());
         let mut differences = Difference::within("program.name", &json!(record.program.name), &json!(now.program.name));
-        differences.extend(Difference::between(&record.settings, &now.settings));
+        differences.extend(Difference::between(&in_words_of(&now.settings, record.settings), &now.settings));
         match differences.is_empty() {
             true => Ok(()),
             false => Err(Error::OutputExists { path: self.output.clone(), differences }),
@@ -208,7 +209,7 @@ impl RunPlan {
         found.extend(Difference::within("program", &program(before, now), &program(now, before)));
         found.extend(Difference::within("inputs", &inputs(before), &inputs(now)));
         found.extend(Difference::within("seed", &json!(before.seed), &json!(now.seed)));
-        found.extend(Difference::between(&before.settings, &now.settings));
+        found.extend(Difference::between(&in_words_of(&now.settings, before.settings.clone()), &now.settings));
         found
     }
 }

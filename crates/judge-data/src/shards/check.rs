@@ -1,6 +1,6 @@
 //! The proof that every row was scored once, from the text that is in the files: on parts of a plan, or on what an engine wrote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -98,15 +98,16 @@ impl Check {
     ///
     /// The files of a plan must still be the planned ones. The digests of the rows that are in them now, whatever the plan says of them,
     /// and of the results are added up first. Only where they differ are rows compared one by one, with temporary files and one more
-    /// reading of both sides. What is wrong with rows, parts and runs is no error but among the [problems](Completeness::problems).
+    /// reading of both sides. What is wrong with rows, parts and runs is no error but among the [problems](Completeness::problems), and so is
+    /// a file of results that cannot be read, of which no row counts.
     ///
     /// # Errors
     /// [`Error::FileChanged`] for an input that is not the planned one;
-    /// [`Error::InFile`] for files without the columns of items or results;
+    /// [`Error::InFile`] for an input without the columns of items;
     /// [`Error::NoParquet`], [`Error::Io`].
     pub fn run(self, output: &Output<'_>, mut see: impl FnMut(usize)) -> Result<Completeness, Error> {
         let mut found = Completeness::default();
-        let files = match output {
+        let mut files = match output {
             Output::Parts { plan, folder } => {
                 for file in &plan.files {
                     file.open()?;
@@ -116,21 +117,22 @@ impl Check {
             Output::Files { output, .. } => output.to_vec(),
         };
         let mut tally = ResultTally::default();
-        for file in &files {
-            for rows in results(file)? {
-                let rows = rows?;
-                see(rows.len());
-                for row in rows {
-                    tally.add(&row);
-                    if row.is_lost() {
-                        found.lost += 1;
-                        continue;
-                    }
-                    *found.runs.entry(row.run).or_default() += 1;
-                    *found.devices.entry(row.device).or_default() += 1;
-                }
+        files.retain(|file| match counted(file, &mut see) {
+            Ok(counted) => {
+                tally += &counted.tally;
+                found.lost += counted.lost;
+                counted.runs.into_iter().for_each(|(run, rows)| *found.runs.entry(run).or_default() += rows);
+                counted
+                    .devices
+                    .into_iter()
+                    .for_each(|(device, rows)| *found.devices.entry(device).or_default() += rows);
+                true
             }
-        }
+            Err(error) => {
+                found.problems.push(error.to_string());
+                false
+            }
+        });
         let (expected, run) = expected(output, &mut see)?;
         (found.planned, found.rows, found.scored) = (expected.0, tally.rows, tally.scored);
         (found.digests, found.unscored) = (tally.digests, tally.unscored);
@@ -161,13 +163,41 @@ impl Check {
     }
 }
 
+/// What the rows of a file of results add up to.
+#[derive(Default)]
+struct Counted {
+    tally: ResultTally,
+    lost: u64,
+    runs: BTreeMap<String, u64>,
+    devices: BTreeMap<String, u64>,
+}
+
+fn counted(file: &Path, see: &mut impl FnMut(usize)) -> Result<Counted, Error> {
+    let mut counted = Counted::default();
+    for rows in results(file)? {
+        let rows = rows?;
+        see(rows.len());
+        for row in rows {
+            counted.tally.add(&row);
+            if row.is_lost() {
+                counted.lost += 1;
+                continue;
+            }
+            *counted.runs.entry(row.run).or_default() += 1;
+            *counted.devices.entry(row.device).or_default() += 1;
+        }
+    }
+    Ok(counted)
+}
+
 /// The parts of a plan that are there. What is wrong with them as files is a problem each.
 fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     let mut none = 0;
+    let find = PartRecord::finder(folder, plan);
     for shard in 0..plan.shards() {
         let path = PartRecord::part_path(folder, shard, plan.shards());
-        let record = match PartRecord::find(folder, plan, shard) {
+        let record = match find(shard) {
             Ok(record) => record,
             Err(error @ (Error::Io { .. } | Error::NoLocks { .. })) => return Err(error),
             Err(error) => {
@@ -198,10 +228,10 @@ fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<
         problems.push(format!("{none} of {} shards have no part", plan.shards()));
     }
     // Whoever reads the folder as a data set reads these, too.
-    let mut others = Vec::new();
+    let (own, mut others) = (files.iter().cloned().collect::<HashSet<_>>(), Vec::new());
     for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
         let path = entry.map_err(Error::io("list", folder))?.path();
-        if path.extension().is_some_and(|extension| extension == "parquet") && !files.contains(&path) {
+        if path.extension().is_some_and(|extension| extension == "parquet") && !own.contains(&path) {
             others.push(path);
         }
     }

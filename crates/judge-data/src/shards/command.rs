@@ -1,6 +1,7 @@
 //! Files of rows, cut into parts that one command of a program turns into results: the plan, and the record of a part that is done.
 
 use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,15 +11,17 @@ use serde_json::json;
 
 use super::buckets::Buckets;
 use super::part::stem;
+use crate::atomic::remove;
+use crate::beside::is_empty;
+use crate::carry::in_words_of;
+use crate::run_record::RECORD;
 use crate::{
-    Difference, Document, Error, Input, InputFile, PART, Part, RowHasher, RunRecord, load, record_path, run_id, save,
+    Difference, Document, Error, Input, InputFile, OutputFile, PART, Part, RowHasher, RunRecord, Settings, load,
+    record_path, run_id, save,
 };
 
 /// Tells of the id of every row of an input, in its order.
 pub type SeeIds<'f> = dyn Fn(Input, &mut dyn FnMut(ItemId) -> Result<(), Error>) -> Result<(), Error> + 'f;
-
-/// What a part's run records are called behind the names of the files that they tell of.
-const RECORD: &str = ".run.json";
 
 /// Files of rows in parts that one command turns into rows of results, each part in a file of its own with its run record.
 ///
@@ -52,7 +55,8 @@ impl CommandPlan {
     /// [`Dataset`](crate::Dataset).
     ///
     /// # Errors
-    /// Whatever is wrong with a row, as of `ids`; [`Error::RepeatedRow`] for an id that is in two files; [`Error::NoRows`]; [`Error::Io`].
+    /// Whatever is wrong with a row, as of `ids`; [`Error::RepeatedRow`] for an id that is in two files; [`Error::NoRows`] if all files are
+    /// empty; [`Error::Io`].
     pub fn make(
         command: Vec<String>,
         extension: &str,
@@ -69,12 +73,16 @@ impl CommandPlan {
         for path in files {
             let (input, first) = (Input::open(path)?, row);
             let part = Part { rows: 0..usize::MAX, first_number: first };
-            ids(input.clone().with_part(Some(part)), &mut |id| {
+            let read = ids(input.clone().with_part(Some(part)), &mut |id| {
                 seen.push(&place_of(&id, row))?;
                 row += 1;
                 see(1);
                 Ok(())
-            })?;
+            });
+            match read {
+                Err(Error::NoRows { .. }) => {} // so it has no part
+                read => read?,
+            }
             plan.files.push(input.identity()?.with_rows(row - first));
         }
         if row == 0 {
@@ -100,6 +108,21 @@ impl CommandPlan {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Compares the files that these parts read with the planned ones. Call it before any work on their rows.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`] for a file that is another one now; [`Error::Io`].
+    pub fn check_inputs(&self, shards: &[usize]) -> Result<(), Error> {
+        let mut files: Vec<&InputFile> = shards.iter().filter_map(|&shard| Some(self.shard(shard)?.0)).collect();
+        files.dedup_by(|a, b| a.path == b.path);
+        for file in files {
+            if is_changed(file)? {
+                return Err(Error::FileChanged { path: file.path.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Number of rows.
@@ -171,6 +194,11 @@ fn rows(file: &InputFile) -> usize {
     file.rows.unwrap_or_default()
 }
 
+/// Whether a file of a plan is another one now.
+pub(super) fn is_changed(file: &InputFile) -> Result<bool, Error> {
+    Ok(InputFile::of(&file.path)?.blake3 != file.blake3)
+}
+
 /// A row's id and place, to be sorted.
 pub(super) fn place_of(id: &judge_core::ItemId, row: usize) -> [u8; 24] {
     let mut record = [0; 24];
@@ -221,28 +249,88 @@ impl CommandPart {
     /// # Errors
     /// [`Error::OtherPlan`] for a record of another plan, or of another part; as [`load`] for a file of another kind; [`Error::Io`].
     pub fn find(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Option<Self>, Error> {
-        let path = Self::path(folder, plan, shard);
-        if !path.try_exists().map_err(Error::io("read", &path))? {
-            return Ok(None);
-        }
-        let part: Self = load(&path)?;
+        Self::finder(folder, plan)(shard)
+    }
+
+    /// [`find`](Self::find) for many parts of a plan, whose [id](CommandPlan::id) is computed once.
+    pub fn finder(folder: &Path, plan: &CommandPlan) -> impl Fn(usize) -> Result<Option<Self>, Error> {
         let id = plan.id();
-        if (&part.plan, part.shard) != (&id, shard) {
-            let found = format!("plan {}, shard {}", part.plan, part.shard);
-            return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
-        }
-        for output in part.files(folder, plan) {
-            if !record_path(&output).exists() {
-                return Ok(None);
-            }
-            for file in load::<RunRecord>(record_path(&output))?.outputs {
-                let beside = folder.join(file.path.file_name().unwrap_or_default());
-                if fs::metadata(&beside).ok().map(|now| now.len()) != Some(file.bytes) {
+        move |shard| {
+            let Some(part) = Self::recorded(folder, plan, &id, shard)? else { return Ok(None) };
+            for output in part.files(folder, plan) {
+                let Some(record) = run_record(&output)? else { return Ok(None) };
+                let has_size =
+                    |file: &OutputFile| fs::metadata(beside(&output, file)).is_ok_and(|now| now.len() == file.bytes);
+                if !record.outputs.iter().all(has_size) {
                     return Ok(None);
                 }
             }
+            Ok(Some(part))
+        }
+    }
+
+    /// The record of a part, whatever became of its files.
+    fn recorded(folder: &Path, plan: &CommandPlan, id: &str, shard: usize) -> Result<Option<Self>, Error> {
+        let path = Self::path(folder, plan, shard);
+        if is_empty(&path)? {
+            return Ok(None);
+        }
+        let part: Self = load(&path)?;
+        if (part.plan.as_str(), part.shard) != (id, shard) {
+            let found = format!("plan {}, shard {}", part.plan, part.shard);
+            return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
         }
         Ok(Some(part))
+    }
+
+    /// Whether its files are those that their run records describe, to the byte, and were made of the part's rows. If not, they have been
+    /// damaged or were made of another input, and the command is to make them again: see [`clear`](Self::clear).
+    ///
+    /// # Errors
+    /// As [`load`]; [`Error::Io`].
+    pub fn is_whole(&self, folder: &Path, plan: &CommandPlan) -> Result<bool, Error> {
+        for output in self.files(folder, plan) {
+            if !is_whole(plan, self.shard, &output, &load(record_path(&output))?)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes what runs made of a part and is not whole, so that its command makes it again: files that their run record does not
+    /// describe, or that are of other rows, and what the part's own record names without a run record that can be read. What is unfinished
+    /// stays, and so does what no run made. Returned is what was removed, without the records.
+    ///
+    /// # Errors
+    /// [`Error::OtherPlan`] for the record of a part of another plan; as [`load`]; [`Error::Io`].
+    pub fn clear(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Vec<PathBuf>, Error> {
+        let id = plan.id();
+        let recorded = Self::recorded(folder, plan, &id, shard)?;
+        let named = recorded.map(|part| part.files(folder, plan)).unwrap_or_default();
+        let mut outputs = Self { plan: id, shard, outputs: endings(folder, plan, shard)? }.files(folder, plan);
+        outputs.extend(named.iter().filter(|output| !record_path(output).exists()).cloned());
+        let mut removed = Vec::new();
+        for output in outputs {
+            let record = run_record(&output)?;
+            let stays = match &record {
+                Some(record) => is_whole(plan, shard, &output, record)?,
+                None => !named.contains(&output),
+            };
+            if stays {
+                continue;
+            }
+            // The records go last: until then they tell what is to be removed.
+            let files = record.into_iter().flat_map(|record| record.outputs);
+            for path in files.map(|file| beside(&output, &file)).chain([output.clone()]) {
+                remove(&path)?;
+            }
+            remove(&record_path(&output))?;
+            removed.push(output);
+        }
+        if !removed.is_empty() {
+            remove(&Self::path(folder, plan, shard))?;
+        }
+        Ok(removed)
     }
 
     /// Its files.
@@ -256,32 +344,28 @@ impl CommandPart {
     /// same run as those of a part that is done before.
     ///
     /// # Errors
-    /// [`Error::NoPart`] if there are none; [`Error::FileChanged`] if other rows were read than those of the plan;
-    /// [`Error::OtherRun`] for files that were made otherwise than those of
-    /// another part; [`Error::Io`].
+    /// [`Error::NoPart`] if there are none; [`Error::FileChanged`] if another input was read than the planned one;
+    /// [`Error::OtherRun`] for files of other rows of it, or that were made otherwise than those of another part; [`Error::Io`].
     pub fn finish(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Self, Error> {
-        let begin = stem(shard, plan.shards()) + ".";
-        let mut outputs = Vec::new();
-        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-            let name = entry.map_err(Error::io("list", folder))?.file_name();
-            let output =
-                name.to_str().filter(|name| name.starts_with(&begin)).and_then(|name| name.strip_suffix(RECORD));
-            outputs.extend(output.map(|output| output[begin.len() - 1..].to_owned()));
-        }
-        outputs.sort();
-        let part = Self { plan: plan.id(), shard, outputs };
+        let part = Self { plan: plan.id(), shard, outputs: endings(folder, plan, shard)? };
         let files = part.files(folder, plan);
         if files.is_empty() {
             return Err(Error::NoPart { path: plan.output(folder, shard) });
         }
         for output in files {
             let record: RunRecord = load(record_path(&output))?;
-            if let Some(changed) = other_rows(plan, shard, &record) {
-                return Err(Error::FileChanged { path: changed });
+            let Some((file, rows)) = plan.shard(shard) else { continue };
+            if !has_read(&record, file) {
+                return Err(Error::FileChanged { path: file.path.clone() });
+            }
+            let differences = Difference::within(PART, &json!(record.settings.get(PART)), &json!(rows.to_string()));
+            if !differences.is_empty() {
+                return Err(Error::OtherRun { path: output, differences });
             }
         }
+        let find = Self::finder(folder, plan);
         for other in (0..plan.shards()).filter(|&other| other != shard) {
-            if let Ok(Some(other)) = Self::find(folder, plan, other) {
+            if let Ok(Some(other)) = find(other) {
                 for (output, other) in part.files(folder, plan).iter().zip(other.files(folder, plan)) {
                     let (record, other) = (load(record_path(output))?, load(record_path(&other))?);
                     let differences = made_otherwise(&other, &record, false);
@@ -297,18 +381,77 @@ impl CommandPart {
     }
 }
 
-/// The file of which a run has read other rows than those of a part.
-pub(super) fn other_rows(plan: &CommandPlan, shard: usize, record: &RunRecord) -> Option<PathBuf> {
-    let (file, part) = plan.shard(shard)?;
-    let is_same = record.inputs.first().is_some_and(|input| input.blake3 == file.blake3)
-        && record.settings.get(PART).is_some_and(|found| *found == part.to_string());
-    (!is_same).then(|| file.path.clone())
+/// The files of a part that have a run record, by what their names have behind `part-00012-of-04096`, in order.
+fn endings(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Vec<String>, Error> {
+    let begin = stem(shard, plan.shards()) + ".";
+    let mut endings = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
+        let name = entry.map_err(Error::io("list", folder))?.file_name();
+        let output = name.to_str().filter(|name| name.starts_with(&begin)).and_then(|name| name.strip_suffix(RECORD));
+        endings.extend(output.map(|output| output[begin.len() - 1..].to_owned()));
+    }
+    endings.sort();
+    Ok(endings)
+}
+
+/// The run record of a part's file; `None` if it is gone, or has been damaged.
+fn run_record(output: &Path) -> Result<Option<RunRecord>, Error> {
+    let path = record_path(output);
+    if is_empty(&path)? {
+        return Ok(None);
+    }
+    match load(path) {
+        Err(Error::Document { .. } | Error::Utf8 { .. }) => Ok(None),
+        record => record.map(Some),
+    }
+}
+
+/// Where a file of an output's run lies: folders may have been moved.
+fn beside(output: &Path, file: &OutputFile) -> PathBuf {
+    output.with_file_name(file.path.file_name().unwrap_or_default())
+}
+
+fn is_whole(plan: &CommandPlan, shard: usize, output: &Path, record: &RunRecord) -> Result<bool, Error> {
+    Ok(!is_of_other_rows(plan, shard, record) && damaged(output, record)?.is_none())
+}
+
+/// The first file of an output's run that is not what the run wrote; `None` if all are.
+pub(super) fn damaged(output: &Path, record: &RunRecord) -> Result<Option<PathBuf>, Error> {
+    for file in &record.outputs {
+        let path = beside(output, file);
+        let bytes = match fs::metadata(&path) {
+            Ok(now) => Some(now.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io("look at", &path)(error)),
+        };
+        let is_as_written = bytes == Some(file.bytes)
+            && match &file.blake3 {
+                Some(blake3) => InputFile::of(&path)?.blake3 == *blake3,
+                None => true,
+            };
+        if !is_as_written {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a run has read other rows than those of a part.
+pub(super) fn is_of_other_rows(plan: &CommandPlan, shard: usize, record: &RunRecord) -> bool {
+    plan.shard(shard).is_none_or(|(file, part)| {
+        !has_read(record, file) || record.settings.get(PART).is_none_or(|found| *found != part.to_string())
+    })
+}
+
+/// Whether a run has read rows of this file.
+fn has_read(record: &RunRecord, file: &InputFile) -> bool {
+    record.inputs.first().is_some_and(|input| input.blake3 == file.blake3)
 }
 
 /// In what two parts were made otherwise, apart from which rows they are of; `by_device`: also on what they ran.
 pub(super) fn made_otherwise(before: &RunRecord, now: &RunRecord, by_device: bool) -> Vec<Difference> {
-    let of = |record: &RunRecord| {
-        let RunRecord { program, model, template, judges, seed, settings, resolved, inputs, .. } = record;
+    let of = |record: &RunRecord, settings: &Settings| {
+        let RunRecord { program, model, template, judges, seed, resolved, inputs, .. } = record;
         let mut settings = settings.clone();
         settings.remove(PART);
         let model = model.as_ref().map(|model| {
@@ -324,5 +467,10 @@ pub(super) fn made_otherwise(before: &RunRecord, now: &RunRecord, by_device: boo
         })
     };
     let fields = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default().into_iter().collect();
-    Difference::between(&fields(of(before)), &fields(of(now)))
+    // Either may be of an earlier version.
+    let settings =
+        [in_words_of(&now.settings, before.settings.clone()), in_words_of(&before.settings, now.settings.clone())];
+    let [before, now] =
+        [(before, &settings[0]), (now, &settings[1])].map(|(record, settings)| fields(of(record, settings)));
+    Difference::between(&before, &now)
 }

@@ -3,8 +3,9 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::Schema;
 use judge_core::{
     Fields, Reason, Unscored,
@@ -16,12 +17,13 @@ use serde_json::{Map, Value, json};
 use super::check::{Output, each_input, results};
 use super::part::PartRecord;
 use super::table::ParquetTable;
-use crate::arrow::{required, wrong};
-use crate::grades::{self, Given, NUMBERS};
+use crate::arrow::wrong;
+use crate::grades::NUMBERS;
 use crate::input::CellText;
+use crate::reading::Reading;
 use crate::{
-    BatchItem, Counts, Error, Extra, Fate, Field, Human, ItemColumns, ItemSpec, JsonlWriter, JudgedScore, LabelTable,
-    Resolved, ResultRow, RowHasher, RunPlan, ScoreOutcome, ScoreRow, Unread,
+    BatchItem, Columns, Counts, Dataset, Error, Extra, Fate, Field, Human, Ids, ItemColumns, ItemSpec, JsonlWriter,
+    JudgedScore, LabelTable, Place, Resolved, ResultRow, Row, RowHasher, RunPlan, ScoreOutcome, ScoreRow, Unread,
 };
 
 /// Turns results into a score file: JSON lines that `lager_evaluate` and `agreement` read, in the order of the input.
@@ -35,7 +37,7 @@ pub struct Export<'a> {
     pub output: &'a Output<'a>,
     /// What the logits are read from: their labels and layers.
     pub origin: &'a TableOrigin,
-    /// The column of human scores. `None`: the first of the field's usual names that is there, or none.
+    /// The column of human scores. `None`: of the field's usual names the one that every reader of a table would take, or none.
     pub human: Option<&'a str>,
 }
 
@@ -116,20 +118,22 @@ impl Export<'_> {
         let mut of_table = |table: ParquetTable, spec: &ItemSpec| -> Result<(), Error> {
             let within = |source| Error::InFile { path: table.path().to_path_buf(), source: Box::new(source) };
             let columns = ItemColumns::find(table.schema(), spec).map_err(within)?;
-            let human = self.human_column(table.schema(), spec).map_err(within)?;
+            let (choice, names) = self.human_columns(table.schema(), spec).map_err(within)?;
+            // As of any other input, the rows that a file begins with say which column is meant.
+            let choice = choice.settled(&head(&table, &names)?);
             let mut indices = columns.indices(table.schema());
-            indices.extend(human.and_then(|human| table.schema().index_of(human.name()).ok()));
+            indices.extend(names.iter().filter_map(|name| table.schema().index_of(name).ok()));
             let mut cells = CellText::new(table.path());
             for batch in table.batches(&indices, 0..table.rows())? {
                 let batch = batch?;
-                let graded = human.map(|human| required(&batch, human.name(), NUMBERS).map(|array| (human, array)));
-                let graded = graded.transpose().map_err(within)?;
+                let graded = (!names.is_empty()).then(|| selected(&batch, &names));
                 for (index, item) in columns.items(&batch).map_err(within)?.into_iter().enumerate() {
                     let (mut given, mut no_grade) = (Vec::new(), None);
-                    if let Some((human, array)) = graded {
-                        cells.json.clear();
-                        cells.value(array, human, index, human.name());
-                        (given, no_grade) = Given::of(&cells.json, grades::number).of_column(human.name(), NUMBERS);
+                    if let Some(graded) = &graded {
+                        let row = row_of(&mut cells, graded, index, table.path())?;
+                        let mut reading = Reading::of(&row, &choice, Ids::RowNumber);
+                        given = reading.raters();
+                        no_grade = reading.finish().0.no_grade().map(str::to_owned);
                     }
                     let row = cells.row;
                     each(&|| format!("{} row {row}", table.path().display()), item, given, no_grade)?;
@@ -148,14 +152,47 @@ impl Export<'_> {
         done.map(|()| notes)
     }
 
-    /// Which column of a schema has people's scores.
-    fn human_column<'s>(&self, schema: &'s Schema, spec: &ItemSpec) -> Result<Option<&'s arrow_schema::Field>, Error> {
-        let column = |name: &str| schema.field_with_name(name).ok();
-        match self.human {
-            Some(human) => column(human).map(Some).ok_or_else(|| wrong(human, NUMBERS, "no such column")),
-            None => Ok(spec.columns.names(Field::Human).find_map(column)),
+    /// How people's scores are looked for, and which columns of a schema may have them.
+    fn human_columns(&self, schema: &Schema, spec: &ItemSpec) -> Result<(Columns, Vec<String>), Error> {
+        let choice = match self.human {
+            Some(human) if schema.index_of(human).is_err() => return Err(wrong(human, NUMBERS, "no such column")),
+            Some(human) => Columns::default().with(Field::Human, [human])?,
+            None => spec.columns.clone(),
+        };
+        let names = choice.names(Field::Human).filter(|name| schema.index_of(name).is_ok());
+        let names = names.map(str::to_owned).collect();
+        Ok((choice, names))
+    }
+}
+
+/// What a table begins with, of some of its columns.
+fn head(table: &ParquetTable, names: &[String]) -> Result<Vec<Row>, Error> {
+    let (mut head, mut cells) = (Vec::new(), CellText::new(table.path()));
+    let indices: Vec<usize> = names.iter().filter_map(|name| table.schema().index_of(name).ok()).collect();
+    if indices.is_empty() {
+        return Ok(head);
+    }
+    for batch in table.batches(&indices, 0..Dataset::HEAD as u64)? {
+        let batch = selected(&batch?, names);
+        for index in 0..batch.len() {
+            head.push(row_of(&mut cells, &batch, index, table.path())?);
         }
     }
+    Ok(head)
+}
+
+/// The columns of a batch that have these names, one of each.
+fn selected(batch: &RecordBatch, names: &[String]) -> StructArray {
+    let at = names.iter().filter_map(|name| batch.schema_ref().index_of(name).ok());
+    let columns = at.map(|at| (batch.schema_ref().fields()[at].clone(), batch.column(at).clone()));
+    StructArray::from(columns.collect::<Vec<_>>())
+}
+
+/// A row of some columns, as a reader of JSON lines has it.
+fn row_of(cells: &mut CellText, of: &StructArray, index: usize, path: &Path) -> Result<Row, Error> {
+    cells.json.clear();
+    cells.object(of, of.fields(), index, None);
+    Row::parse(Place { path: path.to_path_buf(), line: cells.row + 1 }, 1, &cells.json)
 }
 
 /// The files of the results.

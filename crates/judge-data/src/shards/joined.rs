@@ -1,6 +1,6 @@
 //! The parts of a command's plan: whether all are there, and the files that one run over all rows would have written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,16 @@ use judge_core::Reason;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
-use super::command::{CommandPart, CommandPlan, made_otherwise, other_rows, place_of, repeated};
+use super::command::{
+    CommandPart, CommandPlan, damaged, is_changed, is_of_other_rows, made_otherwise, place_of, repeated,
+};
 use crate::body::body;
 use crate::ids::id_of;
 use crate::paths::{target, with_suffix};
+use crate::run_record::RECORD;
 use crate::{
-    AtomicFile, Counts, Error, InputFile, OutputFile, PART, Resolved, Rows, RunPlan, RunRecord, Sharding, StatesFile,
-    StatesSpec, StatesWriter, WriteOptions, ids_path, load, record_path, save,
+    AtomicFile, Counts, Error, Field, InputFile, OutputFile, PART, Resolved, Row, Rows, RunPlan, RunRecord, Sharding,
+    StatesFile, StatesSpec, StatesWriter, WriteOptions, ids_path, load, record_path, save,
 };
 
 /// How many problems of one kind are named.
@@ -53,24 +56,20 @@ impl CommandPlan {
     /// `one_device` makes a problem of parts that were computed on different devices.
     ///
     /// # Errors
-    /// [`Error::Io`]; as [`Rows`] for results that cannot be read.
+    /// [`Error::Io`] of the inputs and of the folder. A part that cannot be read is a problem of its shard.
     pub fn check(&self, folder: &Path, one_device: bool, mut see: impl FnMut(usize)) -> Result<CommandResults, Error> {
         let mut found = CommandResults { planned: self.rows(), ..CommandResults::default() };
         for file in &self.files {
-            if InputFile::of(&file.path)?.blake3 != file.blake3 {
+            if is_changed(file)? {
                 found.problems.push(format!("{} has changed since it was planned", file.path.display()));
             }
         }
-        let (mut first, mut ids, mut none): (Option<First>, _, _) = (None, Buckets::<24>::new(), 0);
-        let mut all = blake3::Hasher::new();
+        let mut seen = Seen { first: None, ids: Buckets::new(), all: blake3::Hasher::new() };
+        let mut none = 0;
+        let find = CommandPart::finder(folder, self);
         for shard in 0..self.shards() {
-            let part = match CommandPart::find(folder, self, shard) {
-                Err(error @ Error::Io { .. }) => return Err(error),
-                Err(error) => {
-                    found.problems.push(format!("shard {shard}: {error}"));
-                    continue;
-                }
-                Ok(Some(part)) => part,
+            let checked = match find(shard) {
+                Ok(Some(part)) => self.check_part(folder, part, one_device, &mut seen, &mut found, &mut see),
                 Ok(None) => {
                     none += 1;
                     if none <= NAMED {
@@ -79,38 +78,21 @@ impl CommandPlan {
                             .problems
                             .push(format!("shard {shard}: no finished part {}; run the shard again", part.display()));
                     }
-                    continue;
+                    Ok(())
                 }
+                Err(error) => Err(error),
             };
-            let mut records = Vec::new();
-            for output in part.files(folder, self) {
-                let record: RunRecord = load(record_path(&output))?;
-                self.check_file(shard, &output, &record, &mut found)?;
-                records.push(record);
-            }
-            let (Some(record), Some(output)) = (records.first(), part.files(folder, self).into_iter().next()) else {
-                continue;
-            };
-            found.rows += record.counts.rows();
-            found.scored += record.counts.scored;
-            for (&reason, rows) in &record.counts.unscored {
-                *found.unscored.entry(reason).or_default() += rows;
-            }
-            if let Some(model) = &record.model {
-                *found.devices.entry(model.device.clone()).or_default() += record.counts.rows();
-            }
-            all.update_reader(open(&output)?).map_err(Error::io("read", &output))?;
-            let copies = self.see_ids(shard, &output, record, &mut ids, &mut found.problems, &mut see)?;
-            match &first {
-                None => first = Some(First { shard, outputs: part.outputs, records, copies }),
-                Some(first) => first.compare(self, shard, &part, &records, copies, one_device, &mut found.problems),
+            // A part that cannot be read says nothing against the others.
+            if let Err(error) = checked {
+                found.problems.push(format!("shard {shard}: {error}"));
             }
         }
         if none > NAMED {
             found.problems.push(format!("{none} of {} shards have no finished part", self.shards()));
         }
+        let Seen { first, ids, all } = seen;
         for [one, other] in repeated(ids, NAMED)? {
-            let id = self.id_of_result(folder, one, &first)?;
+            let id = self.id_of_result(folder, one, &first).unwrap_or_default();
             found.problems.push(format!("the id {id} occurs twice: {}, and {}", self.place(one), self.place(other)));
         }
         self.check_names(folder, &mut found.problems)?;
@@ -118,6 +100,41 @@ impl CommandPlan {
         found.results = all.finalize().to_hex().to_string();
         found.complete = found.problems.is_empty();
         Ok(found)
+    }
+
+    /// Checks a part that is there, and compares it with the first of all.
+    fn check_part(
+        &self,
+        folder: &Path,
+        part: CommandPart,
+        one_device: bool,
+        seen: &mut Seen,
+        found: &mut CommandResults,
+        see: &mut impl FnMut(usize),
+    ) -> Result<(), Error> {
+        let (shard, files) = (part.shard, part.files(folder, self));
+        let mut records = Vec::new();
+        for output in &files {
+            let record: RunRecord = load(record_path(output))?;
+            self.check_file(shard, output, &record, found)?;
+            records.push(record);
+        }
+        let (Some(record), Some(output)) = (records.first(), files.first()) else { return Ok(()) };
+        found.rows += record.counts.rows();
+        found.scored += record.counts.scored;
+        for (&reason, rows) in &record.counts.unscored {
+            *found.unscored.entry(reason).or_default() += rows;
+        }
+        if let Some(model) = &record.model {
+            *found.devices.entry(model.device.clone()).or_default() += record.counts.rows();
+        }
+        seen.all.update_reader(open(output)?).map_err(Error::io("read", output))?;
+        let copies = self.see_ids(shard, output, record, &mut seen.ids, &mut found.problems, see)?;
+        match &seen.first {
+            None => seen.first = Some(First { shard, outputs: part.outputs, records, copies }),
+            Some(first) => first.compare(self, shard, &part, &records, copies, one_device, &mut found.problems),
+        }
+        Ok(())
     }
 
     /// Compares a file of a part with its record.
@@ -128,21 +145,17 @@ impl CommandPlan {
         record: &RunRecord,
         found: &mut CommandResults,
     ) -> Result<(), Error> {
-        for file in &record.outputs {
-            let beside = output.with_file_name(file.path.file_name().unwrap_or_default());
-            let now = InputFile::of(&beside)?;
-            if now.bytes != file.bytes || file.blake3.as_ref().is_some_and(|before| *before != now.blake3) {
-                let name = beside.display();
-                found.problems.push(format!(
-                    "shard {shard}: {name} is not the file that its record describes; run the shard again"
-                ));
-            }
-        }
-        if let Some(input) = other_rows(self, shard, record) {
-            let (name, input) = (output.display(), input.display());
+        if let Some(file) = damaged(output, record)? {
+            let name = file.display();
             found
                 .problems
-                .push(format!("shard {shard}: {name} was made of other rows than the planned ones of {input}"));
+                .push(format!("shard {shard}: {name} is not the file that its record describes; run the shard again"));
+        }
+        if is_of_other_rows(self, shard, record) {
+            let name = output.display();
+            found.problems.push(format!(
+                "shard {shard}: {name} was made of other rows than the planned ones; run the shard again"
+            ));
         }
         Ok(())
     }
@@ -193,14 +206,15 @@ impl CommandPlan {
 
     /// Names records in the folder that are of no part of this plan: whoever reads the folder as a data set would read their files too.
     fn check_names(&self, folder: &Path, problems: &mut Vec<String>) -> Result<(), Error> {
-        let planned: Vec<PathBuf> = (0..self.shards()).map(|shard| CommandPart::path(folder, self, shard)).collect();
+        let planned: HashSet<PathBuf> =
+            (0..self.shards()).map(|shard| CommandPart::path(folder, self, shard)).collect();
         let mut others = Vec::new();
         for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
             let path = entry.map_err(Error::io("list", folder))?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with("part-")
                 && name.ends_with(".json")
-                && !name.ends_with(".run.json")
+                && !name.ends_with(RECORD)
                 && !planned.contains(&path)
             {
                 others.push(path);
@@ -229,8 +243,9 @@ impl CommandPlan {
         write: WriteOptions,
     ) -> Result<Vec<OutputFile>, Error> {
         let mut parts = Vec::new();
+        let find = CommandPart::finder(folder, self);
         for shard in 0..self.shards() {
-            let part = CommandPart::find(folder, self, shard)?;
+            let part = find(shard)?;
             let part = part.ok_or_else(|| Error::NoPart { path: self.output(folder, shard) })?;
             parts.push(part.files(folder, self).into_iter().zip(part.outputs).collect::<Vec<_>>());
         }
@@ -261,18 +276,33 @@ impl CommandPlan {
     }
 
     /// Writes the rows of all files, in order, as JSON lines to the output of `plan`, with its record: what a command reads to go on from
-    /// the joined results. `see` is told of every row.
+    /// the joined results. Rows of tables without ids get their numbers as `id`: in a table the command numbers them, in JSON lines it
+    /// would not; `ids_are_chosen` says that the command's options name their column. `see` is told of every row.
     ///
     /// # Errors
     /// Whatever is wrong with a row; as [`AtomicFile::create`]; [`Error::OutputExists`] for another file there; [`Error::Io`].
-    pub fn write_rows(&self, plan: &RunPlan, mut see: impl FnMut(usize)) -> Result<InputFile, Error> {
+    pub fn write_rows(
+        &self,
+        plan: &RunPlan,
+        ids_are_chosen: bool,
+        mut see: impl FnMut(usize),
+    ) -> Result<InputFile, Error> {
         let path = plan.output.as_path();
         let mut file = AtomicFile::create(path)?;
+        let mut number = 0_usize;
         for input in &self.files {
-            for row in Rows::open(&input.path)? {
-                let mut line = body(&row?.into_extra(&[]))?;
+            let mut rows = Rows::open(&input.path)?;
+            let has_place = |row: &Row| row.keys().any(|key| Field::Id.aliases().contains(&key));
+            let is_numbered = rows.is_of_table() && !ids_are_chosen && rows.peek()?.is_some_and(|row| !has_place(row));
+            for row in rows {
+                let mut fields = row?.into_extra(&[]);
+                if is_numbered {
+                    fields.set(Field::Id.as_str(), &number)?;
+                }
+                let mut line = body(&fields)?;
                 line.push(b'\n');
                 file.write_all(&line).map_err(Error::io("write", path))?;
+                number += 1;
                 see(1);
             }
         }
@@ -280,6 +310,14 @@ impl CommandPlan {
         file.commit_recorded(self.rows(), plan.options.overwrite, record)?;
         Ok(InputFile::of(path)?.with_rows(self.rows()))
     }
+}
+
+/// What a check knows of the parts before.
+struct Seen {
+    first: Option<First>,
+    ids: Buckets<24>,
+    /// Of their results.
+    all: blake3::Hasher,
 }
 
 /// The first part that is there, which the others must be like.

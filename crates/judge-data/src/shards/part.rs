@@ -72,20 +72,27 @@ impl PartRecord {
     /// # Errors
     /// [`Error::OtherPlan`] for a record of another plan, or of another shard.
     pub fn find(folder: &Path, plan: &ShardPlan, shard: usize) -> Result<Option<Self>, Error> {
-        let path = Self::path(folder, shard, plan.shards());
-        let record: Self = match path.try_exists().map_err(Error::io("read", &path))? {
-            true => crate::load(&path)?,
-            false => return Ok(None),
-        };
-        let id = plan.id();
-        if (&record.plan, record.shard) != (&id, shard) {
-            let found = format!("plan {}, shard {}", record.plan, record.shard);
-            return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
-        }
-        match fs::metadata(Self::part_path(folder, shard, plan.shards())) {
-            Ok(part) => Ok((part.len() == record.file.bytes).then_some(record)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("read", &path)(error)),
+        Self::finder(folder, plan)(shard)
+    }
+
+    /// [`find`](Self::find) for many shards of a plan, whose [id](ShardPlan::id) is computed once.
+    pub fn finder(folder: &Path, plan: &ShardPlan) -> impl Fn(usize) -> Result<Option<Self>, Error> {
+        let (id, shards) = (plan.id(), plan.shards());
+        move |shard| {
+            let path = Self::path(folder, shard, shards);
+            if is_empty(&path)? {
+                return Ok(None);
+            }
+            let record: Self = crate::load(&path)?;
+            if (&record.plan, record.shard) != (&id, shard) {
+                let found = format!("plan {}, shard {}", record.plan, record.shard);
+                return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
+            }
+            match fs::metadata(Self::part_path(folder, shard, shards)) {
+                Ok(part) => Ok((part.len() == record.file.bytes).then_some(record)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(Error::io("read", &path)(error)),
+            }
         }
     }
 

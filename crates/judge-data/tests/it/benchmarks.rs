@@ -43,6 +43,11 @@ fn pairs_of_ones_own_have_the_majority_of_their_raters() {
         [("4".into(), Some(Less)), ("5".into(), None), ("6".into(), Some(Greater)), ("7".into(), Some(Equal))]
     );
     assert_eq!(pairs[0].to_record().unwrap().rubric.as_deref(), Some("r"));
+    // A label that cannot be read is none, and the pair says so.
+    let odd = read(&[row(4, json!("B")), row(5, json!("left")), row(6, json!(["A", 7]))]).unwrap();
+    let why: Vec<bool> =
+        odd.iter().map(|pair| pair.no_grade.as_ref().is_some_and(|why| why.contains("\"tie\""))).collect();
+    assert_eq!((odd[1].gold, odd[2].gold, why), (None, Some(Greater), vec![false, true, true]));
     assert!(matches!(read(&[row(5, json!(null))]), Err(Error::NobodyGraded { scored: 1, .. })));
 }
 
@@ -185,10 +190,17 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     );
     assert!(read(&rows(&orders("\"C\"", "null"))).unwrap_err().to_string().contains("line 1: expected \"orders\""));
     assert_eq!(pairs[0].to_record().unwrap().human(), Some(1.0));
+    // A number and its text name the same pair, but where there is one of each.
+    let mut twins = pairs.clone();
+    twins[1].id = "7".into();
+    let text = "{\"id\": \"7\", \"given\": \"2\"}\n{\"id\": 7, \"given\": \"1\"}";
+    let path = written(folder.path(), "verdicts.jsonl", text);
+    let found = PairVerdicts::read(path, &twins, PairConvention::FirstLine).unwrap();
+    assert_eq!(found.orders, [[Some(Greater), None], [Some(Less), None]]);
     for (text, expected) in [
         ("{\"id\": 7, \"given\": \"1\"}", "1 of 2 pairs have no verdict, the first is 9"),
         ("{\"id\": 8, \"given\": \"1\"}", "line 1: no pair has the id 8; the benchmark has 2 pairs, the first is 7"),
-        ("{\"id\": 7, \"given\": \"1\"}\n{\"id\": \"7\", \"given\": \"1\"}", "line 2: the id \"7\" appears twice"),
+        ("{\"id\": 7, \"given\": \"1\"}\n{\"id\": \"7\", \"given\": \"1\"}", "line 2: the id 7 appears twice"),
         ("{\"id\": 7, \"swapped\": \"1\"}", "expected a field \"given\""),
         (
             "{\"id\": 7, \"given\": \"1\", \"swapped\": \"2\"}\n{\"id\": 9, \"given\": \"1\"}",

@@ -96,7 +96,7 @@ fn a_field_stays_in_its_column() {
         detail,
         r#"no response (response, output, prediction, answer, completion), found the fields ["id", "question", "response (null)", "answer"]"#
     );
-    assert_eq!(why(&records[2]).1, r#"the response is in "answer", on line 1 it is in "response""#);
+    assert_eq!(why(&records[2]).1, r#"expected the response in "response", as on line 1, found it in "answer""#);
     // What is carried of them is what is carried of the others.
     for record in &records {
         assert_eq!(serde_json::to_string(record.extra()).unwrap(), r#"{"answer":"gold"}"#);

@@ -67,8 +67,17 @@ fn compressed_tables_and_standard_input_are_read() {
     let folder = TempDir::new().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(b"id,prompt\n1,a\n2,b\n").unwrap();
-    let path = put(&folder, "t.csv.gz", &gzip.finish().unwrap());
-    assert_eq!(Rows::open(path).unwrap().count(), 2);
+    let gzip = gzip.finish().unwrap();
+    assert_eq!(Rows::open(put(&folder, "t.csv.gz", &gzip)).unwrap().count(), 2);
+    // More of the table that is not compressed would be lost rows; what is no text is none.
+    for (behind, lost) in
+        [(&b"\0\0id,prompt\n3,c\n"[..], true), (b"3,c\n", true), (b"\0\n", false), (b"\xff\xfe", false)]
+    {
+        let said = read("t.csv.gz", &[&gzip[..], behind].concat()).map_err(|said| {
+            assert!(said.contains("found text that is not compressed behind the gzip data"), "{said}");
+        });
+        assert_eq!(said.is_err(), lost, "{behind:?}");
+    }
     let piped = Input::from_reader(&b"id,prompt\n1,a\n2,b\n"[..], Input::STDIN).unwrap();
     assert_eq!(Dataset::open(&piped, &DatasetOptions::default()).unwrap().count(), 2);
     assert_eq!(Dataset::open(&piped, &DatasetOptions::default()).unwrap().count(), 2, "as often as wanted");

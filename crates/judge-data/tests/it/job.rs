@@ -69,6 +69,19 @@ fn a_file_is_judged_once_and_recognised() {
     assert!(!fs::read_to_string(&output).unwrap().contains("sums"));
     let record: judge_data::RunRecord = load(record_path(&output)).unwrap();
     assert_eq!(record.program.name, "test");
+
+    // What is carried is told as it is chosen; an earlier version told the same in words of Rust.
+    let record = fs::read_to_string(record_path(&output)).unwrap();
+    let mut of_record = |carry: &str| {
+        let rewritten = record.replace("\"carry\": \"none\"", &format!("\"carry\": \"{carry}\""));
+        assert_ne!(rewritten, record);
+        fs::write(record_path(&output), rewritten).unwrap();
+        overwriting.write.overwrite = false;
+        overwriting.judge(&model, &judge(&model, 4), none)
+    };
+    assert_eq!(of_record("Only([])").unwrap().rows(), 3);
+    let refused = of_record("all").unwrap_err().to_string();
+    assert!(refused.contains("carry was \"all\", is \"none\""), "{refused}");
 }
 
 /// One field is shortened and the row says so; the prompt around it is whole, and another cut is another judge's.
@@ -92,17 +105,23 @@ fn a_field_is_cut_and_its_row_says_so() {
     // Whole, and cut elsewhere: other judges.
     let whole = Job { cuts: Vec::new(), ..job.clone() };
     assert!(matches!(whole.judge(&model, &judge(&model, 5), none), Err(Error::OutputExists { .. })));
-    // Nothing to cut, and a field that the note would replace.
-    let wrong = |cut: &str, rows: &str| {
+    // Nothing to cut, a field that is cut twice, and one that the note would replace.
+    let wrong = |cuts: &str, rows: &str| {
         fs::write(&input, rows).unwrap();
         let job = Job {
-            cuts: vec![cut.parse().unwrap()],
+            cuts: cuts.split(' ').map(|cut| cut.parse().unwrap()).collect(),
             output: folder.path().join("o"),
             ..Job::open(&input, &output, Program::new("test", "1")).unwrap()
         };
         job.judge(&model, &judge(&model, 5), none).unwrap_err()
     };
-    assert!(matches!(wrong("rubrik=4", ROWS), Error::NothingToCut { rows: 3, .. }));
+    let nothing = wrong("response=4 rubrik=4", ROWS).to_string();
+    let said = r#"3 were read, and the fields of the first that can be cut are ["instruction", "response", "topic"]"#;
+    assert!(nothing.ends_with(said), "{nothing}");
+    for twice in ["output=4 output=5:tail", "response=4 output=5"] {
+        let refused = wrong(twice, &ROWS.replace("response", "output"));
+        assert!(matches!(&refused, Error::CutTwice { field, .. } if field == "response"), "{refused}");
+    }
     let own = "{\"id\": 1, \"instruction\": \"a\", \"response\": \"b\", \"cut\": 1}";
     assert!(matches!(wrong("response=4", own), Error::FieldClash { .. }));
     // What is not carried otherwise is.

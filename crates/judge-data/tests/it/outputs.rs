@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use judge_core::lager::LayerWeights;
 use judge_data::{
-    AtomicFile, Error, JsonlWriter, OutputFile, OutputProblem, Outputs, RunRecord, check_outputs, report_mark, save,
-    write_atomic, write_new,
+    AtomicFile, Error, InputFile, JsonlWriter, OutputFile, OutputProblem, Outputs, Program, RunRecord, check_outputs,
+    report_mark, save, write_atomic, write_new,
 };
 use serde_json::json;
 
@@ -272,6 +272,38 @@ fn rows_that_were_changed_since_are_no_longer_a_run_s() {
     assert!(matches!(error, Error::Output { problem: OutputProblem::Foreign, .. }), "{error}");
 }
 
+/// What took a model is no report, and a document takes the place of its own format alone.
+#[test]
+fn rows_their_record_and_other_formats_are_not_replaced_by_another_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("o.jsonl"), "{\"id\": 1}\n").unwrap();
+    let InputFile { path, bytes, blake3, .. } = InputFile::of(at("o.jsonl")).unwrap();
+    let outputs = vec![OutputFile { path, rows: 1, bytes, blake3: Some(blake3) }];
+    let record = RunRecord { program: Program::new("p", "1"), outputs, ..RunRecord::default() };
+    save(at("o.jsonl.run.json"), &record).unwrap();
+    fs::write(at("p.json"), json!({"program": {"name": "p", "version": "1"}}).to_string()).unwrap();
+    let report = |name: &str| Outputs::default().reports("p", [at(name)]);
+    let weights = |name: &str| Outputs::default().documents::<LayerWeights>([at(name)]);
+    let rows = |name: &str| Outputs::default().rows([at(name)]);
+    for outputs in [
+        report("o.jsonl"),
+        report("o.jsonl.run.json"),
+        weights("o.jsonl"),
+        weights("o.jsonl.run.json"),
+        weights("p.json"),
+        rows("o.jsonl.run.json"),
+    ] {
+        let error = outputs.overwrite(true).check().unwrap_err();
+        assert!(matches!(error, Error::Output { problem: OutputProblem::OtherKind, .. }), "{error}");
+    }
+    report("p.json").check().unwrap();
+    rows("o.jsonl").overwrite(true).check().unwrap();
+    // The record of an input is an input.
+    let error = Outputs::new([at("o.jsonl")]).reports("q", [at("o.jsonl.run.json")]).check().unwrap_err();
+    assert!(matches!(error, Error::Output { problem: OutputProblem::IsInput { .. }, .. }), "{error}");
+}
+
 #[test]
 fn an_input_in_the_place_of_any_name_is_refused_even_if_everything_may_be_replaced() {
     let folder = tempfile::tempdir().unwrap();
@@ -331,4 +363,11 @@ fn a_name_that_is_not_utf_8_is_refused() {
     let error = check_outputs([&odd], [folder.path().join("o")]).unwrap_err();
     assert!(matches!(error, Error::InputNotUtf8 { .. }) && error.is_usage(), "{error}");
     assert_eq!(problem(&[], &[&odd]), OutputProblem::NotUtf8);
+    // Also where a link leads to such a folder.
+    fs::create_dir(&odd).unwrap();
+    std::os::unix::fs::symlink(&odd, folder.path().join("link")).unwrap();
+    let path = folder.path().join("link/o");
+    assert!(matches!(problem(&[], &[&path]), OutputProblem::TargetNotUtf8 { .. }));
+    assert!(Outputs::default().rows([&path]).check().is_err());
+    Outputs::default().reports("p", [&path]).check().unwrap(); // no record names it
 }

@@ -57,6 +57,17 @@ fn a_table_of_pandas_holds_lists_as_text() {
     assert!(why.contains("a list of texts as Python writes it") && why.contains("['a' 'b']"), "{why}");
     assert!(records[2].rag.response.is_some(), "the rest of the row stays");
     assert_eq!(records[2].extra.string("team").as_deref(), Some("b"));
+    // A reference as a list of one, and sentences.
+    let sentences = r#""[{""start"": 0, ""end"": 3}]""#;
+    let text = format!(
+        "response,ground_truths,sentences\nJa. So.,['In Paris.'],{sentences}\nJa.,\"['a', 'b']\",\nJa.,[1],\nJa.,[],\n"
+    );
+    let records = read("rows.csv", &text);
+    assert_eq!(records[0].rag.sentences.as_ref().map(Vec::len), Some(1));
+    let why = records[1].rag.lacks(RagField::Reference).unwrap();
+    assert!(why.contains("one text, or a list of one"), "{why}");
+    let references = [0, 2, 3].map(|row| records[row].rag.reference.as_deref());
+    assert_eq!(references, [Some("In Paris."), Some("[1]"), None]);
 }
 
 #[test]

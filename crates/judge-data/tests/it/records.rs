@@ -423,12 +423,13 @@ fn lists_of_answers_are_detected_with_a_grade_for_each() {
         let text = format!("{{\"id\": 1, \"instruction\": \"q\", \"responses\": {responses}, \"human\": {human}}}");
         error(&text).to_string()
     };
-    for (responses, human, expected) in
-        [("[]", "null", "a list of texts, at least one"), ("[1]", "null", "a list of texts, at least one")]
-    {
-        let said = row(responses, human);
-        assert!(said.contains(expected) && said.contains("line 1"), "{said}");
+    for responses in ["[]", "[1]", "\"a\"", "\"[]\"", "\"[1]\""] {
+        let said = row(responses, "null");
+        assert!(said.contains("a list of texts, at least one") && said.contains("line 1"), "{said}");
     }
+    // A list that is written as a text, as a cell of a table has it.
+    let (_, written) = detected("{\"id\": 1, \"question\": \"q\", \"responses\": \"[\\\"a\\\", \\\"b\\\"]\"}");
+    assert!(matches!(&written[0], Record::Answers(record) if record.responses == ["a", "b"]), "{written:?}");
     for (human, grades, found) in [
         ("[1]", vec![], "found 1 of 2 responses"),
         ("3", vec![], "found 1 of 2 responses"),

@@ -6,6 +6,7 @@ use super::Statistic;
 use crate::Error;
 use crate::input::check_amount;
 use crate::means::clustered_share;
+use crate::preference::{Preference, sign};
 
 /// Two answers to one question that met.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +15,9 @@ pub struct ComparedAnswers {
     pub answers: [usize; 2],
     /// The preference for the first, from 0 to 1, with a tie at one half.
     pub preference: f64,
-    /// The same in each order, where both were asked: with the first answer shown first, and with the second.
-    pub orders: Option<[f64; 2]>,
+    /// The verdict in each order, where both were asked: with the first answer shown first, and with the second. `First` is the first of
+    /// the two answers in both.
+    pub orders: Option<[Preference; 2]>,
 }
 
 /// The comparisons of answers to many questions. No grade of anybody is needed, so a judge can be looked at before people grade.
@@ -65,13 +67,14 @@ impl Counted {
     }
 }
 
-/// Whether the first of two is preferred; `None` for a tie.
-fn side(preference: f64) -> Option<bool> {
-    (preference != 0.5).then_some(preference > 0.5)
+/// Whether a verdict is for the first of two; `None` for a tie.
+fn is_first(verdict: Preference) -> Option<bool> {
+    verdict.is_decisive().then_some(verdict == Preference::First)
 }
 
 impl Coherence {
-    /// The statistics by name, in the order of the table. Two answers that met twice count as their last meeting in `transitivity`.
+    /// The statistics by name, in the order of the table. Two answers that met twice count as their last meeting in `transitivity`, and a
+    /// preference within 10⁻¹² of one half as a tie.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] and [`Error::NonFinite`] for a preference that is none. What the comparisons do not define is
@@ -83,18 +86,13 @@ impl Coherence {
             let mut verdicts = BTreeMap::new();
             for (index, ComparedAnswers { answers: [one, other], preference, orders }) in met.iter().enumerate() {
                 check_amount("preference", index, *preference, 1.0)?;
-                verdicts.insert(
-                    (*one.min(other), *one.max(other)),
-                    side(*preference).map(|is_one| is_one == (one < other)),
-                );
-                let Some(orders) = orders else { continue };
-                for &preference in orders {
-                    check_amount("preference", index, preference, 1.0)?;
-                }
-                let [given, swapped] = orders.map(side);
+                let is_one = is_first(sign(preference - 0.5));
+                verdicts.insert((*one.min(other), *one.max(other)), is_one.map(|is_one| is_one == (one < other)));
+                let Some([given, swapped]) = *orders else { continue };
                 consistent.push(question, given == swapped);
-                for is_first in given.into_iter().chain(swapped.map(|is_one| !is_one)) {
-                    first.push(question, is_first);
+                // In the exchanged order the second answer is shown first.
+                for is_shown_first in [given, swapped.swapped()].into_iter().filter_map(is_first) {
+                    first.push(question, is_shown_first);
                 }
             }
             for ((a, b), a_over_b) in &verdicts {
@@ -119,7 +117,7 @@ impl Coherence {
 mod tests {
     use super::*;
 
-    fn met(answers: [usize; 2], preference: f64, orders: Option<[f64; 2]>) -> ComparedAnswers {
+    fn met(answers: [usize; 2], preference: f64, orders: Option<[Preference; 2]>) -> ComparedAnswers {
         ComparedAnswers { answers, preference, orders }
     }
 
@@ -154,14 +152,20 @@ mod tests {
 
     #[test]
     fn orders_agree_or_the_place_decides() {
+        use Preference::{First, Second, Tie};
         let games = vec![
-            met([0, 1], 0.5, Some([0.9, 0.1])), // the first shown, twice
-            met([0, 2], 0.7, Some([0.8, 0.6])),
-            met([1, 2], 0.5, Some([0.5, 0.5])),
+            met([0, 1], 0.5 + 1e-16, Some([First, Second])), // the first shown, twice
+            met([0, 2], 0.7, Some([First, First])),
+            met([1, 2], 0.6, Some([Tie, Tie])), // a preference is on one side also where a tie is likelier than either answer
         ];
-        let [transitive, consistent, first] = estimates(vec![games]);
+        let [transitive, consistent, first] = estimates(vec![games.clone()]);
         assert_eq!((transitive, consistent, first), (None, Some(2.0 / 3.0), Some(0.75)));
         assert_eq!(estimates(Vec::new()), [None; 3]);
+        // That a share is 0 is no hypothesis.
+        let questions = vec![games, vec![met([0, 1], 0.5, Some([First, Second])); 2]];
+        for (name, found) in (Coherence { questions, level: 0.95 }).statistics().unwrap() {
+            assert!(found.defined().is_none_or(|known| known.p.is_none()), "{name}: {found:?}");
+        }
         let wrong = Coherence { questions: vec![vec![met([0, 1], 1.5, None)]], level: 0.95 }.statistics();
         assert!(matches!(wrong, Err(Error::OutOfRange { .. })));
     }

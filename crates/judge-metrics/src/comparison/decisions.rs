@@ -18,7 +18,8 @@ pub struct ComparedDecision {
     pub predicted: Vec<f64>,
     /// Which decisions belong together, such as all about one state: they are drawn together.
     pub group: usize,
-    /// Which decisions answer the same question, so that one answer can be the same for all of them.
+    /// Which decisions answer the same question, so that one answer can be the same for all of them: its options are in the same order in
+    /// each.
     pub question: usize,
 }
 

@@ -56,7 +56,7 @@ impl Labels {
         for rating in items.iter().flat_map(|item| item.ratings().chain([&item.predicted])) {
             if rating.number().is_some_and(|value| value.fract() != 0.0) {
                 return Err(format!(
-                    "{rating} is not a whole number, so scores are no labels; name the labels if they are"
+                    "{rating} is not a whole number, so scores are no labels unless the labels are named"
                 ));
             }
             if names.insert(rating.label()) {
@@ -64,7 +64,7 @@ impl Labels {
             }
             if names.len() > MAX_LABELS {
                 return Err(format!(
-                    "there are more than {MAX_LABELS} different scores; name the labels if they are labels"
+                    "there are more than {MAX_LABELS} different scores, which are no labels unless the labels are named"
                 ));
             }
         }

@@ -27,6 +27,13 @@ pub struct PreferredPair {
     pub cluster: Option<String>,
 }
 
+impl PreferredPair {
+    /// Whether the sign of a number names the gold label. A gold tie is never named: a sign of 0 says nothing.
+    fn is_named_by(&self, number: f64) -> bool {
+        self.gold.is_decisive() && sign(number) == self.gold
+    }
+}
+
 /// What preferences on pairs are worth.
 ///
 /// A judge that nearly always names the response shown first has worthless verdicts, and its averaged probabilities may still order
@@ -48,10 +55,10 @@ pub struct PreferredPair {
 /// The last four rest on pairs that were read in both orders. Offsets, and the layer of [`chosen_layer`](Self::chosen_layer), are out of
 /// fold: clusters are cut into ten folds by the bootstrap's seed, and what is used on a fold is learned on the others.
 ///
-/// Shares rest on all pairs with a reading: a sign is hardly ever a tie, so a gold tie counts as wrong as it does for any judge that cannot
-/// say one. The others leave gold ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where
-/// they come in clusters, clustered standard errors of shares and Brier scores, and the bootstrap of clusters for the others; the bootstrap
-/// for `ece`.
+/// Shares rest on all pairs with a reading: a gold tie counts as wrong, as it does for any judge that cannot say one, also where the number is
+/// 0. The others leave gold ties out. Wilson's interval, Student's, DeLong's and large-sample ones where pairs are independent; where they
+/// come in clusters, clustered standard errors of shares and Brier scores, and the bootstrap of clusters for the others; the bootstrap for
+/// `ece`.
 ///
 /// ```
 /// use judge_metrics::comparison::{PreferenceComparison, PreferredPair};
@@ -189,9 +196,9 @@ impl PreferenceComparison {
         let [offset, raw, less, cost] = ONE_ORDER;
         // The mean over both orders of being right: in the exchanged one the second item is shown first.
         let right = |pair: &PreferredPair, offset: f64| -> f64 {
-            let signs =
-                pair.orders.iter().zip([offset, -offset]).map(|(order, offset)| sign(order.log_odds() - offset));
-            signs.map(|sign| f64::from(u8::from(sign == pair.gold))).sum::<f64>() / 2.0
+            let orders = pair.orders.iter().zip([offset, -offset]);
+            let right = orders.map(|(order, offset)| pair.is_named_by(order.log_odds() - offset));
+            right.map(|right| f64::from(u8::from(right))).sum::<f64>() / 2.0
         };
         let raws: Vec<f64> = pairs.iter().map(|pair| right(pair, 0.0)).collect();
         let learned = self.out_of_fold(&pairs, |rows| place_offset(&take(&pulls, rows)).ok());
@@ -202,13 +209,11 @@ impl PreferenceComparison {
                 return found.all_undefined(&[less, cost], "the pairs of other clusters define no offset");
             };
             let lesses: Vec<f64> = pairs.iter().zip(&learned).map(|(pair, &offset)| right(pair, offset)).collect();
-            let averaged =
-                |pair: &PreferredPair| sign(PairReading::mean(&pair.orders).map_or(0.0, |mean| mean.log_odds()));
-            let costs: Vec<f64> = pairs
-                .iter()
-                .zip(&lesses)
-                .map(|(pair, less)| f64::from(u8::from(averaged(pair) == pair.gold)) - less)
-                .collect();
+            let averaged = |pair: &PreferredPair| {
+                PairReading::mean(&pair.orders).is_some_and(|mean| pair.is_named_by(mean.log_odds()))
+            };
+            let costs = pairs.iter().zip(&lesses).map(|(pair, less)| f64::from(u8::from(averaged(pair))) - less);
+            let costs: Vec<f64> = costs.collect();
             found.mean(less, &Items::within(&lesses, SHARE), || Ok(mean_of(less, &lesses)?.within(SHARE)));
             let range = [-1.0, 1.0];
             found.mean(cost, &Items::within(&costs, range), || Ok(mean_of(cost, &costs)?.within(range)));
@@ -242,7 +247,7 @@ impl PreferenceComparison {
     /// As for [`by_layer`](Self::by_layer).
     pub fn chosen_layer(&self, rows: &[usize]) -> Result<Option<(usize, PairStatistic)>, Error> {
         let (pairs, layers) = self.with_layers(rows)?;
-        let right = |row: usize, layer: usize| sign(pairs[row].layers[layer]) == pairs[row].gold;
+        let right = |row: usize, layer: usize| pairs[row].is_named_by(pairs[row].layers[layer]);
         let count = |rows: &[usize], layer: usize| rows.iter().filter(|&&row| right(row, layer)).count();
         let best = |rows: &[usize]| (0..layers).max_by_key(|&layer| count(rows, layer));
         let Some(chosen) = best(&(0..pairs.len()).collect::<Vec<_>>()) else { return Ok(None) };
@@ -279,7 +284,7 @@ impl PreferenceComparison {
 
     /// The share of pairs whose gold label the sign of their number names.
     fn accuracy(&self, name: &'static str, pairs: &[&PreferredPair], numbers: &[f64]) -> PairStatistic {
-        let right = pairs.iter().zip(numbers).map(|(pair, &number)| sign(number) == pair.gold);
+        let right = pairs.iter().zip(numbers).map(|(pair, &number)| pair.is_named_by(number));
         self.share(name, pairs, &right.collect::<Vec<_>>())
     }
 

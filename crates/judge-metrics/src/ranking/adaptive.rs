@@ -96,7 +96,7 @@ impl AdaptivePairing {
         let open = all.filter(|pair| !met.contains(pair)).map(|pair| (pair, information(pair)));
         let mut open: Vec<([usize; 2], f64)> = open.collect();
         // Rounding must not decide between comparisons that are equally good.
-        let rounded = |information: f64| (information * 1e9).round();
+        let rounded = |information: f64| (information * 1e9).round() + 0.0;
         open.sort_by(|(a, x), (b, y)| rounded(*y).total_cmp(&rounded(*x)).then(a.cmp(b)));
         let mut busy = vec![false; n];
         let mut round = Vec::new();

@@ -1,7 +1,7 @@
 use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
 use crate::estimate::ENOUGH_UNITS;
 use crate::groups::clusters;
-use crate::input::{check_count, check_level, check_paired};
+use crate::input::{check_count, check_level, check_paired, check_range};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 use crate::sum::sum;
 use crate::{Error, Interval};
@@ -254,7 +254,7 @@ impl Bootstrap {
                 (moved(bias, acceleration, -z)?, moved(bias, acceleration, z)?)
             }
         };
-        let (low, high) = (quantile(&replicates, low), quantile(&replicates, high));
+        let (low, high) = (quantile(&replicates, low)?, quantile(&replicates, high)?);
         if !(low.is_finite() && high.is_finite()) {
             return Err(none("neighbouring resamples differ by more than the largest number"));
         }
@@ -343,13 +343,26 @@ pub(super) fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> 
     if value.is_finite() { Ok(value) } else { Err(Error::NonFiniteStatistic { resample, value }) }
 }
 
-/// NumPy's `linear` quantile (type 7 of Hyndman and Fan, 1996) of at least one ascending value; 0 ≤ q ≤ 1.
-fn quantile(sorted: &[f64], q: f64) -> f64 {
+/// The quantile `q` in [0, 1] of ascending numbers: NumPy's `linear` (type 7 of Hyndman and Fan, 1996).
+///
+/// # Errors
+///
+/// [`Error::TooFewItems`] for no number, [`Error::OutOfRange`] for `q`.
+///
+/// ```
+/// use judge_metrics::resampling::quantile;
+///
+/// let quarters = [0.0, 0.25, 0.5, 0.75, 1.0].map(|q| quantile(&[1.0, 2.0, 3.0, 10.0], q));
+/// assert_eq!(quarters, [1.0, 1.75, 2.5, 4.75, 10.0].map(Ok));
+/// ```
+pub fn quantile(sorted: &[f64], q: f64) -> Result<f64, Error> {
+    check_count(1, sorted.len())?;
+    check_range("q", None, q, [0.0, 1.0])?;
     let position = q * (sorted.len() - 1) as f64;
     let below = position.floor();
     let weight = position - below;
     // 0 ≤ position ≤ len − 1, so both are in bounds.
     let (low, high) = (sorted[below as usize], sorted[position.ceil() as usize]);
     // From the nearer end, as NumPy does, so that the result is monotone in q.
-    if weight < 0.5 { low + (high - low) * weight } else { high - (high - low) * (1.0 - weight) }
+    Ok(if weight < 0.5 { low + (high - low) * weight } else { high - (high - low) * (1.0 - weight) })
 }

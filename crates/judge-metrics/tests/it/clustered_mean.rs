@@ -1,7 +1,7 @@
 //! The mean of clustered items against statsmodels (`scripts/metrics/clustered_fixtures.py`).
 
 use judge_metrics::Error;
-use judge_metrics::means::{clustered_mean, sample_mean};
+use judge_metrics::means::{clustered_mean, clustered_share, sample_mean};
 
 use crate::fixtures::{counts, fixture, list, numbers};
 
@@ -40,6 +40,9 @@ fn a_cluster_for_each_item_is_the_plain_mean() {
     assert_eq!(doubled.n, 10);
     // Student's test that the mean is 0, with four degrees of freedom.
     assert!((doubled.p_value().unwrap() - plain.p_value().unwrap()).abs() < 1e-14);
+    // A share cannot be below 0, and is not tested for 0.
+    let share = clustered_share(&[true, false, true, true], &["a", "a", "b", "b"]).unwrap();
+    assert!(share.p_value().unwrap_err().is_undefined() && doubled.within([0.0, 5.0]).p_value().is_err(), "{share:?}");
 }
 
 #[test]

@@ -97,6 +97,15 @@ fn what_has_no_reading_is_left_out_and_what_is_not_defined_says_why() {
     // Orders that cancel are a tie, in spite of rounding.
     let cancelled = PairReading::mean(&[reading(0.3), reading(0.3).swapped()]).unwrap();
     assert_eq!((cancelled.by_probability(), cancelled.by_log_odds()), (Tie, Tie));
+    // That names no gold tie: a sign cannot say that both are equal.
+    let tie = PreferredPair { orders: vec![reading(0.0); 2], layers: vec![0.0], ..of(Tie, None) };
+    let tied = PreferenceComparison::new(vec![tie; 2]);
+    let mut found = tied.statistics(&[0, 1]);
+    found.extend(tied.by_layer(&[0, 1]).unwrap());
+    found.push(tied.chosen_layer(&[0, 1]).unwrap().unwrap().1);
+    for known in found.iter().filter(|known| known.name.contains("accuracy")) {
+        assert_eq!((known.n, known.statistic.estimate()), (2, Some(0.0)), "{}", known.name);
+    }
     // Layers must be as many.
     let mut pairs = vec![of(First, None), of(First, None)];
     (pairs[0].layers, pairs[1].layers) = (vec![1.0], vec![1.0, 2.0]);

@@ -38,6 +38,16 @@ fn a_query_without_a_relevant_document_has_no_value() {
     assert_eq!(Ranking::new(&[0.0, 0.0, 1.0], &[]).unwrap().reciprocal_rank(Some(2)), 0.0);
 }
 
+/// One query with such numbers had no nDCG, and so the mean of all had none.
+#[test]
+fn relevance_of_any_size_has_an_ndcg() {
+    let ndcg = |unit: f64| Ranking::new(&[0.0, 2.0, 0.0, 1.0, 1.0].map(|gain| gain * unit), &[]).unwrap().ndcg(None);
+    let expected = ndcg(1.0).unwrap();
+    for unit in [8e307, 3.0, 1e-310] {
+        assert!((ndcg(unit).unwrap() - expected).abs() < 1e-12, "{unit}");
+    }
+}
+
 #[test]
 fn a_document_that_is_left_out_is_never_found() {
     let missed = Ranking::new(&[0.0, 1.0], &[2.0]).unwrap();

@@ -79,7 +79,8 @@ pub enum SavedProbeError {
 
     /// Signals that do not make up a row of features: none, too many or too few, or heads of which it is not known how many there are.
     #[error(
-        "{signals:?} are not {n_features} features of a model with states of width {d_model} and {n_heads:?} heads"
+        "{} cannot be {n_features} features: a state of the model has {d_model} coordinates{}",
+        listed(signals), heads(*n_heads)
     )]
     Width {
         /// What stands side by side.
@@ -93,7 +94,7 @@ pub enum SavedProbeError {
     },
 
     /// A signal that appears twice.
-    #[error("{signal:?} of {layer} appears twice")]
+    #[error("{} of {layer} appears twice", signal.as_str())]
     DuplicateSignal {
         /// Its layer.
         layer: Layer,
@@ -132,7 +133,7 @@ pub enum SavedProbeError {
     },
 
     /// Features of other layers or signals, or in another order.
-    #[error("fitted on {expected:?}, found {found:?}")]
+    #[error("fitted on {}, found {}", in_order(expected), in_order(found))]
     OtherSignals {
         /// What the probe was fitted on.
         expected: Vec<(Layer, Signal)>,
@@ -170,9 +171,7 @@ pub enum SavedProbeError {
     Calibrator(judge_metrics::Error),
 
     /// A calibrator for a probe without a number to calibrate.
-    #[error(
-        "a calibrator needs a probe whose score is a number: the rule {rule:?} gives classes without probabilities"
-    )]
+    #[error("a calibrator needs a probe whose score is a number: this one knows classes alone, without probabilities")]
     NothingToCalibrate {
         /// How the probe decides.
         rule: DecisionRule,
@@ -205,6 +204,17 @@ fn listed(signals: &[(Layer, Signal)]) -> String {
         })
         .collect();
     if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+}
+
+/// `last of layer 3, mean of layer 3`: each signal in its place.
+fn in_order(signals: &[(Layer, Signal)]) -> String {
+    let parts: Vec<String> = signals.iter().map(|(layer, signal)| format!("{} of {layer}", signal.as_str())).collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+/// How wide attention entropies are, where it is known.
+fn heads(n_heads: Option<usize>) -> String {
+    n_heads.map_or_else(String::new, |n_heads| format!(", and a block {n_heads} heads"))
 }
 
 /// What to do where one fingerprint covers all bytes of the weights and the other a sample of them.

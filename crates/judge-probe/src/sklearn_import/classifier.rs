@@ -104,14 +104,14 @@ fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Resul
 /// are not.
 ///
 /// With two classes one sigmoid σ(f) is followed; `multinomial` would give a softmax of (−f, f), which is σ(2f). With more classes one
-/// softmax is followed; `ovr` and `liblinear` would give sigmoids, divided by their sum. A pickle without the setting is of a release that
-/// has only the followed behaviour.
+/// softmax is followed; `ovr`, and left to itself the solver `liblinear`, and before release 1.6 `newton-cholesky`, would give sigmoids,
+/// divided by their sum. A pickle without the setting is of a release that has only the followed behaviour.
 fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), ImportError> {
     let Some(multi_class) = place.find("multi_class") else { return Ok(()) };
-    let (setting, solver) = (multi_class.text()?, place.get("solver")?);
+    let setting = multi_class.text()?;
     let followed = match setting.as_str() {
-        "auto" | "deprecated" => n_classes == 2 || solver.text()? != "liblinear",
-        "ovr" | "warn" => n_classes == 2, // before 0.22 the latter was the default, and meant the former
+        "auto" | "deprecated" if n_classes > 2 => return check_solver(place),
+        "auto" | "deprecated" | "ovr" | "warn" => n_classes == 2, // `warn`, the default before 0.22, meant `ovr`
         "multinomial" => n_classes > 2,
         _ => false,
     };
@@ -119,6 +119,37 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
         Ok(())
     } else {
         Err(setting_error(&multi_class, "one sigmoid for two classes, one softmax for more", &setting))
+    }
+}
+
+/// Refuses a solver that fitted three classes or more one against the rest, because that was left to it.
+fn check_solver(place: &Place<'_, '_>) -> Result<(), ImportError> {
+    let solver = place.get("solver")?;
+    let setting = solver.text()?;
+    let softmax = match setting.as_str() {
+        "liblinear" => false,
+        "newton-cholesky" => release(place)? >= (1, 6),
+        _ => true,
+    };
+    if softmax {
+        Ok(())
+    } else {
+        Err(setting_error(&solver, "a solver that fits one softmax of three classes or more, such as lbfgs", &setting))
+    }
+}
+
+/// The first two numbers of the release that fitted an object, so that `1.8.dev0` and `1.8.0rc1` are release 1.8.
+///
+/// # Errors
+///
+/// The version must be there. It is asked for only where the answer changes a prediction.
+pub(super) fn release(place: &Place<'_, '_>) -> Result<(u32, u32), ImportError> {
+    let version = place.get("_sklearn_version")?;
+    let text = version.text()?;
+    let mut numbers = text.split('.').map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
+        _ => Err(setting_error(&version, "a release such as 1.6.0", &text)),
     }
 }
 

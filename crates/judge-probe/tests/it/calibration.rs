@@ -75,7 +75,7 @@ fn what_cannot_be_calibrated_is_refused() {
     let svc = calibrate_out_of_fold(&LinearKernelSvc::default(), &features, &classes, &human, &folds, calibrator);
     let Err(Error::InSplit { split: 0, error }) = svc else { panic!("{svc:?}") };
     assert!(matches!(*error, Error::NoNumber { .. }), "{error}");
-    assert!(error.to_string().contains("OneVsOne"), "{error}");
+    assert!(error.to_string().contains("classes alone"), "{error}");
 
     let ridge = RidgeToClass::default();
     let with = |human: &[f64], folds: &[Split], settings: Calibrator| {

@@ -170,6 +170,29 @@ fn settings_that_decide_otherwise_are_refused() {
     assert!(matches!(problem, ImportProblem::Setting { .. }), "{problem:?}");
 }
 
+/// What a solver fits of three classes where that is left to it: liblinear each class against the rest, newton-cholesky so before release
+/// 1.6.
+#[test]
+fn solvers_that_fit_one_class_against_the_rest_are_refused() {
+    for (version, solver, followed) in [
+        ("1.2.2", "liblinear", false),
+        ("1.2.2", "newton-cholesky", false),
+        ("1.2.2", "newton-cg", true),
+        ("1.6.0", "liblinear", false),
+        ("1.6.0", "newton-cholesky", true),
+    ] {
+        let text = |text: &str| [&b"X"[..], &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+        let pickle = replaced(&case(version, "lr multi, grid, protocol 3"), &text("lbfgs"), &text(solver));
+        match import(&pickle) {
+            Err(Error::Import(error)) if !followed => {
+                assert_eq!(error.path, "pickle.best_estimator_.steps[1][1].solver", "{version}");
+                assert!(matches!(error.problem, ImportProblem::Setting { found, .. } if found == solver), "{version}");
+            }
+            other => assert!(followed && other.is_ok(), "{version}, {solver}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn other_objects_are_refused() {
     for (pickle, found) in

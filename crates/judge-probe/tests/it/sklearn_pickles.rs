@@ -57,6 +57,25 @@ fn what_joblib_dumped_and_one_against_one_decide_as_scikit_learn_does() {
     }
 }
 
+/// A PCA makes double precision of what it is given, so that a scaler after it rounds nothing.
+#[test]
+fn scalers_after_principal_components_decide_as_scikit_learn_does() {
+    let fixture = fixture();
+    let unseen = Matrix::new(numbers(&fixture["unseen"]), 3).unwrap();
+    let cases = fixture["reduced"].as_array().unwrap();
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        let pickle = hex(&case["pickle"]);
+        let precisions = [("float64", Precision::F64), ("float32", Precision::F32), ("float16", Precision::F16)];
+        for (dtype, precision) in precisions {
+            let probe = SklearnProbe::from_pickle(&pickle, &Limits::default(), precision).unwrap().probe;
+            let ours = probe.decision_function(&unseen).unwrap();
+            let name = format!("{}, {dtype}", case["name"]);
+            assert_close(&name, ours.values(), &numbers(&case["decision"][dtype]), 1e-12);
+        }
+    }
+}
+
 #[test]
 fn what_is_cut_or_too_large_of_joblibs_is_refused() {
     let fixture = fixture();

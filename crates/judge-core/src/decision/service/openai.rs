@@ -44,10 +44,26 @@ pub(super) fn question(name: &str, question: &Question) -> Result<Value, Unscore
     })
 }
 
-/// `{"answers": [{"type", …}]}`, in the order of the questions.
-pub(super) fn answer(answered: &Value, place: usize, question: &Question) -> Result<Said, Unscored> {
-    let answer = answered.get("answers").and_then(|answers| answers.get(place));
-    let answer = answer.ok_or_else(|| unread(format!("the service's answers have none to question {place}")))?;
+/// `{"answers": [{"type", "name", …}]}`. Answers without names are in the order of the questions, of which there are `count`.
+pub(super) fn answer(
+    answered: &Value,
+    name: &str,
+    (place, count): (usize, usize),
+    question: &Question,
+) -> Result<Said, Unscored> {
+    let answers = answered.get("answers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let named = |answer: &Value| answer.get("name").is_some_and(|found| !found.is_null());
+    let own: Vec<&Value> = match answers.iter().any(named) {
+        true => answers.iter().filter(|answer| answer.get("name").and_then(Value::as_str) == Some(name)).collect(),
+        false if answers.len() == count => vec![&answers[place]],
+        false => {
+            let found = answers.len();
+            return Err(unread(format!("the service's answers have no names, and are {found} to {count} questions")));
+        }
+    };
+    let [answer] = own[..] else {
+        return Err(unread(format!("expected one answer of the service to {name:?}, found {}", own.len())));
+    };
     let kind = answer.get("type").and_then(Value::as_str).unwrap_or_default();
     let probabilities = match (kind, question) {
         ("refusal", _) => {

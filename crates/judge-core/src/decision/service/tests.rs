@@ -121,15 +121,18 @@ fn an_odd_answer_costs_its_question() {
         ),
         (
             DecisionRoute::OpenAi,
-            json!({"answers": [{"type": "predicate", "probability": 1.0}, {"type": "choice", "probabilities": [
+            json!({"answers": [{"type": "choice", "name": "tone", "probabilities": [
                 {"value": "calm", "probability": 0.9}, {"value": "calm", "probability": 0.5}, {"value": "angry", "probability": 0.5},
-            ]}]}),
-            ["of the kind choice", "none to question 2"],
+            ]}, {"type": "predicate", "name": "refund", "probability": 1.0}]}),
+            ["of the kind choice", "one answer of the service to \"urgency\", found 0"],
         ),
         (
             DecisionRoute::OpenAi,
-            json!({"answers": [{"type": "predicate", "probability": 1.0}, {"type": "refusal", "name": "tone"}]}),
-            ["declined", "none to question 2"],
+            json!({"answers": [
+                {"type": "refusal", "name": "tone"}, {"type": "score", "probabilities": []}, {"type": "refusal", "name": "urgency"},
+                {"type": "refusal", "name": "urgency"}, {"type": "predicate", "name": "refund", "probability": 1.0},
+            ]}),
+            ["declined", "to \"urgency\", found 2"],
         ),
         (
             DecisionRoute::OpenAi,
@@ -146,6 +149,11 @@ fn an_odd_answer_costs_its_question() {
     }
     let none = answered(DecisionRoute::SystemOne, &questions(), &json!("no object"));
     assert!(none.iter().all(|answered| answered.answer.is_err()));
+    // Without names nothing says which two questions these are about.
+    let two = json!({"answers": [{"type": "predicate", "probability": 1.0}, {"type": "refusal"}]});
+    for answered in answered(DecisionRoute::OpenAi, &questions(), &two) {
+        assert!(answered.answer.is_err_and(|unscored| unscored.detail.contains("no names, and are 2 to 3 questions")));
+    }
 }
 
 #[test]

@@ -3,17 +3,15 @@
 
 use serde_json::{Map, Value};
 
-use super::item::{Item, grade, id, name, object};
+use super::item::{Item, grade, name, object, twice};
 use crate::Row;
 
 pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> {
-    let mut fields = object(row, "fields")?;
-    let id = id(&mut fields, row, "id")?;
+    let mut item = Item::new(object(row, "fields")?, row, "id")?;
     let metadata: Option<Map<String, Value>> = row.optional("metadata", "an object").map_err(|error| error.in_row())?;
     if let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) {
-        fields.insert("metadata".to_owned(), metadata.into());
+        item.fields.insert("metadata".to_owned(), metadata.into());
     }
-    let mut item = Item { id, fields, raters: Default::default() };
     let responses: Value = row.required("responses", "responses by question").map_err(|error| error.in_row())?;
     match responses {
         Value::Object(by_question) => {
@@ -41,12 +39,17 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
 /// A response of a user to a question; what is no answer yet is left out.
 fn take(item: &mut Item, question: &str, of_user: &Value, of_question: &Value, odd: &mut Option<String>) {
     let rater = name(of_user.get("user_id")).unwrap_or_else(|| "user".to_owned());
-    let said = item.raters.entry(rater).or_default();
+    let said = item.raters.entry(rater.clone()).or_default();
     match of_user["status"].as_str() {
         Some("discarded") => said.skipped = Some("discarded".to_owned()),
         Some("draft" | "pending") => {}
         _ => match grade(&of_question["value"]) {
-            Some(answer) => drop(said.values.insert(question.to_owned(), answer)),
+            Some(answer) => {
+                let before = said.values.insert(question.to_owned(), answer.clone());
+                if before.is_some_and(|before| before != answer) {
+                    odd.get_or_insert_with(|| twice(&rater));
+                }
+            }
             None => drop(odd.get_or_insert_with(|| {
                 format!("expected one label, a rating or a text for {question:?}, found {}", of_question["value"])
             })),

@@ -21,23 +21,59 @@ pub(super) struct Answers {
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) id: ItemId,
+    /// The tool's own.
+    own: Option<ItemId>,
     /// What was shown.
     pub(super) fields: Map<String, Value>,
     pub(super) raters: BTreeMap<String, Answers>,
 }
 
+impl Item {
+    /// With the id of what was shown, or else the tool's own, which is in the field `own`.
+    pub(super) fn new(mut fields: Map<String, Value>, row: &Row, own: &'static str) -> Result<Self, String> {
+        let shown: Option<ItemId> = fields.shift_remove("id").and_then(|id| serde_json::from_value(id).ok());
+        let expected = "a string or a whole number";
+        let (id, own) = match shown {
+            Some(id) => (id, row.optional(own, expected).ok().flatten()),
+            None => {
+                let own: ItemId = row.required(own, expected).map_err(|error| error.in_row())?;
+                (own.clone(), Some(own))
+            }
+        };
+        Ok(Self { id, own, fields, raters: BTreeMap::new() })
+    }
+
+    /// With the tool's own id, where it has one; that of what was shown stays as `shown_id`.
+    pub(super) fn with_own_id(mut self) -> Self {
+        if let Some(own) = self.own.clone() {
+            let shown = std::mem::replace(&mut self.id, own);
+            self.fields.insert("shown_id".to_owned(), json!(shown));
+        }
+        self
+    }
+
+    /// Whether another is the same item: to the tool, or by what was shown.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.own.is_some() && self.own == other.own) || self.fields == other.fields
+    }
+
+    /// Takes what a rater said; of two answers the last, which is odd.
+    pub(super) fn say(&mut self, rater: String, said: Answers, odd: &mut Option<String>) {
+        if self.raters.get(&rater).is_some_and(|before| *before != said) {
+            odd.get_or_insert_with(|| twice(&rater));
+        }
+        self.raters.insert(rater, said);
+    }
+}
+
+/// What is odd about a second answer of a rater.
+pub(super) fn twice(rater: &str) -> String {
+    format!("expected one answer of each rater, found two of {rater:?}, of which the last counts")
+}
+
 /// A field that holds an object.
 pub(super) fn object(row: &Row, field: &'static str) -> Result<Map<String, Value>, String> {
     row.required(field, "an object").map_err(|error| error.in_row())
-}
-
-/// The id of an item: that of what was shown, or else the tool's own.
-pub(super) fn id(fields: &mut Map<String, Value>, row: &Row, own: &'static str) -> Result<ItemId, String> {
-    let shown = fields.shift_remove("id").and_then(|id| serde_json::from_value(id).ok());
-    match shown {
-        Some(id) => Ok(id),
-        None => row.required(own, "a string or a whole number").map_err(|error| error.in_row()),
-    }
 }
 
 /// An answer as a grade has it: a number, a text or a truth value, or a list of one.

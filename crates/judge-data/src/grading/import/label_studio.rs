@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::item::{Answers, Item, grade, id, name, object};
+use super::item::{Answers, Item, grade, name, object};
 use crate::Row;
 
 #[derive(Deserialize)]
@@ -27,30 +27,28 @@ struct Found {
 }
 
 pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> {
-    let mut fields = object(row, "data")?;
-    let id = id(&mut fields, row, "id")?;
+    let mut item = Item::new(object(row, "data")?, row, "id")?;
     let expected = "a list of annotations with `result`";
     let all: Vec<Annotation> = row.required("annotations", expected).map_err(|error| error.in_row())?;
-    let mut item = Item { id, fields, raters: Default::default() };
     for (number, annotation) in (1..).zip(all) {
         let rater = name(annotation.completed_by.as_ref()).unwrap_or_else(|| format!("annotation {number}"));
-        let mut said = Answers { seconds: annotation.lead_time, ..Answers::default() };
-        if annotation.was_cancelled {
-            said.skipped = Some("skipped".to_owned());
-        }
+        let skipped = annotation.was_cancelled.then(|| "skipped".to_owned());
+        let mut said = Answers { seconds: annotation.lead_time, skipped, ..Answers::default() };
         for Found { from_name, kind, value } in annotation.result {
             let (question, kind) = (from_name.unwrap_or_else(|| "grade".to_owned()), kind.unwrap_or_default());
             let answer = match kind.as_str() {
+                "textarea" => {
+                    said.note = grade(&value["text"]).and_then(|text| text.as_str().map(str::to_owned)).or(said.note);
+                    continue;
+                }
+                // What was chosen before the skip is no answer.
+                _ if annotation.was_cancelled => continue,
                 // A pair's sides, as its tag has them.
                 "pairwise" => match value["selected"].as_str() {
                     Some("left") => Some("A".into()),
                     Some("right") => Some("B".into()),
                     _ => None,
                 },
-                "textarea" => {
-                    said.note = grade(&value["text"]).and_then(|text| text.as_str().map(str::to_owned)).or(said.note);
-                    continue;
-                }
                 kind => grade(&value[kind]),
             };
             match answer {
@@ -60,7 +58,7 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
                 })),
             }
         }
-        item.raters.insert(rater, said);
+        item.say(rater, said, odd);
     }
     Ok(item)
 }

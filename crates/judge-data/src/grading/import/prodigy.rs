@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::item::{Answers, Item, grade, id, name};
+use super::item::{Answers, Item, grade, name};
 use crate::Row;
 
 /// The question of a tool that has one.
@@ -15,7 +15,6 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
         let json = row.value(key).and_then(|json| serde_json::from_str(json).ok());
         fields.insert(key.to_owned(), json.unwrap_or_default());
     }
-    let id = id(&mut fields, row, "_task_hash")?;
     let rater = name(fields.get("_annotator_id")).or_else(|| name(fields.get("_session_id")));
     let answer = row.string("answer").map_err(|error| error.in_row())?;
     let accepted = fields.get("accept").cloned();
@@ -42,5 +41,7 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
         (other, _) => return Err(format!("expected the answer accept, reject or ignore, found {other:?}")),
     };
     said.values.extend(value.map(|value: Value| (QUESTION.to_owned(), value)));
-    Ok(Item { id, fields, raters: [(rater.unwrap_or_else(|| "prodigy".to_owned()), said)].into() })
+    let mut item = Item::new(fields, row, "_task_hash")?;
+    item.say(rater.unwrap_or_else(|| "prodigy".to_owned()), said, odd);
+    Ok(item)
 }

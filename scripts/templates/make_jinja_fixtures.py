@@ -137,7 +137,7 @@ FORMATS = [
     "'{0.role}'.format(messages[0])", "'{m[role]}'.format(m=messages[0])", "'{0[1]}'.format([4, 5])", "'{:}'.format(none)", "'{:5}'.format(none)", "'{:5}'.format([1])", "'{}'.format(nothing)", "'{:5}'.format(nothing)", "'{:5}'.format(true)",
     "'{:08.2f}'.format(-1.5)", "'{:=+6d}'.format(5)", "'{:<06}'.format(5)", "'{:06}'.format('ab')", "'{:010,}'.format(1234)", "'{:e}'.format(0)", "'{:.2f}'.format(3)", "'{:5}'.format(2.5)", "'{:+}'.format(2.5)", "'{:c}'.format(65)",
     "'{:,x}'.format(1)", "'{:.2d}'.format(1)", "'{0:{1}{2}}'.format('x', '>', 4)", "'{:z}'.format(1)", "'{:5 }'.format(1)", "'{a.b}'.format(a=1)", "'{0!r}{0!s}'.format('q')", "'{:#}'.format(1)", "'{: }'.format(-1)", "'{:5}|'.format('é')",
-    "'{a}'.format_map({'a': 1})", "'{b}'.format_map({'a': 1})", "'{}'.format_map({})", "'%s and %s'|format('a', 'b')", "'%(x)s'|format(x=1)", "'%s'|format", "'%s'|format(a=1)",
+    "'{a}'.format_map({'a': 1})", "'{b}'.format_map({'a': 1})", "'{}'.format_map({})", "'{{}}'.format_map({})", "'{0a}'.format_map({'0a': 1})", "'%s and %s'|format('a', 'b')", "'%(x)s'|format(x=1)", "'%s'|format", "'%s'|format(a=1)",
 ]  # fmt: skip
 
 STATEMENTS = [

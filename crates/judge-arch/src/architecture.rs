@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use judge_core::{Layer, model::Dimensions, request::TokenId};
 use serde_json::Value;
 
-use super::encoder::{EmbeddingSpec, EncoderSpec};
+use super::encoder::{EmbeddingSpec, EncoderHeadSpec, EncoderSpec};
 use super::rope::RopeConfig;
 use super::spec::{LabelsSpec, ModelSpec, NamedShape};
 use super::{ConfigProblem, encoders, families};
@@ -156,10 +156,7 @@ impl Architecture {
     pub fn tensors_of_head(&self) -> Vec<String> {
         match self {
             Self::Decoder(_) => Vec::new(),
-            Self::Encoder(spec) => {
-                let head = spec.head.iter().flat_map(|head| head.tensors(spec.d_model));
-                head.map(|(name, _)| name).collect()
-            }
+            Self::Encoder(spec) => spec.head.iter().flat_map(EncoderHeadSpec::tensors).map(|(name, _)| name).collect(),
         }
     }
 

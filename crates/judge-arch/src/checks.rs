@@ -61,7 +61,10 @@ pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, Co
 /// # Errors
 /// [`ConfigProblem::Value`] for any other number.
 pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if is_positive(found) { Ok(found) } else { Err(ConfigProblem::value(field, found, "a finite number above 0")) }
+    match is_positive(found) {
+        true => Ok(found),
+        false => Err(ConfigProblem::value(field, found, "a finite number above 0 in f32")),
+    }
 }
 
 /// Whether a number is finite and above 0 after rounding to f32, in which engines use it. False for

@@ -122,27 +122,18 @@ pub struct EncoderHeadSpec {
     /// What comes before the labels, in this order, from `d_model` numbers to as many.
     pub steps: Vec<HeadStepSpec>,
     /// `[labels, d_model]`.
-    pub out: HeadLinear,
+    pub out: LinearSpec,
 }
 
 /// One step of a head.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeadStepSpec {
     /// A map `[d_model, d_model]`.
-    Linear(HeadLinear),
+    Linear(LinearSpec),
     /// A norm with its epsilon.
     Norm(NormSpec, f64),
     /// A function of each coordinate.
     Activation(HeadActivation),
-}
-
-/// A linear map of a head.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeadLinear {
-    /// Name without `.weight` and `.bias`.
-    pub stem: String,
-    /// Whether there is a bias.
-    pub bias: bool,
 }
 
 /// How transformers draws the matrices of a new head; biases begin at 0, norms at 1.
@@ -156,31 +147,13 @@ pub struct HeadDraws {
     pub cutoff: Option<f64>,
 }
 
-impl HeadLinear {
-    /// Full name of the matrix.
-    pub fn weight(&self) -> String {
-        format!("{}.weight", self.stem)
-    }
-
-    /// Full name of the bias, if there is one.
-    pub fn bias(&self) -> Option<String> {
-        self.bias.then(|| format!("{}.bias", self.stem))
-    }
-
-    /// Name and shape of its tensors.
-    fn tensors(&self, rows: usize, d_model: usize) -> impl Iterator<Item = NamedShape> {
-        let bias = self.bias().map(|name| (name, vec![rows]));
-        [(self.weight(), vec![rows, d_model])].into_iter().chain(bias)
-    }
-}
-
 impl EncoderHeadSpec {
     /// Name and shape of every tensor of the head.
-    pub fn tensors(&self, d_model: usize) -> Vec<NamedShape> {
-        let mut all: Vec<NamedShape> = self.out.tensors(self.labels.len(), d_model).collect();
+    pub fn tensors(&self) -> Vec<NamedShape> {
+        let mut all = self.out.tensors();
         for step in &self.steps {
             match step {
-                HeadStepSpec::Linear(map) => all.extend(map.tensors(d_model, d_model)),
+                HeadStepSpec::Linear(map) => all.extend(map.tensors()),
                 HeadStepSpec::Norm(norm, _) => all.extend(norm.tensors()),
                 HeadStepSpec::Activation(_) => {}
             }
@@ -325,7 +298,7 @@ impl EncoderSpec {
     /// head that the model does not have, which is not read. A name that is already the bare model's stays.
     pub fn own_name(&self, stored: &str) -> Option<String> {
         let name = stored.strip_prefix(self.names.prefix).unwrap_or(stored);
-        let is_of_head = |head: &EncoderHeadSpec| head.tensors(self.d_model).iter().any(|(own, _)| own == name);
+        let is_of_head = |head: &EncoderHeadSpec| head.tensors().iter().any(|(own, _)| own == name);
         if self.head.as_ref().is_some_and(is_of_head) {
             return Some(name.to_owned());
         }
@@ -357,7 +330,7 @@ impl EncoderSpec {
             norms.extend(&relative.norm);
         }
         all.extend(norms.into_iter().flat_map(NormSpec::tensors));
-        all.extend(self.head.iter().flat_map(|head| head.tensors(self.d_model)));
+        all.extend(self.head.iter().flat_map(EncoderHeadSpec::tensors));
         all
     }
 }

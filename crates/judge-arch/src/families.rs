@@ -377,10 +377,23 @@ pub(super) fn is_base_class(class: &str) -> bool {
     FAMILIES.iter().any(|family| family.base_class == class) || tower::is_base_class(class)
 }
 
+/// What the names of a family's classes begin with.
+fn class_name(family: &str) -> Option<&'static str> {
+    let family = FAMILIES.iter().find(|known| known.model_type == family)?;
+    Some(family.base_class.trim_end_matches("Model"))
+}
+
 /// The class of a family's sequence classifiers.
 pub fn classifier_class(family: &str) -> Option<String> {
-    let family = FAMILIES.iter().find(|known| known.model_type == family)?;
-    Some(format!("{}ForSequenceClassification", family.base_class.trim_end_matches("Model")))
+    Some(format!("{}ForSequenceClassification", class_name(family)?))
+}
+
+/// The class of a family's models with a head over the vocabulary.
+pub fn causal_class(family: &str) -> Option<String> {
+    Some(match class_name(family)? {
+        "GPT2" => "GPT2LMHeadModel".to_owned(),
+        name => format!("{}ForCausalLM", name.trim_end_matches("Text")),
+    })
 }
 
 /// What transformers 5.23 takes in most families where `config.json` is silent; families overwrite

@@ -53,12 +53,12 @@ use serde_json::{Map, Value};
 pub use angles::{angles, inverse_frequencies, query_factors};
 pub use architecture::Architecture;
 pub use encoder::{
-    EmbeddingSpec, EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadDraws, HeadLinear, HeadStepSpec, NormPlace,
-    PositionsSpec, RelativeSpec, TypesSpec,
+    EmbeddingSpec, EncoderBlockSpec, EncoderHeadSpec, EncoderSpec, HeadDraws, HeadStepSpec, NormPlace, PositionsSpec,
+    RelativeSpec, TypesSpec,
 };
 pub use encoders::described as described_encoders;
 pub use encoders::{classifier_of as encoder_classifier_class, draws_of as draws_of_head, head_of as encoder_head};
-pub use families::{classifier_class, described as described_decoders};
+pub use families::{causal_class, classifier_class, described as described_decoders};
 pub use head::of_adapter as labels_of_adapter;
 pub use problem::ConfigProblem;
 pub use rope::{RopeConfig, RopeScaling};

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! CACHE/models--ORG--NAME/
+//!   .no_exist/COMMIT/config.json    an empty file: that commit is known to have none of this name
 //!   refs/BRANCH                     the commit that the branch or tag was at when it was last asked for
 //!   snapshots/COMMIT/config.json    the files of that commit, mostly links to …
 //!   blobs/ETAG                      … their contents; ETAG.incomplete while they are fetched
@@ -21,7 +22,7 @@ pub struct FoundModel {
 
 /// Whether both are of a form that can be part of a path and of an address. Words are letters,
 /// digits, `-`, `_` and `.`, do not begin with `.` or `-`, and have no `..`. A repository is two
-/// words with a slash between them, a revision one or more.
+/// words with a slash between them, a revision one or more, which may have `+` in them too.
 #[must_use]
 pub fn is_hub_id(repo: &str, revision: &str) -> bool {
     let is_word = |part: &str| {
@@ -30,7 +31,8 @@ pub fn is_hub_id(repo: &str, revision: &str) -> bool {
             && !part.starts_with(['.', '-'])
             && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
     };
-    repo.split_once('/').is_some_and(|(org, name)| is_word(org) && is_word(name)) && revision.split('/').all(is_word)
+    let is_repo = repo.split_once('/').is_some_and(|(org, name)| is_word(org) && is_word(name));
+    is_repo && revision.split('/').all(|part| is_word(&part.replace('+', "_")))
 }
 
 /// Whether a revision is a whole commit, 40 hexadecimal digits. Only that is certain to mean the
@@ -44,6 +46,12 @@ pub fn is_commit(revision: &str) -> bool {
 #[must_use]
 pub fn repo_folder(cache: &Path, repo: &str) -> PathBuf {
     cache.join(format!("models--{}", repo.replace('/', "--")))
+}
+
+/// Where an empty file says that a commit has none of its name; `folder` is the repository's.
+#[must_use]
+pub fn absent_folder(folder: &Path, commit: &str) -> PathBuf {
+    folder.join(".no_exist").join(commit)
 }
 
 /// `ORG/NAME` of a snapshot's folder in the cache, for a model's name; `None` for a folder

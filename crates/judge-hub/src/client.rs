@@ -19,12 +19,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, DATE, ETAG, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, LOCATION, RANGE};
 use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
+use crate::agent::{self, BROKEN, quoted};
 use crate::options::HubOptions;
 use crate::proxy::{self, ProxyProblem};
-use crate::retry_after::retry_after;
+use crate::retry_after;
 
 /// The public hub.
 const HUB: &str = "https://huggingface.co";
@@ -40,6 +41,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 /// The longest time without a byte.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// The longest list of a model's files that is read, in bytes.
+const LONGEST_LIST: u64 = 100_000_000;
 
 /// How many bytes of a file are read at a time, at most.
 const PIECE: usize = 1 << 16;
@@ -69,9 +73,14 @@ pub(crate) enum HubProblem {
         status: u16,
         /// Its header `X-Error-Message`, without a full stop at its end; empty without one.
         message: String,
-        /// Its header `Retry-After`.
+        /// How long it asks to be left alone.
         wait: Option<Duration>,
     },
+    /// What should be the list of a model's files is not.
+    #[error(
+        "{address}: expected the list of a model's files, found {found}: is this a hub? HF_ENDPOINT names the one to ask"
+    )]
+    NoList { address: String, found: String },
     /// Redirects without an end.
     #[error("{address}: redirected more than {MOST_REDIRECTS} times")]
     Redirects { address: String },
@@ -112,19 +121,29 @@ fn to(address: &str) -> String {
 }
 
 impl HubProblem {
-    /// Whether the hub has no time (status 429), or it or what stands before it is not up (502 to 504).
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self, Self::Status { status: 429 | 502..=504, .. })
+    /// Whether the hub has no time (status 429), or it or what stands before it is not up (500, 502 to 504).
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::Status { status: 429 | 500 | 502..=504, .. })
+    }
+
+    /// Whether the hub may answer the next time: it is busy, or a connection that was there broke off.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Connection { source, .. } => {
+                matches!(&**source, ureq::Error::Io(error) if BROKEN.contains(&error.kind()))
+            }
+            other => other.is_busy(),
+        }
     }
 
     /// Whether no complete answer came.
-    pub(crate) fn is_broken(&self) -> bool {
+    fn is_broken(&self) -> bool {
         matches!(self, Self::Connection { .. })
     }
 
     /// Whether the hub gave no answer, or said that it cannot give one now. A status from 400 to 499 is an answer, unless it is 429.
     pub(crate) fn is_unreachable(&self) -> bool {
-        self.is_broken() || matches!(self, Self::Status { status: 429 | 500.., .. })
+        self.is_broken() || matches!(self, Self::NoList { .. } | Self::Status { status: 429 | 500.., .. })
     }
 }
 
@@ -198,32 +217,30 @@ impl Client {
     pub(crate) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
         let endpoint = options.endpoint.as_deref().unwrap_or(HUB).trim_end_matches('/').to_owned();
         let origin = address(&endpoint)?;
-        let authorization = options.token.as_ref().map(|token| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| HubProblem::Token)?;
-            value.set_sensitive(true);
-            Ok(value)
-        });
+        let header = |token: &String| agent::sensitive(&format!("Bearer {token}")).ok_or(HubProblem::Token);
+        let authorization = options.token.as_ref().map(header).transpose()?;
         let proxy = proxy::of_environment(origin.scheme_str() == Some("https")).map_err(HubProblem::Proxy)?;
-        let config = ureq::Agent::config_builder()
-            .proxy(proxy)
-            .http_status_as_error(false)
-            .max_redirects(0)
-            // What is counted and resumed are the bytes of the file itself.
-            .accept_encoding("identity")
+        let config = agent::config(proxy)
             .timeout_connect(Some(SILENCE))
             .timeout_recv_response(Some(SILENCE))
-            .timeout_per_read(Some(SILENCE))
-            .user_agent(concat!("judge-models/", env!("CARGO_PKG_VERSION")));
-        let authorization = authorization.transpose()?;
+            .timeout_per_read(Some(SILENCE));
         Ok(Self { agent: config.build().into(), endpoint, origin, repo: repo.to_owned(), authorization })
     }
 
     /// The commit that a revision is at, and its files.
     pub(crate) fn info(&self, revision: &str) -> Result<RepoInfo, HubProblem> {
         let path = format!("api/models/{}/revision/{}", self.repo, encoded(revision, false));
-        let (from, mut answer) = self.send(&Method::GET, &path, 0, |_| true)?;
-        let broken = |error| HubProblem::Connection { address: shown(&from), source: Box::new(error) };
-        answer.body_mut().read_json().map_err(broken)
+        let (from, answer) = self.send(&Method::GET, &path, 0, |_| true)?;
+        let no_list = |found| HubProblem::NoList { address: shown(&from), found };
+        let body =
+            answer.into_body().into_with_config().limit(LONGEST_LIST).read_to_vec().map_err(|error| match error {
+                ureq::Error::BodyExceedsLimit(_) => no_list(format!("more than {} MB", LONGEST_LIST / 1_000_000)),
+                error => HubProblem::Connection { address: shown(&from), source: Box::new(error) },
+            })?;
+        serde_json::from_slice(&body).map_err(|error| {
+            let begins: String = quoted(&body).chars().filter(|c| !c.is_control()).take(LONGEST_MESSAGE).collect();
+            no_list(format!("{begins:?} ({error})"))
+        })
     }
 
     /// What the hub states of a file of a commit.
@@ -248,7 +265,8 @@ impl Client {
     /// broke, as often as that brings more than there was; what brings nothing is tried again as [`patiently`] does. A server that
     /// sends no parts sends the file from its beginning. `told` is given the number of bytes that are there.
     ///
-    /// That the file has `size` bytes in the end is not certain: the hub may send others than it states.
+    /// An answer that ends before `size` bytes are there has broken off, whether or not the connection says so. That the file has no
+    /// more is not certain: the hub may send others than it states.
     pub(crate) fn download(
         &self,
         (commit, name): (&str, &str),
@@ -286,7 +304,16 @@ impl Client {
         told: &mut dyn FnMut(u64),
     ) -> Result<(), HubProblem> {
         let mut there = partial.seek(SeekFrom::End(0)).map_err(HubProblem::Write)?;
-        let (from, answer) = self.send(&Method::GET, &self.file(commit, name), there, |_| true)?;
+        let address = self.file(commit, name);
+        let (from, answer) = match self.send(&Method::GET, &address, there, |_| true) {
+            // What is there is all that the hub has, and too little: from the start again.
+            Err(HubProblem::Status { status: 416, .. }) if there > 0 => {
+                partial.set_len(0).and_then(|()| partial.rewind()).map_err(HubProblem::Write)?;
+                there = 0;
+                self.send(&Method::GET, &address, there, |_| true)?
+            }
+            sent => sent?,
+        };
         if answer.status() == 206 {
             let range = text(answer.headers(), CONTENT_RANGE.as_str());
             if !range.is_some_and(|range| range.starts_with(&format!("bytes {there}-"))) {
@@ -308,6 +335,10 @@ impl Client {
             let broken =
                 |error: io::Error| HubProblem::Connection { address: shown(&from), source: Box::new(error.into()) };
             let count = match body.read(&mut piece) {
+                Ok(0) if there < size => {
+                    let came = format!("{there} of {size} bytes came");
+                    return Err(broken(io::Error::new(io::ErrorKind::UnexpectedEof, came)));
+                }
                 Ok(0) => return Ok(()),
                 Ok(count) => count,
                 Err(error) => return Err(broken(error)),
@@ -358,9 +389,7 @@ impl Client {
                     let message = text(headers, "x-error-message").unwrap_or_default();
                     let message = message.trim_end_matches('.').chars().filter(|c| !c.is_control());
                     let message = message.take(LONGEST_MESSAGE).collect();
-                    let wait = text(headers, RETRY_AFTER.as_str());
-                    let date = text(headers, DATE.as_str());
-                    let wait = wait.and_then(|wait| retry_after(&wait, date.as_deref()));
+                    let wait = retry_after::of(headers);
                     return Err(HubProblem::Status { address: shown(&at), status, message, wait });
                 }
             }

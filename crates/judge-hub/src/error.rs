@@ -23,9 +23,7 @@ pub enum HubError {
         source: std::io::Error,
     },
     /// The hub could not be reached, or it refused.
-    #[error(
-        "cannot fetch {repo} at revision {revision} from the hub: {source} (HF_HUB_OFFLINE=1 takes what the cache has)"
-    )]
+    #[error("cannot fetch {repo} at revision {revision} from the hub: {source}")]
     Refused {
         /// The repository, `ORG/NAME`.
         repo: String,
@@ -42,6 +40,16 @@ pub enum HubError {
         /// What it named.
         found: String,
     },
+    /// The hub has no such file, or none of a model.
+    #[error("{repo} has no {wanted}; the hub offers {}", listed(.offered))]
+    NoFile {
+        /// The repository, `ORG/NAME`.
+        repo: String,
+        /// The file that was looked for, or a description where several would do.
+        wanted: String,
+        /// The names of the repository's files.
+        offered: Vec<String>,
+    },
     /// A file of the hub is not what the hub says it is, or would be stored outside its place.
     #[error("{repo}: {file}: {problem}")]
     File {
@@ -52,6 +60,18 @@ pub enum HubError {
         /// What is wrong.
         problem: HubFileProblem,
     },
+}
+
+/// How many names of files a message shows.
+const SHOWN: usize = 30;
+
+/// Names of files, as the end of a message.
+fn listed(names: &[String]) -> String {
+    match names.len() {
+        0 => "no file".to_owned(),
+        count if count > SHOWN => format!("{} and {} more files", names[..SHOWN].join(", "), count - SHOWN),
+        _ => names.join(", "),
+    }
 }
 
 /// What is wrong with a file of the hub. The first two are found before a byte is fetched, the
@@ -74,12 +94,12 @@ pub enum HubFileProblem {
         /// The commit that the hub names.
         found: String,
     },
-    /// Other than the stated number of bytes arrived.
-    #[error("downloaded {found} bytes, expected {expected}; what came is deleted")]
+    /// More than the stated number of bytes arrived.
+    #[error("downloaded {found} bytes or more, expected {expected}; what came is deleted")]
     Size {
         /// Bytes that the hub states.
         expected: u64,
-        /// Bytes that arrived.
+        /// Bytes that arrived before no more were read.
         found: u64,
     },
     /// Other bytes arrived than those of the stated sum.

@@ -8,7 +8,7 @@
 //!          ─► store    one file into the cache, compared with what the hub states of it            feature `hub`
 //! cache, options       names of folders in the cache; where it is, and how the hub is reached
 //! api                  a `TextModel` that asks a service                                           feature `api`
-//! proxy, retry_after   what both clients share
+//! agent, proxy, retry_after   what both clients share
 //! ```
 //!
 //! Not here: which files a model needs, and when the cache will do. `judge-models` knows the files of a model folder and asks for each
@@ -17,6 +17,8 @@
 //! The client of services follows no redirect and keeps its key in a type that does not show it. The hub's client follows redirects and
 //! sends its token to the endpoint alone.
 
+#[cfg(any(feature = "api", feature = "hub"))]
+mod agent;
 #[cfg(feature = "api")]
 pub mod api;
 pub mod cache;

@@ -8,7 +8,7 @@
 //! Snapshot::get      for a file that is offered and is not in the snapshot:
 //!     ask what the hub states  ──► check_names    the commit, and the name its content is stored by
 //!     store                    ──► size, and SHA-256 where the hub gives one; a bad file is deleted
-//! Snapshot::finish   write refs/REVISION, so that a branch never leads to a commit whose files did not all arrive
+//! Snapshot::finish   write refs/REVISION, so that a branch never leads to a commit whose files did not all arrive, and .no_exist
 //! ```
 //!
 //! Nothing that the hub sends becomes a path unchecked: the commit must be one, and contents must have plain names. Names of files
@@ -17,9 +17,11 @@
 
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::cache::{FoundModel, is_commit, repo_folder};
+use crate::cache::{FoundModel, absent_folder, is_commit, repo_folder};
 use crate::client::{Client, HubProblem, RepoInfo, Stated, patiently};
 use crate::error::{HubError, HubFileProblem};
 use crate::options::{Download, HubOptions};
@@ -46,6 +48,8 @@ pub struct Snapshot<'a> {
     folder: PathBuf,
     /// The commit's folder in it.
     path: PathBuf,
+    /// Whether a file was fetched.
+    has_fetched: bool,
     progress: &'a mut dyn FnMut(Download<'_>),
     wait: &'a dyn Fn(Duration),
 }
@@ -53,9 +57,10 @@ pub struct Snapshot<'a> {
 impl<'a> Snapshot<'a> {
     /// Asks the hub what a revision of a repository is.
     ///
-    /// `cached` is what the cache has for the revision, if it is whole. It is returned, with a warning, if the hub gives no
-    /// answer or has no time; a hub that refuses is an error even then, because the model may be gone or the token wrong. Without it
-    /// a hub that has no time is asked again, a few times. `progress` is called while bytes arrive, and `wait` waits.
+    /// `cached` is what the cache has for the revision, if that will do. It is returned, with a warning, if the hub gives no
+    /// answer or has no time; a hub that refuses is an error even then, because the model may be gone or the token wrong, unless the
+    /// revision is a commit. Without it a hub that has no time, or breaks off, is asked again, a few times. `progress` is called while
+    /// bytes arrive, and `wait` waits.
     ///
     /// # Errors
     /// [`HubError::Refused`], and [`HubError::Commit`] for an answer that names none.
@@ -71,13 +76,13 @@ impl<'a> Snapshot<'a> {
         let client = Client::new(repo, options).map_err(failed)?;
         let asked = match &cached {
             Some(_) => client.info(revision),
-            None => patiently(|| client.info(revision), HubProblem::is_busy, wait),
+            None => patiently(|| client.info(revision), HubProblem::may_pass, wait),
         };
         let info = match (asked, cached) {
             (Ok(info), _) => info,
-            (Err(error), Some(found)) if error.is_unreachable() => {
+            (Err(error), Some(found)) if error.is_unreachable() || is_commit(revision) => {
                 let commit = found.revision.as_deref();
-                tracing::warn!(repo, revision, commit, %error, "the hub cannot be reached: taking what the cache has");
+                tracing::warn!(repo, revision, commit, %error, "the hub does not list the files: taking what the cache has");
                 return Ok(Asked::Cache(found));
             }
             (Err(error), _) => return Err(failed(error)),
@@ -87,7 +92,7 @@ impl<'a> Snapshot<'a> {
         }
         let path = folder.join("snapshots").join(&info.sha);
         let cache = &options.cache;
-        let snapshot = Self { client, info, repo, revision, cache, folder, path, progress, wait };
+        let snapshot = Self { client, info, repo, revision, cache, folder, path, has_fetched: false, progress, wait };
         Ok(Asked::Hub(Box::new(snapshot)))
     }
 
@@ -116,10 +121,11 @@ impl<'a> Snapshot<'a> {
         if !self.offers(name) || self.path.join(name).is_file() {
             return Ok(());
         }
+        self.has_fetched = true;
         let Self { client, info, repo, revision, cache, folder, progress, wait, .. } = self;
         let fault = |problem| HubError::File { repo: (*repo).to_owned(), file: name.to_owned(), problem };
         let failed = |problem| failed(problem, repo, revision, folder);
-        let stated = patiently(|| client.stated(&info.sha, name), HubProblem::is_busy, wait).map_err(failed)?;
+        let stated = patiently(|| client.stated(&info.sha, name), HubProblem::may_pass, wait).map_err(failed)?;
         check_names(&stated, &info.sha).map_err(fault)?;
         tracing::info!(repo, revision = info.sha, file = name, bytes = stated.size, "downloading");
         let mut told = |done| progress(Download { file: name, done, size: stated.size });
@@ -130,18 +136,39 @@ impl<'a> Snapshot<'a> {
         store(&place, &stated, download)?.map_or(Ok(()), |problem| Err(fault(problem)))
     }
 
-    /// Says in the cache what the revision is, now that all files are there. `path` is what was wanted of the snapshot.
+    /// Says in the cache what the revision is, now that all files are there, and which of the files in `looked_for` it does not have.
+    /// `path` is what was wanted of the snapshot.
     ///
     /// # Errors
-    /// [`HubError::Write`].
-    pub fn finish(self, path: PathBuf) -> Result<FoundModel, HubError> {
-        let reference = self.folder.join("refs").join(self.revision);
-        let write = |source| HubError::Write { path: reference.clone(), source };
-        if let Some(parent) = reference.parent() {
-            fs::create_dir_all(parent).map_err(write)?;
+    /// [`HubError::Write`], unless nothing was fetched: such a cache may be one that cannot be written.
+    pub fn finish(self, path: PathBuf, looked_for: impl IntoIterator<Item = String>) -> Result<FoundModel, HubError> {
+        let (refs, none) = (self.folder.join("refs"), absent_folder(&self.folder, &self.info.sha));
+        let absent = looked_for.into_iter().filter(|name| !self.offers(name)).map(|name| (none.join(name), ""));
+        let branch = (self.revision != self.info.sha).then(|| (refs.join(self.revision), self.info.sha.as_str()));
+        // Without a mark the hub is asked once more, no worse.
+        absent.for_each(|(path, text)| drop(write_if_new(&path, text)));
+        match branch.map_or(Ok(()), |(path, text)| write_if_new(&path, text)) {
+            Err(error) if self.has_fetched => Err(error),
+            _ => Ok(FoundModel { path, revision: Some(self.info.sha) }),
         }
-        fs::write(&reference, &self.info.sha).map_err(write)?;
-        Ok(FoundModel { path, revision: Some(self.info.sha) })
+    }
+}
+
+/// Writes a small file unless it says so already. Whoever reads it at that time reads all of the old one or of the new one.
+fn write_if_new(path: &Path, text: &str) -> Result<(), HubError> {
+    if fs::read_to_string(path).is_ok_and(|found| found == text) {
+        return Ok(());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let partial = path.with_file_name(format!(".{name}.{}.{}", process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
+    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&partial, text));
+    let written = written.and_then(|()| fs::rename(&partial, path));
+    let _ = fs::remove_file(&partial); // which is not there but for an error
+    match written {
+        // Another process has written the same.
+        Err(_) if fs::read_to_string(path).is_ok_and(|found| found == text) => Ok(()),
+        written => written.map_err(|source| HubError::Write { path: path.to_owned(), source }),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! CACHE/.locks/models--ORG--NAME/ETAG.lock    held by the one program that fetches this content
-//! blobs/ETAG.incomplete                       what has come of it; it stays where a download breaks off, and is taken up again
+//! blobs/ETAG.incomplete                       what has come of it; it stays where a download breaks off, and is taken up again,
+//!                                             once from its beginning where it is not what the hub states
 //! blobs/ETAG                                  the same file, renamed once it is what the hub states
 //! snapshots/COMMIT/NAME                       a link to it
 //! ```
@@ -58,10 +59,19 @@ pub(crate) fn store(
         make_parent(&partial)?;
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(false).open(&partial).map_err(write(&partial))?;
-        download(&mut file)?;
-        if let Some(problem) = problem(&partial, stated)? {
-            fs::remove_file(&partial).map_err(write(&partial))?;
-            return Ok(Some(problem));
+        let mut is_resumed = file.metadata().map_err(write(&partial))?.len() > 0;
+        loop {
+            download(&mut file)?;
+            match problem(&partial, stated)? {
+                None => break,
+                // The fault may be in what was there.
+                Some(_) if is_resumed => file.set_len(0).map_err(write(&partial))?,
+                Some(problem) => {
+                    fs::remove_file(&partial).map_err(write(&partial))?;
+                    return Ok(Some(problem));
+                }
+            }
+            is_resumed = false;
         }
         fs::rename(&partial, &blob).map_err(write(&blob))?;
     }

@@ -273,9 +273,9 @@ fn a_row_that_gets_lies_is_unscored_when_the_attempts_are_used_up() {
 #[test]
 fn an_answer_that_never_ends_is_not_read_to_its_end() {
     let server = Server::start(|_, _| Reply::text(&"x".repeat(100_000)));
-    let small = ApiSettings { max_response_bytes: 10_000, ..settings(&server) };
+    let small = ApiSettings { max_response_bytes: 10_000, max_attempts: 1, ..settings(&server) };
     let shown = unanswered(&ApiModel::new(small).unwrap());
-    assert!(shown.contains("longer than 10000 bytes"), "{shown}");
+    assert_eq!(shown, "the only attempt failed with: the answer is longer than 10000 bytes");
 }
 
 #[test]
@@ -442,7 +442,15 @@ fn one_odd_answer_costs_its_row_alone() {
     for (status, body, expected, requests) in [
         (200, message(null.clone(), "length"), "", 3),
         (200, message(json!({"reasoning": "hm"}), "length"), "", 3),
-        (200, message(null, "stop"), unscored, 5),
+        (200, message(null, "stop"), "", 3),
+        (200, message(json!({"content": null}), "stop"), unscored, 5),
+        (200, message(json!({"content": "half"}), "error"), unscored, 5),
+        (
+            403,
+            json!({"error": {"message": "flagged", "metadata": {"reasons": ["violence"]}}}).to_string(),
+            Reason::Refused.as_str(),
+            3,
+        ),
         (200, message(json!({"content": null, "tool_calls": []}), "tool_calls"), unscored, 3),
         (200, message(Value::Null, "content_filter"), Reason::Refused.as_str(), 3),
         (200, message(json!({"content": "ok", "refusal": ""}), "stop"), "ok", 3),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::access::{attribute, item, slice};
 use super::arguments::Call;
-use super::budget::{OUTPUT, charge, looks, step};
+use super::budget::{OUTPUT, Text, charge, looks, step};
 use super::fault::{Result, fault, refuse};
 use super::operators::{self, compares};
 use super::syntax::{Arguments, Body, Expr, For, MacroNode, Statement, Step, StepKind, Target};
@@ -257,8 +257,7 @@ impl Renderer {
                 }
                 Value::Dict(Rc::new(dict))
             }
-            Expr::Negative(inner) => operators::negative(&self.eval(inner, frame)?)?,
-            Expr::Positive(inner) => operators::positive(&self.eval(inner, frame)?)?,
+            Expr::Sign(sign, inner) => operators::signed(sign, &self.eval(inner, frame)?)?,
             Expr::Not(inner) => Value::Bool(!self.eval(inner, frame)?.truth()),
             Expr::And(all) => return self.first(all, frame, false),
             Expr::Or(all) => return self.first(all, frame, true),
@@ -291,13 +290,11 @@ impl Renderer {
                 left
             }
             Expr::Concat(all) => {
-                let mut text = String::new();
+                let mut text = Text::default();
                 for part in all {
-                    let part = self.eval(part, frame)?.text()?;
-                    charge(part.len())?;
-                    text.push_str(&part);
+                    text.push_str(&self.eval(part, frame)?.text()?)?;
                 }
-                Value::from(text)
+                Value::from(text.into_string())
             }
             Expr::Postfix(operand, steps) => {
                 let operand = self.eval(operand, frame)?;

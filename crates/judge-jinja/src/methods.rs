@@ -131,9 +131,6 @@ fn of_text(text: &Arc<str>, name: &str, call: Call) -> Result<Value> {
                     named.push((key.clone(), value.clone()));
                 }
             }
-            if text.contains("{}") || text.contains("{0") || text.contains("{:") || text.contains("{!") {
-                return fault("Format string contains positional fields");
-            }
             return format::str_format(text, &Call { positional: Vec::new(), named }).map(Value::from);
         }
         "startswith" | "endswith" => {

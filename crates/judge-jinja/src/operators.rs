@@ -62,23 +62,14 @@ fn spelling(operator: Operator) -> &'static str {
     }
 }
 
-/// `-value`.
-pub(crate) fn negative(value: &Value) -> Result<Value> {
+/// `-value` or `+value`.
+pub(crate) fn signed(sign: &str, value: &Value) -> Result<Value> {
     match (value.as_int(), value) {
-        (Some(n), _) => n.checked_neg().map(Value::Int).map_or_else(too_large, Ok),
-        (None, Value::Float(x)) => Ok(Value::Float(-x)),
-        (None, Value::Undefined(why)) => fault(&**why),
-        _ => fault(format!("bad operand type for unary -: '{}'", value.type_name())),
-    }
-}
-
-/// `+value`.
-pub(crate) fn positive(value: &Value) -> Result<Value> {
-    match (value.as_int(), value) {
+        (Some(n), _) if sign == "-" => n.checked_neg().map(Value::Int).map_or_else(too_large, Ok),
         (Some(n), _) => Ok(Value::Int(n)),
-        (None, Value::Float(x)) => Ok(Value::Float(*x)),
+        (None, Value::Float(x)) => Ok(Value::Float(if sign == "-" { -x } else { *x })),
         (None, Value::Undefined(why)) => fault(&**why),
-        _ => fault(format!("bad operand type for unary +: '{}'", value.type_name())),
+        _ => fault(format!("bad operand type for unary {sign}: '{}'", value.type_name())),
     }
 }
 

@@ -548,20 +548,15 @@ impl Tokens {
 
     /// A sign binds tighter than a filter: `-3|abs` is 3.
     fn unary(&mut self, filters: bool) -> Result<Expr> {
-        let sign: Option<fn(Box<Expr>) -> Expr> = match self.kind() {
-            Some(Kind::Operator("-")) => Some(Expr::Negative),
-            Some(Kind::Operator("+")) => Some(Expr::Positive),
-            _ => None,
-        };
-        let operand = match sign {
-            Some(sign) => {
+        let operand = match self.kind() {
+            Some(&Kind::Operator(sign @ ("-" | "+"))) => {
                 self.at += 1;
                 self.enter()?;
                 let inner = self.unary(false)?;
                 self.depth -= 1;
-                sign(Box::new(inner))
+                Expr::Sign(sign, Box::new(inner))
             }
-            None => self.primary()?,
+            _ => self.primary()?,
         };
         let mut steps = Vec::new();
         self.postfix(&mut steps)?;

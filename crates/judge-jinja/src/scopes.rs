@@ -62,22 +62,15 @@ impl<'o> Level<'o> {
         self.names.insert(name.clone());
     }
 
-    /// A parameter, or the variable of a loop or of `with`.
-    fn binds(&mut self, target: &Target) {
+    /// What is set here, or the variable that a loop or `with` begins with.
+    fn target(&mut self, target: &Target, is_set: bool) {
         match target {
+            Target::Name(name) if is_set => self.sets(name),
             Target::Name(name) => {
                 self.names.insert(name.clone());
             }
             Target::Attribute(name, _) => self.reads(name),
-            Target::Tuple(targets) => targets.iter().for_each(|target| self.binds(target)),
-        }
-    }
-
-    fn assigns(&mut self, target: &Target) {
-        match target {
-            Target::Name(name) => self.sets(name),
-            Target::Attribute(name, _) => self.reads(name),
-            Target::Tuple(targets) => targets.iter().for_each(|target| self.assigns(target)),
+            Target::Tuple(targets) => targets.iter().for_each(|target| self.target(target, is_set)),
         }
     }
 
@@ -98,9 +91,9 @@ impl<'o> Level<'o> {
                 Statement::For(node) => self.expr(&node.iter),
                 Statement::Set(target, expr, _) => {
                     self.expr(expr);
-                    self.assigns(target);
+                    self.target(target, true);
                 }
-                Statement::SetBlock(target, ..) => self.assigns(target),
+                Statement::SetBlock(target, ..) => self.target(target, true),
                 Statement::With(bound, ..) => bound.iter().for_each(|(_, expr)| self.expr(expr)),
                 Statement::Macro(node) => self.sets(&node.name),
                 Statement::Call(callee, ..) => self.expr(callee),
@@ -122,7 +115,7 @@ impl<'o> Level<'o> {
                 self.expr(key);
                 self.expr(value);
             }),
-            Expr::Negative(inner) | Expr::Positive(inner) | Expr::Not(inner) => self.expr(inner),
+            Expr::Sign(_, inner) | Expr::Not(inner) => self.expr(inner),
             Expr::If(parts) => {
                 let (yes, test, no) = &**parts;
                 [Some(yes), Some(test), no.as_ref()].into_iter().flatten().for_each(|part| self.expr(part));
@@ -174,14 +167,14 @@ impl<'o> Level<'o> {
                     // Nobody else has the node before the template is read.
                     let Some(node) = Arc::get_mut(node) else { continue };
                     let mut level = Level::inside(self);
-                    level.binds(&node.target);
+                    level.target(&node.target, false);
                     level.of(&mut node.body);
                     Level::inside(self).of(&mut node.otherwise);
                 }
                 Statement::SetBlock(_, _, body, _) | Statement::Filter(_, body, _) => Level::inside(self).of(body),
                 Statement::With(bound, body, _) => {
                     let mut level = Level::inside(self);
-                    bound.iter().for_each(|(target, _)| level.binds(target));
+                    bound.iter().for_each(|(target, _)| level.target(target, false));
                     level.of(body);
                 }
                 Statement::Macro(node) | Statement::Call(_, node, _) | Statement::Generation(node) => {

@@ -85,8 +85,8 @@ pub(crate) enum Expr {
     List(Vec<Expr>),
     Tuple(Vec<Expr>),
     Dict(Vec<(Expr, Expr)>),
-    Negative(Box<Expr>),
-    Positive(Box<Expr>),
+    /// `-` or `+` before something.
+    Sign(&'static str, Box<Expr>),
     Not(Box<Expr>),
     And(Vec<Expr>),
     Or(Vec<Expr>),

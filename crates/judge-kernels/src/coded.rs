@@ -45,11 +45,11 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::kernel::IntegerCodes;
-use super::piece::{CodesOfPanel, Lanes, Piece, Sums, Written, e4m3, pair, per_word};
+use super::piece::{CodesOfPanel, Lanes, Piece, Sums, Written, pair, per_word};
 use super::stored::Stored;
 use super::supported::Supported;
 use super::tile::{LANES, Word, Words};
-use crate::codes::{CodeNumbers, CodedRows, Coding, Groups, value};
+use crate::codes::{CodeNumbers, CodedRows, Coding, Groups, e4m3, value};
 
 /// Some panels of a matrix as codes.
 pub(crate) struct CodedPanels {
@@ -315,7 +315,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cases::of_codes;
+    use crate::cases::{fill, of_codes};
     use crate::codes::CodedMemory;
     #[cfg(target_arch = "x86_64")]
     use crate::kernel::Kernel;
@@ -360,13 +360,10 @@ mod tests {
     fn the_last_of_many_rows_have_the_bits_of_each_alone() {
         const ROWS: usize = 389;
         let coding = Coding::scaled(4, CodeNumbers::Signed, 64, 32);
-        let mut memory = CodedMemory::new(&coding, 40);
-        let rows = memory.rows(&coding, 40);
-        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = (i * 31 % 16) as u8);
-        rows.scales.iter_mut().enumerate().for_each(|(i, scale)| *scale = (i % 7) as f32 / 8.0);
         let x: Vec<f32> = (0..ROWS * 64).map(|i| (i * 2_654_435_761 % 1009) as f32 / 500.0 - 1.0).collect();
         for kernel in Supported::all() {
-            let matrix = matrix(kernel, &coding, &rows, 40);
+            let mut matrix = of_codes(kernel, Word::Pair, &[(40, &coding)]);
+            fill(&mut matrix, 0, &coding, 40, 1);
             let (mut out, mut scratch) = (vec![f32::NAN; ROWS * 40], Lines::default());
             matrix.apply(&x, ROWS, &mut out, &mut scratch);
             for row in [0, 383, 384, 388] {

@@ -164,7 +164,8 @@ impl Coding {
                 CodeNumbers::Unsigned => code as f32,
                 CodeNumbers::Signed if self.bits == 4 => ((code as u8) << 4) as i8 as f32 / 16.0,
                 CodeNumbers::Signed => code as u8 as i8 as f32,
-                CodeNumbers::E4m3 => E4M3[code],
+                CodeNumbers::E4m3 if code & 0x7f == 0x7f => f32::NAN,
+                CodeNumbers::E4m3 => e4m3(code as u32),
                 CodeNumbers::Table(table) => table[code & 15],
             }
         })
@@ -198,24 +199,17 @@ impl Coding {
     }
 }
 
-/// What each byte is in E4M3 of the OFP8 specification: a sign, four bits of exponent with bias 7,
-/// three of fraction. There are no infinities, and all ones behind the sign is NaN. The largest
-/// value is 448.
-pub(crate) static E4M3: [f32; 256] = {
-    let mut values = [0.0; 256];
-    let mut byte: u32 = 0;
-    while byte < 256 {
-        let (exponent, fraction) = ((byte >> 3) & 15, byte & 7);
-        let magnitude = match (exponent, fraction) {
-            (15, 7) => f32::NAN,
-            (0, _) => fraction as f32 / 512.0,
-            _ => f32::from_bits(((exponent + 120) << 23) | (fraction << 20)),
-        };
-        values[byte as usize] = if byte >= 128 { -magnitude } else { magnitude };
-        byte += 1;
-    }
-    values
-};
+/// `2^120`: what the biases of exponents of E4M3 and f32 differ by.
+pub(crate) const E4M3_BIAS: f32 = f32::from_bits((127 + 120) << 23);
+
+/// The float in the lowest byte in E4M3 of the OFP8 specification: a sign, four bits of exponent with bias 7, three of fraction; the
+/// largest is 448. The exponent is put where that of an f32 is, and the difference of their biases, 120, is made up for by a product,
+/// which is exact for subnormals too. All ones behind the sign is no number, which checkpoints must not have, and 480 here.
+#[inline(always)]
+pub(crate) fn e4m3(code: u32) -> f32 {
+    let magnitude = f32::from_bits((code & 0x7f) << 20) * E4M3_BIAS;
+    f32::from_bits(magnitude.to_bits() | (code & 0x80) << 24)
+}
 
 #[cfg(test)]
 mod tests {
@@ -224,11 +218,12 @@ mod tests {
     #[test]
     fn bytes_of_e4m3_are_those_of_the_standard() {
         // The examples of the OFP8 specification: largest, smallest normal, largest and smallest subnormal, zeros.
+        let e4m3 = Coding::scaled(8, CodeNumbers::E4m3, 1, 1).table();
         for (byte, value) in [(0x7e, 448.0), (0x08, 0.015625), (0x07, 0.013671875), (0x01, 0.001953125), (0x38, 1.0)] {
-            assert_eq!((E4M3[byte], E4M3[byte | 128]), (value, -value));
+            assert_eq!((e4m3[byte], e4m3[byte | 128]), (value, -value));
         }
-        assert!(E4M3[0x7f].is_nan() && E4M3[0xff].is_nan());
-        assert_eq!((E4M3[0].to_bits(), E4M3[128].to_bits()), (0, 1 << 31));
+        assert!(e4m3[0x7f].is_nan() && e4m3[0xff].is_nan());
+        assert_eq!((e4m3[0].to_bits(), e4m3[128].to_bits()), (0, 1 << 31));
     }
 
     #[test]

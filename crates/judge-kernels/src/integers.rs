@@ -175,7 +175,7 @@ mod tests {
 
     use super::matrix::columns_of_a_step;
     use super::*;
-    use crate::cases::{numbers, of_codes};
+    use crate::cases::{fill, numbers, of_codes};
     use crate::codes::{CodeNumbers, CodedMemory, Coding};
     use crate::functions::Activation;
     use crate::kernel::IntegerCodes;
@@ -237,19 +237,6 @@ mod tests {
         y
     }
 
-    /// Codes for so many rows, with numbers that look random.
-    fn coded(coding: &Coding, d_out: usize, seed: usize) -> CodedMemory {
-        let mut memory = CodedMemory::new(coding, d_out);
-        let rows = memory.rows(coding, d_out);
-        let number = |i: usize| ((seed + i) * 7919 % 1009) as f32 / 1009.0 - 0.5;
-        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = ((seed + i) * 31 % (1 << coding.bits)) as u8);
-        rows.scales.iter_mut().enumerate().for_each(|(i, x)| *x = number(i));
-        if coding.has_minima {
-            rows.minima.iter_mut().enumerate().for_each(|(i, x)| *x = number(i + 50));
-        }
-        memory
-    }
-
     /// A kernel that multiplies integers, if this processor has one.
     #[allow(clippy::print_stderr)] // a test that is skipped says so
     fn of_integers() -> Option<Supported> {
@@ -272,7 +259,7 @@ mod tests {
             let mut matrix = of_codes(kernel, Word::Pair, &parts);
             let mut first = 0;
             for &at in sections {
-                matrix.fill_codes(first, &coded(&codings[at], d_out[at], at).rows(&codings[at], d_out[at]));
+                fill(&mut matrix, first, &codings[at], d_out[at], at);
                 first += d_out[at];
             }
             assert!(matrix.is_of_integers());
@@ -295,7 +282,7 @@ mod tests {
             .map(|(bits, numbers)| Coding::scaled(bits, numbers, WIDTH, 32));
         let mut weight = of_codes(kernel, Word::Pair, &codings.each_ref().map(|coding| (LANES, coding)));
         for (at, coding) in codings.iter().enumerate() {
-            weight.fill_codes(at * LANES, &coded(coding, LANES, at).rows(coding, LANES));
+            fill(&mut weight, at * LANES, coding, LANES, at);
         }
         assert!(weight.is_of_integers());
         let (x, mut scratch) = (numbers(1, 3 * WIDTH), Lines::default());

@@ -37,18 +37,6 @@ pub(crate) fn per_word(coding: &Coding) -> usize {
     32 / coding.bits
 }
 
-/// `2^120`: what the biases of exponents of E4M3 and f32 differ by.
-pub(crate) const E4M3_BIAS: f32 = f32::from_bits((127 + 120) << 23);
-
-/// The E4M3 float in the lowest byte. Its exponent is put where that of an f32 is, and the
-/// difference of their biases, 120, is made up for by a product, which is exact for subnormals too.
-/// The one code that is no number, which checkpoints must not have, is 480 here.
-#[inline(always)]
-pub(crate) fn e4m3(code: u32) -> f32 {
-    let magnitude = f32::from_bits((code & 0x7f) << 20) * E4M3_BIAS;
-    f32::from_bits(magnitude.to_bits() | (code & 0x80) << 24)
-}
-
 /// Two numbers as a pair of bf16. Codes, scales and minima are numbers, so no value is a NaN.
 #[inline(always)]
 pub(crate) fn pair(first: f32, second: f32) -> u32 {

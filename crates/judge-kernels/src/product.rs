@@ -261,8 +261,8 @@ mod tests {
     use half::bf16;
 
     use super::*;
-    use crate::cases::{numbers, of_codes};
-    use crate::codes::{CodeNumbers, CodedMemory, Coding};
+    use crate::cases::{fill, numbers, of_codes};
+    use crate::codes::{CodeNumbers, Coding};
     use crate::kernel::Kernel;
     use crate::lines::Lines;
     use crate::numbers::Numbers;
@@ -272,20 +272,15 @@ mod tests {
 
     /// A matrix of numbers, or of codes.
     fn matrix(kernel: Supported, word: Word, d_out: usize, d_in: usize, coding: Option<&Coding>) -> PackedLinear {
-        let weight = numbers(1, d_out * d_in);
         let Some(coding) = coding else {
+            let weight = numbers(1, d_out * d_in);
             let mut matrix = PackedLinear::zeros(kernel, word, d_out, d_in);
             let halves: Vec<bf16> = weight.iter().map(|&x| bf16::from_f32(x)).collect();
             matrix.fill(0, if word == Word::Pair { Numbers::Bf16(&halves) } else { Numbers::F32(&weight) });
             return matrix;
         };
-        let mut memory = CodedMemory::new(coding, d_out);
-        let rows = memory.rows(coding, d_out);
-        rows.codes.iter_mut().enumerate().for_each(|(i, code)| *code = (i * 31 % (1 << coding.bits)) as u8);
-        rows.scales.iter_mut().zip(&weight).for_each(|(scale, x)| *scale = x / 8.0);
-        rows.minima.iter_mut().zip(&weight[7..]).for_each(|(minimum, x)| *minimum = *x);
         let mut matrix = of_codes(kernel, word, &[(d_out, coding)]);
-        matrix.fill_codes(0, &rows);
+        fill(&mut matrix, 0, coding, d_out, 1);
         matrix
     }
 

@@ -93,15 +93,14 @@ impl Softmax {
         seen: Range<usize>,
         (word, weights): (Word, &mut [u32]),
     ) -> f32 {
-        let seen = mask(seen);
         let highest = self.highest;
         let added = match (kernel.of_floats(), word, weights.as_chunks_mut::<{ TILE / 2 }>().0) {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `kernel` is the proof that the processor has its instructions.
             (Kernel::Amx | Kernel::Avx512Bf16, Word::Pair, [weights]) => unsafe {
-                x86::weigh(&mut self.highest, scores, scale, soft_cap, seen, weights)
+                x86::weigh_tiles::<1>(&mut self.highest, scale, soft_cap, [(scores, seen, weights)])
             },
-            _ => weigh(&mut self.highest, scores, scale, soft_cap, seen, (word, weights)),
+            _ => weigh(&mut self.highest, scores, scale, soft_cap, mask(seen), (word, weights)),
         };
         let shrink = if self.highest == highest { 1.0 } else { exp(highest - self.highest) };
         self.total = self.total * shrink + added;
@@ -125,7 +124,7 @@ impl Softmax {
         tiles: impl IntoIterator<Item = (&'a [f32; TILE], Range<usize>, &'a mut [u32; TILE / 2])>,
     ) -> f32 {
         let highest = self.highest;
-        let added = x86::weigh_tiles(&mut self.highest, scale, soft_cap, tiles);
+        let added = x86::weigh_tiles::<TILES>(&mut self.highest, scale, soft_cap, tiles);
         let shrink = if self.highest == highest { 1.0 } else { exp(highest - self.highest) };
         self.total = self.total * shrink + added;
         shrink

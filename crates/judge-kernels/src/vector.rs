@@ -5,8 +5,8 @@
 //!
 //! | functions | used for |
 //! |---|---|
-//! | `norm`, `rms_norm`, `rms_norm_in_place` | states between blocks; heads together; the delta rule |
-//! | `norm_rotate`, `norm_heads`, `clip` | queries, keys and values |
+//! | `norm`, `rms_norm` | states between blocks; the delta rule |
+//! | `norm_rotate`, `norm_heads`, `clip` | queries, keys and values; heads together |
 //! | `gate`, `gated`, `activate` | MLPs, experts, gates of token inputs |
 //! | `add`, `add_scaled` | residual streams, biases, sums over experts |
 //! | `pack_pairs`, `bf16_bits` | activations, keys, values and weights of attention as words |
@@ -236,17 +236,6 @@ pub fn scale_runs(x: &mut [f32], factors: &[(usize, f32)]) {
         run.iter_mut().for_each(|x| *x *= factor);
         rest = behind;
     }
-}
-
-/// [`rms_norm`] in place.
-pub fn rms_norm_in_place(x: &mut [f32], weight: &[f32], eps: f32) {
-    widest(
-        #[inline(always)]
-        || {
-            let scale = inverse_rms(x, eps);
-            x.iter_mut().zip(weight).for_each(|(x, weight)| *x = *x * scale * weight);
-        },
-    );
 }
 
 /// The gated product of an MLP, in place: `up = f(gate) * up`, or `f(gate) * (clip(up) + 1)` for

@@ -67,6 +67,33 @@ impl Based {
     }
 }
 
+/// The folder that has the files of a model by these names: the model's own, that of a GGUF file, and of an adapter's folder without any
+/// of them its base's.
+///
+/// # Errors
+/// Those of finding an adapter's base.
+pub(crate) fn home(path: &Path, names: &[&str]) -> Result<PathBuf, Error> {
+    let of_file = |path: &Path| match path.parent() {
+        Some(parent) if path.is_file() && parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) if path.is_file() => parent.to_owned(),
+        _ => path.to_owned(),
+    };
+    if path.is_file() || names.iter().any(|name| path.join(name).is_file()) {
+        return Ok(of_file(path));
+    }
+    Based::of(path, &[], &HubOptions::from_env()).map(|based| of_file(&based.model.path))
+}
+
+/// The file [`JUDGE_TEMPLATE`](crate::JUDGE_TEMPLATE) of a model: in its folder, beside a GGUF file, of an adapter's folder its own or its
+/// base's. `None` for a model without one.
+///
+/// # Errors
+/// Those of finding an adapter's base.
+pub fn judge_template(model: impl AsRef<Path>) -> Result<Option<PathBuf>, Error> {
+    let path = home(model.as_ref(), &[file::JUDGE_TEMPLATE])?.join(file::JUDGE_TEMPLATE);
+    Ok(path.is_file().then_some(path))
+}
+
 /// What an adapter's configuration says of its base.
 #[cfg(feature = "train")]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +117,7 @@ impl BaseName {
             let file = path.strip_prefix(snapshot).ok()?.to_str().filter(|file| !file.is_empty()).map(str::to_owned);
             let name = file.as_ref().map_or(repo.clone(), |file| format!("{repo}:{file}"));
             let source = ModelSource::Hub { repo, revision: Some(revision.clone()), file };
-            let found = source.resolve(&HubOptions { offline: true, ..hub.clone() }).ok()?;
+            let found = source.in_cache(hub)?;
             let is_same = found.path.canonicalize().ok()? == path.canonicalize().ok()?;
             is_same.then_some(Self { name, revision: Some(revision) })
         });
@@ -182,8 +209,19 @@ mod tests {
                 .map(|found| found.model),
             Err(Error::Weights(WeightsError::Adapter { problem: AdapterProblem::NoBase { .. }, .. }))
         ));
-        // Weights beside it make it a model.
+        // The base's template is the adapter's, unless it has its own; a GGUF file has that of its folder.
         let path = adapter(at.path(), &json!({ BASE: "../base" }));
+        fs::write(base.join("x.gguf"), "GGUF").unwrap();
+        assert_eq!(judge_template(&path).unwrap(), None);
+        for (own, models) in [(&base, &[&path, &base, &base.join("x.gguf")][..]), (&path, &[&path])] {
+            let template = own.join(file::JUDGE_TEMPLATE);
+            fs::write(&template, "{}").unwrap();
+            for model in models {
+                let found = judge_template(model).unwrap().unwrap();
+                assert_eq!(found.canonicalize().unwrap(), template.canonicalize().unwrap());
+            }
+        }
+        // Weights beside it make it a model.
         fs::write(path.join(file::WEIGHTS), "").unwrap();
         let found = Based::of(&path, &[], &hub).unwrap();
         assert!(found.model.path == path && found.adapters.is_empty());

@@ -46,8 +46,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use judge_arch::{
-    Architecture, EncoderSpec, HEAD, HeadSpec, LabelsSpec, ModelSpec, NoHead, SCORE, encoder_head, labels_of_adapter,
-    text_fields,
+    Architecture, EncoderHeadSpec, EncoderSpec, HEAD, HeadSpec, LabelsSpec, ModelSpec, NoHead, SCORE, encoder_head,
+    labels_of_adapter, text_fields,
 };
 use serde_json::{Map, Value};
 
@@ -224,7 +224,7 @@ fn bring_encoder_head(folder: &Folder, spec: &mut Arc<EncoderSpec>, adapters: &[
     }
     let fields = folder.config().as_object().cloned().unwrap_or_default();
     let head = |count: usize| encoder_head(&fields, count).map_err(|problem| folder.wrong_config(problem));
-    let labels = head(1)?.out.weight();
+    let labels = head(1)?.out.weights().remove(0).0;
     let Some(rows) = adapters.find_map(|adapter| adapter.rows_of_replacement(&labels)) else { return Ok(false) };
     Arc::make_mut(spec).head = Some(head(rows)?);
     Ok(true)
@@ -232,7 +232,7 @@ fn bring_encoder_head(folder: &Folder, spec: &mut Arc<EncoderSpec>, adapters: &[
 
 /// The tensors of an encoder's head that adapters replace.
 fn replaced_of_head(spec: &EncoderSpec, adapters: &[Adapter]) -> Vec<String> {
-    let of_head = spec.head.iter().flat_map(|head| head.tensors(spec.d_model)).map(|(name, _)| name);
+    let of_head = spec.head.iter().flat_map(EncoderHeadSpec::tensors).map(|(name, _)| name);
     of_head.filter(|name| adapters.iter().any(|adapter| adapter.changes(name) == Some(true))).collect()
 }
 

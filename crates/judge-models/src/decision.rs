@@ -20,6 +20,7 @@ mod files;
 mod folder;
 mod prompts;
 
-pub(crate) use files::{adapters_in, copy, home};
+pub(crate) use files::{adapters_in, copy, home, write};
 pub use folder::DecisionFolder;
+pub(crate) use prompts::compiled;
 pub use prompts::{TemplatePrompt, TurnPrompt};

@@ -20,6 +20,7 @@
 
 pub(crate) mod block;
 pub(crate) mod devices;
+mod encoder_block;
 pub(crate) mod packed;
 mod rate;
 mod segments;

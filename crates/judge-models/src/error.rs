@@ -43,6 +43,12 @@ pub enum Error {
         /// The path that was to be written.
         path: PathBuf,
     },
+    /// A folder is to be written that another process is writing. Nothing was changed.
+    #[error("another process is writing {path}: let it end, or name another folder", path = path.display())]
+    OutputHeld {
+        /// The path that was to be written.
+        path: PathBuf,
+    },
     /// A model is a folder, and this is none.
     #[error(
         "{path} is not a folder{}",
@@ -172,7 +178,7 @@ pub enum Error {
         problem: DevicesProblem,
     },
     /// A text is not the name of a device.
-    #[error("{found:?} is no device, expected cpu or cuda:INDEX")]
+    #[error("{found:?} is no device, expected cpu, cuda:INDEX or wgpu:INDEX")]
     UnknownDevice {
         /// The text.
         found: String,
@@ -215,6 +221,9 @@ pub enum Error {
         /// What is wrong, with the line.
         source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
     },
+    /// The Jinja template of a decision's prompt leaves out what is decided about, so that all prompts would be the same.
+    #[error("the template of a prompt does not name `state`, which is what is decided about")]
+    PromptWithoutState,
     /// A folder, and what is given beside it, do not say how documents are scored.
     #[error("{}{problem}", path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display())))]
     Rerank {
@@ -256,7 +265,7 @@ pub enum Error {
         found: String,
     },
     /// Offline, and the hub's cache does not have the model, or not all of it.
-    #[error("{repo} at revision {revision} is not (or not wholly) in {cache}, and offline mode (HF_HUB_OFFLINE) forbids fetching it", cache = cache.display())]
+    #[error("{repo} at revision {revision} is not (or not wholly) in {cache}, and offline mode (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE) forbids fetching it; a GGUF file that is there can be named as ORG/NAME:FILE", cache = cache.display())]
     NotInCache {
         /// The repository, `ORG/NAME`.
         repo: String,
@@ -286,6 +295,12 @@ pub enum Error {
         /// What the tokenizer says.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+impl From<judge_core::Unscored> for Error {
+    fn from(unscored: judge_core::Unscored) -> Self {
+        Self::Prompt { unscored }
+    }
 }
 
 impl From<WeightsError> for Error {

@@ -25,7 +25,7 @@
 //! | `value_head.safetensors`, `value_head.bin` | no | `value_head.rs` |
 //! | `decision.json`, `decision_template.jinja` and the files of heads of decisions | no | `decision/folder.rs` |
 //!
-//! A GGUF file stands for the files that are not beside it: without a `config.json` its keys describe the model,
+//! A GGUF file stands for the files that are not beside it: without a `config.json` that has more than a type its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
 //! (`gguf/`). Readers see no difference: [`Folder::json`] and [`Folder::text`] give what was made of the file under the
 //! names that it would have. A GGUF file that is named itself is the one that counts in its folder, whatever its name.
@@ -109,15 +109,15 @@ impl Folder {
                 file::ADAPTER_CONFIG,
                 "peft_type",
                 "an adapter in the place of a base model".to_owned(),
-                "folders with all weights: load that base model, and name all adapters over it (LoadOptions::adapters)",
+                "folders with all weights: name its base and the adapters over it; `judge merge` makes one folder of them",
             ));
         }
         let gguf = match &chosen {
             _ if has_weights => None,
             Some(name) => Some(first_part(name)),
             None => {
-                let is_text = |name: &&String| is_gguf(Path::new(name)) && !name.starts_with("mmproj");
-                let mut all: Vec<String> = found.iter().filter(is_text).map(|name| first_part(name)).collect();
+                let mut all: Vec<String> =
+                    found.iter().filter(|name| is_gguf_model(name)).map(|name| first_part(name)).collect();
                 all.dedup();
                 match &all[..] {
                     [] => None,
@@ -135,14 +135,15 @@ impl Folder {
         let fault =
             |file: &GgufFile, problem| Error::Weights(WeightsError::Gguf { path: file.path().to_owned(), problem });
         let mut made = Vec::new();
-        let config = match &gguf {
-            Some(file) if !has(file::CONFIG) => {
+        let described = if has(file::CONFIG) { Some(read_json(&path.join(file::CONFIG))?) } else { None };
+        let config = match (&gguf, described) {
+            (Some(file), described) if described.as_ref().is_none_or(is_stub) => {
                 let config = gguf::config(file).map_err(|problem| fault(file, problem))?;
                 made.push((file::CONFIG, config.clone()));
                 config
             }
-            None if !has(file::CONFIG) => return Err(missing(file::CONFIG)),
-            _ => read_json(&path.join(file::CONFIG))?,
+            (_, Some(described)) => described,
+            (_, None) => return Err(missing(file::CONFIG)),
         };
         match &gguf {
             Some(file) if !has(file::TOKENIZER) => {
@@ -156,7 +157,7 @@ impl Folder {
             }
             _ => {}
         }
-        made.retain(|(name, _)| !has(name));
+        made.retain(|(name, _)| *name == file::CONFIG || !has(name));
         Ok(Self { path, given, config, gguf, made: Arc::new(made) })
     }
 
@@ -243,8 +244,18 @@ fn begins_as_gguf(path: &Path) -> bool {
 }
 
 /// Whether a file is a GGUF file by its name, which is how one is found in a folder.
-fn is_gguf(path: &Path) -> bool {
+pub(crate) fn is_gguf(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+}
+
+/// Whether a file of a folder is a model as GGUF, by its name: what lies beside one for pictures is none.
+pub(crate) fn is_gguf_model(name: &str) -> bool {
+    is_gguf(Path::new(name)) && !name.contains(['/', '\\']) && !name.starts_with("mmproj")
+}
+
+/// Whether a `config.json` describes no model: beside GGUF files some have the type alone, for the hub to count downloads by.
+fn is_stub(config: &Value) -> bool {
+    config.as_object().is_some_and(|fields| !fields.values().any(|value| value.is_number() || value.is_object()))
 }
 
 /// The name of the first part of a split GGUF file, given any of its parts; any other name as it is.

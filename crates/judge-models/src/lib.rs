@@ -36,11 +36,7 @@
 //! }
 //! ```
 //!
-//! Families: `llama`, `mistral`, `ministral3`, `qwen2`, `qwen3`, `qwen3_5_text`, `internlm3`, `gemma`, `gemma2`, `gemma3_text`,
-//! `gemma4_text`, `phi3`, `olmo2`, `olmo3`, `smollm3`, `exaone4`, `granite`, `granitemoehybrid` without Mamba layers, `glm`,
-//! `glm4`, `cohere2`, `ernie4_5`, `lfm2`, `gpt2`, `gpt_neox`, with experts `mixtral`, `lfm2_moe`, `qwen2_moe`, `qwen3_moe`, `qwen3_5_moe_text`, `olmoe`
-//! and `gpt_oss`, and the text models inside `gemma3`, `gemma4`, `gemma4_unified`, `glm4v`, `idefics3`, `internvl`, `mistral3`, `qwen2_vl`,
-//! `qwen2_5_vl`, `qwen3_5`, `qwen3_5_moe`, `qwen3_vl`, `qwen3_vl_moe` and `smolvlm`; RoPE: default, linear, dynamic, llama3, yarn, longrope,
+//! Families: those of the table in `docs/models.md`; any other is refused by name. RoPE: default, linear, dynamic, llama3, yarn, longrope,
 //! proportional. Checkpoints in f32, f16 or bf16 safetensors, one file or shards, or as `torch.save` writes them, whose pickles are read
 //! without running anything; quantised ones (FP8, MXFP4, compressed-tensors, GPTQ, AWQ, bitsandbytes) and GGUF files, each a model by
 //! itself; tokenizers of `tokenizer.json` or of a SentencePiece file; on the processor their codes stay in memory as they are, and any
@@ -150,10 +146,12 @@ pub mod train;
 mod value_head;
 mod weights;
 
+pub use base::judge_template;
 pub use decision::{DecisionFolder, TemplatePrompt, TurnPrompt};
 pub use device::{CudaProblem, Device, DevicesProblem, WeightForm};
 pub use engine::product_rate;
 pub use error::{Error, PackedCacheProblem};
+pub use folder::file::JUDGE_TEMPLATE;
 pub use hub::ModelSource;
 pub use judge_arch::ConfigProblem;
 #[cfg(feature = "api")]

@@ -20,7 +20,7 @@
 //! | field | what becomes of it |
 //! |---|---|
 //! | `text_config` | its content is the whole, of a vision-language folder |
-//! | `architectures` | removed there unless there is a head of labels: it names the class of the whole |
+//! | `architectures` | that of the text model there, also where the folder names none, as of a GGUF file |
 //! | `quantization_config`, `compression_config` | removed |
 //! | `tie_word_embeddings` | whether no head is written besides the embedding |
 //! | `vocab_size` | the rows of the embedding, which a GGUF file may have fewer of |
@@ -37,7 +37,7 @@ use judge_kernels::numbers::Numbers;
 use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
-use crate::base::Based;
+use crate::base::{Based, judge_template};
 use crate::checked::CheckedWeights;
 use crate::folder::file::{FILES, FileRole, Reader, Written};
 use crate::folder::{Folder, file};
@@ -47,7 +47,7 @@ use crate::{Dtype, Error, HubOptions, decision};
 #[cfg(feature = "train")]
 use judge_arch::HEAD;
 use judge_arch::{
-    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, classifier_class, encoder_classifier_class,
+    Architecture, HeadSpec, ModelSpec, StackPart, StackSpec, causal_class, classifier_class, encoder_classifier_class,
     is_decision_model, text_fields,
 };
 
@@ -81,7 +81,7 @@ pub struct Merged {
 ///
 /// Weights are those that [`Model::load`](crate::Model::load) computes with the same adapters and
 /// dtype: merged in f32, one adapter after another, and rounded to `dtype` at the end. `dtype`
-/// `None` is the one that the checkpoint is nearest to. Without adapters it is a conversion:
+/// `None` is the one that the checkpoint is nearest to, with a warning where it drops bits. Without adapters it is a conversion:
 ///
 /// - Quantised weights and GGUF files are written dequantised.
 /// - Experts get the names that their family has in transformers, alone or in stacks.
@@ -93,8 +93,8 @@ pub struct Merged {
 /// and for experts that a family keeps in one tensor, of that tensor.
 ///
 /// # Errors
-/// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::Unsupported`] for
-/// an encoder or a decision model whose head is among its weights, [`Error::Write`], and those of
+/// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::OutputHeld`] if another process is writing it,
+/// [`Error::Unsupported`] for an encoder or a decision model whose head is among its weights, [`Error::Write`], and those of
 /// [`Model::load`](crate::Model::load) for the folder and the adapters. After an error while writing, the hidden folder is deleted.
 pub fn merge_adapters(
     model: impl AsRef<Path>,
@@ -104,11 +104,12 @@ pub fn merge_adapters(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
     let decisions = decision::home(model.as_ref())?;
+    let template = judge_template(model.as_ref())?;
     let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
     let folder = Folder::open(model.path)?;
     refuse_head_of_decisions(&folder)?;
     let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
-    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype, &adapters)?;
+    let mut weights = CheckedWeights::open(&folder, &mut spec, dtype.map(Dtype::of_weights), &adapters)?;
     if let Architecture::Encoder(spec) = &spec {
         return Err(Error::Unsupported {
             path: folder.file(file::CONFIG),
@@ -117,17 +118,22 @@ pub fn merge_adapters(
             supported: "decoders, where an adapter is to be merged into a folder",
         });
     }
-    let copied = Copied { decisions: &decisions, merged: &adapters };
+    if let Some(loss) = &weights.loss {
+        tracing::warn!("{loss}");
+    }
+    let copied = Copied { template: template.as_deref(), decisions: &decisions, merged: &adapters };
     let new = copied.begin(output.as_ref())?;
     let merged = write((&folder, copied), &spec, &mut weights, &BTreeMap::new(), new.path(), SHARD_BYTES, progress)?;
     new.finish()?;
     Ok(merged)
 }
 
-/// Which files of decisions are copied.
+/// Which files that the program asks by are copied.
 #[derive(Clone, Copy)]
 struct Copied<'a> {
-    /// The folder that has them.
+    /// The model's own template for scores.
+    template: Option<&'a Path>,
+    /// The folder that has the files of decisions.
     decisions: &'a Path,
     /// The adapters that are merged into the weights.
     merged: &'a [PathBuf],
@@ -178,7 +184,8 @@ pub(crate) fn write_replaced<E: From<Error>>(
     output: &Path,
     check: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
-    let copied = Copied { decisions: folder.path(), merged: &[] };
+    let template = Some(folder.file(file::JUDGE_TEMPLATE)).filter(|path| path.is_file());
+    let copied = Copied { template: template.as_deref(), decisions: folder.path(), merged: &[] };
     let new = copied.begin(output)?;
     // A head over the vocabulary that gives way to one of labels is not written.
     let given_up = spec.labels().map(|_| HEAD);
@@ -205,23 +212,25 @@ fn write(
     shard_bytes: u64,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
-    let fault = |path: &Path, source| Error::Write { path: path.to_owned(), source };
     let mut files = Vec::new();
-    let of_decisions = |role: &FileRole| role.reader == Reader::Decisions;
-    for role in FILES.iter().filter(|role| role.written == Written::Copied && !of_decisions(role)) {
+    let is_apart = |role: &FileRole| matches!(role.reader, Reader::Decisions | Reader::Program);
+    for role in FILES.iter().filter(|role| role.written == Written::Copied && !is_apart(role)) {
         let name = role.name;
         if let Some(bytes) = folder.bytes(name)? {
-            let copy = to.join(name);
-            let folder = copy.parent().map_or(Ok(()), fs::create_dir_all);
-            folder.and_then(|()| fs::write(&copy, bytes)).map_err(|source| fault(&copy, source))?;
+            decision::write(&to.join(name), &bytes)?;
             files.push(name.to_owned());
         }
+    }
+    if let Some(template) = copied.template {
+        fs::copy(template, to.join(file::JUDGE_TEMPLATE))
+            .map_err(|source| Error::Write { path: to.join(file::JUDGE_TEMPLATE), source })?;
+        files.push(file::JUDGE_TEMPLATE.to_owned());
     }
     files.extend(decision::copy(copied.decisions, to, copied.merged)?);
     if let Some(head) = &weights.value_head {
         let name = head.path.file_name().and_then(|name| name.to_str()).unwrap_or(file::VALUE_HEAD);
         let copy = to.join(name);
-        fs::copy(&head.path, &copy).map_err(|source| fault(&copy, source))?;
+        fs::copy(&head.path, &copy).map_err(|source| Error::Write { path: copy, source })?;
         files.push(name.to_owned());
     }
     let dtype = weights.dtype;
@@ -236,8 +245,7 @@ fn write(
     }
     files.extend(shards.finish()?);
     weights.base.finish()?;
-    let (path, text) = (to.join(file::CONFIG), format!("{:#}\n", config(folder, spec, dtype)?));
-    fs::write(&path, text).map_err(|source| fault(&path, source))?;
+    decision::write(&to.join(file::CONFIG), format!("{:#}\n", config(folder, spec, dtype)?).as_bytes())?;
     files.push(file::CONFIG.to_owned());
     files.sort();
     Ok(Merged { dtype, n_tensors, bytes, files })
@@ -346,11 +354,6 @@ fn config(folder: &Folder, spec: &Architecture, dtype: Dtype) -> Result<Value, E
     OF_QUANTISATION.iter().for_each(|field| drop(fields.remove(*field)));
     let class = fields.get("architectures").and_then(|classes| classes.get(0)).and_then(Value::as_str);
     let class = class.map(str::to_owned);
-    // It names the class of the vision-language model. Without it, loaders find the class of the text model by
-    // `model_type`.
-    if is_tower && spec.labels().is_none() {
-        fields.remove("architectures");
-    }
     fields.insert("vocab_size".to_owned(), spec.dimensions().d_vocab.into());
     let class = class.as_deref();
     match spec {
@@ -361,7 +364,16 @@ fn config(folder: &Folder, spec: &Architecture, dtype: Dtype) -> Result<Value, E
                 let own = || Some(format!("{}{CLASSIFIER}", class?.strip_suffix("ForCausalLM")?));
                 name_labels(&mut fields, class, &head.labels, || own().or_else(|| classifier_class(spec.family)));
             }
-            head => drop(fields.insert("tie_word_embeddings".to_owned(), (*head == HeadSpec::Embedding).into())),
+            head => {
+                // The class of a vision-language folder is that of the whole.
+                if is_tower || class.is_none() {
+                    fields.remove("architectures");
+                    let family = Some(spec.family).filter(|_| !matches!(head, HeadSpec::Absent(_)));
+                    let own = family.and_then(causal_class);
+                    fields.extend(own.map(|class| ("architectures".to_owned(), vec![class].into())));
+                }
+                fields.insert("tie_word_embeddings".to_owned(), (*head == HeadSpec::Embedding).into());
+            }
         },
         Architecture::Encoder(spec) => {
             if let Some(head) = &spec.head {
@@ -417,7 +429,7 @@ mod tests {
             spec.tensors().iter().map(|(name, shape)| tensors.take(name, shape, Dtype::F32).unwrap()).collect()
         };
         let (spec, mut weights) = open(&folder);
-        let folder = (&folder, Copied { decisions: folder.path(), merged: &[] });
+        let folder = (&folder, Copied { template: None, decisions: folder.path(), merged: &[] });
         let none = &BTreeMap::new();
         let merged = write(folder, &spec, &mut weights, none, to.path(), shard_bytes, &mut |_, _| {}).unwrap();
         let folder = folder.0;

@@ -390,7 +390,7 @@ impl Model {
     /// [`Error::Prompt`] for a prompt that has no token or that the template refuses, and the
     /// tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
-        self.context.fed(prompt)?.map(|fed| fed.ids).map_err(|unscored| Error::Prompt { unscored })
+        Ok(self.context.fed(prompt, usize::MAX)?.ids)
     }
 
     /// The types of the [tokens](Self::tokens) of a prompt (`token_type_ids`), by which BERT tells the two texts of a
@@ -399,7 +399,7 @@ impl Model {
     /// # Errors
     /// Those of [`tokens`](Self::tokens).
     pub fn token_types(&self, prompt: &Prompt) -> Result<Vec<u32>, Error> {
-        self.context.fed(prompt)?.map(|fed| fed.types).map_err(|unscored| Error::Prompt { unscored })
+        Ok(self.context.fed(prompt, usize::MAX)?.types)
     }
 
     /// A kernel that this processor has and that would multiply matrices of this model, which are kept as

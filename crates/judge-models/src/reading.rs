@@ -15,8 +15,7 @@
 //! answers    parts of a request, until all are there ─► Outcome (finite refuses NaN and infinity)
 //! ```
 //!
-//! `pooling` and `exp` are for engines too: one way to pool, and one exponential with the same bits
-//! on every machine; `side_by_side` walks over rows of logits. `context` is what all of this knows of a model,
+//! `pooling` is for engines too, so that there is one way to pool; `side_by_side` walks over rows of logits. `context` is what all of this knows of a model,
 //! and `texts` what the model is fed for a prompt.
 
 pub(crate) mod answers;

@@ -3,7 +3,7 @@
 //! `model.rs` asks for it when the engine has taken its tensors. Heads stay on the host in f32, whatever the dtype of
 //! the weights: they are a few rows, and `RewardHead` computes in f64.
 
-use judge_arch::{Architecture, EncoderHeadSpec, HeadLinear, HeadStepSpec, LabelsSpec, ModelSpec, NormSpec};
+use judge_arch::{Architecture, EncoderHeadSpec, HeadStepSpec, LabelsSpec, LinearSpec, ModelSpec, NormSpec};
 use judge_core::Layer;
 use judge_core::request::Pooling;
 use judge_core::reward::{HeadStep, RewardHead};
@@ -57,11 +57,11 @@ fn norm(spec: &NormSpec, kind: NormKind, eps: f64, tensors: &mut dyn Tensors) ->
 /// An encoder's head, step by step.
 fn of_encoder(spec: &EncoderHeadSpec, d_model: usize, tensors: &mut dyn Tensors) -> Result<RewardHead, Error> {
     let mut steps = Vec::with_capacity(spec.steps.len());
-    let (weights, bias) = linear(&spec.out, [spec.labels.len(), d_model], tensors)?;
+    let (weights, bias) = linear(&spec.out, tensors)?;
     for step in &spec.steps {
         steps.push(match step {
             HeadStepSpec::Linear(map) => {
-                let (weights, bias) = linear(map, [d_model, d_model], tensors)?;
+                let (weights, bias) = linear(map, tensors)?;
                 HeadStep::Linear { weights, bias }
             }
             HeadStepSpec::Norm(of, eps) => norm(of, NormKind::LayerNorm, *eps, tensors)?,
@@ -75,9 +75,13 @@ fn of_encoder(spec: &EncoderHeadSpec, d_model: usize, tensors: &mut dyn Tensors)
 }
 
 /// The matrix and the bias of a linear map; the bias is empty where there is none.
-fn linear(map: &HeadLinear, shape: [usize; 2], tensors: &mut dyn Tensors) -> Result<(Vec<f32>, Vec<f32>), Error> {
-    let weights = tensors.take(&map.weight(), &shape, Dtype::F32)?;
-    Ok((weights, optional(map.bias(), shape[0], tensors)?))
+fn linear(map: &LinearSpec, tensors: &mut dyn Tensors) -> Result<(Vec<f32>, Vec<f32>), Error> {
+    let [mut weights, mut bias] = [Vec::new(), Vec::new()];
+    for (name, shape) in map.tensors() {
+        let of = if shape.len() == 2 { &mut weights } else { &mut bias };
+        of.extend(tensors.take(&name, &shape, Dtype::F32)?);
+    }
+    Ok((weights, bias))
 }
 
 /// A vector, or an empty one where it has no name.

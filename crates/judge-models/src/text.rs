@@ -19,4 +19,4 @@ mod tokenizer;
 
 pub(crate) use chat_template::ChatTemplate;
 pub use tokenizer::{ChatTokens, SentencePieceProblem, TextOptions};
-pub(crate) use tokenizer::{TextCodec, Typed, added_tokens, made};
+pub(crate) use tokenizer::{MARK, SPLIT, TextCodec, Typed, added_tokens, made, with_texts};

@@ -121,13 +121,27 @@ pub enum Error {
         problem: TensorProblem,
     },
     /// The checkpoint's tensors are not those of the model.
-    #[error("tensors missing: {missing:?}; tensors that the model has no place for: {unused:?}")]
+    #[error(
+        "the checkpoint's tensors are not those of the model: missing {}; not of the model {}",
+        few(missing),
+        few(unused)
+    )]
     TensorNames {
         /// Names that the model needs and the checkpoint lacks.
         missing: Vec<String>,
         /// Names that the checkpoint has and the model does not use.
         unused: Vec<String>,
     },
+}
+
+/// How many names there are, and the first of them.
+fn few(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match names {
+        [] => "none".to_owned(),
+        [..] if names.len() <= SHOWN => format!("{} ({})", names.len(), names.join(", ")),
+        _ => format!("{} ({}, …)", names.len(), names[..SHOWN].join(", ")),
+    }
 }
 
 /// What programs leave in the place of a file. Its text says what to do.
@@ -318,6 +332,15 @@ pub enum TensorProblem {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdapterProblem {
+    /// No folder of an adapter.
+    #[error(
+        "expected the folder of an adapter as PEFT saves it, with adapter_config.json, found {found}; \
+        the name of one on the hub is not taken, download it first"
+    )]
+    NoFolder {
+        /// What is there.
+        found: &'static str,
+    },
     /// A kind of adapter, or a setting of one, that this crate does not merge.
     #[error("{field} = {found} is not supported; merged are LoRA, rsLoRA and DoRA of matrices, and whole tensors")]
     Unsupported {

@@ -132,6 +132,9 @@ struct Settings {
     /// Whether the scale is divided by the root of the rank instead of the rank.
     #[serde(default, deserialize_with = "unless_null")]
     use_rslora: bool,
+    /// Whether every pair has a magnitude.
+    #[serde(default, deserialize_with = "unless_null")]
+    use_dora: bool,
     /// Whether `B A` would have to be transposed, for layers of GPT-2's kind: refused.
     #[serde(default, deserialize_with = "unless_null")]
     fan_in_fan_out: bool,
@@ -177,6 +180,11 @@ const UNSUPPORTED: [&str; 14] = [
     "lora_bias",
 ];
 
+/// What `init_lora_weights` may name: ways to draw the first factors that leave the base's weights as they are. Others
+/// (PiSSA, OLoRA, CorDA, LoftQ, LoRA-GA) change these too, which such a folder does not hold; after PEFT has converted one
+/// to a plain adapter, the field has another value.
+const LEAVE_THE_BASE: [&str; 4] = ["gaussian", "eva", "orthogonal", "mica"];
+
 impl Adapter {
     /// Reads an adapter's configuration and the header of its tensors, and finds what it changes.
     ///
@@ -185,8 +193,12 @@ impl Adapter {
     /// files.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let config_path = path.join(file::ADAPTER_CONFIG);
-        let config = read_json(&config_path)?;
         let fault = |problem| Error::Adapter { path: path.to_owned(), problem };
+        if !config_path.is_file() {
+            let found = if path.is_dir() { "a folder without it" } else { "no folder" };
+            return Err(fault(AdapterProblem::NoFolder { found }));
+        }
+        let config = read_json(&config_path)?;
         let unsupported =
             |field: &str, found: String| fault(AdapterProblem::Unsupported { field: field.to_owned(), found });
         let settings: Settings = serde_json::from_value(config.clone()).map_err(|source| {
@@ -212,12 +224,12 @@ impl Adapter {
                 return Err(unsupported(field, value.to_string()));
             }
         }
-        // These kinds change the base's weights too, which such a folder does not hold. After PEFT has converted one to
-        // a plain adapter, the field has another value. PEFT takes some of the names in any case.
-        let init = config.get("init_lora_weights").and_then(Value::as_str).unwrap_or_default();
-        let kind = init.to_lowercase();
-        if ["pissa", "olora", "corda"].iter().any(|changing| kind.starts_with(changing)) {
-            return Err(unsupported("init_lora_weights", init.to_owned()));
+        match config.get("init_lora_weights") {
+            None | Some(Value::Null | Value::Bool(_)) => {}
+            // PEFT takes some of the names in any case.
+            Some(Value::String(name)) if LEAVE_THE_BASE.contains(&name.to_lowercase().as_str()) => {}
+            Some(Value::String(name)) => return Err(unsupported("init_lora_weights", name.clone())),
+            Some(other) => return Err(unsupported("init_lora_weights", other.to_string())),
         }
         let weights = [file::ADAPTER_WEIGHTS, file::ADAPTER_PICKLE].map(|name| path.join(name));
         let Some(weights) = weights.into_iter().find(|weights| weights.is_file()) else {
@@ -387,8 +399,8 @@ fn is_empty(value: &Value) -> bool {
 ///
 /// # Errors
 /// An [`AdapterProblem`] for a tensor that belongs to no pair and replaces nothing, for a rank that
-/// contradicts the configuration, for a scale that is not finite, for two changes of one kind of one
-/// tensor, and for an adapter without tensors.
+/// contradicts the configuration, for a pair of DoRA's without a magnitude, for a scale that is not finite, for two
+/// changes of one kind of one tensor, and for an adapter without tensors.
 fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String, Change>, AdapterProblem> {
     let unknown = |name: &str| AdapterProblem::Tensor { name: name.to_owned() };
     let mut changes = BTreeMap::new();
@@ -398,6 +410,10 @@ fn changes(settings: &Settings, tensors: &Checkpoint) -> Result<BTreeMap<String,
             let partner = |infix: &str| Some(format!("{PREFIX}{module}.{infix}")).filter(|name| tensors.contains(name));
             let b = partner("lora_B.weight").ok_or_else(|| unknown(name))?;
             let magnitude = partner("lora_magnitude_vector").or_else(|| partner("lora_magnitude_vector.weight"));
+            if settings.use_dora && magnitude.is_none() {
+                let found = format!("true without {module}.lora_magnitude_vector");
+                return Err(AdapterProblem::Unsupported { field: "use_dora".to_owned(), found });
+            }
             let rank = of_module("rank_pattern", &settings.rank_pattern, module)?.unwrap_or(settings.r);
             let alpha = of_module("alpha_pattern", &settings.alpha_pattern, module)?.unwrap_or(settings.lora_alpha);
             if tensors.shape(name).and_then(|shape| shape.first()) != Some(&rank) {

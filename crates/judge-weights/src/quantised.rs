@@ -63,7 +63,6 @@ use self::module::Module;
 use self::part::Part;
 use super::codes::Coded;
 use super::rows::{hand_over, hand_over_codes};
-use super::safetensors::wider_than_bf16;
 use crate::error::TensorProblem;
 use crate::safetensors::Checkpoint;
 use crate::stack::StackSpec;
@@ -181,16 +180,10 @@ impl Store for Quantised {
         if self.modules.is_empty() { self.checkpoint.stored_dtype() } else { Dtype::Bf16 }
     }
 
-    /// Of dense tensors, as below.
-    fn has_f64(&self) -> bool {
-        let mut dense = self.dense().filter_map(|name| self.checkpoint.raw(name));
-        dense.any(|raw| raw.dtype == Stored::F64)
-    }
-
-    /// Of dense tensors. Scales in f16 are multiplied in f32, so nothing of them is lost.
-    fn wider_than_bf16(&self) -> Option<&'static str> {
+    /// Those of dense tensors. Scales in f16 are multiplied in f32, so nothing of them is lost.
+    fn plain(&self) -> Box<dyn Iterator<Item = (Stored, usize)> + '_> {
         let dense = self.dense().filter_map(|name| self.checkpoint.raw(name));
-        wider_than_bf16(dense.map(|raw| (raw.dtype, raw.shape.len())))
+        Box::new(dense.map(|raw| (raw.dtype, raw.shape.len())))
     }
 
     /// Those of dense tensors, then those of the weights of quantised modules.

@@ -122,7 +122,7 @@ impl<'a> Floats<'a> {
     }
 
     /// The index and value of the first element that is NaN or infinite. It is only searched for
-    /// after an dequantised weight was not finite, so one thread is enough.
+    /// after a dequantised weight was not finite, so one thread is enough.
     pub(crate) fn not_finite(&self) -> Option<(usize, f32)> {
         let count = self.raw.shape.iter().product();
         (0..count).map(|index| (index, self.get(index))).find(|(_, value)| !value.is_finite())

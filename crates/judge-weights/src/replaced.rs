@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use half::bf16;
-use judge_kernels::codes::Coding;
 use judge_kernels::numbers::Numbers;
 
-use super::table::Table;
-use super::tensors::{TakeCodes, TakeRows, Tensors};
+use super::tensors::{TakeRows, Tensors};
 use crate::{Dtype, Error};
 
 /// A model's tensors with other numbers for some names. The base has all other tensors, and is not told of
@@ -37,21 +35,6 @@ impl Tensors for Replaced<'_> {
             }
         }
         Ok(())
-    }
-
-    fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
-        if !self.by.contains_key(name) {
-            return self.base.table(name, shape, dtype);
-        }
-        Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
-    }
-
-    fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
-        if self.by.contains_key(name) { Ok(None) } else { self.base.coding(name, shape) }
-    }
-
-    fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
-        self.base.take_codes(name, shape, dtype, take)
     }
 
     fn pass_over(&mut self, name: &str) {

@@ -29,7 +29,7 @@ use crate::tensors::{TakeCodes, TakeRows};
 /// more.
 const ROWS_AT_ONCE: usize = 1 << 22;
 
-/// Dequantise dequantised by one task: enough that formats which pack a word across rows (AWQ) read most
+/// Rows dequantised by one task: enough that formats which pack a word across rows (AWQ) read most
 /// words in one task only.
 const ROWS_PER_TASK: usize = 32;
 

@@ -262,17 +262,6 @@ impl Checkpoint {
     }
 }
 
-/// The dtype of numbers of which bf16 would drop bits: F16, or F32 where matrices are in it. Vectors
-/// in f32 are few, and most files of bf16 matrices have some. F64 is not among them: every dtype drops bits of it. Each tensor is
-/// its dtype and the number of its axes.
-pub fn wider_than_bf16(mut tensors: impl Iterator<Item = (Stored, usize)>) -> Option<&'static str> {
-    tensors.find_map(|(dtype, axes)| match dtype {
-        Stored::F16 => Some("f16"),
-        Stored::F32 if axes > 1 => Some("f32"),
-        _ => None,
-    })
-}
-
 impl Store for Checkpoint {
     /// [`Dtype::Bf16`] if more than half of the numbers are bf16 or f16, else [`Dtype::F32`].
     fn stored_dtype(&self) -> Dtype {
@@ -287,13 +276,8 @@ impl Store for Checkpoint {
         if half > all / 2 { Dtype::Bf16 } else { Dtype::F32 }
     }
 
-    fn has_f64(&self) -> bool {
-        self.tensors.values().any(|located| located.info.dtype == Stored::F64)
-    }
-
-    fn wider_than_bf16(&self) -> Option<&'static str> {
-        let tensors = self.tensors.values().map(|located| &located.info);
-        wider_than_bf16(tensors.map(|info| (info.dtype, info.shape.len())))
+    fn plain(&self) -> Box<dyn Iterator<Item = (Stored, usize)> + '_> {
+        Box::new(self.tensors.values().map(|located| (located.info.dtype, located.info.shape.len())))
     }
 
     /// Sorted.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use judge_kernels::codes::{CodedRows, Coding};
 use judge_kernels::numbers::Numbers;
+use safetensors::Dtype as Stored;
 
 use crate::gguf::file::FileSettings;
 use crate::table::Table;
@@ -89,12 +90,24 @@ pub trait Store: Tensors {
     /// numbers are nearest to. Codes of quantised weights count as bf16.
     fn stored_dtype(&self) -> Dtype;
 
+    /// The dtype and the number of axes of each tensor of plain numbers.
+    fn plain(&self) -> Box<dyn Iterator<Item = (Stored, usize)> + '_>;
+
     /// Whether some plain numbers are stored in f64, which are rounded to f32 as they are read.
-    fn has_f64(&self) -> bool;
+    fn has_f64(&self) -> bool {
+        self.plain().any(|(dtype, _)| dtype == Stored::F64)
+    }
 
     /// A dtype that some plain numbers have of which bf16 drops bits, for a note: `f16`, which has
-    /// eleven significant bits where bf16 has eight, or `f32` if matrices are in it.
-    fn wider_than_bf16(&self) -> Option<&'static str>;
+    /// eleven significant bits where bf16 has eight, or `f32` if matrices are in it. Vectors in f32 are few,
+    /// and most files of bf16 matrices have some. F64 is not among them: every dtype drops bits of it.
+    fn wider_than_bf16(&self) -> Option<&'static str> {
+        self.plain().find_map(|(dtype, axes)| match dtype {
+            Stored::F16 => Some("f16"),
+            Stored::F32 if axes > 1 => Some("f32"),
+            _ => None,
+        })
+    }
 
     /// What the files say of the model's settings. `None`, the default, where they say nothing; only GGUF files do.
     fn settings(&self) -> Option<FileSettings<'_>> {

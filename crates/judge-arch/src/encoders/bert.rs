@@ -12,9 +12,9 @@ use judge_core::request::TokenId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sizes::{Sizes, positive_in_f32};
+use super::sizes::Sizes;
 use crate::ConfigProblem;
-use crate::checks::{must_be_off, size};
+use crate::checks::{must_be_off, positive, size};
 use crate::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, PositionsSpec, StoredNames, TypesSpec};
 use crate::shape::activation_named;
 use crate::spec::{LinearSpec, NormSpec};
@@ -128,7 +128,7 @@ impl Bert {
             n_heads: sizes.num_attention_heads,
             d_vocab: sizes.vocab_size,
             max_len,
-            norm_eps: positive_in_f32("layer_norm_eps", self.layer_norm_eps)?,
+            norm_eps: positive("layer_norm_eps", self.layer_norm_eps)?,
             norm_place: NormPlace::Post,
             activation: activation_named("hidden_act", &self.hidden_act)?,
             ropes: Vec::new(),

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::bert::{block, norm, table};
-use super::sizes::{Sizes, positive_in_f32};
+use super::sizes::Sizes;
 use crate::ConfigProblem;
-use crate::checks::{MAX_CONTEXT, size};
+use crate::checks::{MAX_CONTEXT, positive, size};
 use crate::encoder::{EmbeddingSpec, EncoderSpec, NormPlace, PositionsSpec, RelativeSpec, StoredNames, TypesSpec};
 use crate::shape::activation_named;
 
@@ -153,7 +153,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         n_heads: sizes.num_attention_heads,
         d_vocab: sizes.vocab_size,
         max_len,
-        norm_eps: positive_in_f32("layer_norm_eps", deberta.layer_norm_eps)?,
+        norm_eps: positive("layer_norm_eps", deberta.layer_norm_eps)?,
         norm_place: NormPlace::Post,
         activation: activation_named("hidden_act", &deberta.hidden_act)?,
         ropes: Vec::new(),

@@ -15,30 +15,37 @@ use judge_core::reward::HeadActivation;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sizes::positive_in_f32;
 use crate::ConfigProblem;
-use crate::encoder::{EncoderHeadSpec, HeadDraws, HeadLinear, HeadStepSpec};
-use crate::spec::NormSpec;
+use crate::checks::positive;
+use crate::encoder::{EncoderHeadSpec, HeadDraws, HeadStepSpec};
+use crate::spec::{LinearSpec, NormSpec};
 
-/// A linear map of a head.
-fn linear(stem: &str, bias: bool) -> HeadLinear {
-    HeadLinear { stem: stem.to_owned(), bias }
+/// A linear map of a head, `[rows, d_model]`.
+fn linear(stem: &str, [rows, d_model]: [usize; 2], bias: bool) -> LinearSpec {
+    LinearSpec::plain(vec![(stem.to_owned(), rows)], d_model, bias)
 }
 
 /// A head over the first state: a map, a function, and the map to the labels.
-fn pooled(map: &str, function: HeadActivation, out: &str, labels: Vec<String>) -> EncoderHeadSpec {
-    let steps = vec![HeadStepSpec::Linear(linear(map, true)), HeadStepSpec::Activation(function)];
-    EncoderHeadSpec { labels, pooling: Pooling::First, steps, out: linear(out, true) }
+fn pooled(d_model: usize, map: &str, function: HeadActivation, out: &str, labels: Vec<String>) -> EncoderHeadSpec {
+    let map = linear(map, [d_model, d_model], true);
+    let steps = vec![HeadStepSpec::Linear(map), HeadStepSpec::Activation(function)];
+    let out = linear(out, [labels.len(), d_model], true);
+    EncoderHeadSpec { labels, pooling: Pooling::First, steps, out }
+}
+
+/// The width of the stream.
+fn width(fields: &Value) -> Result<usize, ConfigProblem> {
+    Ok(serde_json::from_value(fields["hidden_size"].clone())?)
 }
 
 /// BERT's: of the pooler's output.
-pub(super) fn bert(_: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
-    Ok(pooled("pooler.dense", HeadActivation::Tanh, "classifier", labels))
+pub(super) fn bert(fields: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
+    Ok(pooled(width(fields)?, "pooler.dense", HeadActivation::Tanh, "classifier", labels))
 }
 
 /// That of both RoBERTas, which have no pooler.
-pub(super) fn roberta(_: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
-    Ok(pooled("classifier.dense", HeadActivation::Tanh, "classifier.out_proj", labels))
+pub(super) fn roberta(fields: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
+    Ok(pooled(width(fields)?, "classifier.dense", HeadActivation::Tanh, "classifier.out_proj", labels))
 }
 
 /// The fields of DeBERTa that decide about its head.
@@ -62,7 +69,7 @@ pub(super) fn deberta(fields: &Value, labels: Vec<String>) -> Result<EncoderHead
         return Err(ConfigProblem::Unsupported { field: "pooler_hidden_size", found: found.to_string() });
     }
     let function = activation("pooler_hidden_act", pooler_hidden_act.as_deref().unwrap_or("gelu"))?;
-    Ok(pooled("pooler.dense", function, "classifier", labels))
+    Ok(pooled(hidden_size, "pooler.dense", function, "classifier", labels))
 }
 
 /// The fields of ModernBERT that decide about its head.
@@ -97,15 +104,17 @@ pub(super) fn modernbert(fields: &Value, labels: Vec<String>) -> Result<EncoderH
         }
     };
     let name = fields.classifier_activation.as_deref().unwrap_or("gelu");
+    let d_model = fields.hidden_size;
     let steps = vec![
-        HeadStepSpec::Linear(linear("head.dense", fields.classifier_bias == Some(true))),
+        HeadStepSpec::Linear(linear("head.dense", [d_model, d_model], fields.classifier_bias == Some(true))),
         HeadStepSpec::Activation(activation("classifier_activation", name)?),
         HeadStepSpec::Norm(
-            NormSpec::plain("head.norm", fields.hidden_size, fields.norm_bias),
-            positive_in_f32("norm_eps", fields.norm_eps)?,
+            NormSpec::plain("head.norm", d_model, fields.norm_bias),
+            positive("norm_eps", fields.norm_eps)?,
         ),
     ];
-    Ok(EncoderHeadSpec { labels, pooling, steps, out: linear("classifier", true) })
+    let out = linear("classifier", [labels.len(), d_model], true);
+    Ok(EncoderHeadSpec { labels, pooling, steps, out })
 }
 
 /// The fields that decide how a new head is drawn.
@@ -137,8 +146,8 @@ impl Drawn {
     fn of(fields: &Value) -> Result<(Self, f64), ConfigProblem> {
         let fields: Self = serde_json::from_value(fields.clone())?;
         let std = fields.initializer_range.filter(|&range| range != 0.0).unwrap_or(0.02);
-        positive_in_f32("initializer_range", std)?;
-        positive_in_f32("initializer_cutoff_factor", fields.initializer_cutoff_factor)?;
+        positive("initializer_range", std)?;
+        positive("initializer_cutoff_factor", fields.initializer_cutoff_factor)?;
         Ok((fields, std))
     }
 }

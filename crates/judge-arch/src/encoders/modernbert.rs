@@ -16,9 +16,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::sizes::{Sizes, positive_in_f32};
+use super::sizes::Sizes;
 use crate::ConfigProblem;
-use crate::checks::{by_layer_type, size};
+use crate::checks::{by_layer_type, positive, size};
 use crate::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, StoredNames};
 use crate::rope::{RopeContext, RopeFields, RopesByKind};
 use crate::shape::activation_named;
@@ -121,7 +121,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
         n_heads: sizes.num_attention_heads,
         d_vocab: sizes.vocab_size,
         max_len: sizes.max_position_embeddings,
-        norm_eps: positive_in_f32("norm_eps", bert.norm_eps)?,
+        norm_eps: positive("norm_eps", bert.norm_eps)?,
         norm_place: NormPlace::Pre,
         activation: activation_named("hidden_activation", &bert.hidden_activation)?,
         ropes,

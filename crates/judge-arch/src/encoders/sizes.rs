@@ -5,7 +5,7 @@
 use serde::Deserialize;
 
 use crate::ConfigProblem;
-use crate::checks::{MAX_CONTEXT, is_positive, size};
+use crate::checks::{MAX_CONTEXT, size};
 
 /// Sizes by their names in the file, flattened into each family's fields.
 #[derive(Deserialize)]
@@ -43,16 +43,4 @@ impl Sizes {
         }
         Ok(self)
     }
-}
-
-/// Checks a number that must be finite and above 0 in f32, such as the epsilon of a norm, which keeps its square root
-/// from 0.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for any other number.
-pub(super) fn positive_in_f32(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
-    if is_positive(found) {
-        return Ok(found);
-    }
-    Err(ConfigProblem::value(field, found, "a finite number above 0 in f32"))
 }

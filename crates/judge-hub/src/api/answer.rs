@@ -7,14 +7,15 @@
 //! ```text
 //! 2xx   JSON with "answers", from a service of decisions   ─►  Read: the body
 //!       JSON with one choice
-//!         "refusal", or finish_reason "content_filter"   ─►  Unscored: Refused
+//!         "refusal", or finish_reason of FILTERED        ─►  Unscored: Refused
 //!         text in "content", or in its parts             ─►  Read; cut before the first stop text
-//!         no "content", finish_reason "length"           ─►  Read: an empty text, Finish::Length
+//!         no "content", but a thought or CUT             ─►  Read: an empty text
 //!         a call of a tool                               ─►  Malformed (final: it would be called again)
-//!       JSON with an "error"                             ─►  Status (transient)
+//!         finish_reason of BROKEN_OFF or of a tool       ─►  Malformed (transient)
+//!       JSON or a choice with an "error"                 ─►  Unscored: Refused, if moderated; else Status (transient)
 //!       anything else                                    ─►  Malformed (transient)
 //! 3xx   Redirect (final; no redirect is followed)
-//! else  400, 403, 422 with a code of REFUSED             ─►  Unscored: Refused
+//! else  400, 403, 422, 451, moderated or of REFUSED      ─►  Unscored: Refused
 //!       413; 400, 422 with TOO_LONG or TOO_LONG_WORDS    ─►  Unscored: TooLong
 //!       other                                            ─►  Status (transient by status, but for NO_QUOTA)
 //! ```
@@ -35,6 +36,7 @@ use serde_json::Value;
 use super::transport::Response;
 use super::usage::Tokens;
 use super::{ApiKey, ApiProblem, ApiRoute};
+use crate::agent::quoted;
 
 /// How much of what a service says is shown, in characters. The rest is replaced by an ellipsis.
 const SHOWN: usize = 500;
@@ -49,6 +51,30 @@ const TOO_LONG_WORDS: [&str; 6] =
 /// Values of an error's `code` or `type`, in lower case, that say that the service will not answer
 /// this conversation.
 const REFUSED: [&str; 3] = ["content_filter", "content_policy_violation", "responsibleaipolicyviolation"];
+/// Words of error messages, in lower case, that say the same where the status is 451 (unavailable for legal reasons).
+const REFUSED_WORDS: [&str; 4] = ["moderation", "flagged", "content policy", "content filter"];
+/// Fields of an error's `metadata` that say what moderation found in a conversation: OpenRouter.
+const MODERATED: [&str; 2] = ["reasons", "flagged_input"];
+/// Values of `finish_reason`, in lower case, of an answer that broke off, so that it is asked for again. Any other word is an end.
+const BROKEN_OFF: [&str; 7] =
+    ["error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource", "timeout"];
+/// Those of an answer that was cut off at the limit of tokens.
+const CUT: [&str; 5] = ["length", "max_tokens", "max_length", "model_length", "max_output_tokens"];
+/// Those of an answer that the service does not give.
+const FILTERED: [&str; 8] = [
+    "content_filter",
+    "safety",
+    "sensitive",
+    "refusal",
+    "recitation",
+    "prohibited_content",
+    "blocklist",
+    "guardrail_intervened",
+];
+/// Those of a service that calls a tool instead of answering in words.
+const OF_TOOLS: [&str; 2] = ["tool_calls", "function_call"];
+/// Fields of a message that hold a chain of thought.
+const THOUGHTS: [&str; 4] = ["reasoning_content", "reasoning", "reasoning_details", "thinking"];
 /// The `code` or `type` of an error with status 429 about a limit that no wait within a run lifts,
 /// such as an account without credit.
 const NO_QUOTA: &str = "insufficient_quota";
@@ -102,24 +128,37 @@ fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
     let message = text("message").or_else(|| error.and_then(Value::as_str)).or_else(|| text("detail"));
     let listed = error.and_then(|error| error.get("detail")).and_then(details);
     let message = message.or(listed.as_deref());
-    let whole = String::from_utf8_lossy(body);
-    let said = hide(message.unwrap_or(whole.trim()));
-    let codes: Vec<String> = ["code", "type"].iter().filter_map(|&field| text(field)).map(str::to_lowercase).collect();
-    let coded = |known: &[&str]| codes.iter().any(|code| known.contains(&code.as_str()));
-    let worded = || {
+    let said = hide(message.unwrap_or(&quoted(body)));
+    let coded = |known: &[&str]| error.is_some_and(|error| is_coded(error, known));
+    let worded = |known: &[&str]| {
         let lower = said.to_lowercase();
-        TOO_LONG_WORDS.iter().any(|words| lower.contains(words))
+        known.iter().any(|words| lower.contains(words))
     };
+    let is_moderated = error.is_some_and(is_moderated);
     let unscored = |reason| Answer::new(Ok(Outcome::Unscored(Unscored::new(reason, shown(&said)))));
     match status {
-        400 | 403 | 422 if coded(&REFUSED) => unscored(Reason::Refused),
+        400 | 403 | 422 | 451 if is_moderated => unscored(Reason::Refused),
+        451 if worded(&REFUSED_WORDS) => unscored(Reason::Refused),
         413 => unscored(Reason::TooLong),
-        400 | 422 if coded(&TOO_LONG) || worded() => unscored(Reason::TooLong),
+        400 | 422 if coded(&TOO_LONG) || worded(&TOO_LONG_WORDS) => unscored(Reason::TooLong),
         _ => {
             let answer = Answer::new(Err(ApiProblem::Status { status, said: shown(&said) }));
             Answer { is_transient: answer.is_transient && !coded(&[NO_QUOTA]), ..answer }
         }
     }
+}
+
+/// Whether an error's `code` or `type` is one of these.
+fn is_coded(error: &Value, known: &[&str]) -> bool {
+    let text = |field: &str| error.get(field).and_then(Value::as_str).map(str::to_lowercase);
+    ["code", "type"].into_iter().filter_map(text).any(|code| known.contains(&code.as_str()))
+}
+
+/// Whether an error says that the service will not answer this conversation.
+fn is_moderated(error: &Value) -> bool {
+    let found =
+        |field: &&str| error.get("metadata").and_then(|metadata| metadata.get(field)).is_some_and(|v| !v.is_null());
+    is_coded(error, &REFUSED) || MODERATED.iter().any(found)
 }
 
 /// The lines of FastAPI's list of what is wrong, `[{"loc": [place, …], "msg"}]`.
@@ -144,7 +183,7 @@ fn completion(
     hide: &dyn Fn(&str) -> String,
 ) -> Answer {
     let malformed = |problem: String| {
-        let said = shown(&hide(String::from_utf8_lossy(body).trim()));
+        let said = shown(&hide(&quoted(body)));
         Err(ApiProblem::Malformed { problem: hide(&problem), said })
     };
     let strict = serde_json::from_slice(body);
@@ -157,14 +196,15 @@ fn completion(
     }
     let tokens = tokens(&json);
     let model = json.get("model").and_then(Value::as_str).map(shown);
-    if let Some(error) = json
-        .get("error")
-        .filter(|error| !error.is_null() && json.get("choices").is_none() && json.get("answers").is_none())
-    {
+    let of_all = json.get("error").filter(|_| json.get("choices").is_none() && json.get("answers").is_none());
+    if let Some(error) = of_all.or(json.pointer("/choices/0/error")).filter(|error| !error.is_null()) {
         let said = error.get("message").and_then(Value::as_str).or(error.as_str());
         let said = shown(said.unwrap_or(&error.to_string()));
-        let result = Err(ApiProblem::Status { status, said });
-        return Answer { tokens, model, is_transient: true, ..Answer::new(result) };
+        let result = match is_moderated(error) {
+            true => Ok(Outcome::Unscored(Unscored::new(Reason::Refused, said))),
+            false => Err(ApiProblem::Status { status, said }),
+        };
+        return Answer { tokens, model, is_transient: result.is_err(), ..Answer::new(result) };
     }
     let result = match route {
         ApiRoute::Chat => outcome(&json, generation, tokens),
@@ -177,8 +217,8 @@ fn completion(
 
 /// Whether a service calls a tool instead of answering in words.
 fn calls_tool(json: &Value) -> bool {
-    let reason = json.pointer("/choices/0/finish_reason").and_then(Value::as_str);
-    matches!(reason, Some("tool_calls" | "function_call"))
+    let reason = json.pointer("/choices/0/finish_reason").and_then(Value::as_str).map(str::to_lowercase);
+    reason.is_some_and(|reason| OF_TOOLS.contains(&&*reason))
 }
 
 /// A body that is no JSON to the letter, but what Python's servers write: the names `NaN`, `Infinity` and `-Infinity` become null, and a
@@ -238,8 +278,11 @@ fn words(content: Option<&Value>) -> Result<Option<String>, &'static str> {
 /// What a service says that it counted, in either form's words; `None` unless both numbers are there.
 fn tokens(json: &Value) -> Option<Tokens> {
     let usage = json.get("usage")?;
-    let count =
-        |of_chats: &str, of_decisions: &str| usage.get(of_chats).or(usage.get(of_decisions)).and_then(Value::as_u64);
+    let whole = |count: &Value| {
+        // More than any model reads or writes is no count.
+        count.as_f64().filter(|count| count.fract() == 0.0 && (0.0..1e9).contains(count)).map(|count| count as u64)
+    };
+    let count = |of_chats: &str, of_decisions: &str| usage.get(of_chats).or(usage.get(of_decisions)).and_then(whole);
     let (prompt, completion) = (count("prompt_tokens", "input_tokens")?, count("completion_tokens", "output_tokens")?);
     Some(Tokens { prompt, completion })
 }
@@ -253,15 +296,15 @@ fn decisions(json: &Value, tokens: Option<Tokens>) -> Result<Outcome, String> {
     Ok(Outcome::Read(reading))
 }
 
-/// The outcome, or what is wrong with the answer, in words that name what was expected. Reasons for
-/// the end that are not known are taken for the end of the answer.
+/// The outcome, or what is wrong with the answer, in words that name what was expected.
 fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Result<Outcome, String> {
     let choices = json.get("choices").and_then(Value::as_array).ok_or("expected a list \"choices\"")?;
     let [choice] = &choices[..] else { return Err(format!("expected 1 choice, found {}", choices.len())) };
-    let finish = match choice.get("finish_reason") {
-        None | Some(Value::Null) => None,
-        Some(reason) => Some(reason.as_str().ok_or("expected \"finish_reason\" to be text")?),
+    let reason = match choice.get("finish_reason") {
+        None | Some(Value::Null) => String::new(),
+        Some(reason) => reason.as_str().ok_or("expected \"finish_reason\" to be text")?.to_lowercase(),
     };
+    let reason = reason.as_str();
     let refused = |detail: &str| Ok(Outcome::Unscored(Unscored::new(Reason::Refused, shown(detail))));
     match choice.get("message").and_then(|message| message.get("refusal")) {
         None | Some(Value::Null) => {}
@@ -270,26 +313,29 @@ fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Res
             refusal => return refused(refusal),
         },
     }
-    if finish == Some("content_filter") {
+    if FILTERED.contains(&reason) {
         return refused("the service's content filter stopped the answer");
+    }
+    if OF_TOOLS.contains(&reason) {
+        return Err(format!("expected an answer in words, found \"finish_reason\" {reason:?}"));
+    }
+    if BROKEN_OFF.contains(&reason) {
+        return Err(format!("expected a whole answer, found \"finish_reason\" {reason:?}"));
     }
     let message = choice.get("message").filter(|message| message.is_object());
     let message = message.ok_or("expected an object \"message\" in the choice")?;
     let content = match words(message.get("content"))? {
         Some(content) => content,
-        // The limit was reached in a chain of thought; asked again it would be again.
-        None if finish == Some("length") => String::new(),
+        // All of the answer is a chain of thought; asked again it would be again.
+        None if CUT.contains(&reason) || has_thought(message) => String::new(),
         None => return Err("expected \"content\" to be text".to_owned()),
     };
     // Some servers leave the stop text in. Those that cut it off say `stop` for it as for the end of the answer.
     let cut = generation.stop.iter().filter_map(|stop| content.find(stop.as_str())).min();
-    let finish = match finish {
+    let finish = match reason {
         _ if cut.is_some() => Finish::StopText,
-        Some("length") => Finish::Length,
-        Some("stop") if !generation.stop.is_empty() => Finish::StopText,
-        Some(other @ ("tool_calls" | "function_call")) => {
-            return Err(format!("expected an answer in words, found \"finish_reason\" {other:?}"));
-        }
+        reason if CUT.contains(&reason) => Finish::Length,
+        "stop" if !generation.stop.is_empty() => Finish::StopText,
         _ => Finish::EndToken,
     };
     let text = &content[..cut.unwrap_or(content.len())];
@@ -303,6 +349,17 @@ fn outcome(json: &Value, generation: &Generation, tokens: Option<Tokens>) -> Res
     reading.prompt_tokens = tokens.and_then(|tokens| size(tokens.prompt));
     reading.generated = Some(generated);
     Ok(Outcome::Read(reading))
+}
+
+/// Whether a message has a chain of thought.
+fn has_thought(message: &Value) -> bool {
+    let is_some = |thought: &Value| match thought {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(parts) => !parts.is_empty(),
+        _ => false,
+    };
+    // Parts of a content without words among them are of thought.
+    THOUGHTS.into_iter().chain(["content"]).filter_map(|field| message.get(field)).any(is_some)
 }
 
 /// At most the first [`SHOWN`] characters of a text.

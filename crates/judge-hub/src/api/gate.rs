@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Time that nobody used is not saved up, since `max(…, now)` forgets it. When an answer brings the
-//! service's own count, `next_token` moves by the difference to the estimate.
+//! service's own count, `next_token` moves by the difference to the estimate, forward by a minute at most: a count that is
+//! beyond all sense stops no run.
 //!
 //! Invariants: a permit is held exactly while a request is in flight, not between attempts; waiting
 //! ends at once when the run is over; a lock that a panic poisoned is used as it is.

@@ -52,14 +52,14 @@ const MOST_NAMES: usize = 16;
 ///
 /// | what happens | what becomes of it |
 /// |---|---|
-/// | a closed connection, no complete answer in time, status 408, 409, 425, 499 or 5xx, an answer that is too long or no chat completion | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) |
+/// | a closed connection, no complete answer in time, status 408, 409, 425, 499 or 5xx, an answer that is too long or no chat completion, or that ended by a fault of the service | sent again after a wait, at least as long as `Retry-After` asks; when all attempts have failed, [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) |
 /// | status 400 or 422, a call of a tool instead of words | [`Reason::NoAnswer`](judge_core::Reason::NoAnswer) with what the service says, at once |
 /// | ten requests in a row with `NoAnswer` | the run ends, before more is spent; those of them whose attempts all failed are asked again by a run that is resumed |
 /// | no connection, status 429 | sent again in the same way; when all attempts have failed, the run ends |
 /// | any other status, a redirect, a quota that is used up | the run ends |
-/// | no words because the limit of tokens was reached in thought | the reading of an empty text, [`Finish::Length`](judge_core::reading::Finish::Length) |
+/// | no words because the limit of tokens was reached, or nothing but a thought | the reading of an empty text |
 /// | a prompt that is too long for the model | [`Reason::TooLong`](judge_core::Reason::TooLong) |
-/// | a refusal, a content filter | [`Reason::Refused`](judge_core::Reason::Refused) |
+/// | a refusal, a content filter, what moderation found (status 403 or 451 too) | [`Reason::Refused`](judge_core::Reason::Refused) |
 /// | any text, whether it is of use to a judge or not | the reading; it is never asked for again, which would change what is measured |
 ///
 /// If a request has stop texts, a service's `stop` as the reason for the end of an answer is taken

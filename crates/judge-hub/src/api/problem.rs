@@ -159,7 +159,7 @@ pub enum ApiProblem {
         last: Box<ApiProblem>,
     },
     /// All attempts at a request failed, each with a transient problem.
-    #[error("{attempts} attempts failed, the last one with: {last}")]
+    #[error("{}: {last}", failed(.attempts))]
     Exhausted {
         /// How many attempts were made.
         attempts: usize,
@@ -203,6 +203,14 @@ fn no_proxy(variable: &&'static str) -> ProxyProblem {
 /// What a service said as the end of a message: quoted behind a colon, or nothing.
 fn quoted(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said:?}") }
+}
+
+/// How many attempts failed, as the beginning of a message.
+fn failed(attempts: &usize) -> String {
+    match attempts {
+        1 => "the only attempt failed with".to_owned(),
+        attempts => format!("{attempts} attempts failed, the last one with"),
+    }
 }
 
 /// What to do about a status that ends a run.

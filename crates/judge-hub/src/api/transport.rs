@@ -9,17 +9,14 @@
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, DATE, HeaderName, LOCATION, RETRY_AFTER};
-use ureq::http::{HeaderMap, HeaderValue};
+use ureq::http::HeaderValue;
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
 
 use super::problem::ApiError;
 use super::{ApiProblem, ApiSettings};
+use crate::agent::{self, BROKEN};
 use crate::proxy::{self, ProxyProblem};
-use crate::retry_after::retry_after;
-
-/// Errors of a connection that was there.
-const BROKEN: [ErrorKind; 4] =
-    [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::ConnectionAborted, ErrorKind::BrokenPipe];
+use crate::retry_after;
 
 /// What sends requests to one address and nowhere else: redirects are not followed. The proxy that the environment names for it is used.
 pub(super) struct Transport {
@@ -59,20 +56,12 @@ impl Transport {
                 return Err(ApiError::Service { url, problem: ApiProblem::Proxy { variable } });
             }
         };
-        let config = ureq::Agent::config_builder()
-            .proxy(proxy)
+        let config = agent::config(proxy)
             .timeout_global(Some(settings.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .accept_encoding("identity")
             .max_idle_connections_per_host(settings.concurrency)
-            .max_idle_connections(settings.concurrency)
-            .user_agent(concat!("judge-models/", env!("CARGO_PKG_VERSION")));
-        let authorization = settings.key.as_ref().and_then(|key| {
-            let mut value = HeaderValue::from_str(&key.authorization()).ok()?; // a key is visible ASCII
-            value.set_sensitive(true);
-            Some(value)
-        });
+            .max_idle_connections(settings.concurrency);
+        // A key is visible ASCII, which every header can carry.
+        let authorization = settings.key.as_ref().and_then(|key| agent::sensitive(&key.authorization()));
         let (timeout, max_response_bytes) = (settings.timeout, settings.max_response_bytes);
         Ok(Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes })
     }
@@ -95,8 +84,8 @@ impl Transport {
         }
         let mut response = request.send(body).map_err(|error| self.failed(error))?;
         let (status, headers) = (response.status().as_u16(), response.headers());
-        let retry_after = text(headers, RETRY_AFTER).and_then(|header| retry_after(header, text(headers, DATE)));
-        let location = text(headers, LOCATION).unwrap_or_default().to_owned();
+        let retry_after = retry_after::of(headers);
+        let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let limit = self.max_response_bytes;
         let mut body = Vec::new();
         // One byte more than is taken, to tell an answer that is as long as the limit from a longer one.
@@ -122,9 +111,4 @@ impl Transport {
             other => ApiProblem::Connection { source: other.into() },
         }
     }
-}
-
-/// A header as text; `None` if it is absent or not ASCII text.
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    headers.get(name).and_then(|value| value.to_str().ok())
 }

@@ -13,8 +13,8 @@
 //!
 //! Loops are inlined into entries that enable the instructions of one kernel, so all functions between are `inline(always)`.
 
-use crate::codes::{CodeNumbers, Coding, Groups};
-use crate::piece::{AHEAD, E4M3_BIAS, Lanes, Piece, Sums, per_word};
+use crate::codes::{CodeNumbers, Coding, E4M3_BIAS, Groups};
+use crate::piece::{AHEAD, Lanes, Piece, Sums, per_word};
 use crate::registers::Register;
 use crate::tile::{LANES, Words, prefetch};
 
@@ -283,7 +283,7 @@ impl<R: Register, const BITS: u32> Number<R> for Unsigned<BITS> {
     }
 }
 
-/// Floats; see [`e4m3`](crate::piece::e4m3).
+/// Floats; see [`e4m3`](crate::codes::e4m3).
 #[derive(Clone, Copy)]
 struct E4m3;
 

@@ -18,20 +18,21 @@ use super::places::mask;
 /// groups tiles at multiples of it.
 pub const TILES: usize = 4;
 
-/// The body of [`Softmax::take_tiles`](super::Softmax::take_tiles): the highest score of all
-/// tiles first, then all weights against it, so `highest` is raised once for a group. Returns
-/// the sum of the weights, in sixteen lanes side by side that are reduced at the end. Tiles of
-/// which nothing is seen are skipped and get zeros.
+/// The body of [`Softmax::take_tiles`](super::Softmax::take_tiles), and with one tile of
+/// [`Softmax::take`](super::Softmax::take) for weights in pairs: the highest score of all, at most
+/// `MOST`, tiles first, then all weights against it, so `highest` is raised once for a group.
+/// Returns the sum of the weights, in sixteen lanes side by side that are reduced at the end. Tiles
+/// of which nothing is seen are skipped and get zeros.
 #[target_feature(enable = "avx512f,avx512bf16")]
-pub(crate) fn weigh_tiles<'a>(
+pub(crate) fn weigh_tiles<'a, const MOST: usize>(
     highest: &mut f32,
     scale: f32,
     soft_cap: Option<f32>,
     tiles: impl IntoIterator<Item = (&'a [f32; TILE], Range<usize>, &'a mut [u32; TILE / 2])>,
 ) -> f32 {
     let unseen = _mm512_set1_ps(f32::NEG_INFINITY);
-    let mut halves = [[unseen; 2]; TILES];
-    let mut places: [Option<&mut [u32; TILE / 2]>; TILES] = Default::default();
+    let mut halves = [[unseen; 2]; MOST];
+    let mut places: [Option<&mut [u32; TILE / 2]>; MOST] = std::array::from_fn(|_| None);
     let (mut here, mut any) = (unseen, 0);
     for ((scores, seen, weights), (halves, place)) in tiles.into_iter().zip(halves.iter_mut().zip(&mut places)) {
         let seen = mask(seen);
@@ -70,42 +71,6 @@ pub(crate) fn weigh_tiles<'a>(
                 _mm256_storeu_si256(to, transmute::<__m256bh, __m256i>(rounded));
             }
         }
-    }
-    _mm512_reduce_add_ps(total)
-}
-
-/// The body of [`Softmax::take`](super::Softmax::take) for weights in pairs: as the portable
-/// [`weigh`](super::weigh), with the sum over sixteen lanes side by side.
-#[target_feature(enable = "avx512f,avx512bf16")]
-pub(crate) fn weigh(
-    highest: &mut f32,
-    scores: &[f32; TILE],
-    scale: f32,
-    soft_cap: Option<f32>,
-    seen: u32,
-    weights: &mut [u32; TILE / 2],
-) -> f32 {
-    let unseen = _mm512_set1_ps(f32::NEG_INFINITY);
-    let halves = [(0, seen as u16), (16, (seen >> 16) as u16)].map(|(at, seen)| {
-        // SAFETY: sixteen of the 32 scores.
-        let scores = unsafe { _mm512_loadu_ps(scores.as_ptr().add(at)) };
-        let scaled = _mm512_mul_ps(scores, _mm512_set1_ps(scale));
-        let capped = match soft_cap {
-            Some(cap) => cap_scores(scaled, cap),
-            None => scaled,
-        };
-        _mm512_mask_blend_ps(seen, unseen, capped)
-    });
-    let here = _mm512_reduce_max_ps(_mm512_max_ps(halves[0], halves[1]));
-    *highest = if here > *highest { here } else { *highest };
-    let mut total = _mm512_setzero_ps();
-    for (half, scores) in halves.into_iter().enumerate() {
-        let rounded = _mm512_cvtneps_pbh(exp(_mm512_sub_ps(scores, _mm512_set1_ps(*highest))));
-        total = _mm512_add_ps(total, _mm512_cvtpbh_ps(rounded));
-        // SAFETY: eight of the sixteen words; both types are 256 bits.
-        unsafe {
-            _mm256_storeu_si256(weights.as_mut_ptr().add(8 * half).cast(), transmute::<__m256bh, __m256i>(rounded))
-        };
     }
     _mm512_reduce_add_ps(total)
 }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::base::Based;
+use crate::Error;
+use crate::base;
 use crate::folder::file::{self, FILES, Fetched, Reader, Written};
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{names, read_json};
-use crate::{Error, HubOptions};
 
 /// The folder whose files say how a model decides: the model's own, that of a GGUF file, and of an adapter's folder without such files its
 /// base's.
@@ -20,15 +20,7 @@ use crate::{Error, HubOptions};
 /// # Errors
 /// Those of finding an adapter's base.
 pub(crate) fn home(path: &Path) -> Result<PathBuf, Error> {
-    let of_file = |path: &Path| match path.parent() {
-        Some(parent) if path.is_file() && parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) if path.is_file() => parent.to_owned(),
-        _ => path.to_owned(),
-    };
-    if path.is_file() || file::OF_DECISIONS.into_iter().any(|name| path.join(name).is_file()) {
-        return Ok(of_file(path));
-    }
-    Based::of(path, &[], &HubOptions::from_env()).map(|based| of_file(&based.model.path))
+    base::home(path, &file::OF_DECISIONS)
 }
 
 /// The folders of the adapters that the files of a folder name, whether or not they are there; of nested ones the outermost.
@@ -104,7 +96,10 @@ pub(crate) fn copy(from: &Path, to: &Path, merged: &[PathBuf]) -> Result<Vec<Str
 }
 
 /// Writes a file and the folder that it is in.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Write`].
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
     folder.and_then(|()| fs::write(path, bytes)).map_err(|source| Error::Write { path: path.to_owned(), source })
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::TemplatePrompt;
 use super::files::{home, is_same, unread};
 use crate::folder::named_adapter::{adapter_field, adapter_of};
-use crate::folder::{Folder, file, read_json};
+use crate::folder::{Folder, file, names, read_json, read_text};
 use crate::weights::{Checkpoint, Tensors, checkpoint};
 use crate::{Dtype, Error};
 
@@ -121,10 +121,7 @@ impl DecisionFolder {
     }
 
     fn missing(&self, wanted: &'static str) -> Error {
-        let names = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let mut found: Vec<String> = names.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        found.sort();
-        Error::MissingFile { folder: self.path.clone(), wanted, found }
+        Error::MissingFile { folder: self.path.clone(), wanted, found: names(&self.path).unwrap_or_default() }
     }
 
     fn fault(&self, name: &str, problem: DecisionProblem) -> Error {
@@ -141,9 +138,10 @@ impl DecisionFolder {
         if !path.is_file() {
             return Ok(self);
         }
-        let source = std::fs::read_to_string(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let source = read_text(&path)?;
         let template = TemplatePrompt::new(&source).map_err(|error| match error {
             Error::PromptTemplate { source } => Error::ChatTemplate { path, source },
+            error @ Error::PromptWithoutState => Error::ChatTemplate { path, source: Arc::new(error) },
             other => other,
         })?;
         let template = if sanitizes { template } else { template.stripping_marks() };

@@ -8,7 +8,7 @@ use judge_jinja::{Date, TemplateError};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::text::ChatTemplate;
+use crate::text::{ChatTemplate, MARK, SPLIT, with_texts};
 
 /// A Jinja template of the user's turn, which sees `state` and `question`; the turn goes into the model's chat template, with
 /// `enable_thinking` false. This is what transformers does where a model has no template for decisions.
@@ -28,16 +28,13 @@ pub struct TemplatePrompt {
     strips_marks: bool,
 }
 
-/// The words that end and cut a whole prompt.
-const MARKS: [&str; 2] = ["<|mark|>", "<|split|>"];
-
 impl TurnPrompt {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`Error::PromptTemplate`], with the line.
+    /// [`Error::PromptTemplate`], with the line; [`Error::PromptWithoutState`].
     pub fn new(source: &str) -> Result<Self, Error> {
-        Ok(Self { template: Arc::new(compiled(source)?) })
+        Ok(Self { template: Arc::new(of_state(source)?) })
     }
 }
 
@@ -45,9 +42,9 @@ impl TemplatePrompt {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`Error::PromptTemplate`], with the line.
+    /// [`Error::PromptTemplate`], with the line; [`Error::PromptWithoutState`].
     pub fn new(source: &str) -> Result<Self, Error> {
-        let template = compiled(source)?;
+        let template = of_state(source)?;
         let is_shared = template.names("questions");
         Ok(Self { template: Arc::new(template), is_shared, strips_marks: false })
     }
@@ -70,7 +67,8 @@ impl TemplatePrompt {
             values.insert("question".to_owned(), all.into_iter().next().unwrap_or(Value::Null));
         }
         if self.strips_marks {
-            values.values_mut().for_each(strip);
+            let without = |text: &str| text.replace(MARK, "").replace(SPLIT, "");
+            values.values_mut().for_each(|value| *value = with_texts(value, &without));
         }
         let end = PromptEnd { mark, of: questions.len() };
         Prompt::Whole(Box::new(WholePrompt {
@@ -83,27 +81,18 @@ impl TemplatePrompt {
     }
 }
 
-fn compiled(source: &str) -> Result<ChatTemplate, Error> {
+/// A template of a prompt.
+///
+/// # Errors
+/// [`Error::PromptTemplate`], with the line.
+pub(crate) fn compiled(source: &str) -> Result<ChatTemplate, Error> {
     ChatTemplate::new(source, Date::default()).map_err(|source| Error::PromptTemplate { source: Arc::new(source) })
 }
 
-/// Takes the words of marks out of all texts of a value.
-fn strip(value: &mut Value) {
-    let without = |text: &str| MARKS.iter().fold(text.to_owned(), |text, mark| text.replace(mark, ""));
-    match value {
-        Value::String(text) => *text = without(text),
-        Value::Array(values) => values.iter_mut().for_each(strip),
-        Value::Object(fields) => {
-            let taken = std::mem::take(fields).into_iter();
-            *fields = taken
-                .map(|(name, mut value)| {
-                    strip(&mut value);
-                    (without(&name), value)
-                })
-                .collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+/// One that shows what is decided about.
+fn of_state(source: &str) -> Result<ChatTemplate, Error> {
+    let template = compiled(source)?;
+    if template.names("state") { Ok(template) } else { Err(Error::PromptWithoutState) }
 }
 
 fn refused(error: &TemplateError) -> Unscored {

@@ -42,7 +42,7 @@ mod attention;
 mod block_ops;
 mod cache;
 #[cfg(test)]
-mod cases;
+pub(super) mod cases;
 mod conv;
 mod decoder;
 mod delta;

@@ -60,6 +60,9 @@ pub(crate) const CODES_HEAD: &str = "readout.safetensors";
 /// The files of which one says that a folder has something to say of decisions.
 pub(crate) const OF_DECISIONS: [&str; 4] = [DECISION, DECISION_TEMPLATE, JEV, CODES];
 
+/// The template that its judge was made for; folders without it are judged with a built-in one. No file of Hugging Face's.
+pub const JUDGE_TEMPLATE: &str = "judge_template.json";
+
 /// The modules of a model of sentence-transformers, in their order.
 pub(crate) const MODULES: &str = "modules.json";
 /// Its kind, its activation and its prompts.
@@ -92,6 +95,8 @@ pub(crate) enum Reader {
     Decisions,
     /// `rerank/folder.rs`.
     Rerankers,
+    /// The program's commands.
+    Program,
     /// Other programs alone.
     Others,
 }
@@ -109,6 +114,18 @@ pub(crate) enum Fetched {
     AsWeights,
     /// Never.
     Never,
+}
+
+impl Fetched {
+    /// Whether the file is fetched for itself, from a folder of which `has` says what it has.
+    pub(crate) fn applies(self, has: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Without(other) => !has(other),
+            Self::With(other) => has(other),
+            Self::AsWeights | Self::Never => false,
+        }
+    }
 }
 
 /// What a merge and full tuning do with a file.
@@ -131,7 +148,7 @@ impl FileRole {
 }
 
 /// Every file of a model folder that has a fixed name. The hub's client fetches in this order.
-pub(crate) const FILES: [FileRole; 38] = [
+pub(crate) const FILES: [FileRole; 39] = [
     FileRole::new(CONFIG, Reader::Model, Fetched::Always, Written::Anew),
     FileRole::new(GENERATION_CONFIG, Reader::Model, Fetched::Always, Written::Copied),
     FileRole::new(TOKENIZER, Reader::Model, Fetched::Always, Written::Copied),
@@ -157,6 +174,7 @@ pub(crate) const FILES: [FileRole; 38] = [
     FileRole::new(JEV_HEAD, Reader::Decisions, Fetched::With(JEV), Written::Copied),
     FileRole::new(CODES, Reader::Decisions, Fetched::Always, Written::Copied),
     FileRole::new(CODES_HEAD, Reader::Decisions, Fetched::With(CODES), Written::Copied),
+    FileRole::new(JUDGE_TEMPLATE, Reader::Program, Fetched::Always, Written::Copied),
     FileRole::new(MODULES, Reader::Rerankers, Fetched::Always, Written::Copied),
     FileRole::new(SENTENCE_TRANSFORMERS, Reader::Rerankers, Fetched::Always, Written::Copied),
     FileRole::new(SENTENCE_BERT, Reader::Rerankers, Fetched::Always, Written::Copied),
@@ -204,7 +222,9 @@ mod tests {
             match reader {
                 // The weights of torch.save are written as safetensors.
                 Reader::Model => assert!(is_fetched && (is_written || [PICKLE, PICKLE_INDEX].contains(name)), "{name}"),
-                Reader::Decisions | Reader::Rerankers => assert!(is_fetched && is_written, "{name}"),
+                Reader::Decisions | Reader::Rerankers | Reader::Program => {
+                    assert!(is_fetched && is_written, "{name}");
+                }
                 Reader::Adapter => assert!(!is_written, "{name}"),
                 Reader::Others => assert!(is_written, "{name}"),
             }
@@ -225,7 +245,8 @@ mod tests {
             }
         }
         let mut all = Vec::new();
-        for sources_of in ["src", "../judge-arch/src", "../judge-weights/src"] {
+        let others = ["judge-arch", "judge-weights", "judge-cli", "judge-serve", "judge"];
+        for sources_of in others.map(|name| format!("../{name}/src")).into_iter().chain(["src".to_owned()]) {
             sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(sources_of), &mut all);
         }
         assert!(all.len() > 200, "{}", all.len());

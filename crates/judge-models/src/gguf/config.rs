@@ -39,8 +39,8 @@ const ENDS_OF_TURNS: [&str; 12] = [
     "<|END_OF_TURN_TOKEN|>",
 ];
 
-/// The one field of which null says something: that there is no window.
-const WINDOW: &str = "sliding_window";
+/// The fields of which null says something: that there is no window, and no token before a text.
+const NULLS: [&str; 2] = ["sliding_window", "bos_token_id"];
 
 /// The keys of one file.
 struct Keys<'a> {
@@ -86,9 +86,9 @@ impl Keys<'_> {
     /// The number of a key, as its shortest decimal in f32.
     fn number(&self, name: &str) -> Option<f64> {
         match self.numbers(name)? {
-            &[number] => Some(shortest(number)),
+            &[number] if (number as f32).is_finite() => Some(shortest(number)),
             numbers => {
-                self.refuse(name, numbers, "one number");
+                self.refuse(name, numbers, "one number that is finite");
                 None
             }
         }
@@ -144,43 +144,26 @@ fn of_keys(keys: &Keys<'_>) -> Result<Value, GgufProblem> {
     let rotated = keys.whole("rope.dimension_count");
     let head_dim = keys.whole("attention.key_length").or_else(|| d_model.checked_div(n_heads));
     let rows = header.tensors.get("token_embd.weight").and_then(|entry| entry.shape.first().copied());
-    let mut fields = Map::new();
-    let mut put = |field: &str, value: Value| drop(fields.insert(field.to_owned(), value));
-    put("hidden_size", d_model.into());
-    put("num_hidden_layers", n_layers.into());
-    put("num_attention_heads", n_heads.into());
-    put("num_key_value_heads", keys.whole("attention.head_count_kv").unwrap_or(n_heads).into());
-    put("max_position_embeddings", keys.needed("context_length")?.into());
-    put("tie_word_embeddings", (!keys.has("output.weight")).into());
-    put("rope_theta", keys.number("rope.freq_base").unwrap_or(10_000.0).into());
-    put("eos_token_id", json!(ends(file)));
-    put("bos_token_id", json!(header.whole("tokenizer.ggml.bos_token_id")));
-    let mut put_some = |field: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            put(field, value);
-        }
-    };
-    put_some("vocab_size", rows.map(Value::from));
-    put_some("head_dim", head_dim.map(Value::from));
-    put_some("intermediate_size", keys.whole("feed_forward_length").map(Value::from));
-    put_some("rms_norm_eps", keys.number("attention.layer_norm_rms_epsilon").map(Value::from));
-    let scaling = scaling(keys, head_dim.unwrap_or_default())?;
+    let theta = || keys.number("rope.freq_base").unwrap_or(10_000.0);
     // These two families take a scaling for granted where nothing is said.
-    let stated = ["mistral3", "gpt-oss"].contains(&architecture).then(|| {
-        let theta = keys.number("rope.freq_base").unwrap_or(10_000.0);
-        json!({ "rope_type": "default", "rope_theta": theta })
-    });
-    put_some("rope_scaling", scaling.or(stated));
+    let is_scaled = ["mistral3", "gpt-oss"].contains(&architecture);
+    let unscaled = || is_scaled.then(|| json!({ "rope_type": "default", "rope_theta": theta() }));
+    let mut fields = stated(json!({
+        "hidden_size": d_model, "num_hidden_layers": n_layers, "num_attention_heads": n_heads,
+        "num_key_value_heads": keys.whole("attention.head_count_kv").unwrap_or(n_heads),
+        "max_position_embeddings": keys.needed("context_length")?, "tie_word_embeddings": !keys.has("output.weight"),
+        "rope_theta": theta(), "eos_token_id": ends(file), "bos_token_id": header.whole("tokenizer.ggml.bos_token_id"),
+        "vocab_size": rows, "head_dim": head_dim, "intermediate_size": keys.whole("feed_forward_length"),
+        "rms_norm_eps": keys.number("attention.layer_norm_rms_epsilon"),
+        "rope_scaling": scaling(keys, head_dim.unwrap_or_default())?.or_else(unscaled)
+    }));
     if let (Some(rotated), Some(head_dim)) = (rotated, head_dim)
         && (rotated != head_dim || ["glm4", "qwen35", "qwen35moe"].contains(&architecture))
         && head_dim > 0
     {
-        put("partial_rotary_factor", (rotated as f64 / head_dim as f64).into());
+        fields.insert("partial_rotary_factor".to_owned(), (rotated as f64 / head_dim as f64).into());
     }
-    let own = of_architecture(keys, n_layers, d_model, n_heads, head_dim.unwrap_or_default())?;
-    if let Value::Object(own) = own {
-        fields.extend(own.into_iter().filter(|(field, value)| !value.is_null() || field == WINDOW));
-    }
+    fields.extend(stated(of_architecture(keys, n_layers, d_model, n_heads, head_dim.unwrap_or_default())?));
     if architecture == "gemma4" {
         // It has these by kind of block, in `rope_parameters`.
         fields.retain(|field, _| !["rope_theta", "rope_scaling", "partial_rotary_factor"].contains(&field.as_str()));
@@ -411,6 +394,13 @@ fn gemma4(keys: &Keys<'_>, n_layers: u64, head_dim: u64) -> Result<Value, GgufPr
     Ok(with(own, types))
 }
 
+/// The fields of an object, without those that are null and say nothing by it.
+fn stated(fields: Value) -> Map<String, Value> {
+    let Value::Object(mut fields) = fields else { return Map::new() };
+    fields.retain(|field, value| !value.is_null() || NULLS.contains(&field.as_str()));
+    fields
+}
+
 /// The fields of both objects; those of the second win.
 fn with(mut first: Value, second: Value) -> Value {
     if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
@@ -441,11 +431,11 @@ fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem>
     let header = &keys.file.header;
     let original = keys.whole("rope.scaling.original_context_length");
     if let (Some(long), Some(short)) = (keys.plain(FACTORS[0]), keys.plain(FACTORS[1])) {
-        let mut fields = json!({ "rope_type": "longrope", "long_factor": long, "short_factor": short });
-        if let Some(factor) = keys.number("rope.scaling.attn_factor") {
-            fields["attention_factor"] = factor.into();
-        }
-        return Ok(Some(fields));
+        let factor = keys.number("rope.scaling.attn_factor");
+        let all = json!({
+            "rope_type": "longrope", "long_factor": long, "short_factor": short, "attention_factor": factor
+        });
+        return Ok(Some(stated(all).into()));
     }
     if let Some(divisors) = keys.plain(DIVISORS).filter(|_| keys.architecture != "gemma4") {
         let factor = divisors.iter().copied().fold(1.0, f64::max);
@@ -471,24 +461,18 @@ fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem>
         ("" | "none", _) => Ok(None),
         ("linear", Some(factor)) => Ok(Some(json!({ "rope_type": "linear", "factor": factor }))),
         ("yarn", Some(factor)) => {
-            let mut fields = json!({ "rope_type": "yarn", "factor": factor });
-            let mut put = |field: &str, value: Option<Value>| {
-                if let Some(value) = value {
-                    fields[field] = value;
-                }
-            };
-            put("original_max_position_embeddings", original.map(Value::from));
-            put("beta_fast", keys.number("rope.scaling.yarn_beta_fast").map(Value::from));
-            put("beta_slow", keys.number("rope.scaling.yarn_beta_slow").map(Value::from));
-            // Of Mistral: the growth of queries, and the two factors whose quotient is that of cosines and sines.
-            put("llama_4_scaling_beta", keys.number("attention.temperature_scale").map(Value::from));
-            if let Some(factor) = keys.number("rope.scaling.yarn_log_multiplier") {
-                put("mscale", Some(1.0.into()));
-                put("mscale_all_dim", Some(factor.into()));
-            }
-            // gpt-oss was trained with a ramp whose ends are not rounded.
-            put("truncate", (keys.architecture == "gpt-oss").then_some(false.into()));
-            Ok(Some(fields))
+            let all = json!({
+                "rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original,
+                "beta_fast": keys.number("rope.scaling.yarn_beta_fast"),
+                "beta_slow": keys.number("rope.scaling.yarn_beta_slow"),
+                // Of Mistral: the growth of queries, and the two factors whose quotient is that of cosines and sines.
+                "llama_4_scaling_beta": keys.number("attention.temperature_scale"),
+                "mscale": keys.number("rope.scaling.yarn_log_multiplier").map(|_| 1.0),
+                "mscale_all_dim": keys.number("rope.scaling.yarn_log_multiplier"),
+                // gpt-oss was trained with a ramp whose ends are not rounded.
+                "truncate": (keys.architecture == "gpt-oss").then_some(false)
+            });
+            Ok(Some(stated(all).into()))
         }
         ("linear" | "yarn", None) => Err(GgufProblem::Missing {
             key: keys.key("rope.scaling.factor"),

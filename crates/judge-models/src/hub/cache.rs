@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use judge_hub::cache::{FoundModel, is_commit, repo_folder};
+use judge_hub::cache::{FoundModel, absent_folder, is_commit, repo_folder};
 use judge_weights::gguf::file::SplitName;
 use serde_json::Value;
 
-use crate::folder::{file, read_json, stays_inside};
+use crate::folder::file::Fetched;
+use crate::folder::named_adapter::adapter_of;
+use crate::folder::{file, is_gguf_model, read_json, stays_inside};
 use crate::{Error, IndexProblem, WeightsError};
 
 /// The files that a GGUF file consists of: itself, or all parts of a split one, whichever of them is
@@ -21,49 +23,115 @@ pub(super) fn parts_of(file: &str) -> Vec<String> {
     }
 }
 
-/// The snapshot of a revision, if the cache has all of the files that a model needs: the parts of a GGUF file
-/// where they are named; else `config.json`, a tokenizer and the weights, or offline a GGUF file alone. A download that
-/// broke off left less, and is no snapshot yet. A revision without a file in `refs` may be a commit itself.
-pub(super) fn cached(
-    (cache, is_offline): (&Path, bool),
-    repo: &str,
-    revision: &str,
-    parts: &[String],
-) -> Option<FoundModel> {
+/// The folder of a repository, with a slash at its end, that has a GGUF file of these parts; the repository itself where none is named.
+pub(super) fn beside(parts: &[String]) -> String {
+    let folder = parts.first().and_then(|part| part.rsplit_once('/'));
+    folder.map_or(String::new(), |(folder, _)| format!("{folder}/"))
+}
+
+/// The files of an adapter's folder.
+const OF_ADAPTER: [(&str, Fetched); 3] = [
+    (file::ADAPTER_CONFIG, Fetched::Always),
+    (file::ADAPTER_WEIGHTS, Fetched::Always),
+    (file::ADAPTER_PICKLE, Fetched::Without(file::ADAPTER_WEIGHTS)),
+];
+
+/// Every file of a fixed name that a folder of a repository may have: its folder with a slash at the end, its name, and when it is
+/// fetched. Adapters are those that files of decisions name which are in the snapshot already; what is wrong with such a file
+/// is said where it is read.
+pub(super) fn looked_for(snapshot: &Path, beside: &str) -> Vec<(String, &'static str, Fetched)> {
+    let of_folder = file::FILES.iter().map(|role| (beside.to_owned(), role.name, role.fetched));
+    let adapters = [file::DECISION, file::JEV].into_iter().filter_map(|name| {
+        let settings = read_json(&snapshot.join(beside).join(name)).ok()?;
+        Some(format!("{beside}{}/", adapter_of(name, &settings).ok()??.name))
+    });
+    let of_adapters = adapters.flat_map(|folder| OF_ADAPTER.map(|(name, fetched)| (folder.clone(), name, fetched)));
+    of_folder.chain(of_adapters).collect()
+}
+
+/// Those of the files that are fetched for themselves, from a repository of which `has` says what it has.
+pub(super) fn wanted(snapshot: &Path, beside: &str, has: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut files = looked_for(snapshot, beside);
+    files.retain(|(folder, _, fetched)| fetched.applies(|other| has(&format!("{folder}{other}"))));
+    files.into_iter().map(|(folder, name, _)| format!("{folder}{name}")).collect()
+}
+
+/// What stands among the files that a repository does not have where it has one GGUF file alone.
+pub(super) const OTHER_GGUF: &str = "other.gguf";
+
+/// What the cache has of a model.
+pub(super) struct Cached {
+    /// Where it is. All is there without which it could not be loaded.
+    pub(super) found: FoundModel,
+    /// What the repository may have too, for all that the cache says, and what would be read. Empty for a whole model.
+    pub(super) unknown: Vec<String>,
+}
+
+impl Cached {
+    /// The model, with a warning of what it may lack.
+    pub(super) fn taken(self, repo: &str) -> FoundModel {
+        if !self.unknown.is_empty() {
+            let files = self.unknown.join(", ");
+            tracing::warn!(
+                repo,
+                %files,
+                "the cache does not say whether the model has these files too, without which scores may differ; \
+                 with a connection to the hub they are fetched"
+            );
+        }
+        self.found
+    }
+}
+
+/// What the cache has of a revision: the parts of a GGUF file where they are named; else `config.json`, a tokenizer and the weights.
+/// A GGUF file stands for them where the revision is known to have no safetensors, or where there is nothing else. A download that broke
+/// off left less, and is no model yet. A revision without a file in `refs` may be a commit itself.
+///
+/// What a fetch of all found missing is marked, as `huggingface_hub` does it; a file that is neither there nor marked is not known.
+pub(super) fn cached(cache: &Path, repo: &str, revision: &str, parts: &[String]) -> Option<Cached> {
     let folder = repo_folder(cache, repo);
     let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
         Ok(commit) => commit.trim().to_owned(),
         Err(_) => revision.to_owned(),
     };
-    let path = folder.join("snapshots").join(&commit);
+    if !is_commit(&commit) {
+        return None;
+    }
+    let (path, absent) = (folder.join("snapshots").join(&commit), absent_folder(&folder, &commit));
     let has = |name: &str| path.join(name).is_file();
-    let whole = match parts {
-        [] if has(file::CONFIG) && (has(file::TOKENIZER) || file::OF_SENTENCEPIECE.into_iter().any(has)) => {
-            has_weights(&path) || has_gguf(&path)
+    let is_absent = |name: &str| absent.join(name).is_file();
+    let mut unknown = wanted(&path, &beside(parts), has);
+    let safetensors = [file::WEIGHTS, file::WEIGHTS_INDEX];
+    let is_text_whole = has(file::CONFIG) && (has(file::TOKENIZER) || file::OF_SENTENCEPIECE.into_iter().any(has));
+    match parts {
+        [] if is_text_whole && has_weights(&path, safetensors) => {}
+        [] if is_text_whole && has_weights(&path, [file::PICKLE, file::PICKLE_INDEX]) => {
+            unknown.extend(safetensors.map(str::to_owned));
         }
-        // A repository may have nothing else; whether it has, the hub alone knows.
-        [] => is_offline && has_gguf(&path),
-        parts => parts.iter().all(|part| has(part)),
-    };
+        [] if has_gguf(&path) && (safetensors.into_iter().all(is_absent) || !has(file::CONFIG)) => {
+            unknown.extend(safetensors.map(str::to_owned));
+            unknown.push(OTHER_GGUF.to_owned());
+        }
+        parts if !parts.is_empty() && parts.iter().all(|part| has(part)) => {}
+        _ => return None,
+    }
+    unknown.retain(|name| !has(name) && !is_absent(name));
     let found = parts.first().map_or_else(|| path.clone(), |part| path.join(part));
-    (is_commit(&commit) && whole).then_some(FoundModel { path: found, revision: Some(commit) })
+    Some(Cached { found: FoundModel { path: found, revision: Some(commit) }, unknown })
 }
 
-/// Whether a snapshot has a GGUF file, with all of its parts. Whatever the repository has beside it was
-/// fetched before.
+/// Whether a snapshot has a GGUF file, with all of its parts.
 fn has_gguf(path: &Path) -> bool {
     let files = fs::read_dir(path).into_iter().flatten().flatten();
     let mut names = files.filter_map(|file| file.file_name().into_string().ok());
-    names.any(|name| name.ends_with(".gguf") && parts_of(&name).iter().all(|part| path.join(part).is_file()))
+    names.any(|name| is_gguf_model(&name) && parts_of(&name).iter().all(|part| path.join(part).is_file()))
 }
 
 /// Whether a snapshot has its weights: in one file, or in all shards that the index names.
-fn has_weights(path: &Path) -> bool {
-    [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)].into_iter().any(|(single, index)| {
-        path.join(single).is_file()
-            || shards(&path.join(index))
-                .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|s| path.join(s).is_file()))
-    })
+fn has_weights(path: &Path, [single, index]: [&str; 2]) -> bool {
+    path.join(single).is_file()
+        || shards(&path.join(index))
+            .is_ok_and(|shards| !shards.is_empty() && shards.iter().all(|shard| path.join(shard).is_file()))
 }
 
 /// The files that an index of shards names, each once and sorted, all inside the folder. Entries

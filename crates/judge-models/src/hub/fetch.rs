@@ -4,128 +4,131 @@
 //! each file by its name, and compares it with what the hub states of it. Shards and adapters, which files name, stay inside the folder.
 //!
 //! Which files are fetched is said by the table of `folder/file.rs`, the adapter by the file that names it. Weights come
-//! last, in one form: of GGUF files one, where there are no safetensors. With a GGUF file that is named, what a folder says of
-//! decisions is fetched from the file's own folder.
+//! last, in one form: of GGUF files one, where there are no safetensors. With a GGUF file that is named, all but weights is
+//! fetched from the file's own folder, so that what is read does not depend on what was fetched before.
 
 use std::path::Path;
 use std::time::Duration;
 
-use judge_hub::cache::FoundModel;
+use judge_hub::cache::{FoundModel, is_commit};
+use judge_hub::error::HubError;
 use judge_hub::options::{Download, HubOptions};
 use judge_hub::snapshot::{Asked, Snapshot};
 
-use super::cache::{parts_of, shards};
+use super::cache::{Cached, OTHER_GGUF, beside, looked_for, parts_of, shards, wanted};
 use crate::Error;
-use crate::folder::file::{Fetched, Reader};
-use crate::folder::named_adapter::adapter_of;
-use crate::folder::{file, read_json};
+use crate::folder::file::Fetched;
+use crate::folder::{file, is_gguf_model};
 
 /// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
 /// commit.
 ///
-/// `parts` are the parts of the one GGUF file that is wanted, which is fetched with the files of decisions beside it; empty
-/// where none was named, and all is fetched that a model needs. `cached` is what the cache has for the revision, if it is
-/// whole; [`Snapshot::ask`] says when it stands in for the hub. `progress` is called while bytes
+/// `parts` are the parts of the one GGUF file that is wanted, which is fetched with the files beside it that are no weights; empty
+/// where none was named, and all is fetched that a model needs. `cached` is what the cache has for the revision;
+/// [`Snapshot::ask`] says when it stands in for the hub. `progress` is called while bytes
 /// arrive, and `wait` waits.
 ///
-/// A file that the hub does not offer is no error here: the loader of the folder says what is
+/// That a model is not whole is no error here: the loader of the folder says what is
 /// missing.
 ///
 /// # Errors
 /// Those of [`ModelSource::resolve`](super::ModelSource::resolve), without the ones for names and
 /// for offline mode.
 pub(super) fn fetch(
+    wanted: (&str, &str, &[String]),
+    options: &HubOptions,
+    cached: Option<Cached>,
+    progress: &mut dyn FnMut(Download<'_>),
+    wait: &dyn Fn(Duration),
+) -> Result<FoundModel, Error> {
+    let (repo, revision, _) = wanted;
+    let found = cached.as_ref().map(|cached| cached.found.clone());
+    match (fetched(wanted, options, found, progress, wait), cached) {
+        (Ok((_, true)), Some(cached)) => Ok(cached.taken(repo)),
+        (Ok((found, _)), _) => Ok(found),
+        // A commit does not change: what the cache has of it is no older than what the hub has.
+        (Err(error), Some(cached)) if is_commit(revision) => {
+            tracing::warn!(repo, revision, %error, "the hub does not give the files: taking what the cache has");
+            Ok(cached.taken(repo))
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// What [`fetch`] gets of the hub, and whether it is what the cache has.
+fn fetched(
     (repo, revision, parts): (&str, &str, &[String]),
     options: &HubOptions,
     cached: Option<FoundModel>,
     progress: &mut dyn FnMut(Download<'_>),
     wait: &dyn Fn(Duration),
-) -> Result<FoundModel, Error> {
+) -> Result<(FoundModel, bool), Error> {
     let mut snapshot = match Snapshot::ask((repo, revision), options, cached, progress, wait)? {
         Asked::Hub(snapshot) => snapshot,
-        Asked::Cache(found) => return Ok(found),
+        Asked::Cache(found) => return Ok((found, true)),
     };
-    if let Some(first) = parts.first() {
-        let beside = first.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        for name in wanted(&snapshot, &beside, &[Reader::Decisions, Reader::Rerankers]) {
-            snapshot.get(&format!("{beside}{name}"))?;
-        }
-        get_adapters(&mut snapshot, &beside)?;
-        for part in parts {
-            snapshot.get(part)?;
-        }
-        let path = snapshot.path().join(first);
-        return Ok(snapshot.finish(path)?);
+    let lacks = |snapshot: &Snapshot<'_>, wanted: &str| {
+        let offered = snapshot.names().map(str::to_owned).collect();
+        Error::Hub(HubError::NoFile { repo: repo.to_owned(), wanted: wanted.to_owned(), offered })
+    };
+    if let Some(part) = parts.iter().find(|part| !snapshot.offers(part)) {
+        return Err(lacks(&snapshot, part));
     }
-    for name in wanted(&snapshot, "", &OF_MODELS) {
-        snapshot.get(name)?;
+    let (at, beside) = (snapshot.path().to_owned(), beside(parts));
+    // Twice, because files that the first time brings name adapters.
+    for _ in 0..2 {
+        for name in wanted(&at, &beside, |name| snapshot.offers(name)) {
+            snapshot.get(&name)?;
+        }
     }
-    for name in named_templates(&snapshot) {
+    for name in named_templates(&snapshot, &beside) {
         snapshot.get(&name)?;
     }
-    get_adapters(&mut snapshot, "")?;
-    let has_gguf = snapshot.names().any(is_gguf);
+    let weights = if parts.is_empty() { weights(&mut snapshot)? } else { parts.to_vec() };
+    for part in &weights {
+        snapshot.get(part)?;
+    }
+    let path = parts.first().map_or_else(|| at.clone(), |part| at.join(part));
+    if !path.exists() {
+        return Err(lacks(&snapshot, "file of a model, such as config.json or a .gguf file"));
+    }
+    let mut looked_for = looked_for(&at, &beside);
+    looked_for.retain(|(_, _, fetched)| *fetched != Fetched::Never);
+    let mut looked_for: Vec<String> =
+        looked_for.into_iter().map(|(folder, name, _)| format!("{folder}{name}")).collect();
+    if parts.is_empty() && weights.first().is_some_and(|name| is_gguf_model(name)) {
+        looked_for.push(OTHER_GGUF.to_owned());
+    }
+    Ok((snapshot.finish(path, looked_for)?, false))
+}
+
+/// The files of a repository's weights, in one form. An index of shards is fetched, to know them.
+///
+/// # Errors
+/// Those of fetching and reading an index, and of [`only_gguf`].
+fn weights(snapshot: &mut Snapshot<'_>) -> Result<Vec<String>, Error> {
+    let has_gguf = snapshot.names().any(is_gguf_model);
     let mut forms = vec![(file::WEIGHTS, file::WEIGHTS_INDEX)];
     forms.extend((!has_gguf).then_some((file::PICKLE, file::PICKLE_INDEX)));
     match forms.into_iter().find(|(single, index)| snapshot.offers(single) || snapshot.offers(index)) {
-        Some((single, _)) if snapshot.offers(single) => snapshot.get(single)?,
+        Some((single, _)) if snapshot.offers(single) => Ok(vec![single.to_owned()]),
         Some((_, index)) => {
             snapshot.get(index)?;
-            for shard in shards(&snapshot.path().join(index))? {
-                snapshot.get(&shard)?;
-            }
+            shards(&snapshot.path().join(index))
         }
-        None => {
-            for part in only_gguf(&snapshot)? {
-                snapshot.get(&part)?;
-            }
-        }
+        None => only_gguf(snapshot),
     }
-    let path = snapshot.path().to_owned();
-    Ok(snapshot.finish(path)?)
 }
 
-/// Whose files are fetched with a model.
-const OF_MODELS: [Reader; 5] = [Reader::Model, Reader::Adapter, Reader::Decisions, Reader::Rerankers, Reader::Others];
-
-/// The files with fixed names, weights aside, that are fetched for these readers; `beside` is the folder of the repository
-/// that has them, with its slash.
-fn wanted(snapshot: &Snapshot<'_>, beside: &str, readers: &[Reader]) -> Vec<&'static str> {
-    let offers = |name: &str| snapshot.offers(&format!("{beside}{name}"));
-    let of_readers = file::FILES.iter().filter(|role| readers.contains(&role.reader));
-    let fetched = of_readers.filter(|role| match role.fetched {
-        Fetched::Always => true,
-        Fetched::Without(other) => !offers(other),
-        Fetched::With(other) => offers(other),
-        Fetched::AsWeights | Fetched::Never => false,
-    });
-    fetched.map(|role| role.name).collect()
-}
-
-/// The chat templates with names of a repository where none is the default: the loader refuses them.
-fn named_templates(snapshot: &Snapshot<'_>) -> Vec<String> {
-    if snapshot.offers(file::DEFAULT_CHAT_TEMPLATE) || snapshot.offers(file::CHAT_TEMPLATE) {
+/// The chat templates with names of a folder, `beside`, that has none which is the default: the loader refuses them.
+fn named_templates(snapshot: &Snapshot<'_>, beside: &str) -> Vec<String> {
+    let [default, only] = [file::DEFAULT_CHAT_TEMPLATE, file::CHAT_TEMPLATE].map(|name| format!("{beside}{name}"));
+    if snapshot.offers(&default) || snapshot.offers(&only) {
         return Vec::new();
     }
-    let folder = Path::new(file::DEFAULT_CHAT_TEMPLATE).parent();
+    let folder = Path::new(&default).parent();
     let is_named = |name: &&str| name.ends_with(".jinja") && !name.contains('\\') && Path::new(name).parent() == folder;
     snapshot.names().filter(is_named).map(str::to_owned).collect()
-}
-
-/// Fetches the adapters that files of decisions name, which are in the snapshot already; `beside` is the folder of the
-/// repository that has these files, with its slash. What is wrong with such a file is said where it is read.
-fn get_adapters(snapshot: &mut Snapshot<'_>, beside: &str) -> Result<(), Error> {
-    for name in [file::DECISION, file::JEV] {
-        let Ok(settings) = read_json(&snapshot.path().join(beside).join(name)) else { continue };
-        let Ok(Some(adapter)) = adapter_of(name, &settings) else { continue };
-        let within = |name: &str| format!("{beside}{}/{name}", adapter.name);
-        snapshot.get(&within(file::ADAPTER_CONFIG))?;
-        snapshot.get(&within(file::ADAPTER_WEIGHTS))?;
-        if !snapshot.path().join(within(file::ADAPTER_WEIGHTS)).is_file() {
-            snapshot.get(&within(file::ADAPTER_PICKLE))?;
-        }
-    }
-    Ok(())
 }
 
 /// The parts of the GGUF file of a repository that has one, if it has any. Files that begin with `mmproj`, for
@@ -134,13 +137,9 @@ fn get_adapters(snapshot: &mut Snapshot<'_>, beside: &str) -> Result<(), Error> 
 /// # Errors
 /// [`Error::Unsupported`] for several: nothing says which of them is meant.
 fn only_gguf(snapshot: &Snapshot<'_>) -> Result<Vec<String>, Error> {
-    let mut models: Vec<Vec<String>> = snapshot.names().filter(|name| is_gguf(name)).map(parts_of).collect();
+    let mut models: Vec<Vec<String>> = snapshot.names().filter(|name| is_gguf_model(name)).map(parts_of).collect();
     models.sort();
     models.dedup();
-    // One that somebody has chosen already.
-    if models.iter().filter(|parts| parts.iter().all(|part| snapshot.path().join(part).is_file())).count() == 1 {
-        return Ok(Vec::new());
-    }
     let names: Vec<&str> = models.iter().map(|parts| parts[0].as_str()).collect();
     match models.len() {
         0 | 1 => Ok(models.pop().unwrap_or_default()),
@@ -151,9 +150,4 @@ fn only_gguf(snapshot: &Snapshot<'_>) -> Result<Vec<String>, Error> {
             supported: "one .gguf file in a repository: name the one that you want, as ORG/NAME:FILE",
         }),
     }
-}
-
-/// Whether a file is one of a model, by its name.
-fn is_gguf(name: &str) -> bool {
-    name.ends_with(".gguf") && !name.contains(['/', '\\']) && !name.starts_with("mmproj")
 }

@@ -33,7 +33,10 @@ fn names_are_folders_or_hub_ids() {
         file: None,
     };
     assert_eq!("org/name".parse::<ModelSource>().unwrap(), hub("org/name", None));
-    assert_eq!("org/na.me-7B@refs/pr/1".parse::<ModelSource>().unwrap(), hub("org/na.me-7B", Some("refs/pr/1")));
+    for revision in ["refs/pr/1", "v1.0+q8"] {
+        let name = format!("org/na.me-7B@{revision}");
+        assert_eq!(name.parse::<ModelSource>().unwrap(), hub("org/na.me-7B", Some(revision)));
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     assert_eq!(path.parse::<ModelSource>().unwrap(), ModelSource::Folder(path.into()));
@@ -47,7 +50,8 @@ fn names_are_folders_or_hub_ids() {
     for bad in ["org/name:", "org/name:x.bin", "org/name:../x.gguf", "org/name:/x.gguf", "name:x.gguf"] {
         assert!(matches!(bad.parse::<ModelSource>(), Err(Error::ModelName { .. })), "{bad}");
     }
-    for bad in ["", "name", "a/b/c", "../name", "a/..", "/no/such/folder", "a/b@", "a/b@../x", "a b/c", ".a/b"] {
+    for bad in ["", "name", "a/b/c", "../name", "a/..", "/no/such/folder", "a/b@", "a/b@../x", "a b/c", ".a/b", "a+/b"]
+    {
         assert!(matches!(bad.parse::<ModelSource>(), Err(Error::ModelName { .. })), "{bad}");
     }
 }
@@ -123,6 +127,28 @@ fn an_offline_miss_says_where_it_looked() {
     assert!("org/name".parse::<ModelSource>().unwrap().resolve(&options(cache.path())).is_err());
 }
 
+/// A GGUF file that was named before is not the weights of a model that has others.
+#[test]
+fn a_gguf_file_stands_for_a_model_only_where_nothing_else_is_there() {
+    let cache = cache();
+    let snapshot = cache.path().join("models--org--name/snapshots").join(COMMIT);
+    let absent = cache.path().join("models--org--name/.no_exist").join(COMMIT);
+    fs::write(snapshot.join("a.gguf"), "GGUF").unwrap();
+    fs::remove_file(snapshot.join("model-1.safetensors")).unwrap();
+    let resolve = || "org/name".parse::<ModelSource>().unwrap().resolve(&options(cache.path()));
+    assert!(resolve().is_err(), "a shard is missing");
+    fs::create_dir_all(&absent).unwrap();
+    fs::write(absent.join("model.safetensors"), "").unwrap();
+    assert!(resolve().is_err(), "a shard is missing");
+    fs::remove_file(snapshot.join("model.safetensors.index.json")).unwrap();
+    assert!(resolve().is_err(), "the model may have shards");
+    fs::write(absent.join("model.safetensors.index.json"), "").unwrap();
+    assert_eq!(resolve().unwrap().path, snapshot, "it has none");
+    fs::remove_dir_all(&absent).unwrap();
+    fs::remove_file(snapshot.join("config.json")).unwrap();
+    assert_eq!(resolve().unwrap().path, snapshot, "nothing else is there");
+}
+
 #[cfg(not(feature = "hub"))]
 #[test]
 fn without_the_hub_a_branch_is_what_the_cache_has() {
@@ -159,11 +185,12 @@ mod downloads {
         etag: Option<&'static str>,
         commit: &'static str,
         size: Option<usize>,
-        /// How many downloads of it break off in the middle.
+        /// How many downloads of it break off in the middle, and whether nothing says so.
         broken: usize,
+        is_silent: bool,
         /// Whether parts of files are sent where they are asked for.
         parts: bool,
-        /// The status of every question, how often it is given instead of an answer, and its headers.
+        /// The status of every question, how often it is given instead of an answer, and its headers; 0 for none at all.
         busy: (usize, usize),
         refusal: &'static str,
         /// The folder whose files are served, in the place of small ones.
@@ -181,6 +208,7 @@ mod downloads {
                 commit: COMMIT,
                 size: None,
                 broken: 0,
+                is_silent: false,
                 parts: true,
                 busy: (0, 0),
                 refusal: "",
@@ -230,6 +258,7 @@ mod downloads {
                             let head = Self::head(path, &body);
                             [head.as_bytes(), if first.starts_with("HEAD") { &[] } else { &body[..] }].concat()
                         }
+                        _ if answer.starts_with("0 ") => Vec::new(),
                         _ => format!("HTTP/1.1 {}", answer.replace("HOST", &host)).into_bytes(),
                     };
                     let _ = stream.write_all(&answer);
@@ -287,7 +316,7 @@ mod downloads {
             let status = if range.is_some() { "206 Partial Content" } else { "200 OK" };
             let sent = if is_config && self.broken > 0 { &part[..3] } else { part };
             self.broken -= usize::from(sent != part);
-            let length = part.len();
+            let length = if self.is_silent { sent.len() } else { part.len() };
             format!("{status}\r\n{stated}{}content-length: {length}\r\n{end}{sent}", range.unwrap_or_default())
         }
 
@@ -433,15 +462,26 @@ mod downloads {
         assert!(found.path.join("model-Q8_0.gguf").is_file() && !found.path.join("other").exists());
         assert_eq!(source().resolve(&options(cache.path())).unwrap(), found, "and it is there offline");
 
-        let (error, cache, _) = hub(&["a-Q4_0.gguf", "a-Q8_0.gguf"]).fetch();
-        let error = error.unwrap_err();
-        assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_0.gguf, a-Q8_0.gguf"), "{error}");
-
-        fs::create_dir_all(snapshot(cache.path())).unwrap();
-        fs::write(snapshot(cache.path()).join("a-Q4_0.gguf"), "chosen").unwrap();
+        // Of several none is chosen, whatever was fetched before; offline it is the one that is there.
+        let cache = tempfile::tempdir().unwrap();
         let (online, _) = hub(&["a-Q4_0.gguf", "a-Q8_0.gguf"]).serve(cache.path());
-        let found = source().resolve(&online).unwrap();
-        assert!(found.path.join("a-Q4_0.gguf").is_file() && !found.path.join("a-Q8_0.gguf").exists());
+        let several = || {
+            for name in ["org/name", &format!("org/name@{COMMIT}")] {
+                let error = name.parse::<ModelSource>().unwrap().resolve(&online).unwrap_err();
+                let names = "a-Q4_0.gguf, a-Q8_0.gguf";
+                assert!(matches!(&error, Error::Unsupported { found, .. } if found == names), "{error}");
+            }
+        };
+        several();
+        let chosen: ModelSource = "org/name:a-Q4_0.gguf".parse().unwrap();
+        let found = chosen.resolve(&online).unwrap().path;
+        assert!(found.with_file_name("config.json").is_file() && found.with_file_name("tokenizer.json").is_file());
+        several();
+        assert_eq!(source().resolve(&options(cache.path())).unwrap().path, found.parent().unwrap());
+
+        // No part of a file, in spite of its name.
+        let (found, _cache, _) = hub(&["a-00001-of-00000.gguf"]).fetch();
+        assert!(found.unwrap().path.join("a-00001-of-00000.gguf").is_file());
 
         let (found, _cache, _) = hub(&["a.gguf", "model.safetensors"]).fetch();
         let found = found.unwrap();
@@ -472,9 +512,87 @@ mod downloads {
 
     #[test]
     fn a_download_that_breaks_off_is_taken_up_again() {
-        let (found, _cache, asked) = Hub { broken: 1, ..Hub::default() }.fetch();
-        assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
-        assert_eq!(asked.downloads(), 4);
+        for is_silent in [false, true] {
+            let (found, _cache, asked) = Hub { broken: 1, is_silent, ..Hub::default() }.fetch();
+            assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
+            assert_eq!(asked.downloads(), 4);
+            assert!(asked.lines().iter().any(|line| line.ends_with("range: bytes=3-")), "{:?}", asked.lines());
+        }
+    }
+
+    /// Another program fetched the model, without a template that it does not read.
+    #[test]
+    fn what_the_cache_does_not_know_is_asked_for_once() {
+        let cache = cache();
+        let names = ["config.json", "tokenizer.json", "model.safetensors.index.json", "chat_template.jinja"];
+        let names = names.into_iter().chain(["model-1.safetensors", "decision.json", "lora/adapter_config.json"]);
+        let (at, index) = (tempfile::tempdir().unwrap(), r#"{"weight_map": {"a": "model-1.safetensors"}}"#);
+        fs::create_dir(at.path().join("lora")).unwrap();
+        for name in names.clone() {
+            fs::write(at.path().join(name), "{}").unwrap();
+        }
+        fs::write(at.path().join("model.safetensors.index.json"), index).unwrap();
+        fs::write(at.path().join("decision.json"), r#"{"adapter": "lora"}"#).unwrap();
+        let hub = Hub { names: names.collect(), folder: Some(at.path().to_owned()), ..Hub::default() };
+        let (online, asked) = hub.serve(cache.path());
+        let pinned: ModelSource = format!("org/name@{COMMIT}").parse().unwrap();
+        assert!(pinned.resolve(&options(cache.path())).is_ok() && pinned.in_cache(&online).is_some());
+        assert_eq!(asked.lines().len(), 0);
+        let found = pinned.resolve(&online).unwrap();
+        for name in ["chat_template.jinja", "decision.json", "lora/adapter_config.json"] {
+            assert!(found.path.join(name).is_file(), "{name}");
+        }
+        let absent = cache.path().join("models--org--name/.no_exist").join(COMMIT);
+        for name in ["value_head.bin", "lora/adapter_model.bin", "model.safetensors"] {
+            assert!(absent.join(name).is_file(), "{name}");
+        }
+        assert!(!absent.join("config.json").exists());
+        let before = asked.lines().len();
+        assert_eq!(pinned.resolve(&online).unwrap(), found);
+        assert_eq!(asked.lines().len(), before, "it is whole now");
+        assert!(!cache.path().join("models--org--name/refs").join(COMMIT).exists(), "a commit is no branch");
+
+        // A hub that refuses cannot take back what a commit has.
+        let cache = super::cache();
+        let (refusing, _) = Hub { busy: (401, 9), ..Hub::default() }.serve(cache.path());
+        assert!(pinned.resolve(&refusing).is_ok() && source().resolve(&refusing).is_err());
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_read() {
+        let (found, cache, _) = Hub::default().fetch();
+        let folder = cache.path().join("models--org--name");
+        for name in ["refs", ".no_exist"] {
+            fs::remove_dir_all(folder.join(name)).unwrap();
+            fs::write(folder.join(name), "in the way of a folder").unwrap();
+        }
+        let (online, asked) = Hub::default().serve(cache.path());
+        assert_eq!(source().resolve(&online).unwrap(), found.unwrap());
+        assert_eq!(asked.downloads(), 0);
+    }
+
+    #[test]
+    fn what_an_earlier_run_left_and_is_wrong_is_fetched_anew() {
+        let good = "f9d86028c6e0d64e225186f96acb69338b2c59764df79162107f5c4bb34d1310";
+        let cache = tempfile::tempdir().unwrap();
+        let blobs = cache.path().join("models--org--name/blobs");
+        fs::create_dir_all(&blobs).unwrap();
+        fs::write(blobs.join(format!("{good}.incomplete")), "x".repeat(BODY.len())).unwrap();
+        let (online, asked) = Hub { etag: Some(good), ..Hub::default() }.serve(cache.path());
+        let found = source().resolve(&online).unwrap();
+        assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
+        assert_eq!(asked.downloads(), 3);
+    }
+
+    #[test]
+    fn a_repository_without_a_model_is_named_with_what_it_has() {
+        let error = Hub { names: vec!["README.md", "notes.md"], ..Hub::default() }.fetch().0.unwrap_err().to_string();
+        let said = ["org/name has no file of a model", "the hub offers README.md, notes.md"];
+        assert!(said.iter().all(|said| error.contains(said)), "{error}");
+        let cache = tempfile::tempdir().unwrap();
+        let (online, _) = Hub::default().serve(cache.path());
+        let error = "org/name:a.gguf".parse::<ModelSource>().unwrap().resolve(&online).unwrap_err().to_string();
+        assert!(error.contains("org/name has no a.gguf; the hub offers config.json,"), "{error}");
     }
 
     #[test]
@@ -518,9 +636,17 @@ mod downloads {
         let (problem, cache) = Hub { etag: Some(bad), ..Hub::default() }.refusal();
         assert_eq!(problem, HubFileProblem::Checksum { expected: bad.to_owned(), found: good.to_owned() });
         assert!(!cache.path().join("models--org--name/blobs").join(bad).exists());
-        let (problem, cache) = Hub { size: Some(20), ..Hub::default() }.refusal();
-        assert_eq!(problem, HubFileProblem::Size { expected: 20, found: 8 });
+        let (problem, cache) = Hub { size: Some(5), ..Hub::default() }.refusal();
+        assert_eq!(problem, HubFileProblem::Size { expected: 5, found: 6 });
         assert!(fs::symlink_metadata(snapshot(cache.path()).join("config.json")).is_err());
+
+        // What is shorter may go on the next time.
+        let cache = tempfile::tempdir().unwrap();
+        let (found, waited) = fetched(&Hub { size: Some(20), ..Hub::default() }.serve(cache.path()).0);
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("8 of 20 bytes came") && waited.len() == 3, "{error}");
+        let partial = cache.path().join("models--org--name/blobs/config.json.incomplete");
+        assert_eq!(fs::read_to_string(partial).unwrap(), BODY);
     }
 
     #[test]
@@ -542,10 +668,7 @@ mod downloads {
             HubOptions { offline: false, endpoint: Some("http://127.0.0.1:9".into()), ..options(cache.path()) };
         assert_eq!(source().resolve(&nowhere).unwrap().revision.as_deref(), Some(COMMIT));
         let error = "org/other".parse::<ModelSource>().unwrap().resolve(&nowhere).unwrap_err();
-        assert!(
-            matches!(error, Error::Hub(HubError::Refused { .. })) && error.to_string().contains("HF_HUB_OFFLINE"),
-            "{error}"
-        );
+        assert!(matches!(error, Error::Hub(HubError::Refused { .. })), "{error}");
     }
 
     /// Fetches the model, and gives the waits.
@@ -558,7 +681,7 @@ mod downloads {
 
     #[test]
     fn a_hub_without_time_is_asked_again() {
-        for (status, times, waits) in [(429, 2, 2), (503, 1, 1), (429, 4, 3)] {
+        for (status, times, waits) in [(429, 2, 2), (503, 1, 1), (500, 1, 1), (0, 2, 2), (429, 4, 3)] {
             let cache = tempfile::tempdir().unwrap();
             let (online, _) = Hub { busy: (status, times), ..Hub::default() }.serve(cache.path());
             let (found, waited) = fetched(&online);
@@ -574,6 +697,10 @@ mod downloads {
         let (found, waited) = fetched(&busy("retry-after: 7\r\n").serve(cache.path()).0);
         assert!(found.is_ok(), "{found:?}");
         assert_eq!(waited, [Duration::from_secs(7)]);
+        let cache = tempfile::tempdir().unwrap();
+        let (found, waited) = fetched(&busy("ratelimit: \"api\";r=0;t=3\r\n").serve(cache.path()).0);
+        assert!(found.is_ok(), "{found:?}");
+        assert_eq!(waited, [Duration::from_secs(3)]);
 
         let cache = tempfile::tempdir().unwrap();
         let (found, waited) = fetched(&busy("retry-after: 4000\r\n").serve(cache.path()).0);
@@ -703,20 +830,39 @@ mod downloads {
         }
     }
 
-    /// Refusal is an answer: the model may be gone, or the token wrong.
-    #[test]
-    fn the_cache_does_not_stand_in_for_a_hub_that_refuses() {
+    /// A server that answers everything with this status and body, and how it is reached.
+    fn always(status: &'static str, body: &'static [u8], cache: &Path) -> HubOptions {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
                 lines.take_while(|line| !line.is_empty()).for_each(drop);
-                let _ = write!(stream, "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+                let _ = stream.write_all(&[head.as_bytes(), body].concat());
             }
         });
+        HubOptions { offline: false, endpoint, ..options(cache) }
+    }
+
+    /// Refusal is an answer: the model may be gone, or the token wrong.
+    #[test]
+    fn the_cache_does_not_stand_in_for_a_hub_that_refuses() {
         let cache = cache();
-        let online = HubOptions { offline: false, endpoint, ..options(cache.path()) };
+        let online = always("404 Not Found", b"", cache.path());
         assert!(matches!(source().resolve(&online), Err(Error::Hub(HubError::Refused { .. }))));
+    }
+
+    #[test]
+    fn what_is_no_hub_is_said_to_be_none() {
+        for (body, found) in [
+            (&b"<html>log in</html>"[..], "found \"<html>log in</html>\""),
+            (&br#"{"sha": "x"}"#[..], "missing field `siblings`"),
+            (&b"\x1f\x8b\x08\x00\xff"[..], "compressed with gzip"),
+        ] {
+            let cache = tempfile::tempdir().unwrap();
+            let error = source().resolve(&always("200 OK", body, cache.path())).unwrap_err().to_string();
+            assert!(error.contains(found) && error.contains("is this a hub? HF_ENDPOINT names"), "{error}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use safetensors::tensor::TensorView;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -11,18 +12,14 @@ use crate::{Dtype, LoadOptions, Model};
 
 /// An adapter of rank 1 for the first query projection: `2 * b a` for these.
 fn write_adapter(to: &Path, a: &[f32], b: &[f32]) {
-    let names =
-        ["lora_A", "lora_B"].map(|part| format!("base_model.model.model.layers.0.self_attn.q_proj.{part}.weight"));
-    let bytes = |values: &[f32]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let (a_bytes, b_bytes) = (bytes(a), bytes(b));
-    let (end, all) = (a_bytes.len(), a_bytes.len() + b_bytes.len());
-    let header = json!({
-        &names[0]: {"dtype": "F32", "shape": [1, a.len()], "data_offsets": [0, end]},
-        &names[1]: {"dtype": "F32", "shape": [b.len(), 1], "data_offsets": [end, all]},
-    })
-    .to_string();
-    let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &a_bytes, &b_bytes].concat();
-    std::fs::write(to.join("adapter_model.safetensors"), file).unwrap();
+    let tensors = [("lora_A", [1, a.len()], a), ("lora_B", [b.len(), 1], b)].map(|(part, shape, values)| {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        (format!("base_model.model.model.layers.0.self_attn.q_proj.{part}.weight"), shape, bytes)
+    });
+    let views = tensors
+        .iter()
+        .map(|(name, shape, bytes)| (name, TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytes).unwrap()));
+    std::fs::write(to.join("adapter_model.safetensors"), safetensors::serialize(views, None).unwrap()).unwrap();
     let config = json!({"peft_type": "LORA", "r": 1, "lora_alpha": 2, "target_modules": ["q_proj"]});
     std::fs::write(to.join("adapter_config.json"), config.to_string()).unwrap();
 }

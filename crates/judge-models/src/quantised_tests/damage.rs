@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use judge_core::Backbone;
-use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype as Kind, SafeTensors, TensorView};
 use serde_json::{Value, json};
 
-use super::{FOLDERS, load};
+use super::{FOLDERS, expected, folder, load, states};
 use crate::fixtures::copy;
 use crate::{Dtype, Error, Model, TensorProblem, WeightsError};
 
 /// A tensor as a safetensors file has it: dtype, shape and bytes.
-type Stored = (String, Vec<usize>, Vec<u8>);
+type Stored = (Kind, Vec<usize>, Vec<u8>);
 
 /// What a copy of a folder says after its tensors and its configuration were edited.
 fn edited(name: &str, edit: impl FnOnce(&mut BTreeMap<String, Stored>, &mut Value)) -> Result<Model, Error> {
@@ -19,23 +19,14 @@ fn edited(name: &str, edit: impl FnOnce(&mut BTreeMap<String, Stored>, &mut Valu
     let [weights, described] = ["model.safetensors", "config.json"].map(|file| to.path().join(file));
     let bytes = std::fs::read(&weights).unwrap();
     let mut config: Value = serde_json::from_slice(&std::fs::read(&described).unwrap()).unwrap();
-    let mut tensors: BTreeMap<String, Stored> = SafeTensors::deserialize(&bytes)
-        .unwrap()
-        .iter()
-        .map(|(name, view)| {
-            (name.to_owned(), (format!("{:?}", view.dtype()), view.shape().to_vec(), view.data().to_vec()))
-        })
-        .collect();
+    let of = |view: TensorView<'_>| (view.dtype(), view.shape().to_vec(), view.data().to_vec());
+    let stored = SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: BTreeMap<String, Stored> = stored.iter().map(|(name, view)| (name.to_owned(), of(view))).collect();
     edit(&mut tensors, &mut config);
-    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
-    for (name, (dtype, shape, bytes)) in &tensors {
-        let start = data.len();
-        data.extend(bytes);
-        header.insert(name.clone(), json!({"dtype": dtype, "shape": shape, "data_offsets": [start, data.len()]}));
-    }
-    let header = Value::Object(header).to_string();
-    let file = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &data].concat();
-    std::fs::write(weights, file).unwrap();
+    let views = tensors
+        .iter()
+        .map(|(name, (dtype, shape, bytes))| (name, TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
+    std::fs::write(weights, safetensors::serialize(views, None).unwrap()).unwrap();
     std::fs::write(described, config.to_string()).unwrap();
     load(to.path(), Some(Dtype::F32))
 }
@@ -59,13 +50,27 @@ fn untouched_copies_load() {
 }
 
 #[test]
+fn scales_of_fp8_have_either_name() {
+    let renamed = edited("fp8-tensor", |tensors, _| {
+        let of = |name: String| name.replace(".weight_scale_inv", ".weight_scale");
+        *tensors = std::mem::take(tensors).into_iter().map(|(name, stored)| (of(name), stored)).collect();
+        assert!(tensors.keys().any(|name| name.ends_with(".weight_scale")));
+    });
+    let path = folder("fp8-tensor");
+    let (prompts, _) = expected(&path);
+    let [renamed, as_it_is] = [renamed.unwrap(), load(&path, Some(Dtype::F32)).unwrap()];
+    let [renamed, as_it_is] = [renamed, as_it_is].map(|model| states(&model, &path, &prompts[0].0));
+    assert_eq!(renamed, as_it_is);
+}
+
+#[test]
 fn scales_that_are_not_finite_are_named() {
     let nan = |stored: &mut Stored| {
-        let bytes: &[u8] = match stored.0.as_str() {
-            "F32" => &[0, 0, 0xc0, 0x7f],
-            "F16" => &[0, 0x7e],
-            "BF16" => &[0xc0, 0x7f],
-            "F8_E8M0" => &[255],
+        let bytes: &[u8] = match stored.0 {
+            Kind::F32 => &[0, 0, 0xc0, 0x7f],
+            Kind::F16 => &[0, 0x7e],
+            Kind::BF16 => &[0xc0, 0x7f],
+            Kind::F8_E8M0 => &[255],
             other => panic!("{other}"),
         };
         stored.2[..bytes.len()].copy_from_slice(bytes);
@@ -123,7 +128,7 @@ fn tensors_that_do_not_fit_are_named() {
         assert!(matches!(&problem, TensorProblem::Shape { expected, found } if expected != found), "{name}: {problem}");
         if !suffix.ends_with("weight") {
             let (tensor, problem) = damaged(name, suffix, |(dtype, shape, bytes)| {
-                *dtype = "C64".to_owned();
+                *dtype = Kind::C64;
                 bytes.resize(8 * shape.iter().product::<usize>(), 0);
             });
             assert_eq!(tensor, suffix, "{name}");
@@ -178,7 +183,7 @@ fn partners_that_are_missing_are_named() {
     let Err(Error::Weights(WeightsError::TensorNames { missing, unused })) = error else { panic!("{error:?}") };
     assert_eq!((missing.as_slice(), unused.len()), (&["model.layers.0.self_attn.q_proj.weight".to_owned()][..], 3));
     let error = edited("gptq-v1", |tensors, _| {
-        let dense = ("F32".to_owned(), vec![32, 64], vec![0; 4 * 32 * 64]);
+        let dense = (Kind::F32, vec![32, 64], vec![0; 4 * 32 * 64]);
         tensors.insert("model.layers.0.self_attn.q_proj.weight".to_owned(), dense);
     });
     assert!(
@@ -233,6 +238,7 @@ fn methods_and_variants_that_are_not_read_are_refused_by_field() {
     refused("gptq-v1", "dynamic", json!({"-:q_proj": {}}));
     refused("fp8-block", "weight_block_size", json!([128, 0]));
     refused("fp8-block", "fmt", json!("e5m2"));
+    refused("bnb-nf4", "bnb_4bit_quant_storage", json!("bfloat16"));
     refused("compressed-float", "format", json!("nvfp4-pack-quantized"));
     refused("compressed-float", "transform_config", json!({"config_groups": {"R1": {}}}));
     refused("compressed-float", "sparsity_config", json!({"format": "sparse-24-bitmask"}));
@@ -295,7 +301,7 @@ fn stacks_of_codes_that_do_not_fit_are_named() {
         });
         assert!(tensor == suffix && matches!(problem, TensorProblem::Shape { .. }), "{tensor}: {problem}");
     }
-    let (tensor, problem) = damaged("_scales", &|(dtype, _, _)| *dtype = "I8".to_owned());
+    let (tensor, problem) = damaged("_scales", &|(dtype, _, _)| *dtype = Kind::I8);
     assert!(tensor == "_scales" && matches!(problem, TensorProblem::OtherDtype { .. }), "{problem}");
     let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_scales"))));
     let partner = format!("{STACK}_scales");
@@ -310,7 +316,7 @@ fn stacks_of_codes_that_do_not_fit_are_named() {
     );
     // Codes beside the numbers that they stand for.
     let error = edited("mxfp4", |tensors, _| {
-        tensors.insert(STACK.to_owned(), ("BF16".to_owned(), vec![3, 64, 64], vec![0; 2 * 3 * 64 * 64]));
+        tensors.insert(STACK.to_owned(), (Kind::BF16, vec![3, 64, 64], vec![0; 2 * 3 * 64 * 64]));
     });
     assert!(
         matches!(&error, Err(Error::Weights(WeightsError::TensorNames { unused, .. })) if unused.len() == 2),

@@ -106,9 +106,7 @@ impl Context {
         let with_attention = self.spec.attention_layers();
         if want.attention_entropy.iter().any(|layer| !with_attention.contains(layer)) {
             return unsupported(match &self.spec {
-                Architecture::Decoder(_) => {
-                    "the attention entropy of a block without attention: the model has a delta rule or a convolution there"
-                }
+                Architecture::Decoder(_) => "the attention entropy of a block that has no attention",
                 Architecture::Encoder(_) => {
                     "attention entropies, which are of causal attention: it is an encoder, of which pooled states are read"
                 }

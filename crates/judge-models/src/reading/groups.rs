@@ -34,7 +34,7 @@ pub(crate) struct Group<'a> {
 /// prompt's length, is answered at once; [`ControlFlow::Break`] if that ends the run.
 ///
 /// # Errors
-/// Those of [`Context::admit`]; of several the one of the first request.
+/// Those of [`Context::admit`] but for [`Error::Prompt`]; of several the one of the first request.
 pub(crate) fn groups<'a>(
     context: &Context,
     requests: &'a [Request],
@@ -46,8 +46,9 @@ pub(crate) fn groups<'a>(
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut places: HashMap<(usize, Vec<u32>), usize> = HashMap::new();
     for (index, (request, admitted)) in requests.iter().zip(admitted).enumerate() {
-        let flow = match admitted? {
-            Err(unscored) => answers.give(index, Outcome::Unscored(unscored)),
+        let flow = match admitted {
+            Err(Error::Prompt { unscored }) => answers.give(index, Outcome::Unscored(unscored)),
+            Err(error) => return Err(error),
             Ok(Admitted { prompt_tokens, cut_tokens, jobs }) => {
                 let flow = answers.expect(index, &request.want, [prompt_tokens, cut_tokens], jobs.len());
                 for job in jobs {

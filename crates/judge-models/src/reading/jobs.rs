@@ -98,38 +98,33 @@ pub(crate) struct Scores {
 }
 
 impl Context {
-    /// The sequences that answer a request. The inner error is the reason for which the model
-    /// cannot be fed it: its text has no tokens or one without an embedding, the tokenizer fails on
-    /// it, the template refuses it, or prompt and new tokens or a continuation exceed the context.
+    /// The sequences that answer a request.
     ///
     /// Continuations that differ in their last token alone are read at the end of one sequence;
     /// those of one token at the end of the prompt's own, which otherwise is left out if nothing
     /// else is read of it.
     ///
     /// # Errors
-    /// Those of a template that is absent or does not compile.
+    /// [`Error::Prompt`] for a request that the model cannot be fed: its text has no tokens or one without an
+    /// embedding, the tokenizer fails on it, the template refuses it, or prompt and new tokens or a continuation
+    /// exceed the context. Those of a template that is absent or does not compile.
     pub(crate) fn admit<'a>(
         &self,
         index: usize,
         request: &'a Request,
         heads: &'a Heads<'a>,
-    ) -> Result<Result<Admitted<'a>, Unscored>, Error> {
+    ) -> Result<Admitted<'a>, Error> {
         let want = &request.want;
         let Dimensions { d_vocab, max_len, n_layers, .. } = self.spec.dimensions();
         // Padding that is left out does not count, so nothing is known from bytes.
         let most = if self.spec.labels().is_some_and(|head| head.padding.is_some()) { usize::MAX } else { max_len };
-        let (prompt, types, lengths, cut_tokens) = match of_text(self.fed_within(&request.prompt, most))? {
-            Ok(Typed { ids, types, lengths, cut }) => (self.without_padding(ids), types, lengths, cut),
-            Err(unscored) => return Ok(Err(unscored)),
-        };
-        let continuations = match of_text(self.codec.continuations(&request.prompt, &want.continuations))? {
-            Ok(continuations) => continuations,
-            Err(unscored) => return Ok(Err(unscored)),
-        };
+        let Typed { ids, types, lengths, cut: cut_tokens } = self.fed(&request.prompt, most).map_err(of_text)?;
+        let prompt = self.without_padding(ids);
+        let continuations = self.codec.continuations(&request.prompt, &want.continuations).map_err(of_text)?;
         if let Some(&token) = prompt.iter().chain(continuations.iter().flatten()).find(|&&id| id as usize >= d_vocab) {
             let spelt = self.codec.spelt(token);
             let detail = format!("token {token} ({spelt:?}) has no embedding, the model has {d_vocab}");
-            return Ok(Err(Unscored::new(Reason::Tokenizer, detail)));
+            return Err(Unscored::new(Reason::Tokenizer, detail).into());
         }
         let new = want.generate.as_ref().map_or(0, |generation| generation.max_new_tokens);
         let longest = continuations.iter().map(Vec::len).max().unwrap_or(0);
@@ -142,7 +137,7 @@ impl Context {
                 });
                 let behind = if behind > 0 { format!(" and {behind} {what}") } else { String::new() };
                 let detail = format!("{prompt_len} prompt tokens{of_pair}{behind}, the context has {max_len}");
-                return Ok(Err(Unscored::new(Reason::TooLong, detail)));
+                return Err(Unscored::new(Reason::TooLong, detail).into());
             }
         }
         let job = |want: &'a Want, ids: Vec<TokenId>| {
@@ -161,15 +156,14 @@ impl Context {
         }
         jobs.retain(|job| job.blocks(n_layers).is_some());
         jobs.iter_mut().enumerate().for_each(|(number, job)| job.number = number);
-        Ok(Ok(Admitted { prompt_tokens: prompt_len, cut_tokens, jobs }))
+        Ok(Admitted { prompt_tokens: prompt_len, cut_tokens, jobs })
     }
 }
 
-/// What the tokenizer makes of a text, where its failure is the item's own fault: another text may
-/// do.
-fn of_text<T>(tokens: Result<Result<T, Unscored>, Error>) -> Result<Result<T, Unscored>, Error> {
-    match tokens {
-        Err(Error::Tokenizer { source, .. }) => Ok(Err(Unscored::new(Reason::Tokenizer, source.to_string()))),
+/// The error of an item's text: a failure of the tokenizer is the item's own fault, since another text may do.
+fn of_text(error: Error) -> Error {
+    match error {
+        Error::Tokenizer { source, .. } => Unscored::new(Reason::Tokenizer, source.to_string()).into(),
         other => other,
     }
 }

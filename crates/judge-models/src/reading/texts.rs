@@ -15,28 +15,22 @@ use crate::Error;
 use crate::text::Typed;
 
 impl Context {
-    /// The tokens of a prompt with their types (`token_type_ids`), which are empty where all are 0. The inner error is
-    /// what the prompt itself is to blame for.
+    /// The tokens of a prompt with their types (`token_type_ids`), which are empty where all are 0. A prompt that
+    /// [may be cut](Prompt::with_truncation) is, to what the model can read. Another whose bytes show that it has
+    /// more than `most` tokens is not tokenised: it is [`Reason::TooLong`].
     ///
     /// # Errors
-    /// Those of the tokenizer and of the chat template.
-    pub(crate) fn fed(&self, prompt: &Prompt) -> Result<Result<Typed, Unscored>, Error> {
-        self.fed_within(prompt, usize::MAX)
-    }
-
-    /// As [`fed`](Self::fed). A prompt that [may be cut](Prompt::with_truncation) is, to what the model
-    /// can read. Another whose bytes show that it has more than `most` tokens is not tokenised: it is
-    /// [`Reason::TooLong`].
-    pub(crate) fn fed_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Typed, Unscored>, Error> {
+    /// [`Error::Prompt`] for what the prompt itself is to blame for; those of the tokenizer and of the chat template.
+    pub(crate) fn fed(&self, prompt: &Prompt, most: usize) -> Result<Typed, Error> {
         let cut_to = prompt.truncation().map(|most| most.unwrap_or(usize::MAX).min(self.spec.dimensions().max_len));
         let Some((encoder, messages)) = self.closed_texts(prompt) else {
-            let of = |(ids, cut)| Typed { ids, types: Vec::new(), lengths: None, cut };
-            return Ok(match cut_to {
-                Some(most) => self.codec.encode_cut(prompt, most)?.map(of),
-                None => self.codec.encode_within(prompt, most)?.map(|ids| of((ids, 0))),
-            });
+            let (ids, cut) = match cut_to {
+                Some(most) => self.codec.encode_cut(prompt, most)?,
+                None => (self.codec.encode_within(prompt, most)?, 0),
+            };
+            return Ok(Typed { ids, types: Vec::new(), lengths: None, cut });
         };
-        let unscored = |reason, detail: String| Ok(Err(Unscored::new(reason, detail)));
+        let unscored = |reason, detail: String| Err(Error::from(Unscored::new(reason, detail)));
         let (first, second) = match messages {
             _ if prompt.is_empty() => return unscored(Reason::EmptyPrompt, "the prompt has no text".to_owned()),
             [only] => (only.content.as_str(), None),
@@ -48,8 +42,8 @@ impl Context {
             }
         };
         let longer = if second.is_some_and(|second| second.len() > first.len()) { second } else { Some(first) };
-        if let Some(unscored) = longer.filter(|_| cut_to.is_none()).and_then(|text| self.codec.fits(text, most).err()) {
-            return Ok(Err(unscored));
+        if let Some(text) = longer.filter(|_| cut_to.is_none()) {
+            self.codec.fits(text, most)?;
         }
         let Typed { ids, mut types, lengths, cut } = self.codec.encode_texts(first, second, cut_to)?;
         match &encoder.embedding.types {
@@ -62,7 +56,7 @@ impl Context {
             }
             _ => types.clear(),
         }
-        Ok(Ok(Typed { ids, types, lengths, cut }))
+        Ok(Typed { ids, types, lengths, cut })
     }
 
     /// The turns of a closed conversation, where the model is an encoder without a template, which is a cross-encoder or

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::folder::Kind;
 use super::prompts::ROLES;
 use super::{RerankFolder, RerankFormProblem, RolesPrompt, WholeRerankPrompt};
+use crate::decision::compiled;
 use crate::{Error, Model};
 
 /// What is given in the place of what a folder says.
@@ -52,14 +53,17 @@ impl RerankFolder {
     /// How the model of this folder scores documents.
     ///
     /// # Errors
-    /// [`Error::Rerank`] where neither the folder nor the options say; [`Error::PromptTemplate`] for a template that cannot be read.
+    /// [`Error::Rerank`] where neither the folder nor the options say, and, without a path, for options that are wrong;
+    /// [`Error::PromptTemplate`] for a template that cannot be read.
     pub fn form(&self, options: &RerankOptions) -> Result<RerankForm, Error> {
         let RerankOptions { template, labels, readout, instruction, activation, most_tokens } = options;
         let given = match &labels[..] {
             [] => None,
             [yes] => Some(Relevance::Logit { yes: yes.clone() }),
             [yes, no] => Some(Relevance::Difference { yes: yes.clone(), no: no.clone() }),
-            more => return Err(self.fault(RerankFormProblem::Labels { found: more.len() })),
+            more => {
+                return Err(Error::Rerank { path: None, problem: RerankFormProblem::Labels { found: more.len() } });
+            }
         };
         let of_given = given.as_ref().map(|relevance| match relevance {
             Relevance::Difference { .. } => Activation::Sigmoid,
@@ -88,10 +92,11 @@ impl RerankFolder {
         let (mut has_roles, mut is_conversation) = (false, false);
         let prompt: Arc<dyn RerankPrompt> = match (template, &self.kind) {
             (Some(source), _) => {
-                Arc::new(WholeRerankPrompt::new(source, instruction, most_tokens).map_err(|error| match error {
-                    Error::Rerank { problem, .. } => self.fault(problem),
-                    other => other,
-                })?)
+                let variable = "instruction";
+                if options.instruction.is_some() && !compiled(source)?.names(variable) {
+                    return Err(Error::Rerank { path: None, problem: RerankFormProblem::Template { variable } });
+                }
+                Arc::new(WholeRerankPrompt::new(source, instruction, most_tokens)?)
             }
             (None, Kind::Labels(_) | Kind::Head { roles: true }) => {
                 has_roles = true;

@@ -42,7 +42,7 @@ pub enum RerankFormProblem {
     /// A template that leaves something out.
     #[error("the template does not read the variable `{variable}`, so a score would not depend on it")]
     Template {
-        /// `query` or `document`.
+        /// `query`, `document`, or `instruction` where one is given.
         variable: &'static str,
     },
     /// A chat template whose prompts are the same for other texts, or which refuses the turns.

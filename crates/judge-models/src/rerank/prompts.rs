@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use judge_core::rerank::RerankPrompt;
 use judge_core::{Cut, Message, Prompt, PromptEnd, Unscored, WholePrompt};
-use judge_jinja::Date;
 use serde_json::{Map, Value, json};
 
 use super::RerankFormProblem;
 use crate::Error;
-use crate::text::ChatTemplate;
+use crate::decision::compiled;
 
 /// A Jinja template of the whole prompt, which sees `query`, `document` and `instruction`.
 ///
@@ -28,8 +27,7 @@ impl WholeRerankPrompt {
     /// # Errors
     /// [`Error::PromptTemplate`], with the line; [`Error::Rerank`] for a template that leaves out the query or the document.
     pub fn new(source: &str, instruction: Option<String>, most_tokens: Option<usize>) -> Result<Self, Error> {
-        let template = ChatTemplate::new(source, Date::default())
-            .map_err(|source| Error::PromptTemplate { source: std::sync::Arc::new(source) })?;
+        let template = compiled(source)?;
         match ["query", "document"].into_iter().find(|variable| !template.names(variable)) {
             Some(variable) => Err(Error::Rerank { path: None, problem: RerankFormProblem::Template { variable } }),
             None => Ok(Self { template: source.to_owned(), instruction, most_tokens }),

@@ -67,7 +67,7 @@ use super::chat_template::ChatTemplate;
 use crate::Error;
 use crate::folder::{Folder, file};
 use bound::Bound;
-use class::{Class, default_names};
+use class::{Class, class_of_folder, names_of};
 use guarded::{guarded, ids};
 use literal::{Control, PlainText, Refusal};
 use notes::Rules;
@@ -78,6 +78,7 @@ pub(crate) use special_tokens::added_tokens;
 use special_tokens::{SpecialTokens, Surround, named_templates, template_source};
 use vocabulary::Spelling;
 use whole::WholeTemplate;
+pub(crate) use whole::{MARK, SPLIT, with_texts};
 
 /// How many of the last pieces a [`LabelInContext`] shows, on either side.
 const SHOWN: usize = 4;
@@ -248,36 +249,32 @@ impl TextCodec {
 
     /// As [`encode_within`](Self::encode_within), of any length.
     #[cfg(any(test, fuzzing))]
-    pub(crate) fn encode(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+    pub(crate) fn encode(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         self.encode_within(prompt, usize::MAX)
     }
 
     /// The tokens of a prompt as the model is fed them: at least one. There may be more than `most` of
     /// them, but a prompt whose bytes show that there are is not tokenised.
     ///
-    /// The inner error is what the prompt itself is to blame for. [`Reason::EmptyPrompt`] says that
+    /// # Errors
+    /// [`Error::Prompt`] for what the prompt itself is to blame for: [`Reason::EmptyPrompt`] says that
     /// it has no text or no token, or that the template renders none of it, [`Reason::Template`] that the template refuses it or that a
     /// message spells a control token that cannot be kept apart, [`Reason::TooLong`] that its bytes
     /// show that it has more than `most` tokens.
-    ///
-    /// # Errors
     /// [`Error::NoChatTemplate`], [`Error::Unsupported`] or [`Error::ChatTemplate`] for a chat prompt where there is no
     /// template, none of its names is the default or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
-    pub(crate) fn encode_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+    pub(crate) fn encode_within(&self, prompt: &Prompt, most: usize) -> Result<Vec<TokenId>, Error> {
         if prompt.is_empty() {
-            return Ok(Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no text")));
+            return Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no text").into());
         }
-        let mut ids = match self.open_within(prompt, most)? {
-            Ok(ids) => ids,
-            Err(unscored) => return Ok(Err(unscored)),
-        };
+        let mut ids = self.open_within(prompt, most)?;
         if self.is_surrounded(prompt) {
             ids.extend(&self.surround.after);
         }
         if ids.is_empty() {
-            return Ok(Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no token")));
+            return Err(Unscored::new(Reason::EmptyPrompt, "the prompt has no token").into());
         }
-        Ok(Ok(ids))
+        Ok(ids)
     }
 
     /// How a token is written in the vocabulary; empty if there is no such token.
@@ -347,11 +344,11 @@ impl TextCodec {
     /// As [`label`](Self::label), [`BackboneError::Prompt`] for a prompt that has no tokens or that
     /// the template refuses, and [`BackboneError::Model`] for one that the folder cannot encode.
     pub(crate) fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
-        let model = |e: Error| BackboneError::Model(Box::new(e));
-        let tokens = |prompt: &Prompt| match self.open_ended(prompt) {
-            Ok(Ok(ids)) => Ok(ids),
-            Ok(Err(unscored)) => Err(BackboneError::Prompt(unscored)),
-            Err(e) => Err(model(e)),
+        let tokens = |prompt: &Prompt| {
+            self.open_ended(prompt).map_err(|error| match error {
+                Error::Prompt { unscored } => BackboneError::Prompt(unscored),
+                other => BackboneError::Model(Box::new(other)),
+            })
         };
         let id = self.label(label)?;
         let mut apart = tokens(prompt)?;
@@ -378,40 +375,29 @@ impl TextCodec {
     /// prompt "a b", text "c"     [a][ b] and [a][ bc]       →  [c], tokenised apart
     /// ```
     ///
-    /// The prompt's own tokens do not include [`Surround::after`]. A text without a token makes the
-    /// item [`Unscored`] with [`Reason::EmptyPrompt`].
+    /// The prompt's own tokens do not include [`Surround::after`].
     ///
     /// # Errors
-    /// As [`encode_within`](Self::encode_within).
-    pub(crate) fn continuations(
-        &self,
-        prompt: &Prompt,
-        texts: &[String],
-    ) -> Result<Result<Vec<Vec<TokenId>>, Unscored>, Error> {
+    /// As [`encode_within`](Self::encode_within), and [`Reason::EmptyPrompt`] for a text without a token.
+    pub(crate) fn continuations(&self, prompt: &Prompt, texts: &[String]) -> Result<Vec<Vec<TokenId>>, Error> {
         if texts.is_empty() {
-            return Ok(Ok(Vec::new()));
+            return Ok(Vec::new());
         }
-        let before = match self.open_ended(prompt)? {
-            Ok(ids) => ids,
-            Err(unscored) => return Ok(Err(unscored)),
-        };
+        let before = self.open_ended(prompt)?;
         let mut all = Vec::with_capacity(texts.len());
         for text in texts {
-            let together = match self.open_ended(&prompt.clone().with_prefill(text))? {
-                Ok(ids) => ids,
-                Err(unscored) => return Ok(Err(unscored)),
-            };
+            let together = self.open_ended(&prompt.clone().with_prefill(text))?;
             let behind = match together.strip_prefix(before.as_slice()) {
                 Some(behind) if !behind.is_empty() => behind.to_vec(),
                 _ => self.apart(prompt, text)?,
             };
             if behind.is_empty() {
                 let detail = format!("the continuation {text:?} has no token");
-                return Ok(Err(Unscored::new(Reason::EmptyPrompt, detail)));
+                return Err(Unscored::new(Reason::EmptyPrompt, detail).into());
             }
             all.push(behind);
         }
-        Ok(Ok(all))
+        Ok(all)
     }
 
     /// The tokens of a text by itself, without special tokens. Behind a chat prompt it is plain
@@ -419,7 +405,7 @@ impl TextCodec {
     fn apart(&self, prompt: &Prompt, text: &str) -> Result<Vec<TokenId>, Error> {
         let is_literal = !matches!(prompt, Prompt::Raw(_)) && self.control.is_spelt_in(text);
         let found = if is_literal { self.plain()?.encode_text(text) } else { ids(&self.tokenizer, text) };
-        found.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })
+        found.map_err(|source| self.refused(source))
     }
 
     /// The text of some new tokens, and for each token its end: how many bytes of the text are
@@ -457,7 +443,7 @@ impl TextCodec {
 
     /// The tokens of a prompt without [`Surround::after`], so that text can still follow. May be
     /// empty.
-    fn open_ended(&self, prompt: &Prompt) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
+    fn open_ended(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         self.open_within(prompt, usize::MAX)
     }
 
@@ -473,13 +459,12 @@ impl TextCodec {
     }
 
     /// As [`open_ended`](Self::open_ended), within `most` tokens as in [`encode_within`](Self::encode_within).
-    fn open_within(&self, prompt: &Prompt, most: usize) -> Result<Result<Vec<TokenId>, Unscored>, Error> {
-        let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
+    fn open_within(&self, prompt: &Prompt, most: usize) -> Result<Vec<TokenId>, Error> {
         let body = match prompt {
-            Prompt::Raw(text) => match self.fits(text, most) {
-                Ok(()) => ids(&self.tokenizer, text).map_err(fault)?,
-                Err(unscored) => return Ok(Err(unscored)),
-            },
+            Prompt::Raw(text) => {
+                self.fits(text, most)?;
+                ids(&self.tokenizer, text).map_err(Refusal::from)
+            }
             Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
                 let template = self.template()?;
                 let texts: Vec<&str> = messages.iter().flat_map(|m| [m.role.as_str(), m.content.as_str()]).collect();
@@ -493,40 +478,38 @@ impl TextCodec {
                 });
                 if is_blank.get() && messages.iter().any(|message| !message.content.trim().is_empty()) {
                     let detail = "the chat template renders nothing of the messages";
-                    return Ok(Err(Unscored::new(Reason::EmptyPrompt, detail)));
+                    return Err(Unscored::new(Reason::EmptyPrompt, detail).into());
                 }
-                if let Some(unscored) = rendered.as_ref().ok().and_then(|all| self.fits(all.text(), most).err()) {
-                    return Ok(Err(unscored));
-                }
-                let ids = match rendered {
-                    Err(refusal @ Refusal::Template(_)) => {
-                        let detail = refusal.to_string() + self.advice(template, messages);
-                        return Ok(Err(Unscored::new(Reason::Template, detail)));
+                let rendered = rendered.map_err(|refusal| match refusal {
+                    Refusal::Template(error) => {
+                        let detail = error.to_string() + self.advice(template, messages);
+                        Error::from(Unscored::new(Reason::Template, detail))
                     }
-                    Err(refusal) => Err(refusal),
-                    Ok(rendered) if rendered.has_literals() => {
-                        self.plain()?.encode(&rendered, &self.control).map_err(fault)?
-                    }
-                    Ok(rendered) => Ok(ids(&self.tokenizer, rendered.text()).map_err(fault)?),
-                };
-                match ids {
-                    Ok(ids) => ids,
-                    Err(refusal) => return Ok(Err(Unscored::new(Reason::Template, refusal.to_string()))),
+                    other => self.refused(other),
+                })?;
+                self.fits(rendered.text(), most)?;
+                match rendered.has_literals() {
+                    true => self.plain()?.encode(&rendered, &self.control),
+                    false => ids(&self.tokenizer, rendered.text()).map_err(Refusal::from),
                 }
             }
-            Prompt::Whole(whole) => {
-                match self.template_of(whole)?.encode(whole, self.special.named()).map_err(fault)? {
-                    Ok(ids) => ids,
-                    Err(refusal) => return Ok(Err(Unscored::new(Reason::Template, refusal.to_string()))),
-                }
-            }
+            Prompt::Whole(whole) => self.template_of(whole)?.encode(whole, self.special.named()),
         };
+        let body = body.map_err(|refusal| self.refused(refusal))?;
         if !self.is_surrounded(prompt) {
-            return Ok(Ok(body));
+            return Ok(body);
         }
         let mut ids = self.surround.before.clone();
         ids.extend(body);
-        Ok(Ok(ids))
+        Ok(ids)
+    }
+
+    /// Why a text has no tokens: the tokenizer fails, or the prompt itself is to blame.
+    fn refused(&self, refusal: impl Into<Refusal>) -> Error {
+        match refusal.into() {
+            Refusal::Tokenizer(source) => Error::Tokenizer { path: self.path.clone(), source },
+            other => Unscored::new(Reason::Template, other.to_string()).into(),
+        }
     }
 
     /// The tokenizers for text that spells control tokens, built on the first call. Two threads may
@@ -536,7 +519,7 @@ impl TextCodec {
             return Ok(plain);
         }
         let built = guarded(|| PlainText::new(&self.tokenizer, &self.control));
-        let built = built.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })?;
+        let built = built.map_err(|source| self.refused(source))?;
         Ok(self.plain.get_or_init(|| built))
     }
 
@@ -546,11 +529,10 @@ impl TextCodec {
         if let Some(template) = kept.as_ref().filter(|kept| kept.source() == whole.template) {
             return Ok(Arc::clone(template));
         }
-        let built = guarded(|| WholeTemplate::new(&whole.template, self.options.date, &self.tokenizer));
-        let built = match built.map_err(|source| Error::Tokenizer { path: self.path.clone(), source })? {
-            Ok(template) => Arc::new(template),
-            Err(source) => return Err(Error::PromptTemplate { source: Arc::new(source) }),
-        };
+        let template = ChatTemplate::new(&whole.template, self.options.date)
+            .map_err(|source| Error::PromptTemplate { source: Arc::new(source) })?;
+        let built = guarded(|| WholeTemplate::new(template, &self.tokenizer));
+        let built = Arc::new(built.map_err(|source| self.refused(source))?);
         *kept = Some(Arc::clone(&built));
         Ok(built)
     }
@@ -596,14 +578,13 @@ fn as_classes_read(
     special: &mut SpecialTokens,
 ) -> Result<(String, serde_json::Value, Option<String>), Error> {
     let text = folder.text(file::TOKENIZER)?.unwrap_or_default();
-    for (name, token) in default_names(folder, settings, &text) {
-        special.default_name(name, token);
-    }
+    let class = class_of_folder(folder, settings, &text).unwrap_or_default();
+    special.default_names(names_of(&class));
     let mut json: serde_json::Value =
         serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
     refuse_dropout(path, &json)?;
     let has_changed = checked::check(path, &mut json)?;
-    match Class::of_folder(folder, settings, &text) {
+    match Class::of_name(&class) {
         Some(class) => {
             let rules = Rules::of(&json);
             class.rewrite(&mut json, settings);

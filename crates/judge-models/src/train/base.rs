@@ -35,6 +35,8 @@ use crate::{Dtype, Error, fingerprint, merge};
 pub(super) struct Base {
     /// Where the folder is, as it was given.
     pub(super) path: PathBuf,
+    /// The dtype that its weights are nearest to.
+    pub(super) stored_dtype: Dtype,
     /// What tells the folder from others: the hash that a loaded model has.
     pub(super) fingerprint: String,
     /// What the folder describes, with the head of labels of the loss in the place of its own head if there is one.
@@ -96,7 +98,7 @@ impl Base {
     ) -> Result<(Self, Vec<Trainable>), TrainError> {
         let folder = Folder::open(path)?;
         let (mut spec, mut weights) = open(&folder)?;
-        let stored_labels = spec.n_labels();
+        let (stored_labels, stored_dtype) = (spec.n_labels(), weights.base.stored_dtype());
         let (new_head, selected) = settle(&folder, &mut spec, tuning, labels)?;
         let fingerprint = fingerprint::of(&folder, &weights.hashed(), false)?;
         let device = Device::flex();
@@ -130,9 +132,10 @@ impl Base {
         let learns = |block: &usize| spec.tensors_of_block(*block).iter().any(|(name, _)| learnt_names.contains(name));
         let first_block = (0..spec.n_layers()).find(learns).unwrap_or(spec.n_layers());
         let learns_embedding = spec.tensors_of_embedding().iter().any(|name| learnt_names.contains(name));
-        let path = path.to_owned();
-        let states = None;
-        Ok((Self { path, fingerprint, spec, network, states, first_block, learns_embedding, learnt }, trainables))
+        let (path, states) = (path.to_owned(), None);
+        let base =
+            Self { path, stored_dtype, fingerprint, spec, network, states, first_block, learns_embedding, learnt };
+        Ok((base, trainables))
     }
 
     /// What the folder describes, with the head that a loss of so many labels reads, if it can be trained so.

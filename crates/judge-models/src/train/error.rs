@@ -99,6 +99,16 @@ pub enum TrainError {
         /// Its last example.
         last: usize,
     },
+    /// A step whose learning rate is too great for what is learnt, which is as before the step.
+    #[error("after {step} steps another one at the learning rate {learning_rate:e} would make {parameter} infinite")]
+    Overflow {
+        /// Steps done before.
+        step: u64,
+        /// The learning rate.
+        learning_rate: f64,
+        /// The name of the first parameter in the folder or in the adapter.
+        parameter: String,
+    },
     /// A file cannot be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {

@@ -135,7 +135,7 @@ fn backward<L: Loss>(
     let mut inputs = Vec::with_capacity(pieces.len());
     let mut keep = |layer: usize, stream: &Tensor<3>| {
         if is_read(layer) {
-            below.insert(layer, stream.clone());
+            below.insert(Layer(layer), stream.clone());
         }
     };
     keep(done, &x);
@@ -148,13 +148,13 @@ fn backward<L: Loss>(
 
     // The top piece and the loss.
     let leaf = |x: &Tensor<3>| x.clone().autodiff().require_grad();
-    let mut leaves: HashMap<usize, Tensor<3>> = below.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
+    let mut leaves: HashMap<Layer, Tensor<3>> = below.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
     let top = pieces.len() - 1;
     let mut input = leaf(&inputs[top]);
     if is_read(pieces[top].start) {
-        leaves.insert(pieces[top].start, input.clone());
+        leaves.insert(Layer(pieces[top].start), input.clone());
     }
-    let mut inner: HashMap<Layer, Tensor<3>> = leaves.iter().map(|(&layer, x)| (Layer(layer), x.clone())).collect();
+    let mut inner = leaves.clone();
     let mut keep = |layer: usize, stream: &Tensor<3>| {
         if is_read(layer) {
             inner.insert(Layer(layer), stream.clone());
@@ -170,8 +170,8 @@ fn backward<L: Loss>(
     let mut found = vec![None; trainables.len()];
     let mut gradients = sum.backward();
     base.collect(&tracked, &mut gradients, trainables, &mut found)?;
-    leaves.remove(&pieces[top].start);
-    let of_layers: HashMap<usize, Tensor<3>> =
+    leaves.remove(&Layer(pieces[top].start));
+    let of_layers: HashMap<Layer, Tensor<3>> =
         leaves.iter().filter_map(|(&layer, x)| Some((layer, x.grad(&gradients)?))).collect();
     let mut of_output = input.grad(&gradients);
 
@@ -181,7 +181,7 @@ fn backward<L: Loss>(
         // What the loss reads of this piece, its output included, with the loss's gradient there.
         let mut products: Vec<Tensor<1>> = Vec::new();
         let output = run(piece.clone(), input.clone(), &mut |layer, stream| {
-            products.extend(of_layers.get(&layer).map(|g| (stream.clone() * g.clone()).sum()));
+            products.extend(of_layers.get(&Layer(layer)).map(|g| (stream.clone() * g.clone()).sum()));
         });
         products.extend(of_output.take().map(|g| (output * g).sum()));
         let Some(sum) = products.into_iter().reduce(|sum, one| sum + one) else { continue };
@@ -193,7 +193,7 @@ fn backward<L: Loss>(
     // The embedding, whose stream may be read too.
     if base.learns_embedding {
         let x = tracked.network.embed(batch);
-        let read = if pieces[top].start == 0 { None } else { of_layers.get(&0).cloned() };
+        let read = if pieces[top].start == 0 { None } else { of_layers.get(&Layer(0)).cloned() };
         let products = of_output.into_iter().chain(read).map(|g| (x.clone() * g).sum());
         if let Some(sum) = products.reduce(|sum, one| sum + one) {
             base.collect(&tracked, &mut sum.backward(), trainables, &mut found)?;

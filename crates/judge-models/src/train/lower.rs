@@ -51,7 +51,8 @@ pub(super) fn of(base: &Base, sequences: &[Sequence<'_>], layers: &[Layer]) -> R
         let data = TensorData::new(padded.collect::<Vec<_>>(), [streams.len(), seq, d_model]);
         Tensor::from_data(data, &Device::flex())
     };
-    let inner = below.iter().enumerate().map(|(place, &layer)| (layer, together(&|streams| &streams.inner[place])));
+    let inner =
+        below.iter().enumerate().map(|(place, &layer)| (Layer(layer), together(&|streams| &streams.inner[place])));
     let input = together(&|streams| &streams.input);
     Ok(Some(Entry { block: base.first_block, input, inner: inner.collect() }))
 }

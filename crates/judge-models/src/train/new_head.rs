@@ -46,7 +46,7 @@ impl NewHead {
         Ok(Self {
             folder: checked::store(folder, &Architecture::Encoder(Arc::clone(spec)))?,
             draws,
-            out: [head.out.weight()].into_iter().chain(head.out.bias()).collect(),
+            out: head.out.tensors().into_iter().map(|(name, _)| name).collect(),
             ones: head.steps.iter().filter_map(norm).collect(),
         })
     }

@@ -39,8 +39,8 @@ pub(super) struct Entry {
     pub(super) block: usize,
     /// What goes into it.
     pub(super) input: Tensor<3>,
-    /// The streams before it that a loss reads, by their layers.
-    pub(super) inner: HashMap<usize, Tensor<3>>,
+    /// The streams before it that a loss reads.
+    pub(super) inner: HashMap<Layer, Tensor<3>>,
 }
 
 /// Where a pass begins without anything computed before.
@@ -51,9 +51,7 @@ pub(super) fn embedded(network: &Network, batch: &Batch) -> Entry {
 /// Runs sequences, each of which reads something, and keeps the states of `layers` and the last.
 pub(super) fn run(tuned: Tuned, batch: &Batch, entry: Entry, layers: &[Layer]) -> Reads {
     let n_layers = tuned.network.n_layers();
-    let Entry { block, input, inner } = entry;
-    let mut inner: HashMap<Layer, Tensor<3>> =
-        inner.into_iter().map(|(layer, stream)| (Layer(layer), stream)).collect();
+    let Entry { block, input, mut inner } = entry;
     let mut keep = |layer: usize, stream: &Tensor<3>| {
         if layer < n_layers && layers.contains(&Layer(layer)) {
             inner.insert(Layer(layer), stream.clone());

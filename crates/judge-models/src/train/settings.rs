@@ -41,6 +41,10 @@ pub struct TrainSettings {
     /// run whenever a sequence is seen.
     #[serde(skip)]
     pub states: Option<PathBuf>,
+    /// Whether an adapter's folder names its base by the place where it lies (`base_model_name_or_path`), by default yes; not
+    /// where that place is gone afterwards, as a temporary folder is. It is no part of a checkpoint.
+    #[serde(skip)]
+    pub names_base: bool,
     /// Seed of an adapter's first factors and of an encoder's new head, by default 0. Nothing else here is random: there
     /// is no dropout.
     pub seed: u64,
@@ -73,6 +77,7 @@ impl Default for TrainSettings {
             blocks_at_once: None,
             threads: 2,
             states: None,
+            names_base: true,
             seed: 0,
             data: String::new(),
         }

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use super::adamw::Move;
 use super::error::TrainError;
 use super::gradients::{self, Part};
 use super::loss::Loss;
@@ -24,11 +25,11 @@ impl<L: Loss> Trainer<L> {
     /// Moves what is learnt against the gradient of the batch's mean loss.
     ///
     /// # Errors
-    /// If the batch is empty, an example is not what its type says, a trainable gets no gradient, or loss or
-    /// gradient are not finite. What is learnt is then as before.
+    /// If the batch is empty, an example is not what its type says, a trainable gets no gradient, or loss, gradient or what
+    /// would be learnt are not finite. What is learnt is then as before.
     pub fn step(&mut self, batch: &[L::Example]) -> Result<StepReport, TrainError> {
         self.check_batch(batch)?;
-        let Sums { loss, count, mut gradients, not_finite } = self.sums(batch)?;
+        let Sums { loss, count, gradients, not_finite } = self.sums(batch)?;
         let divisor = self.divisor(count, batch.len());
         let loss = loss / divisor;
         let square: f64 = gradients.iter().flatten().map(|&g| f64::from(g).powi(2)).sum();
@@ -40,10 +41,17 @@ impl<L: Loss> Trainer<L> {
         // As torch has it, which does not divide by 0 either.
         let cut = self.settings.max_grad_norm.map_or(1.0, |most| (most / (grad_norm + 1e-6)).min(1.0));
         let learning_rate = self.settings.schedule.learning_rate(self.steps_done);
+        let by = Move { factor: (cut / divisor) as f32, learning_rate, step: self.steps_done + 1 };
+        let optimizer = &self.settings.optimizer;
+        let mut all = self.trainables.iter().zip(&gradients);
+        if let Some((trainable, _)) = all.find(|(trainable, gradient)| !optimizer.stays_finite(trainable, gradient, by))
+        {
+            let (step, parameter) = (self.steps_done, trainable.name.clone());
+            return Err(TrainError::Overflow { step, learning_rate, parameter });
+        }
         self.steps_done += 1;
-        let factor = (cut / divisor) as f32;
-        for (trainable, gradient) in self.trainables.iter_mut().zip(&mut gradients) {
-            self.settings.optimizer.update(trainable, gradient, factor, learning_rate, self.steps_done);
+        for (trainable, gradient) in self.trainables.iter_mut().zip(&gradients) {
+            optimizer.update(trainable, gradient, by);
         }
         Ok(StepReport { loss, grad_norm, learning_rate, count })
     }

@@ -18,6 +18,7 @@ use super::pass::Reads;
 use super::settings::{Mean, TrainSettings};
 use super::trainable::{LAYER_WEIGHTS, Trainable};
 use super::tuning::Tuning;
+use crate::Dtype;
 use crate::engine::tensor::host::host;
 
 /// A model in training, with the loss that it learns by. It owns everything that a step depends on but the
@@ -89,6 +90,13 @@ impl<L: Loss> Trainer<L> {
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.base.fingerprint
+    }
+
+    /// The dtype that the weights of its folder are nearest to, in which a model is read and [written](Self::write) unless
+    /// another is asked for.
+    #[must_use]
+    pub fn stored_dtype(&self) -> Dtype {
+        self.base.stored_dtype
     }
 
     /// The numbers whose softmax weighs the layers, as they are now, in the order of the layers of [`ReadFrom`]; `None` where

@@ -32,7 +32,7 @@ impl Default for Tuning {
 /// A low-rank adapter: beside a matrix `W` of the folder, `scale * (x · Aᵀ) · Bᵀ` is added to `x · Wᵀ`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lora {
-    /// Rows of `A` and columns of `B`. At least 1, by default 16.
+    /// Rows of `A` and columns of `B`. At least 1, at most the rank that the largest of the matrices may have; by default 16.
     pub rank: usize,
     /// The numerator of the scale. Positive, by default 32.
     pub alpha: f64,
@@ -140,6 +140,14 @@ impl Lora {
         };
         if stems.is_empty() {
             return Err(TrainError::setting("tuning.targets", "empty", "at least one name"));
+        }
+        // More adds nothing that a product can say, and there may be no memory for it.
+        let shapes = (0..n_layers).flat_map(|block| spec.tensors_of_block(block));
+        let adapted = shapes.filter(|(name, _)| name.strip_suffix(".weight").is_some_and(|stem| stems.contains(stem)));
+        let most = adapted.filter_map(|(_, shape)| shape.into_iter().min()).max().unwrap_or_default();
+        if self.rank > most {
+            let expected = format!("at most {most}, the smaller side of the largest matrix");
+            return Err(TrainError::setting("tuning.rank", self.rank, expected));
         }
         Ok(Selected { stems, rank: self.rank, scale: self.scale() })
     }

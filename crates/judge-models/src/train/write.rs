@@ -36,8 +36,47 @@ impl<L: Loss> Trainer<L> {
         }
     }
 
+    /// Whether a folder holds what is learnt now as [`write`](Self::write) would write it; not so one that cannot be read.
+    #[must_use]
+    pub fn is_written(&self, output: &Path, dtype: Option<Dtype>) -> bool {
+        let differs = match &self.settings.tuning {
+            Tuning::Lora(lora) => self.adapter(lora).and_then(|folder| Ok(folder.differs(output)?)),
+            Tuning::Full => self.differs(output, dtype),
+        };
+        matches!(differs, Ok(None))
+    }
+
+    /// Rounds what is learnt to the numbers that [`write`](Self::write) gives a model, so that what is measured then is what the
+    /// folder says. Whether a number has changed: never of an adapter, which is written as it is.
+    pub fn round_as_written(&mut self, dtype: Option<Dtype>) -> bool {
+        if self.settings.tuning != Tuning::Full || self.written_dtype(dtype) != Dtype::Bf16 {
+            return false;
+        }
+        let mut is_changed = false;
+        let written = self.trainables.iter_mut().filter(|trainable| trainable.is_written());
+        for value in written.flat_map(|trainable| &mut trainable.values) {
+            let rounded = bf16::from_f32(*value).to_f32();
+            is_changed |= rounded != *value;
+            *value = rounded;
+        }
+        is_changed
+    }
+
+    /// The dtype of a model that is written.
+    fn written_dtype(&self, asked: Option<Dtype>) -> Dtype {
+        asked.unwrap_or(self.base.stored_dtype).of_weights()
+    }
+
     /// Writes an adapter's folder.
     fn write_adapter(&self, lora: &Lora, output: &Path) -> Result<(), TrainError> {
+        match self.adapter(lora)?.write(output)? {
+            None => Ok(()),
+            Some(tensor) => Err(TrainError::NotReadBack { path: output.to_owned(), tensor }),
+        }
+    }
+
+    /// An adapter's folder as it is to be written.
+    fn adapter(&self, lora: &Lora) -> Result<AdapterFolder<'_>, TrainError> {
         let pairs = pairs(self.trainables.iter().map(|trainable| trainable.name.as_str()));
         // PEFT adds the adapter to the class with the head, whatever the folder's own class is.
         let stored = |own: &str| match &self.base.spec {
@@ -64,8 +103,8 @@ impl<L: Loss> Trainer<L> {
             _ => (factors.iter().map(|of| of.stem.clone()).collect(), None),
         };
         let modules: BTreeSet<&str> = head.iter().filter_map(|of| of.name.split('.').next()).collect();
-        let folder = AdapterFolder {
-            base: BaseName::of(&self.base.path, &HubOptions::from_env()),
+        Ok(AdapterFolder {
+            base: self.settings.names_base.then(|| BaseName::of(&self.base.path, &HubOptions::from_env())),
             rank: lora.rank,
             alpha: lora.alpha,
             rslora: lora.rslora,
@@ -77,11 +116,7 @@ impl<L: Loss> Trainer<L> {
                 .map(|of| Whole { name: stored(&of.name), shape: &of.shape, values: &of.values })
                 .collect(),
             head_modules: modules.into_iter().map(str::to_owned).collect(),
-        };
-        match folder.write(output)? {
-            None => Ok(()),
-            Some(tensor) => Err(TrainError::NotReadBack { path: output.to_owned(), tensor }),
-        }
+        })
     }
 
     /// What a folder has of what is learnt.
@@ -93,23 +128,28 @@ impl<L: Loss> Trainer<L> {
     fn write_model(&self, output: &Path, dtype: Option<Dtype>) -> Result<(), TrainError> {
         let folder = Folder::open(&self.base.path)?;
         let (_, mut weights) = base::open(&folder)?;
-        weights.dtype = dtype.unwrap_or_else(|| weights.base.stored_dtype());
-        let dtype = weights.dtype;
+        weights.dtype = self.written_dtype(dtype);
         let replaced: BTreeMap<&str, &[f32]> =
             self.written().map(|of| (of.name.as_str(), of.values.as_slice())).collect();
         merge::write_replaced(&folder, &self.base.spec, &mut weights, &replaced, output, |written| {
-            let (_, mut weights) = base::open(&Folder::open(written)?)?;
-            let mut tensors = weights.merged();
-            for trainable in self.written() {
-                let found = tensors.take(&trainable.name, &trainable.shape, Dtype::F32)?;
-                let rounded = |&x: &f32| if dtype == Dtype::Bf16 { bf16::from_f32(x).to_f32() } else { x };
-                if !found.iter().copied().eq(trainable.values.iter().map(rounded)) {
-                    let (path, tensor) = (output.to_owned(), trainable.name.clone());
-                    return Err(TrainError::NotReadBack { path, tensor });
-                }
-            }
-            Ok(())
+            let differs = self.differs(written, dtype)?;
+            differs.map_or(Ok(()), |tensor| Err(TrainError::NotReadBack { path: output.to_owned(), tensor }))
         })
+    }
+
+    /// The first tensor of what is learnt that a model's folder does not give back; `None` if there is none.
+    fn differs(&self, written: &Path, dtype: Option<Dtype>) -> Result<Option<String>, TrainError> {
+        let (_, mut weights) = base::open(&Folder::open(written)?)?;
+        let mut tensors = weights.merged();
+        let is_rounded = self.written_dtype(dtype) == Dtype::Bf16;
+        for trainable in self.written() {
+            let found = tensors.take(&trainable.name, &trainable.shape, Dtype::F32)?;
+            let rounded = |&x: &f32| if is_rounded { bf16::from_f32(x).to_f32() } else { x };
+            if !found.iter().copied().eq(trainable.values.iter().map(rounded)) {
+                return Ok(Some(trainable.name.clone()));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -21,8 +21,8 @@ use crate::new_folder::NewFolder;
 
 /// An adapter as it is to be written.
 pub(crate) struct AdapterFolder<'a> {
-    /// What PEFT loads as its base: a folder or a name of the hub.
-    pub(crate) base: BaseName,
+    /// What PEFT loads as its base: a folder or a name of the hub; `None` where it lies in no lasting place.
+    pub(crate) base: Option<BaseName>,
     /// The rank of every pair.
     pub(crate) rank: usize,
     /// The numerator of the scale.
@@ -82,7 +82,7 @@ impl<'a> AdapterFolder<'a> {
         fs::write(&path, self.tensors().map_err(std::io::Error::other).map_err(fault(&path))?).map_err(fault(&path))?;
         let path = new.path().join(file::ADAPTER_CONFIG);
         fs::write(&path, format!("{:#}\n", self.config())).map_err(fault(&path))?;
-        if let Some(tensor) = self.differs(&mut Adapter::open(new.path())?)? {
+        if let Some(tensor) = self.differs(new.path())? {
             return Ok(Some(tensor));
         }
         new.finish()?;
@@ -113,8 +113,8 @@ impl<'a> AdapterFolder<'a> {
         json!({
             "peft_type": "LORA",
             "task_type": if head.is_some() { "SEQ_CLS" } else { "CAUSAL_LM" },
-            "base_model_name_or_path": self.base.name,
-            "revision": self.base.revision,
+            "base_model_name_or_path": self.base.as_ref().map(|base| &base.name),
+            "revision": self.base.as_ref().and_then(|base| base.revision.as_ref()),
             "inference_mode": true,
             "r": self.rank,
             "lora_alpha": self.alpha,
@@ -129,8 +129,12 @@ impl<'a> AdapterFolder<'a> {
         })
     }
 
-    /// The base's name of the first tensor that an adapter changes otherwise; `None` if it is this adapter.
-    fn differs(&self, read: &mut Adapter) -> Result<Option<String>, Error> {
+    /// The base's name of the first tensor that the adapter in a folder changes otherwise; `None` if it is this adapter.
+    ///
+    /// # Errors
+    /// Those of reading an adapter.
+    pub(crate) fn differs(&self, path: &Path) -> Result<Option<String>, Error> {
+        let mut read = Adapter::open(path)?;
         if read.n_changes() != self.factors.len() + self.head.len() {
             return Ok(Some(file::ADAPTER_WEIGHTS.to_owned()));
         }

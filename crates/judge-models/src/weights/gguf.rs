@@ -46,6 +46,7 @@ use judge_weights::map::advise;
 use judge_weights::names::{EMBEDDING, HEAD};
 use judge_weights::rows::{hand_over, hand_over_codes};
 use judge_weights::{Dtype, Error, Store, Tensors};
+use safetensors::Dtype as Stored;
 use serde_json::{Map, Value};
 
 use self::settings::Expected;
@@ -320,17 +321,9 @@ impl Store for Gguf {
         if wide > all / 2 { Dtype::F32 } else { Dtype::Bf16 }
     }
 
-    /// Of tensors that are f16 as a whole. Scales of blocks are f16 too, but are multiplied in f32.
-    fn has_f64(&self) -> bool {
-        self.tensors.values().any(|entry| entry.kind == Kind::F64)
-    }
-
-    fn wider_than_bf16(&self) -> Option<&'static str> {
-        self.tensors.values().find_map(|entry| match entry.kind {
-            Kind::F16 => Some("f16"),
-            Kind::F32 if entry.shape.len() > 1 => Some("f32"),
-            _ => None,
-        })
+    /// Scales of blocks are f16 too, but are multiplied in f32.
+    fn plain(&self) -> Box<dyn Iterator<Item = (Stored, usize)> + '_> {
+        Box::new(self.tensors.values().filter_map(|entry| Some((entry.kind.stored()?, entry.shape.len()))))
     }
 
     fn settings(&self) -> Option<FileSettings<'_>> {

@@ -319,9 +319,16 @@ fn what_does_not_fit_is_refused_by_name() {
         assert_eq!(unsupported(edited(&|config| config[field] = value.clone())), (field.to_owned(), value.to_string()));
     }
     assert_eq!(unsupported(edited(&|config| config["layer_replication"] = json!([[0, 2]]))).0, "layer_replication");
-    for kind in ["pissa_niter_4", "OLORA"] {
+    for kind in ["pissa_niter_4", "OLORA", "loftq", "lora_ga", "of_tomorrow"] {
         assert_eq!(unsupported(edited(&|config| config["init_lora_weights"] = json!(kind))).1, kind);
     }
+    for kind in [json!(null), json!(false), json!("Gaussian"), json!("eva")] {
+        let to = copy("adapters/plain");
+        edit(to.path().join("adapter_config.json"), |config| config["init_lora_weights"] = kind.clone());
+        assert!(load(base, &[to.path().to_owned()], Dtype::F32).is_ok(), "{kind}");
+    }
+    let (field, found) = unsupported(edited(&|config| config["use_dora"] = json!(true)));
+    assert!(field == "use_dora" && found.contains("lora_magnitude_vector"), "{field} {found}");
     let pattern = unsupported(edited(&|config| config["alpha_pattern"] = json!({"layers.[01].*q_proj": 3})));
     assert_eq!(pattern, ("alpha_pattern".to_owned(), "layers.[01].*q_proj".to_owned()));
     let contradiction = edited(&|config| config["alpha_pattern"] = json!({"q_proj": 3, "self_attn.q_proj": 4}));
@@ -347,7 +354,10 @@ fn what_does_not_fit_is_refused_by_name() {
         matches!(&shape, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor.contains("lora_")),
         "{shape:?}"
     );
-    assert!(matches!(load(base, &[fixtures()], Dtype::F32), Err(Error::Read { .. })));
+    for (path, says) in [(fixtures(), "a folder without it"), ("ORG/NAME".into(), "no folder")] {
+        let none = problem(&[path]).to_string();
+        assert!(none.contains("as PEFT saves it") && none.contains(says), "{none}");
+    }
 }
 
 /// PEFT adapts convolutions too. Their taps are no matrix, and a change of them must not be lost.

@@ -359,11 +359,29 @@ fn a_template_must_write_the_marks_that_are_asked_for() {
     assert_eq!(ids(&whole("a<|split|>b", 0, 1).with_prefill("c")).unwrap(), c);
     for (template, mark, of, found) in [(two, 0, 1, 2), ("a", 0, 2, 1), (two, 2, 2, 2)] {
         let Err(Error::Prompt { unscored }) = ids(&whole(template, mark, of)) else { panic!("{template}") };
-        assert!(unscored.detail.contains(&format!("the template writes {found} marks")), "{unscored}");
+        assert!(unscored.detail.contains(&format!("for each question of a prompt, found {found}")), "{unscored}");
     }
     let Err(Error::Prompt { unscored }) = ids(&whole("{{ raise_exception('no') }}", 0, 1)) else { panic!("it raises") };
     assert!(unscored.detail.contains("no"), "{unscored}");
     assert!(matches!(ids(&whole("{% if %}", 0, 1)), Err(Error::PromptTemplate { .. })));
+}
+
+/// All of its prompts would be the same, or the words of the pointer.
+#[test]
+fn a_template_without_the_state_is_refused_and_so_is_a_stand_in() {
+    for source in ["{{ question.instructions }}", ""] {
+        assert!(matches!(TurnPrompt::new(source), Err(Error::PromptWithoutState)));
+        assert!(matches!(TemplatePrompt::new(source), Err(Error::PromptWithoutState)));
+    }
+    let folder = folder("llama-on", Some("settings"));
+    for (text, why) in [
+        ("{{ question.instructions }}:<|mark|>", "does not name `state`"),
+        ("version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
+    ] {
+        std::fs::write(folder.path().join("decision_template.jinja"), text).unwrap();
+        let error = DecisionFolder::open(folder.path()).err().unwrap().to_string();
+        assert!(error.contains("decision_template.jinja") && error.contains(why), "{error}");
+    }
 }
 
 #[test]

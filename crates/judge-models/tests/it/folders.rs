@@ -151,6 +151,14 @@ fn a_stored_head_is_the_head_whatever_the_flag() {
     rename(&folder.path().join(WEIGHTS), |name| Some(format!("language_model.{name}")));
     let model = load(folder.path()).unwrap();
     assert_eq!((states(&model), logits(&model).unwrap()), (states(&plain), logits(&plain).unwrap()));
+    // What is written is a model of its own class, also where the folder names none.
+    let unnamed = copy("families/llama-off");
+    edit(unnamed.path().join("config.json"), |config| drop(config.as_object_mut().unwrap().remove("architectures")));
+    for (base, class) in [(&folder, "MistralForCausalLM"), (&unnamed, "LlamaForCausalLM")] {
+        let written = base.path().join(class);
+        merge_adapters(base.path(), &[], Some(Dtype::F32), &written, &mut |_, _| {}).unwrap();
+        assert_eq!(json(written.join("config.json"))["architectures"], json!([class]));
+    }
 }
 
 #[test]

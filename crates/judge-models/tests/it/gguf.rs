@@ -124,6 +124,8 @@ fn a_file_that_is_named_is_a_model_and_goes_by_its_name() {
     );
     fs::remove_file(to.path().join("qwen2.gguf")).unwrap();
     assert_eq!(load(to.path(), None).unwrap().info().fingerprint, other.info().fingerprint, "mmproj does not count");
+    fs::write(to.path().join("config.json"), r#"{"model_type": "llama"}"#).unwrap();
+    assert_eq!(load(to.path(), None).unwrap().info().fingerprint, other.info().fingerprint, "it describes nothing");
 }
 
 #[test]
@@ -251,6 +253,7 @@ fn a_setting_that_is_no_number_is_refused_by_its_key() {
             "llama.rope.freq_base is an empty list, expected a number, or one for each block",
         ),
         (list("llama.rope.freq_base", &[1e4, 1e6]), "llama.rope.freq_base is 10000, 1000000, expected one number"),
+        (list("llama.rope.freq_base", &[f32::NAN]), "llama.rope.freq_base is NaN, expected one number that is finite"),
         (stated("llama.rope.freq_base", "777"), "llama.rope.freq_base is the text \"777\", expected a number"),
         (
             list("llama.rope.dimension_count", &[-1.0]),

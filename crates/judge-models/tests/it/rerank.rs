@@ -186,12 +186,20 @@ fn a_folder_that_does_not_say_is_refused_by_what_to_give() {
     let lacks =
         RerankOptions { template: Some("{{ query }}".into()), labels: labels.clone(), ..RerankOptions::default() };
     assert_eq!(problem(&lacks), RerankFormProblem::Template { variable: "document" });
+    let instruction = Some("Is it so?".to_owned());
+    let unread =
+        RerankOptions { template: template.clone(), labels: labels.clone(), instruction, ..RerankOptions::default() };
+    assert_eq!(problem(&unread), RerankFormProblem::Template { variable: "instruction" });
     let three = RerankOptions {
         labels: [labels.clone(), labels.clone(), labels.clone()].concat(),
         template,
         ..RerankOptions::default()
     };
     assert_eq!(problem(&three), RerankFormProblem::Labels { found: 3 });
+    // What is given alone is not said of the folder.
+    for given in [lacks, unread, three] {
+        assert!(matches!(form(folder.path(), &given), Err(Error::Rerank { path: None, .. })));
+    }
 
     // A list of modules without the file that it names.
     fs::write(folder.path().join("modules.json"), r#"[{"path": "1_LogitScore", "type": "a.LogitScore"}]"#).unwrap();
@@ -322,17 +330,23 @@ fn a_query_that_leaves_no_room_is_too_long() {
     let case = &expected()["whole"];
     let folder = folder_of(case);
     let model = load(folder.path());
-    let options = RerankOptions {
-        template: case["template"].as_str().map(str::to_owned),
-        labels: vec![Label::Text("Yes".into())],
-        ..RerankOptions::default()
-    };
-    let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
-    let judge = RerankJudge::new(settings, &model).unwrap();
-    let items = [("1".into(), RerankItem::new("q".repeat(400), ["a", "b"])), ("2".into(), RerankItem::new("q", ["a"]))];
-    let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();
-    let why = results[0].verdicts[0].unscored().unwrap();
-    assert_eq!(why.reason, Reason::TooLong);
-    assert!(why.detail.contains("without the text that may be cut"), "{}", why.detail);
-    assert!(results[1].verdicts[0].value().is_some());
+    for (most_tokens, limit) in
+        [(None, "without the text that may be cut, the context has"), (Some(20), "the limit of the prompt is 20")]
+    {
+        let options = RerankOptions {
+            template: case["template"].as_str().map(str::to_owned),
+            labels: vec![Label::Text("Yes".into())],
+            most_tokens,
+            ..RerankOptions::default()
+        };
+        let settings = form(folder.path(), &options).unwrap().settings(&model).unwrap();
+        let judge = RerankJudge::new(settings, &model).unwrap();
+        let long = ("1".into(), RerankItem::new("q".repeat(400), ["a", "b"]));
+        let items = [long, ("2".into(), RerankItem::new("q", ["a"]))];
+        let results = Runner::new(&model, vec![&judge]).collect(items).unwrap();
+        let why = results[0].verdicts[0].unscored().unwrap();
+        assert_eq!(why.reason, Reason::TooLong);
+        assert!(why.detail.contains(limit), "{}", why.detail);
+        assert!(most_tokens.is_some() || results[1].verdicts[0].value().is_some());
+    }
 }

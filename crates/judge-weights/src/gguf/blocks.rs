@@ -276,12 +276,7 @@ pub struct Plain<'a> {
 
 impl Dequantise for Plain<'_> {
     fn dequantise(&self, first: usize, values: &mut [f32]) {
-        let stored = match self.kind {
-            Kind::F64 => Stored::F64,
-            Kind::F16 => Stored::F16,
-            Kind::BF16 => Stored::BF16,
-            _ => Stored::F32,
-        };
+        let stored = self.kind.stored().unwrap_or(Stored::F32);
         widen(stored, &self.bytes[first * self.width * self.kind.bytes()..], values);
     }
 }

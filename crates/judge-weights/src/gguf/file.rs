@@ -140,7 +140,8 @@ impl SplitName {
         path.extension().filter(|extension| extension.eq_ignore_ascii_case("gguf"))?;
         let (rest, count) = path.file_stem()?.to_str()?.rsplit_once("-of-")?;
         let (stem, number) = rest.rsplit_once('-')?;
-        Some(Self { stem: stem.to_owned(), number: digits(number)?, count: digits(count)? })
+        let (number, count): (u64, u64) = (digits(number)?, digits(count)?);
+        (1..=count).contains(&number).then(|| Self { stem: stem.to_owned(), number, count })
     }
 
     /// The name of another part.
@@ -160,6 +161,9 @@ mod tests {
         assert_eq!(split.part(2), "model-00002-of-00002.gguf");
         for name in ["model.gguf", "model-1-of-2.gguf", "a-of-b.gguf", "00001-of-00002.gguf", "x-00001-of-0000é.gguf"]
         {
+            assert_eq!(SplitName::of(name), None, "{name}");
+        }
+        for name in ["x-00001-of-00000.gguf", "x-00000-of-00002.gguf", "x-00003-of-00002.gguf"] {
             assert_eq!(SplitName::of(name), None, "{name}");
         }
     }

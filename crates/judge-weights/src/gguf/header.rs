@@ -37,9 +37,9 @@ const DIMENSIONS: u32 = 4;
 const SIZES: [(u32, usize); 11] =
     [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (6, 4), (7, 1), (10, 8), (11, 8), (12, 8)];
 /// Elements of a list that is kept: as many as a model may have blocks.
-const LONGEST_LIST: u64 = 1 << 12;
+const LONGEST_LIST: usize = 1 << 12;
 /// Bytes of a text that is kept.
-const LONGEST_TEXT: u64 = 256;
+const LONGEST_TEXT: usize = 256;
 /// The number of the type of texts.
 const TEXT: u32 = 8;
 /// The number of the type of lists: type of the elements (u32), how many (u64), the elements.
@@ -331,31 +331,20 @@ impl<'a> Reader<'a> {
     /// A value of type `kind`, if it is one that is kept; any other is passed over.
     fn value(&mut self, key: &str, kind: u32) -> Result<Option<Stated>, GgufProblem> {
         let start = self.at;
-        if let Some(size) = size(kind) {
-            return Ok(Some(Stated::Numbers(vec![number(kind, self.take(key, size)?)])));
-        }
-        match kind {
+        self.skip(key, kind, DEPTH)?;
+        let bytes = &self.bytes[start..self.at];
+        let numbers = |kind: u32, bytes: &[u8]| {
+            let each = bytes.chunks_exact(size(kind)?);
+            (each.len() <= LONGEST_LIST).then(|| Stated::Numbers(each.map(|bytes| number(kind, bytes)).collect()))
+        };
+        Ok(match kind {
             TEXT => {
-                let length = self.u64(key)?;
-                self.at = start;
-                if length <= LONGEST_TEXT {
-                    let bytes = self.take(key, 8 + length as usize)?;
-                    return Ok(str::from_utf8(&bytes[8..]).ok().map(|text| Stated::Text(text.to_owned())));
-                }
+                let text = Some(&bytes[8..]).filter(|text| text.len() <= LONGEST_TEXT);
+                text.and_then(|text| str::from_utf8(text).ok()).map(|text| Stated::Text(text.to_owned()))
             }
-            LIST => {
-                let (kind, count) = (self.u32(key)?, self.u64(key)?);
-                if let Some(size) = size(kind).filter(|_| count <= LONGEST_LIST) {
-                    let bytes = self.take(key, count as usize * size)?;
-                    return Ok(Some(Stated::Numbers(
-                        bytes.chunks_exact(size).map(|bytes| number(kind, bytes)).collect(),
-                    )));
-                }
-                self.at = start;
-            }
-            _ => {}
-        }
-        self.skip(key, kind, DEPTH).map(|()| None)
+            LIST => numbers(Self { bytes, at: 0 }.u32(key)?, &bytes[12..]),
+            kind => numbers(kind, bytes),
+        })
     }
 
     /// Passes over a value of type `kind`, within which lists may be `depth` deep.

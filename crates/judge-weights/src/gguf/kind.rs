@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use safetensors::Dtype as Stored;
+
 /// How a tensor's numbers are stored: the types that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(non_camel_case_types, reason = "these are llama.cpp's names, and parts of a fingerprint")]
@@ -125,6 +127,17 @@ impl Kind {
             .iter()
             .find(|(kind, ..)| *kind == self)
             .map_or(("", 1, 1), |&(_, _, name, elements, bytes)| (name, elements, bytes))
+    }
+
+    /// The dtype of plain numbers; `None` for codes.
+    pub fn stored(self) -> Option<Stored> {
+        match self {
+            Self::F64 => Some(Stored::F64),
+            Self::F32 => Some(Stored::F32),
+            Self::F16 => Some(Stored::F16),
+            Self::BF16 => Some(Stored::BF16),
+            _ => None,
+        }
     }
 
     /// Elements of a block; 1 for plain numbers.

@@ -41,7 +41,10 @@ const STATES: [&str; 2] = [".weight.quant_state.bitsandbytes__nf4", ".weight.qua
 
 impl Bitsandbytes {
     /// Reads nothing. Unknown fields are warned of.
-    pub(super) fn read(settings: &Settings) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for codes of 4 bits that are stored as other numbers than bytes.
+    pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
         settings.warn_of_unread(&[
             "quant_method",
             "_load_in_4bit",
@@ -57,7 +60,10 @@ impl Bitsandbytes {
             "load_in_4bit",
             "load_in_8bit",
         ]);
-        Self
+        if !matches!(settings.text("bnb_4bit_quant_storage"), "" | "uint8") {
+            return Err(settings.refuse("bnb_4bit_quant_storage", "uint8"));
+        }
+        Ok(Self)
     }
 }
 

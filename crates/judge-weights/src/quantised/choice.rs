@@ -39,7 +39,7 @@ const KNOWN: [(&str, &str, &str, Read); 7] = [
     }),
     ("awq", "4 bits, `version` `gemm`", "", |settings| Ok(Box::new(awq::Awq::read(settings)?))),
     (BITSANDBYTES, "`nf4`, `fp4` (nested too), int8", "", |settings| {
-        Ok(Box::new(bitsandbytes::Bitsandbytes::read(settings)))
+        Ok(Box::new(bitsandbytes::Bitsandbytes::read(settings)?))
     }),
 ];
 

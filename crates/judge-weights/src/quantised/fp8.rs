@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  fp8         weight            F8_E4M3 [out, in]
-//!              weight_scale_inv  F32, F16, BF16, F8_E8M0, or U8 with scale_fmt ue8m0:
+//!              weight_scale_inv  (weight_scale, as AutoFP8 writes it) F32, F16, BF16, F8_E8M0, or U8 with scale_fmt ue8m0:
 //!                                [⌈out / b0⌉, ⌈in / b1⌉] with weight_block_size [b0, b1], else one
 //!                                number, [out] or [out, 1]
 //!  fbgemm_fp8  weight            F8_E4M3 [out, in]
@@ -32,7 +32,7 @@ use crate::raw::Raw;
 /// block of `weight_block_size`. Without such a size there is one scale for all or one for each
 /// row.
 pub(super) struct Fp8 {
-    /// Dequantise and columns of a block, cut at the edges; `None` where the scales' shape tells.
+    /// Rows and columns of a block, cut at the edges; `None` where the scales' shape tells.
     block: Option<[usize; 2]>,
     /// Whether scales of dtype U8 are exponents of two (`scale_fmt` `ue8m0`). Scales of F8_E8M0
     /// always are.
@@ -87,12 +87,15 @@ impl Format for Fp8 {
 
     /// Scales of activations are known, so that they are not reported as unused, but not read.
     fn partners(&self) -> &'static [&'static str] {
-        &[".weight_scale_inv", ".activation_scale", ".input_scale"]
+        &[".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale"]
     }
 
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
-        let scales = module.need(".weight_scale_inv")?;
+        let scales = match module.partner(".weight_scale") {
+            Some(scales) => scales,
+            None => module.need(".weight_scale_inv")?,
+        };
         let block = match self.block {
             Some(block) => block,
             None => whole_or_rows(&scales, shape),

@@ -19,8 +19,8 @@ const ROUNDING: f64 = 1e-3;
 /// are left out, and one that reaches beyond its end is cut there.
 ///
 /// In each list the written token comes first, the others follow in the service's order. A text
-/// appears once, with the first of its log-probabilities; tokens that are not UTF-8 by themselves
-/// are left out.
+/// appears once, with the sum of the probabilities of its tokens; the written token counts once although it is among
+/// the alternatives too. Tokens that are not UTF-8 by themselves are left out.
 ///
 /// # Errors
 /// For what is there but is not a list of tokens with log-probabilities.
@@ -40,13 +40,19 @@ pub(super) fn read<'a>(choice: &'a Value, text: &str) -> Result<Vec<TokenAlterna
         let token = Token::read(entry)?;
         let start = written.len();
         written.extend_from_slice(&token.bytes);
-        let mut top = Vec::new();
-        for token in std::iter::once(Ok(token)).chain(others(entry).map(Token::read)) {
-            let Token { bytes, log_prob } = token?;
-            if let Ok(text) = String::from_utf8(bytes)
-                && !top.iter().any(|(known, _)| *known == text)
-            {
-                top.push((text, log_prob));
+        let mut others: Vec<Token> = others(entry).map(Token::read).collect::<Result<_, _>>()?;
+        // Another token may have the same spelling: the written one is that with the same log-probability.
+        let far = |at: &usize| (others[*at].log_prob - token.log_prob).abs();
+        let same = (0..others.len()).filter(|&at| others[at].bytes == token.bytes);
+        if let Some(own) = same.min_by(|one, other| far(one).total_cmp(&far(other))) {
+            others.remove(own);
+        }
+        let mut top: Vec<(String, f32)> = Vec::new();
+        for Token { bytes, log_prob } in std::iter::once(token).chain(others) {
+            let Ok(text) = String::from_utf8(bytes) else { continue };
+            match top.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, sum)) => *sum = added(*sum, log_prob),
+                None => top.push((text, log_prob)),
             }
         }
         // What follows a stop text is not part of the answer.
@@ -55,6 +61,12 @@ pub(super) fn read<'a>(choice: &'a Value, text: &str) -> Result<Vec<TokenAlterna
         }
     }
     Ok(if written.starts_with(text.as_bytes()) { found } else { Vec::new() })
+}
+
+/// `ln(exp(one) + exp(other))`, at most 0.
+fn added(one: f32, other: f32) -> f32 {
+    let sum = (f64::from(one).exp() + f64::from(other).exp()).ln().min(0.0);
+    (sum as f32).max(one).max(other)
 }
 
 /// A token that a service shows, written or an alternative.

@@ -45,7 +45,10 @@ fn unscored(answer: Answer) -> Unscored {
 fn completions_are_read() {
     let plain = |body: Value, stop: &[&str]| asked(200, body, &generation(stop, 0), None);
     assert_eq!(text(plain(reply(json!("four"), "stop"), &[])), ("four".into(), Finish::EndToken));
-    assert_eq!(text(plain(reply(json!("four"), "length"), &[])), ("four".into(), Finish::Length));
+    for (reason, finish) in [("end_turn", Finish::EndToken), ("length", Finish::Length), ("MAX_TOKENS", Finish::Length)]
+    {
+        assert_eq!(text(plain(reply(json!("four"), reason), &[])), ("four".into(), finish), "{reason}");
+    }
     assert_eq!(text(plain(reply(json!(""), "stop"), &["x"])), (String::new(), Finish::StopText));
     assert_eq!(text(plain(reply(json!("a]]b"), "length"), &["b", "]]"])), ("a".into(), Finish::StopText));
     let mut counted = reply(json!("four"), "stop");
@@ -54,6 +57,9 @@ fn completions_are_read() {
     assert_eq!((answer.tokens, answer.model.as_deref()), (Some(Tokens { prompt: 12, completion: 3 }), Some("m-1")));
     let Ok(Outcome::Read(reading)) = answer.result else { panic!("read") };
     assert_eq!((reading.prompt_tokens, reading.generated.unwrap().n_tokens), (Some(12), Some(3)));
+    let mut floats = reply(json!("four"), "stop");
+    floats["usage"] = json!({"prompt_tokens": 12.0, "completion_tokens": 3.0});
+    assert_eq!(plain(floats, &[]).tokens, Some(Tokens { prompt: 12, completion: 3 }));
     let mut half = reply(json!("four"), "stop");
     half["usage"] = json!({"prompt_tokens": "12", "completion_tokens": 3});
     assert_eq!(plain(half, &[]).tokens, None);
@@ -63,7 +69,16 @@ fn completions_are_read() {
 fn refusals_are_the_items_own() {
     let mut refusal = reply(Value::Null, "stop");
     refusal["choices"][0]["message"]["refusal"] = json!("I would rather not.");
+    let mut moderated =
+        json!({"error": {"code": 403, "message": "it was flagged", "metadata": {"reasons": ["violence"]}}});
+    let in_choice = json!({"choices": [{"message": {"content": "half"}, "error": moderated["error"]}]});
+    let of_status = moderated.clone();
+    moderated["error"]["metadata"] = json!({"flagged_input": "…"});
     for (body, status, detail) in [
+        (of_status, 403, "flagged"),
+        (moderated, 200, "flagged"),
+        (in_choice, 200, "flagged"),
+        (json!({"error": {"message": "Blocked by moderation."}}), 451, "moderation"),
         (refusal, 200, "I would rather not."),
         (reply(json!("half an ans"), "content_filter"), 200, "content filter"),
         (json!({"error": {"message": "flagged", "code": "content_filter"}}), 400, "flagged"),
@@ -92,6 +107,10 @@ fn what_is_no_completion_is_named_and_tried_again() {
         (json!({"choices": [{"text": "a"}]}), "\"message\""),
         (reply(json!(["a"]), "stop"), "\"content\""),
         (reply(Value::Null, "stop"), "\"content\""),
+        (json!({"choices": [{"message": {"content": "half"}, "error": {"code": 502, "message": "gone"}}]}), "\"gone\""),
+        (reply(json!("half"), "error"), "\"finish_reason\" \"error\""),
+        (reply(json!("half"), "abort"), "\"finish_reason\" \"abort\""),
+        (reply(json!("half"), "insufficient_system_resource"), "expected a whole answer"),
     ] {
         let answer = chat(200, &body);
         let error = answer.result.unwrap_err().to_string();
@@ -100,12 +119,19 @@ fn what_is_no_completion_is_named_and_tried_again() {
     let answer = chat(200, r#"{"choices": [{"mess"#);
     let error = answer.result.unwrap_err().to_string();
     assert!(error.contains("expected JSON") && error.contains("mess"), "{error}");
+    for status in [200, 500] {
+        let gzip = Response { body: vec![0x1f, 0x8b, 8, 0, 0xff], ..response(status, "") };
+        let error = read(&gzip, ApiRoute::Chat, &generation(&[], 0), None).result.unwrap_err().to_string();
+        assert!(error.contains("compressed with gzip") && !error.contains('\u{FFFD}'), "{error}");
+    }
 }
 
 #[test]
 fn statuses_are_final_or_not() {
     for (status, body, transient) in [
         (401, json!({"error": {"message": "no such key"}}), false),
+        (403, json!({"error": {"message": "not yours", "metadata": {"provider_name": "p"}}}), false),
+        (451, json!({"error": {"message": "not in your country"}}), false),
         (404, json!({"error": {"message": "no such model"}}), false),
         (400, json!({"error": {"message": "no such model"}}), false),
         (408, json!({}), true),
@@ -206,6 +232,13 @@ fn a_grade_has_the_probabilities_of_its_token() {
     entries[1] = token("4", -3.0, &top[1..2]);
     let (distribution, _) = grade(&entries, 5).unwrap();
     assert!(distribution.probabilities()[3] > 0.0);
+    // Two tokens of one spelling are one grade; the written one counts once.
+    for written in [-1.0, -2.0] {
+        entries[1] = token("4", written, &[("4", -1.0), ("4", -2.0), ("5", -1.5)]);
+        let (_, mass) = grade(&entries, 5).unwrap();
+        let all: f64 = [-1.0_f64, -2.0, -1.5].map(f64::exp).iter().sum();
+        assert!((mass - all).abs() < 1e-6, "{written}: {mass}");
+    }
     // A grade that is not a token of its own, and tokens that are not the text's.
     assert_eq!(grade(&[token(content, -0.1, &[])], 5), None);
     assert_eq!(grade(&entries[1..], 5), None);

@@ -2,9 +2,9 @@
 //!
 //! Owns what each operation of the trait `Ops` computes, and which rows each span has at a time. It
 //! does not own the order of the operations, which is
-//! [`Block::forward`](crate::engine::block::Block::forward) for all engines, nor products
-//! (`pack.rs`), walks over keys (`attention.rs`), the choice of experts (`experts.rs`) or
-//! arithmetic along a row (`vector.rs`).
+//! [`Block::forward`](crate::engine::block::Block::forward) for all engines, nor walks over keys
+//! (`attention.rs`), the choice of experts (`experts.rs`), products or arithmetic along a row (both
+//! `judge-kernels`').
 //!
 //! `PackedDecoder::forward` makes one [`PackedOps`] for a pass, lets every block run on it, and
 //! shows the residual stream to its caller between two blocks through [`PackedOps::stream`]. The
@@ -39,7 +39,7 @@ use judge_core::Layer;
 use judge_kernels::pack::Linear;
 use judge_kernels::product::{Activations, Make, Onto, Results};
 use judge_kernels::supported::Supported;
-use judge_kernels::vector::{self, worth_a_task};
+use judge_kernels::vector::{self, Turn, worth_a_task};
 use rayon::prelude::*;
 
 use super::attention::{Mask, Queries, Settings};
@@ -236,7 +236,7 @@ impl Ops for PackedOps<'_, '_> {
     }
 
     /// Rows are normed as the product packs them; the bias and `onto` are added as it writes
-    /// its results (`product.rs`). Rows that are used up return to the pool.
+    /// its results (`product.rs` of `judge-kernels`). Rows that are used up return to the pool.
     ///
     /// Factors of columns need a walk of their own, unless one factor on all of them meets a residual
     /// stream.
@@ -269,7 +269,7 @@ impl Ops for PackedOps<'_, '_> {
         y
     }
 
-    /// Results are gated while they are in a core's cache (`product.rs`).
+    /// Results are gated while they are in a core's cache (`product.rs` of `judge-kernels`).
     fn activated(&mut self, input: Input<'_, Rows, Vec<f32>>, linear: &Linear, next: &Linear) -> Rows {
         let norm = self.norm_of(&input);
         let activations = activations(&input, &norm);
@@ -328,7 +328,7 @@ impl Ops for PackedOps<'_, '_> {
                 // A weight wider than one head norms all heads together. It comes first.
                 let whole = norm.filter(|weight| weight.len() > head_dim);
                 if let Some(weight) = whole {
-                    vector::rms_norm_in_place(heads, weight, eps);
+                    vector::norm_rotate(heads, weight.len(), Some((weight.as_slice(), eps)), None, Turn::default());
                 }
                 let each = norm.filter(|_| whole.is_none()).map(|weight| (weight.as_slice(), eps));
                 vector::norm_rotate(heads, head_dim, each, clip, turn);

@@ -71,7 +71,7 @@ pub(super) fn cases(head_dims: &[usize], scales: &[f32]) -> impl Strategy<Value 
 }
 
 /// `count` numbers in [-2, 2), always the same for a seed.
-pub(super) fn numbers(seed: u64, count: usize) -> Vec<f32> {
+pub(crate) fn numbers(seed: u64, count: usize) -> Vec<f32> {
     (0..count as u64)
         .map(|i| {
             let mixed = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd134_2543_de82_ef95);

@@ -126,7 +126,8 @@ impl PackedDecoder {
             let ids: Vec<TokenId> = spans.iter().flat_map(|span| span.ids).copied().collect();
             let places = spans.iter().flat_map(|span| (0..span.ids.len()).map(|index| span.keys.end() + index));
             let mut x = self.embedded(&ids, &places.collect::<Vec<usize>>(), pool);
-            let token_inputs = if blocks > 0 { self.token_inputs(&ids, &x, pool) } else { None };
+            let inputs = self.token_inputs.as_ref().filter(|_| blocks > 0);
+            let token_inputs = inputs.and_then(|inputs| token_inputs(&self.spec, inputs, (&ids, &x), pool));
             let (last, entropies) = (blocks.wrapping_sub(1), Entropies::default());
             let (spec, kernel, places) = (&*self.spec, self.kernel, &*self.lasting);
             let mut ops =
@@ -164,14 +165,6 @@ impl PackedDecoder {
             }
         });
         x
-    }
-
-    /// The token inputs of all blocks for these tokens, whose embeddings are the rows of `x`:
-    /// `[rows, n_layers * width]`. `None` in families without them.
-    fn token_inputs(&self, ids: &[TokenId], x: &Rows, pool: &mut BufferPool) -> Option<Rows> {
-        let (inputs, spec) = (self.token_inputs.as_ref()?, self.spec.token_inputs.as_ref()?);
-        let (table, norm) = ((&inputs.table, inputs.table_factor), (inputs.norm.as_slice(), self.spec.norm_eps as f32));
-        Some(token_inputs(spec, table, &inputs.projection.weight, norm, (ids, x), pool))
     }
 
     /// The final norm of one row, `[d_model]` to `[d_model]`.

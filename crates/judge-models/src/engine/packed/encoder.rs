@@ -1,8 +1,8 @@
 //! An encoder with packed weights, and one pass of it over whole sequences.
 //!
 //! Owns the weights of an encoder on the CPU, its order of operations, and their bodies. It shares
-//! products (`pack.rs`), keys and walks (`kv_cache.rs`, `attention.rs`) and arithmetic along a row
-//! (`vector.rs`) with the decoder. `encoder_passes.rs` chooses the sequences of a pass and pools
+//! products and arithmetic along a row (both `judge-kernels`') and keys and walks (`kv_cache.rs`, `attention.rs`)
+//! with the decoder. `encoder_passes.rs` chooses the sequences of a pass and pools
 //! what [`PackedEncoder::forward`] shows. Heads of labels are none of its business, and no keys outlive a block.
 //!
 //! ```text
@@ -38,6 +38,7 @@ use super::load::Packing;
 use super::relative::{self, Heads, rows_needed};
 use super::rotations::Angles;
 use crate::engine::block::Build;
+use crate::engine::encoder_block::EncoderBlock;
 use crate::weights::Tensors;
 use crate::{Dtype, Error};
 
@@ -64,25 +65,9 @@ pub(crate) struct PackedEncoder {
     /// The table of relative positions after its norm, `[2 * span, d_model]`; empty where there is none.
     relative: Vec<f32>,
     /// `[n_layers]`, in the order of the forward pass.
-    blocks: Vec<Block>,
+    blocks: Vec<EncoderBlock<Linear, Vec<f32>>>,
     /// The norm behind the last block, where blocks norm what enters them.
     final_norm: Option<Vec<f32>>,
-}
-
-/// The weights of one block; see `EncoderBlockSpec`.
-struct Block {
-    /// The norm before or after attention; `None` where the input is normed already.
-    attention_norm: Option<Vec<f32>>,
-    /// Rows: all queries, all keys, all values, `[3 * d_model, d_model]`.
-    qkv: Linear,
-    /// From gathered values, `[d_model, d_model]`.
-    out: Linear,
-    /// The norm before or after the MLP.
-    mlp_norm: Vec<f32>,
-    /// `[d_ff, d_model]`; `[2 * d_ff, d_model]` where the first half gates the second.
-    up: Linear,
-    /// `[d_model, d_ff]`.
-    down: Linear,
 }
 
 /// The tokens of one text, or of a pair.
@@ -138,7 +123,8 @@ impl PackedEncoder {
             None => None,
         };
         let norm = packing.norm(&embedding.norm)?;
-        let blocks = spec.blocks.iter().map(|block| Block::load(block, &mut packing)).collect::<Result<_, _>>()?;
+        let blocks =
+            spec.blocks.iter().map(|block| EncoderBlock::build(block, &mut packing)).collect::<Result<_, _>>()?;
         let relative = match &spec.relative {
             Some(relative) => {
                 let table = packing.tensors.take(&relative.table, &[2 * relative.span(), d_model], dtype)?;
@@ -342,23 +328,6 @@ impl PackedEncoder {
 /// `x · weightᵀ + bias`, in the place of what `out` holds or added to it.
 fn product(linear: &Linear, x: Activations<'_>, out: &mut [f32], onto: Onto, words: &mut Lines<u32>) {
     linear.weight.product(x, Results::new(out, linear.bias.as_deref(), onto), words);
-}
-
-impl Block {
-    /// Packs the weights of one block.
-    ///
-    /// # Errors
-    /// Those of reading the tensors.
-    fn load(spec: &EncoderBlockSpec, packing: &mut Packing<'_>) -> Result<Self, Error> {
-        Ok(Self {
-            attention_norm: spec.attention_norm.as_ref().map(|norm| packing.norm(norm)).transpose()?,
-            qkv: packing.linear(&spec.qkv)?,
-            out: packing.linear(&spec.out)?,
-            mlp_norm: packing.norm(&spec.mlp_norm)?,
-            up: packing.linear(&spec.up)?,
-            down: packing.linear(&spec.down)?,
-        })
-    }
 }
 
 /// Sets `out` to the LayerNorm of each row of `x`. Resizes `out`.

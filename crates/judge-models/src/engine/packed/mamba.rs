@@ -20,7 +20,7 @@
 use std::ops::Range;
 
 use judge_arch::{GatedNorm, MambaShape, MambaSpec};
-use judge_kernels::vector::{self, silu, worth_a_task};
+use judge_kernels::vector::{self, Turn, silu, worth_a_task};
 use judge_kernels::widest::widest;
 use rayon::prelude::*;
 
@@ -88,9 +88,9 @@ impl<'a> Scan<'a> {
         let norm = |out: &mut [f32]| {
             let group = self.shape.d_inner() / self.shape.n_groups;
             let weights = self.weights.norm.iter().flat_map(|weights| weights.chunks_exact(group));
-            out.chunks_exact_mut(group)
-                .zip(weights)
-                .for_each(|(out, weight)| vector::rms_norm_in_place(out, weight, self.eps));
+            out.chunks_exact_mut(group).zip(weights).for_each(|(out, weight)| {
+                vector::norm_rotate(out, group, Some((weight, self.eps)), None, Turn::default());
+            });
         };
         if self.norm == Some(GatedNorm::BeforeGate) {
             norm(out);

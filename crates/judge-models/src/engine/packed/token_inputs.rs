@@ -4,14 +4,14 @@
 //! `decoder.rs` calls this once in a pass, before the first block; `block_ops.rs` gives each block
 //! its slice. Rows of the table are looked up in its file, on all threads; see `Table` of `judge-weights`.
 
-use judge_arch::TokenInputsSpec;
+use judge_arch::ModelSpec;
 use judge_core::request::TokenId;
-use judge_kernels::pack::PackedLinear;
+use judge_kernels::pack::Linear;
 use judge_kernels::vector::{Turn, norm_rotate, worth_a_task};
 use rayon::prelude::*;
 
 use super::rows::{BufferPool, Rows};
-use crate::weights::Table;
+use crate::engine::token_inputs::TokenInputs;
 
 /// The token inputs of all blocks, `[rows, n_layers * width]`, one row for each token of `ids`:
 ///
@@ -21,20 +21,19 @@ use crate::weights::Table;
 ///
 /// `x` has the tokens' embeddings, scaled as for the first block, `[rows, d_model]`. The norm is a
 /// root-mean-square norm over each block's `width` numbers; its weight `[width]` is the same for
-/// all. `eps` is what it adds to mean squares. The factors that are not arguments are those of
-/// `spec`.
+/// all. `None` in families without token inputs.
 ///
 /// # Panics
 /// If the table has no row for a token; `reading/jobs.rs` refuses such tokens before.
 pub(super) fn token_inputs(
-    spec: &TokenInputsSpec,
-    (table, table_factor): (&Table, f32),
-    projection: &PackedLinear,
-    (norm, eps): (&[f32], f32),
+    model: &ModelSpec,
+    inputs: &TokenInputs<Linear, Vec<f32>>,
     (ids, x): (&[TokenId], &Rows),
     pool: &mut BufferPool,
-) -> Rows {
+) -> Option<Rows> {
+    let spec = model.token_inputs.as_ref()?;
     let (projection_factor, sum_factor) = (spec.projection_factor as f32, spec.sum_factor as f32);
+    let TokenInputs { table, table_factor, projection: Linear { weight: projection, .. }, norm } = inputs;
     let mut rows = pool.rows(x.count(), projection.out_features());
     projection.apply(&x.data, x.count(), &mut rows.data, &mut pool.words);
     let width = rows.width;
@@ -44,9 +43,9 @@ pub(super) fn token_inputs(
         |of_token, (row, &id)| {
             table.row(id as usize, of_token);
             row.iter_mut().for_each(|x| *x *= projection_factor);
-            norm_rotate(row, norm.len(), Some((norm, eps)), None, Turn::default());
+            norm_rotate(row, norm.len(), Some((norm.as_slice(), model.norm_eps as f32)), None, Turn::default());
             row.iter_mut().zip(&*of_token).for_each(|(x, t)| *x = (*x + t * table_factor) * sum_factor);
         },
     );
-    rows
+    Some(rows)
 }

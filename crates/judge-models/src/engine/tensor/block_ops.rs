@@ -16,18 +16,18 @@
 
 use burn::module::Param;
 use burn::tensor::{DType, Int, Tensor, TensorData, activation};
-use judge_arch::{BlockSpec, KeysSpec, ModelSpec};
+use judge_arch::{BlockSpec, DeltaSpec, KeysSpec, ModelSpec};
 use judge_core::Layer;
 
 use super::choices::Choices;
-use super::delta::{delta, short_conv};
+use super::delta::{Given, delta, short_conv};
 use super::host::host_within;
 use super::mamba::mamba;
 use super::masks::{MaskKind, Masks};
 use super::operands::{Attention, HeadNorm, Heads};
 use super::ops;
 use super::parameters::{Linear, Norm};
-use super::past::{KeysValues, Past};
+use super::past::{KeysValues, Memory, Past};
 use super::precision::{Precision, cast, widen};
 use super::projection::{project, project_onto, taken};
 use super::rotation::Rotation;
@@ -73,6 +73,25 @@ impl ComposedOps<'_, '_> {
         let [batch, seq, width] = x.dims();
         let [kept] = rows.dims();
         x.reshape([batch * seq, width]).select(0, rows.clone()).reshape([1, kept, width])
+    }
+
+    /// Lets rows through what has states of heads, on from what it remembers, and keeps what it then remembers.
+    ///
+    /// Padding must not change the state that later passes start from, so the past says where it
+    /// is. Without a past no state outlives the pass, and padding behind a sequence does no harm.
+    fn with_memory(
+        &mut self,
+        index: usize,
+        x: Tensor<3>,
+        run: impl FnOnce(Tensor<3>, Option<Memory>, Option<Tensor<3>>) -> Given,
+    ) -> Tensor<3> {
+        let before = self.past.as_ref().and_then(|past| past.memory(index));
+        let is_there = self.past.as_ref().and_then(|past| past.is_there(x.dims()[1], &x.device()));
+        let given = run(x, before, is_there);
+        if let Some(past) = &mut self.past {
+            past.remember(index, given.rows, Some(given.heads));
+        }
+        self.keep_rows(index, given.values)
     }
 
     /// The keys and values that the queries of block `index` look at,
@@ -218,49 +237,17 @@ impl Ops for ComposedOps<'_, '_> {
 
     /// The rows as they are if the block has no delta rule, which
     /// [`Block::forward`](crate::engine::block::Block::forward) never asks for.
-    ///
-    /// Padding must not change the state that later passes start from, so the past says where it
-    /// is. Without a past no state outlives the pass, and padding behind a sequence does no harm.
     fn delta(&mut self, index: usize, x: Tensor<3>, rule: &Delta<Norm>) -> Tensor<3> {
-        let Some(spec) = &self.spec.blocks[index].delta else { return x };
-        let weights = Delta {
-            conv: rule.conv.val(),
-            dt_bias: rule.dt_bias.val(),
-            a_log: rule.a_log.val(),
-            norm: rule.norm.val(),
-        };
-        let [_, seq, _] = x.dims();
-        let device = x.device();
-        let before = self.past.as_ref().and_then(|past| past.memory(index));
-        let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
-        let given = delta(x, (spec.shape, &weights, self.spec.norm_eps), before, is_there);
-        if let Some(past) = &mut self.past {
-            past.remember(index, given.rows, Some(given.heads));
-        }
-        self.keep_rows(index, given.values)
+        let (spec, eps) = (self.spec, self.spec.norm_eps);
+        let Some(DeltaSpec { shape, .. }) = &spec.blocks[index].delta else { return x };
+        self.with_memory(index, x, |x, before, is_there| delta(x, (*shape, rule, eps), before, is_there))
     }
 
-    /// The rows as they are if the block has no state space, which is never asked for. Padding is kept
-    /// from the state as in [`delta`](Self::delta).
+    /// The rows as they are if the block has no state space, which is never asked for.
     fn mamba(&mut self, index: usize, x: Tensor<3>, weights: &Mamba<Norm>) -> Tensor<3> {
-        let Some(spec) = self.spec.blocks[index].state_space() else { return x };
-        let weights = Mamba {
-            conv: weights.conv.val(),
-            conv_bias: weights.conv_bias.as_ref().map(Param::val),
-            dt_bias: weights.dt_bias.val(),
-            a_log: weights.a_log.val(),
-            d: weights.d.val(),
-            norm: weights.norm.as_ref().map(Param::val),
-        };
-        let [_, seq, _] = x.dims();
-        let device = x.device();
-        let before = self.past.as_ref().and_then(|past| past.memory(index));
-        let is_there = self.past.as_ref().and_then(|past| past.is_there(seq, &device));
-        let given = mamba(x, (spec, &weights, self.spec.norm_eps), before, is_there);
-        if let Some(past) = &mut self.past {
-            past.remember(index, given.rows, Some(given.heads));
-        }
-        self.keep_rows(index, given.values)
+        let (spec, eps) = (self.spec, self.spec.norm_eps);
+        let Some(spec) = spec.blocks[index].state_space() else { return x };
+        self.with_memory(index, x, |x, before, is_there| mamba(x, (spec, weights, eps), before, is_there))
     }
 
     /// The rows as they are if the block has no convolution, which is never asked for. The past

@@ -218,13 +218,14 @@ impl Decoder {
     ) -> Option<Tensor<3>> {
         let Pass { mut past, mut entropies, kept } = pass;
         let inputs = self.token_inputs.as_ref();
-        let of_tokens = inputs.map(|inputs| looked_up(&inputs.table, &tokens, &self.device()));
+        let inputs = inputs.map(|inputs| (inputs, looked_up(&inputs.table, &tokens, &self.device())));
         let mut x = self.embed(tokens, rotations.first());
         let [_, seq, _] = x.dims();
         if visit(0, &x).is_break() {
             return None;
         }
-        let mut token_inputs = of_tokens.and_then(|of_tokens| self.token_inputs(x.clone(), of_tokens));
+        let mut token_inputs =
+            inputs.and_then(|(inputs, found)| token_inputs(&self.spec, inputs, x.clone(), found, self.precision));
         let mut shared: Vec<Option<KeysValues>> = vec![None; self.spec.n_layers()];
         debug_assert_eq!(rotations.len(), self.stages.len());
         for (blocks, rotation) in self.stages.iter().zip(rotations) {
@@ -314,15 +315,6 @@ impl Decoder {
             visit(index + 1, &x);
         }
         x
-    }
-
-    /// The token inputs of all blocks, `[batch, seq, n_layers * width]` in f32, from embeddings
-    /// `[batch, seq, d_model]` and the rows of the table that were looked up for the same tokens.
-    /// `None` if the model has no token inputs.
-    fn token_inputs(&self, x: Tensor<3>, of_tokens: Tensor<3>) -> Option<Tensor<3>> {
-        let (inputs, spec) = (self.token_inputs.as_ref()?, self.spec.token_inputs.as_ref()?);
-        let (projection, norm) = (inputs.projection.weight.val(), (inputs.norm.val(), self.spec.norm_eps));
-        Some(token_inputs(spec, x, (of_tokens, inputs.table_factor), (projection, self.precision), norm))
     }
 
     /// The final norm of each position. Keeps the shape `[batch, seq, d_model]` and the device;

@@ -13,6 +13,7 @@ use burn::tensor::{DType, Tensor, activation};
 use judge_arch::{ConvSpec, DeltaShape};
 
 use super::ops::rms_norm;
+use super::parameters::Norm;
 use super::past::Memory;
 use super::precision::widen;
 use crate::engine::block::Delta;
@@ -79,7 +80,7 @@ pub(crate) fn short_conv(x: Tensor<3>, weights: Tensor<1>, spec: &ConvSpec, befo
 /// `None`: all positions count.
 pub(crate) fn delta(
     x: Tensor<3>,
-    (shape, weights, eps): (DeltaShape, &Delta<Tensor<1>>, f64),
+    (shape, weights, eps): (DeltaShape, &Delta<Norm>, f64),
     before: Option<Memory>,
     is_there: Option<Tensor<3>>,
 ) -> Given {
@@ -90,7 +91,7 @@ pub(crate) fn delta(
     let (recent, heads) = before.unzip();
     let nothing = || Tensor::zeros([batch, n_value_heads, key_dim, value_dim], (&x.device(), DType::F32));
     let heads = heads.flatten().unwrap_or_else(nothing);
-    let (mixed, rows) = convolve(x.clone().narrow(2, 0, channels), weights.conv.clone(), kernel, recent);
+    let (mixed, rows) = convolve(x.clone().narrow(2, 0, channels), weights.conv.val(), kernel, recent);
     let mixed = activation::silu(mixed);
 
     // [batch, seq, n_key_heads, key_dim] -> [batch, seq, n_value_heads, key_dim]: each serves as many value heads
@@ -106,8 +107,8 @@ pub(crate) fn delta(
 
     let gates = x.clone().narrow(2, channels, d_value).reshape([batch, seq, n_value_heads, value_dim]);
     let of_scalars = |start: usize| x.clone().narrow(2, channels + d_value + start, n_value_heads);
-    let steps = of_scalars(n_value_heads) + weights.dt_bias.clone().unsqueeze(); // [batch, seq, n_value_heads]
-    let rates = activation::softplus(steps, 1.0) * weights.a_log.clone().exp().neg().unsqueeze();
+    let steps = of_scalars(n_value_heads) + weights.dt_bias.val().unsqueeze(); // [batch, seq, n_value_heads]
+    let rates = activation::softplus(steps, 1.0) * weights.a_log.val().exp().neg().unsqueeze();
     let strengths = activation::sigmoid(of_scalars(0));
     let (rates, strengths) = match is_there {
         Some(there) => (rates * there.clone(), strengths * there),
@@ -131,6 +132,6 @@ pub(crate) fn delta(
         state = state + key * change;
         given.push((state.clone() * query).sum_dim(2).reshape([batch, 1, n_value_heads, value_dim]));
     }
-    let given = rms_norm(Tensor::cat(given, 1), weights.norm.clone(), eps) * activation::silu(gates);
+    let given = rms_norm(Tensor::cat(given, 1), weights.norm.val(), eps) * activation::silu(gates);
     Given { values: given.reshape([batch, seq, d_value]), rows, heads: state }
 }

@@ -33,6 +33,7 @@ use super::projection::project;
 use super::rotation::Rotation;
 use crate::Error;
 use crate::engine::block::Build;
+use crate::engine::encoder_block::EncoderBlock;
 
 /// An encoder, with the head of a sequence classifier if its description has one.
 #[derive(Module, Debug)]
@@ -46,7 +47,7 @@ pub(crate) struct Encoder {
     /// The norm of the embedding.
     norm: Norm,
     /// `[n_layers]`, in the order of a pass.
-    blocks: Vec<Block>,
+    blocks: Vec<EncoderBlock<Linear, Norm>>,
     /// The norm behind the last block, where blocks norm what enters them.
     final_norm: Option<Norm>,
     /// What becomes of a state of the last layer.
@@ -57,23 +58,6 @@ pub(crate) struct Encoder {
     /// The tensors of the checkpoint that each parameter was made from.
     #[module(skip)]
     stored: Vec<Stored>,
-}
-
-/// The weights of one block; see [`EncoderBlockSpec`].
-#[derive(Module, Debug)]
-struct Block {
-    /// The norm before or after attention; `None` where the input is normed already.
-    attention_norm: Option<Norm>,
-    /// Rows: all queries, all keys, all values, `[3 * d_model, d_model]`.
-    qkv: Linear,
-    /// `[d_model, d_model]`.
-    out: Linear,
-    /// The norm before or after the MLP.
-    mlp_norm: Norm,
-    /// `[d_ff, d_model]`; `[2 * d_ff, d_model]` where the first half gates the second.
-    up: Linear,
-    /// `[d_model, d_ff]`.
-    down: Linear,
 }
 
 impl Encoder {
@@ -95,9 +79,10 @@ impl Encoder {
         let positions = embedding.positions.as_ref().map(|positions| (positions.name.clone(), positions.rows));
         let positions = positions.map(|table| build.matrix(vec![table], d_model)).transpose()?;
         let norm = build.norm(&embedding.norm)?;
-        let blocks = spec.blocks.iter().map(|block| Block::build(block, &mut build)).collect::<Result<_, _>>()?;
+        let blocks =
+            spec.blocks.iter().map(|block| EncoderBlock::build(block, &mut build)).collect::<Result<_, _>>()?;
         let final_norm = spec.final_norm.as_ref().map(|norm| build.norm(norm)).transpose()?;
-        let head = spec.head.as_ref().map(|head| Head::build(head, d_model, &mut build)).transpose()?;
+        let head = spec.head.as_ref().map(|head| Head::build(head, &mut build)).transpose()?;
         let stored = build.stored;
         Ok(Self { words, types, positions, norm, blocks, final_norm, head, spec, stored })
     }
@@ -236,23 +221,6 @@ impl Encoder {
         let [queries, keys, values] = [turned(0), turned(1), heads(2)].map(|part| part.swap_dims(1, 2));
         let mixed = ops::attention_to_both_sides(queries, keys, values, hidden);
         mixed.swap_dims(1, 2).reshape([batch, seq, d_model])
-    }
-}
-
-impl Block {
-    /// Builds the weights of one block.
-    ///
-    /// # Errors
-    /// Those of the source.
-    fn build<S: Source + ?Sized>(spec: &EncoderBlockSpec, build: &mut Parameters<'_, S>) -> Result<Self, Error> {
-        Ok(Self {
-            attention_norm: spec.attention_norm.as_ref().map(|norm| build.norm(norm)).transpose()?,
-            qkv: build.linear(&spec.qkv)?,
-            out: build.linear(&spec.out)?,
-            mlp_norm: build.norm(&spec.mlp_norm)?,
-            up: build.linear(&spec.up)?,
-            down: build.linear(&spec.down)?,
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use burn::module::Module;
 use burn::tensor::{DType, Tensor};
-use judge_arch::{EncoderHeadSpec, HeadLinear, HeadStepSpec, LinearSpec};
+use judge_arch::{EncoderHeadSpec, HeadStepSpec};
 use judge_core::reward::HeadActivation;
 use judge_kernels::functions::{Activation, NormKind};
 
@@ -59,24 +59,17 @@ impl Head {
     /// Those of the source.
     pub(super) fn build<S: Source + ?Sized>(
         spec: &EncoderHeadSpec,
-        d_model: usize,
         build: &mut Parameters<'_, S>,
     ) -> Result<Self, Error> {
-        let linear = |map: &HeadLinear, rows: usize| LinearSpec {
-            stems: vec![(map.stem.clone(), rows)],
-            d_in: d_model,
-            bias: map.bias,
-            factors: Vec::new(),
-        };
         let mut steps = Vec::with_capacity(spec.steps.len());
         for step in &spec.steps {
             steps.push(match step {
-                HeadStepSpec::Linear(map) => Step::Linear(build.linear(&linear(map, d_model))?),
+                HeadStepSpec::Linear(map) => Step::Linear(build.linear(map)?),
                 HeadStepSpec::Norm(norm, eps) => Step::Norm(Normed { weight: build.norm(norm)?, eps: *eps }),
                 HeadStepSpec::Activation(function) => Step::Activation(Function { function: *function }),
             });
         }
-        Ok(Self { steps, out: build.linear(&linear(&spec.out, spec.labels.len()))? })
+        Ok(Self { steps, out: build.linear(&spec.out)? })
     }
 
     /// A number for each label, `[places, labels]`, of states `[places, d_model]`.

@@ -63,21 +63,13 @@ mod tests {
     use burn::tensor::{Device, TensorData};
 
     use super::*;
-
-    /// Numbers between -1 and 1 of which none is like another.
-    fn numbers(count: usize, seed: u64) -> Vec<f32> {
-        let one = |i: usize| {
-            let bits = (i as u64 + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xD1B5_4A32_D192_ED03);
-            (bits >> 40) as f32 / (1 << 23) as f32 - 1.0
-        };
-        (0..count).map(one).collect()
-    }
+    use crate::engine::packed::cases::numbers;
 
     #[test]
     fn they_are_within_the_bound_of_sums_in_f64() {
         let device = Device::flex();
         for (batch, labels, d_model) in [(1, 1, 1), (3, 5, 2), (2, 4, 37), (3, 10, 1000), (2, 3, 4096)] {
-            let (states, head) = (numbers(batch * d_model, 1), numbers(labels * d_model, 1 << 32));
+            let (states, head) = (numbers(1, batch * d_model), numbers(2, labels * d_model));
             let tensor = |values: &[f32], rows: usize| {
                 Tensor::<1>::from_data(TensorData::from(values), &device).reshape([rows, 1, d_model])
             };
@@ -99,7 +91,7 @@ mod tests {
     fn a_logit_has_the_same_bits_alone_and_in_a_batch() {
         let device = Device::flex();
         let d_model = 129;
-        let values = numbers(40 * d_model, 7);
+        let values = numbers(7, 40 * d_model);
         let rows = |start: usize, count: usize| {
             let values = &values[start * d_model..(start + count) * d_model];
             Tensor::<1>::from_data(TensorData::from(values), &device).reshape([count, 1, d_model])

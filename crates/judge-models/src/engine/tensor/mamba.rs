@@ -9,6 +9,7 @@ use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 
 use super::delta::{Given, convolve};
 use super::ops::rms_norm;
+use super::parameters::Norm;
 use super::past::Memory;
 use super::precision::widen;
 use crate::engine::block::Mamba;
@@ -20,7 +21,7 @@ use crate::engine::block::Mamba;
 /// becomes 0: that is how padding leaves a state alone. `None`: all positions count.
 pub(crate) fn mamba(
     x: Tensor<3>,
-    (spec, weights, eps): (&MambaSpec, &Mamba<Tensor<1>>, f64),
+    (spec, weights, eps): (&MambaSpec, &Mamba<Norm>, f64),
     before: Option<Memory>,
     is_there: Option<Tensor<3>>,
 ) -> Given {
@@ -31,9 +32,9 @@ pub(crate) fn mamba(
     let (recent, heads) = before.unzip();
     let nothing = || Tensor::zeros([batch, n_heads, d_state, head_dim], (&rows.device(), DType::F32));
     let heads = heads.flatten().unwrap_or_else(nothing);
-    let (mixed, convolved) = convolve(rows.clone().narrow(2, d_inner, channels), weights.conv.clone(), kernel, recent);
+    let (mixed, convolved) = convolve(rows.clone().narrow(2, d_inner, channels), weights.conv.val(), kernel, recent);
     let mixed = match &weights.conv_bias {
-        Some(bias) => mixed + bias.clone().unsqueeze(),
+        Some(bias) => mixed + bias.val().unsqueeze(),
         None => mixed,
     };
     let mixed = activation::silu(mixed);
@@ -46,13 +47,13 @@ pub(crate) fn mamba(
         x.expand([batch, seq, n_groups, group, d_state]).reshape([batch, seq, n_heads, d_state])
     };
     let (b, c) = (of_groups(d_inner), of_groups(d_inner + d_groups));
-    let times = rows.clone().narrow(2, width - n_heads, n_heads) + weights.dt_bias.clone().unsqueeze();
+    let times = rows.clone().narrow(2, width - n_heads, n_heads) + weights.dt_bias.val().unsqueeze();
     let times = activation::softplus(times, 1.0).clamp_min(spec.least_time); // [batch, seq, n_heads]
     let times = match is_there {
         Some(there) => times * there,
         None => times,
     };
-    let decays = (times.clone() * weights.a_log.clone().exp().neg().unsqueeze()).exp();
+    let decays = (times.clone() * weights.a_log.val().exp().neg().unsqueeze()).exp();
     let changes = x.clone() * times.reshape([batch, seq, n_heads, 1]);
 
     let mut state = heads;
@@ -67,14 +68,14 @@ pub(crate) fn mamba(
         let sum = (state.clone() * at(&c, [batch, n_heads, d_state, 1])).sum_dim(2);
         given.push(sum.reshape([batch, 1, n_heads, head_dim]));
     }
-    let past = x * weights.d.clone().reshape([1, 1, n_heads, 1]);
+    let past = x * weights.d.val().reshape([1, 1, n_heads, 1]);
     let given = (Tensor::cat(given, 1) + past).reshape([batch, seq, d_inner]);
 
     let gates = activation::silu(rows.narrow(2, 0, d_inner));
-    let norm = |x: Tensor<3>, weight: &Tensor<1>| {
+    let norm = |x: Tensor<3>, weight: &Norm| {
         let x = x.reshape([batch, seq, n_groups, d_inner / n_groups]);
         let ones = Tensor::ones([d_inner / n_groups], (&x.device(), DType::F32));
-        rms_norm(x, ones, eps).reshape([batch, seq, d_inner]) * weight.clone().unsqueeze()
+        rms_norm(x, ones, eps).reshape([batch, seq, d_inner]) * weight.val().unsqueeze()
     };
     let place = spec.norm.as_ref().map(|(_, place)| *place);
     let values = match (place, &weights.norm) {

@@ -344,8 +344,8 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// Whether a job wants this reduction of this layer. [`What::Next`] and [`What::Own`] depend on
-    /// lists of tokens, which `visit` looks at itself.
+    /// Whether a job wants this reduction of the states of this layer. Of the others `visit` and `entropies` know by
+    /// themselves.
     fn wants(&self, job: &Job<'_>, layer: Layer, what: What) -> bool {
         let (n_layers, want) = (self.decoder.spec().n_layers(), job.want);
         let pooled = |pooling| self.prompts && want.pooled.contains(&(layer, pooling));
@@ -356,9 +356,7 @@ impl<'a> Reads<'a> {
             What::Sum => pooled(Pooling::Mean),
             What::Min => pooled(Pooling::Min),
             What::Max => pooled(Pooling::Max),
-            What::Logits | What::Greedy => self.writes && layer.0 == n_layers,
-            What::Next | What::Own => layer.0 == n_layers,
-            What::Entropies => self.prompts && want.attention_entropy.contains(&layer),
+            What::Logits | What::Greedy | What::Next | What::Own | What::Entropies => false,
         }
     }
 

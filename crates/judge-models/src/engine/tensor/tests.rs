@@ -18,7 +18,7 @@ use judge_core::{
 };
 
 use super::{Batched, Precision, Shapes};
-use crate::fixtures::{Expected, families, folder, relative_error};
+use crate::fixtures::{Expected, copy, families, folder, relative_error};
 use crate::folder::Folder;
 use crate::reading::answers::Answers;
 use crate::reading::labels::Heads;
@@ -177,12 +177,8 @@ fn a_number_of_every_tensor_is_read_back() {
 #[test]
 fn every_rope_keeps_each_sequence_s_own_frequencies() {
     for kind in ["dynamic", "longrope", "llama3", "yarn"] {
-        let source = folder("rope");
-        let to = tempfile::tempdir().unwrap();
-        for shared in ["model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json"] {
-            std::fs::copy(source.join(shared), to.path().join(shared)).unwrap();
-        }
-        std::fs::copy(source.join(format!("config.{kind}.json")), to.path().join("config.json")).unwrap();
+        let to = copy("rope");
+        std::fs::copy(folder("rope").join(format!("config.{kind}.json")), to.path().join("config.json")).unwrap();
         let alone = alone(to.path(), &options(Dtype::F32, 1000));
         let requests = requests(&alone);
         let expected = answers(&alone, &requests);

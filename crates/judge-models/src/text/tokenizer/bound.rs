@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokenizers::Tokenizer;
 
-use super::vocabulary::byte_character;
+use super::vocabulary::{byte_character, kind, parts};
 
 /// The most bytes of text that one token stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +52,6 @@ impl Bound {
     }
 }
 
-/// The parts of a normalizer or pre-tokenizer: itself, or those of a sequence.
-fn parts(part: &Value) -> Vec<&Value> {
-    let list = ["normalizers", "pretokenizers"].iter().find_map(|list| part.get(list)?.as_array());
-    list.map_or_else(|| vec![part], |list| list.iter().flat_map(parts).collect())
-}
-
-fn kind(part: &Value) -> &str {
-    part.get("type").and_then(Value::as_str).unwrap_or_default()
-}
-
 fn has(part: &Value, wanted: &str) -> bool {
     parts(part).into_iter().any(|part| kind(part) == wanted)
 }
@@ -100,6 +90,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::Error;
     use crate::folder::Folder;
     use crate::text::{TextCodec, TextOptions};
     use judge_core::{Prompt, Reason};
@@ -128,7 +119,7 @@ mod tests {
             {
                 for times in [1, 7, 100] {
                     let text = text.repeat(times);
-                    let ids = codec.encode(&Prompt::Raw(text.clone())).unwrap().map_or(0, |ids| ids.len());
+                    let ids = codec.encode(&Prompt::Raw(text.clone())).map_or(0, |ids| ids.len());
                     assert!(bound.least(&text) <= ids, "{kind}, {text:?}: {} and {ids}", bound.least(&text));
                 }
             }
@@ -162,7 +153,7 @@ mod tests {
     fn what_is_far_too_long_is_not_tokenised() {
         let codec = codec(KINDS[0], |_| {});
         for prompt in [Prompt::user("x".repeat(1 << 20)), Prompt::Raw("x".repeat(1 << 20))] {
-            let unscored = codec.encode_within(&prompt, 512).unwrap().unwrap_err();
+            let Err(Error::Prompt { unscored }) = codec.encode_within(&prompt, 512) else { panic!("{prompt:?}") };
             assert_eq!(unscored.reason, Reason::TooLong);
             assert!(unscored.detail.starts_with("at least ") && unscored.detail.ends_with("the context has 512"));
         }

@@ -2,7 +2,7 @@
 //!
 //! Of `tokenizer.json`, transformers 5 takes only the vocabulary, the merges, the post-processor and the added tokens where the folder's
 //! tokenizer has a class with rules of its own: how a text is normalised and cut before the merges is then up to the class, whatever the
-//! file says. Three such classes are those of Llama, Gemma and Qwen models. [`Class::of_folder`] tells which class it would
+//! file says. Three such classes are those of Llama, Gemma and Qwen models. [`class_of_folder`] tells which class it would
 //! take, and [`Class::rewrite`] gives the file's JSON that class's rules. Everything else is read as the file says.
 
 use serde_json::{Value, json};
@@ -26,17 +26,8 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// The class that transformers 5.24 would build a folder's tokenizer from, if it is one of these.
-    ///
-    /// A folder names its class in `tokenizer_config.json`, else in `config.json`; a model type has one registered for it. The folder's
-    /// name counts, but for model types whose folders are known to name a wrong one, and for those whose registered class has no rules.
-    ///
-    /// `settings` are `tokenizer_config.json`, and `tokenizer` is the text of `tokenizer.json`.
-    pub(super) fn of_folder(folder: &Folder, settings: &Value, tokenizer: &str) -> Option<Self> {
-        Self::of_name(&class_of_folder(folder, settings, tokenizer)?)
-    }
-
-    fn of_name(name: &str) -> Option<Self> {
+    /// The class of this name, if it is one of these.
+    pub(super) fn of_name(name: &str) -> Option<Self> {
         Some(match name {
             "LlamaTokenizer" => Self::Llama,
             "GemmaTokenizer" => Self::Gemma,
@@ -48,7 +39,8 @@ impl Class {
 
     /// Whether the class that a folder names counts: a few model types have one whatever the folder says.
     pub(super) fn is_named(folder: &Folder, tokenizer: &str) -> bool {
-        Self::of_folder(folder, &json!({"tokenizer_class": "PreTrainedTokenizerFast"}), tokenizer).is_none()
+        let named = class_of_folder(folder, &json!({"tokenizer_class": "PreTrainedTokenizerFast"}), tokenizer);
+        named.and_then(|name| Self::of_name(&name)).is_none()
     }
 
     /// The special tokens that the class has where the folder names no others.
@@ -113,11 +105,7 @@ type Names = &'static [(&'static str, &'static str)];
 
 /// The special tokens that transformers has where the folder names no others, by its class; none for classes of encoders and those
 /// that have none.
-pub(super) fn default_names(folder: &Folder, settings: &Value, tokenizer: &str) -> Names {
-    class_of_folder(folder, settings, tokenizer).map_or(&[], |name| names_of(&name))
-}
-
-fn names_of(class: &str) -> Names {
+pub(super) fn names_of(class: &str) -> Names {
     match class {
         "LlamaTokenizer" => &[("bos_token", "<s>"), ("eos_token", "</s>"), ("unk_token", "<unk>")],
         "GemmaTokenizer" => &[
@@ -152,9 +140,14 @@ fn names_of(class: &str) -> Names {
     }
 }
 
-/// The name of the class that transformers 5.24 would build a folder's tokenizer from, as for [`Class::of_folder`]; `None` for one that
-/// takes everything from the file.
-fn class_of_folder(folder: &Folder, settings: &Value, tokenizer: &str) -> Option<String> {
+/// The name of the class that transformers 5.24 would build a folder's tokenizer from; `None` for one that takes
+/// everything from the file.
+///
+/// A folder names its class in `tokenizer_config.json`, else in `config.json`; a model type has one registered for it. The folder's
+/// name counts, but for model types whose folders are known to name a wrong one, and for those whose registered class has no rules.
+///
+/// `settings` are `tokenizer_config.json`, and `tokenizer` is the text of `tokenizer.json`.
+pub(super) fn class_of_folder(folder: &Folder, settings: &Value, tokenizer: &str) -> Option<String> {
     if folder.gguf().is_some() || settings.get("auto_map").is_some() {
         return None; // a GGUF file names its rules; code of a folder is never run
     }
@@ -187,7 +180,7 @@ pub(super) enum Maker {
 }
 
 impl Maker {
-    /// The one for a folder, which names its class as for [`Class::of_folder`].
+    /// The one for a folder, which names its class as for [`class_of_folder`].
     ///
     /// # Errors
     /// [`Error::Unsupported`] for any other class, and for a tokenizer with code of its own.

@@ -18,21 +18,12 @@ use crate::Error;
 impl TextCodec {
     /// The tokens of a prompt, cut to `most` of them, and how many were cut.
     ///
-    /// The inner error is as of [`encode_within`](Self::encode_within); a prompt that is too long without the text that may be cut is
-    /// [`Reason::TooLong`].
-    ///
     /// # Errors
-    /// As [`encode_within`](Self::encode_within).
-    pub(crate) fn encode_cut(
-        &self,
-        prompt: &Prompt,
-        most: usize,
-    ) -> Result<Result<(Vec<TokenId>, usize), Unscored>, Error> {
-        let all = match self.encode_within(prompt, usize::MAX)? {
-            Ok(ids) => ids,
-            Err(unscored) => return Ok(Err(unscored)),
-        };
-        let Some(text) = text(prompt).filter(|_| all.len() > most) else { return Ok(Ok((all, 0))) };
+    /// As [`encode_within`](Self::encode_within); a prompt that is too long without the text that may be cut is
+    /// [`Reason::TooLong`].
+    pub(crate) fn encode_cut(&self, prompt: &Prompt, most: usize) -> Result<(Vec<TokenId>, usize), Error> {
+        let all = self.encode_within(prompt, usize::MAX)?;
+        let Some(text) = text(prompt).filter(|_| all.len() > most) else { return Ok((all, 0)) };
         let half = &text[..text.floor_char_boundary(text.len() / 2)];
         let (mut behind, mut least) = (all.len(), all.len());
         // Of a text that happens to end as what is before it does, or as its own half, these would show too long an end: one that ends in
@@ -41,10 +32,7 @@ impl TextCodec {
         for shorter in ["", half, other] {
             let mut shortened = prompt.clone();
             set_text(&mut shortened, shorter);
-            let mut ids = match self.open_within(&shortened, usize::MAX)? {
-                Ok(ids) => ids,
-                Err(unscored) => return Ok(Err(unscored)),
-            };
+            let mut ids = self.open_within(&shortened, usize::MAX)?;
             if self.is_surrounded(&shortened) {
                 ids.extend(&self.surround.after);
             }
@@ -52,13 +40,17 @@ impl TextCodec {
             least = least.min(ids.len());
         }
         if least > most {
-            let detail = format!("{least} prompt tokens without the text that may be cut, the context has {most}");
-            return Ok(Err(Unscored::new(Reason::TooLong, detail)));
+            let limit = match prompt.truncation().flatten() {
+                Some(given) if given == most => "the limit of the prompt is",
+                _ => "the context has",
+            };
+            let detail = format!("{least} prompt tokens without the text that may be cut, {limit} {most}");
+            return Err(Unscored::new(Reason::TooLong, detail).into());
         }
         let cut = all.len() - most;
         let kept = most.saturating_sub(behind);
         let ids = all[..kept].iter().chain(&all[all.len() - (most - kept)..]).copied().collect();
-        Ok(Ok((ids, cut)))
+        Ok((ids, cut))
     }
 }
 

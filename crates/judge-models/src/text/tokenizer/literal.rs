@@ -85,7 +85,7 @@ struct Found {
     literal: bool,
 }
 
-/// Why a conversation has no tokens. It makes the item unscored, with the reason `Template`.
+/// Why a prompt has no tokens. All but [`Refusal::Tokenizer`] make the item unscored, with the reason `Template`.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     /// The template raised an error or exceeded a bound.
@@ -104,6 +104,17 @@ pub(super) enum Refusal {
     /// messages, so there is nothing to mark with.
     #[error("the messages use every private-use character of plane 15")]
     NoMarks,
+    /// The template of a whole prompt does not write the marks that there are to be.
+    #[error("marks that the template writes: expected {expected}, one for each question of a prompt, found {found}")]
+    Marks {
+        /// Marks that it is to write.
+        expected: usize,
+        /// Marks that it writes.
+        found: usize,
+    },
+    /// The tokenizer fails.
+    #[error("{0}")]
+    Tokenizer(#[from] tokenizers::Error),
 }
 
 impl Control {
@@ -158,7 +169,7 @@ impl Control {
     /// - or it ends in the prefill.
     ///
     /// # Errors
-    /// See [`Refusal`]; all variants but [`Refusal::Unavoidable`].
+    /// [`Refusal::Template`], [`Refusal::Ambiguous`] and [`Refusal::NoMarks`].
     pub(super) fn render(
         &self,
         texts: &[&str],
@@ -423,12 +434,9 @@ impl PlainText {
     /// them is tokenised by itself. `lstrip` and `rstrip` tokens take the white space beside them
     /// along, as they do in the tokenizer.
     ///
-    /// The inner error is [`Refusal::Unavoidable`].
-    pub(super) fn encode(
-        &self,
-        rendered: &Rendered,
-        control: &Control,
-    ) -> tokenizers::Result<Result<Vec<TokenId>, Refusal>> {
+    /// # Errors
+    /// [`Refusal::Unavoidable`] and [`Refusal::Tokenizer`].
+    pub(super) fn encode(&self, rendered: &Rendered, control: &Control) -> Result<Vec<TokenId>, Refusal> {
         let text = rendered.text();
         let mut all = Vec::new();
         let mut at = 0;
@@ -453,9 +461,9 @@ impl PlainText {
             too_many.entry(id).and_modify(|sum| *sum += count);
         }
         if let Some((_, token)) = control.tokens.iter().find(|(id, _)| too_many.get(id).is_some_and(|&sum| sum > 0)) {
-            return Ok(Err(Refusal::Unavoidable(token.content.clone())));
+            return Err(Refusal::Unavoidable(token.content.clone()));
         }
-        Ok(Ok(all))
+        Ok(all)
     }
 
     /// The tokens of a text by itself behind a control token; control tokens in it stay characters.

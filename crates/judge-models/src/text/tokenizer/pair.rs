@@ -30,7 +30,7 @@ impl TextCodec {
     /// # Errors
     /// [`Error::Tokenizer`].
     pub(crate) fn encode_texts(&self, first: &str, second: Option<&str>, most: Option<usize>) -> Result<Typed, Error> {
-        let fault = |source| Error::Tokenizer { path: self.path.clone(), source };
+        let fault = |source: tokenizers::Error| self.refused(source);
         let encoding = |text: &str| -> Result<Encoding, Error> {
             let found = if self.control.is_spelt_in(text) {
                 self.plain()?.encode_text(text)

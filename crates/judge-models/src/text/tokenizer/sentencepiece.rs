@@ -150,7 +150,7 @@ fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) ->
         ("unk_token", model.unk_id, &model.unk_piece),
     ] {
         if id >= 0 {
-            special.default_name(name, text);
+            special.default_names(&[(name, text.as_str())]);
         }
     }
     special.default_extra(extra(model, &[Kind::Control]));
@@ -208,9 +208,7 @@ fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) ->
 
 /// A tokenizer by the rules of a class, which takes every vocabulary for one of BPE.
 fn of_class(model: &ModelProto, class: Class, settings: &Value, special: &mut SpecialTokens) -> Parts {
-    for (name, text) in class.names() {
-        special.default_name(name, text);
-    }
+    special.default_names(class.names());
     special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
     let texts = texts(model);
     let bpe = json!({ "type": "BPE", "vocab": made::numbered(&texts), "merges": made::by_order(&texts) });
@@ -226,7 +224,7 @@ fn xlm_roberta(
     settings: &Value,
     special: &mut SpecialTokens,
 ) -> Result<Parts, SentencePieceProblem> {
-    for (name, text) in [
+    special.default_names(&[
         ("bos_token", "<s>"),
         ("eos_token", "</s>"),
         ("unk_token", "<unk>"),
@@ -234,9 +232,7 @@ fn xlm_roberta(
         ("pad_token", "<pad>"),
         ("cls_token", "<s>"),
         ("mask_token", "<mask>"),
-    ] {
-        special.default_name(name, text);
-    }
+    ]);
     special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
     if let Some((id, piece)) = model.pieces.iter().enumerate().take(3).find(|(_, piece)| piece.kind == Kind::Normal) {
         let expected = "of the unknown piece or a control one, as the first three of XLM-RoBERTa are";
@@ -259,7 +255,7 @@ fn deberta_v2(
     settings: &Value,
     special: &mut SpecialTokens,
 ) -> Result<Parts, SentencePieceProblem> {
-    for (name, text) in [
+    special.default_names(&[
         ("bos_token", "[CLS]"),
         ("eos_token", "[SEP]"),
         ("unk_token", "[UNK]"),
@@ -267,9 +263,7 @@ fn deberta_v2(
         ("pad_token", "[PAD]"),
         ("cls_token", "[CLS]"),
         ("mask_token", "[MASK]"),
-    ] {
-        special.default_name(name, text);
-    }
+    ]);
     special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
     let flag = |name: &str, default: bool| settings.get(name).and_then(Value::as_bool).unwrap_or(default);
     let mut normalizers = Vec::new();
@@ -277,7 +271,7 @@ fn deberta_v2(
         normalizers.push(json!({ "type": "Lowercase" }));
     }
     normalizers.extend([
-        json!({ "type": "Replace", "pattern": { "Regex": r"\s{2,}|[\n\r\t]" }, "content": " " }),
+        replace_all(r"\s{2,}|[\n\r\t]", " "),
         json!({ "type": "NFC" }),
         json!({ "type": "Strip", "strip_left": false, "strip_right": true }),
     ]);

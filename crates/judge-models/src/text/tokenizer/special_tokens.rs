@@ -168,10 +168,12 @@ impl SpecialTokens {
         self.is_added_of_old = true;
     }
 
-    /// Names a token unless the folder names another, or says that there is none.
-    pub(super) fn default_name(&mut self, name: &str, text: &str) {
-        if !self.named.contains_key(name) && !self.nulls.contains(name) {
-            self.put(name, AddedToken::from(text, true));
+    /// Names tokens, with their texts, unless the folder names another, or says that there is none.
+    pub(super) fn default_names(&mut self, names: &[(&str, &str)]) {
+        for &(name, text) in names {
+            if !self.named.contains_key(name) && !self.nulls.contains(name) {
+                self.put(name, AddedToken::from(text, true));
+            }
         }
     }
 

@@ -28,14 +28,14 @@ impl Spelling {
     /// pre-tokenizer or decoder is of that type. Otherwise spaces are the replacement of its
     /// `Metaspace`, or `▁` where there is none.
     pub(super) fn of(json: &Value) -> Self {
-        let parts = ["normalizer", "pre_tokenizer", "decoder"].map(|part| json.get(part).unwrap_or(&Value::Null));
-        if parts.iter().any(|part| find(part, &|part| kind(part) == Some("ByteLevel")).is_some()) {
+        let all = ["normalizer", "pre_tokenizer", "decoder"].iter().filter_map(|part| json.get(part));
+        let parts: Vec<&Value> = all.flat_map(parts).collect();
+        let first = |wanted: &str| parts.iter().find(|part| kind(part) == wanted);
+        if first("ByteLevel").is_some() {
             return Self::ByteLevel;
         }
-        let replacement = parts
-            .iter()
-            .find_map(|part| find(part, &|part| kind(part) == Some("Metaspace")))
-            .and_then(|metaspace| metaspace.get("replacement")?.as_str()?.chars().next());
+        let replacement =
+            first("Metaspace").and_then(|metaspace| metaspace.get("replacement")?.as_str()?.chars().next());
         Self::Spaces(replacement.unwrap_or('▁'))
     }
 
@@ -76,20 +76,13 @@ pub(super) fn byte_character(byte: u8) -> char {
     char::from_u32(0x100 + number).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// The `type` of a part of a `tokenizer.json`.
-fn kind(part: &Value) -> Option<&str> {
-    part.get("type")?.as_str()
+/// The parts of a normalizer, pre-tokenizer or decoder of a `tokenizer.json`: itself, or those of a sequence.
+pub(super) fn parts(part: &Value) -> Vec<&Value> {
+    let list = ["normalizers", "pretokenizers", "decoders"].iter().find_map(|list| part.get(list)?.as_array());
+    list.map_or_else(|| vec![part], |list| list.iter().flat_map(parts).collect())
 }
 
-/// The first part that `wanted` accepts: `part` itself, or one inside the sequences (`normalizers`,
-/// `pretokenizers`, `decoders`) that it may be.
-fn find<'v>(part: &'v Value, wanted: &dyn Fn(&Value) -> bool) -> Option<&'v Value> {
-    if wanted(part) {
-        return Some(part);
-    }
-    ["normalizers", "pretokenizers", "decoders"]
-        .iter()
-        .filter_map(|list| part.get(list)?.as_array())
-        .flatten()
-        .find_map(|part| find(part, wanted))
+/// The `type` of a part.
+pub(super) fn kind(part: &Value) -> &str {
+    part.get("type").and_then(Value::as_str).unwrap_or_default()
 }

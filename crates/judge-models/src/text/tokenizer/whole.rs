@@ -13,7 +13,6 @@
 use std::collections::BTreeMap;
 
 use judge_core::{Message, WholePrompt, request::TokenId};
-use judge_jinja::{Date, TemplateError};
 use serde_json::{Map, Value};
 use tokenizers::Tokenizer;
 
@@ -21,9 +20,9 @@ use super::literal::{Control, PlainText, Refusal};
 use crate::text::chat_template::ChatTemplate;
 
 /// Where a prompt can end.
-const MARK: &str = "<|mark|>";
+pub(crate) const MARK: &str = "<|mark|>";
 /// Where a text is cut in two.
-const SPLIT: &str = "<|split|>";
+pub(crate) const SPLIT: &str = "<|split|>";
 /// Ids that no vocabulary has.
 const MARK_ID: TokenId = TokenId::MAX;
 const SPLIT_ID: TokenId = TokenId::MAX - 1;
@@ -37,37 +36,13 @@ pub(super) struct WholeTemplate {
     plain: PlainText,
 }
 
-/// Why a whole prompt has no tokens.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum WholeRefusal {
-    /// As of a conversation.
-    #[error(transparent)]
-    Refusal(#[from] Refusal),
-    /// The template does not write the marks that there are to be.
-    #[error("the template writes {found} marks, expected {expected}, one for each question of a prompt")]
-    Marks {
-        /// Marks that it is to write.
-        expected: usize,
-        /// Marks that it writes.
-        found: usize,
-    },
-}
-
 impl WholeTemplate {
-    /// Reads a template for this tokenizer. The inner error is the template's.
-    pub(super) fn new(
-        source: &str,
-        date: Date,
-        tokenizer: &Tokenizer,
-    ) -> tokenizers::Result<Result<Self, TemplateError>> {
-        let template = match ChatTemplate::new(source, date) {
-            Ok(template) => template,
-            Err(error) => return Ok(Err(error)),
-        };
-        let control = Control::new(tokenizer, source)?;
+    /// A template for this tokenizer.
+    pub(super) fn new(template: ChatTemplate, tokenizer: &Tokenizer) -> tokenizers::Result<Self> {
+        let control = Control::new(tokenizer, template.source())?;
         let plain = PlainText::new(tokenizer, &control)?;
         let control = control.and(&[(MARK_ID, MARK), (SPLIT_ID, SPLIT)])?;
-        Ok(Ok(Self { template, control, plain }))
+        Ok(Self { template, control, plain })
     }
 
     /// The template's text.
@@ -80,32 +55,25 @@ impl WholeTemplate {
         &self,
         whole: &WholePrompt,
         special_tokens: &BTreeMap<String, String>,
-    ) -> tokenizers::Result<Result<Vec<TokenId>, WholeRefusal>> {
+    ) -> Result<Vec<TokenId>, Refusal> {
         let message = [Message::user("")];
         let mut texts = Vec::new();
         whole.values.values().for_each(|value| collect(value, &mut texts));
         let rendered = self.control.render(&texts, "", |mark| {
-            let values = whole.values.iter().map(|(name, value)| (name.clone(), marked(value, mark)));
+            let values = whole.values.iter().map(|(name, value)| (name.clone(), with_texts(value, mark)));
             self.template.render(&message, special_tokens, &values.collect())
-        });
-        let rendered = match rendered {
-            Ok(rendered) => rendered,
-            Err(refusal) => return Ok(Err(refusal.into())),
-        };
-        let ids = match self.plain.encode(&rendered, &self.control)? {
-            Ok(ids) => ids,
-            Err(refusal) => return Ok(Err(refusal.into())),
-        };
+        })?;
+        let ids = self.plain.encode(&rendered, &self.control)?;
         let marks = ids.iter().filter(|&&id| id == MARK_ID).count().max(1);
         if marks != whole.end.of || whole.end.mark >= marks {
-            return Ok(Err(WholeRefusal::Marks { expected: whole.end.of, found: marks }));
+            return Err(Refusal::Marks { expected: whole.end.of, found: marks });
         }
         let pieces = ids.split(|&id| id == MARK_ID).take(whole.end.mark + 1);
         let mut before: Vec<TokenId> = pieces.flatten().copied().filter(|&id| id != SPLIT_ID).collect();
         if !whole.prefill.is_empty() {
             before.extend(self.plain.encode_later(&whole.prefill)?);
         }
-        Ok(Ok(before))
+        Ok(before)
     }
 }
 
@@ -124,13 +92,13 @@ fn collect<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// The value with `mark` put to each of its texts.
-fn marked(value: &Value, mark: &dyn Fn(&str) -> String) -> Value {
+/// The value with other texts in the place of all of its texts, names of fields among them.
+pub(crate) fn with_texts(value: &Value, of: &dyn Fn(&str) -> String) -> Value {
     match value {
-        Value::String(text) => Value::String(mark(text)),
-        Value::Array(values) => values.iter().map(|value| marked(value, mark)).collect(),
+        Value::String(text) => Value::String(of(text)),
+        Value::Array(values) => values.iter().map(|value| with_texts(value, of)).collect(),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| (mark(name), marked(value, mark)));
+            let fields = fields.iter().map(|(name, value)| (of(name), with_texts(value, of)));
             Value::Object(fields.collect::<Map<_, _>>())
         }
         other => other.clone(),

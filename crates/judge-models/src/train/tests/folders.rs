@@ -22,27 +22,43 @@ fn served(model: &Model, text: &str) -> (f64, Vec<u32>) {
     (-log_probs.iter().map(|&x| f64::from(x)).sum::<f64>(), tokens)
 }
 
-/// The loss is that of the model that is served, with its soft-cap and factors, before training and after it:
-/// as an adapter and as a folder.
+/// Tunes a model: what it loses on a text is what the model loses that is served, up to a share of it, before training and after it. Returns
+/// both.
+fn served_as_trained(
+    base: &Path,
+    settings: TrainSettings,
+    most: f64,
+    learn: impl FnOnce(&mut Trainer<Completion>, &[CompletionExample]),
+) -> [f64; 2] {
+    let (at, text, tuning) = (tempfile::tempdir().unwrap(), "ba de fi go ba", settings.tuning.clone());
+    let path = at.path().join("out");
+    let mut trainer = Trainer::new(base, Completion, settings).unwrap();
+    let (before, tokens) = served(&Model::load(base, &f32_options()).unwrap(), text);
+    let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
+    let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
+    assert!((before - loss(&trainer)).abs() < most * before, "{}: {} {before}", base.display(), loss(&trainer));
+    learn(&mut trainer, &all);
+    assert!(!trainer.is_written(&path, Some(Dtype::F32)));
+    trainer.write(&path, Some(Dtype::F32)).unwrap();
+    assert!(trainer.is_written(&path, Some(Dtype::F32)));
+    let (after, _) = served(&tuned(base, &tuning, &path), text);
+    assert!((after - loss(&trainer)).abs() < most * after, "{}: {} {after}", base.display(), loss(&trainer));
+    assert!(matches!(trainer.write(&path, None), Err(TrainError::Model(crate::Error::OutputExists { .. }))));
+    trainer.step(&all).unwrap();
+    assert!(!trainer.is_written(&path, Some(Dtype::F32)), "what was learned since is not there");
+    [before, after]
+}
+
+/// With its soft-cap and factors, as an adapter and as a folder.
 #[test]
 fn the_loss_is_that_of_the_model_that_is_served() {
-    let text = "ba de fi go ba";
     for name in ["qwen3-on", "cohere2-on", "gemma2-on", "phi3-on", "granite-on"] {
         for tuning in [Tuning::Full, lora()] {
-            let at = tempfile::tempdir().unwrap();
-            let path = at.path().join("out");
             let schedule = Schedule { peak: 0.03, ..settings(lora()).schedule };
-            let mut trainer = new(name, Completion, TrainSettings { schedule, ..settings(tuning.clone()) });
-            let (before, tokens) = served(&Model::load(folder(name), &f32_options()).unwrap(), text);
-            let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
-            let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
-            assert!((before - loss(&trainer)).abs() < 1e-5 * before, "{name}: {} {before}", loss(&trainer));
-            take_steps(&mut trainer, 4, &completions());
-            trainer.write(&path, Some(Dtype::F32)).unwrap();
-            let (after, _) = served(&tuned(&folder(name), &tuning, &path), text);
-            assert!((after - loss(&trainer)).abs() < 1e-5 * after, "{name}: {} {after}", loss(&trainer));
+            let settings = TrainSettings { schedule, ..settings(tuning) };
+            let learn = |trainer: &mut Trainer<Completion>, _: &[_]| take_steps(trainer, 4, &completions());
+            let [before, after] = served_as_trained(&folder(name), settings, 1e-5, learn);
             assert!((after - before).abs() > 1e-2, "{name} has learnt nothing");
-            assert!(matches!(trainer.write(&path, None), Err(TrainError::Model(crate::Error::OutputExists { .. }))));
         }
     }
 }
@@ -52,22 +68,10 @@ fn the_loss_is_that_of_the_model_that_is_served() {
 fn adapters_are_trained_over_codes() {
     for name in ["gguf/llama", "gguf/gemma3", "quantised/awq", "quantised/bnb-nf4"] {
         let base = folder("llama-on").join("../..").join(name);
-        let at = tempfile::tempdir().unwrap();
-        let adapter = at.path().join("adapter");
-        let options = TrainSettings {
-            schedule: Schedule { peak: 0.03, warmup: 0, ..settings(lora()).schedule },
-            ..settings(lora())
-        };
-        let mut trainer = Trainer::new(&base, Completion, options).unwrap();
-        let (before, tokens) = served(&Model::load(&base, &f32_options()).unwrap(), "ba de fi go ba");
-        let all = [CompletionExample { weights: vec![1.0; tokens.len()], tokens: tokens.clone() }];
-        let loss = |trainer: &Trainer<Completion>| trainer.loss(&all).unwrap() * (tokens.len() - 1) as f64;
-        assert!((before - loss(&trainer)).abs() < 1e-4 * before, "{name}: {} {before}", loss(&trainer));
-        take_steps(&mut trainer, 3, &all);
-        trainer.write(&adapter, None).unwrap();
-        let options = LoadOptions { adapters: vec![adapter], ..f32_options() };
-        let (after, _) = served(&Model::load(&base, &options).unwrap(), "ba de fi go ba");
-        assert!((after - loss(&trainer)).abs() < 1e-4 * after, "{name}: {} {after}", loss(&trainer));
+        let schedule = Schedule { peak: 0.03, warmup: 0, ..settings(lora()).schedule };
+        let settings = TrainSettings { schedule, ..settings(lora()) };
+        let learn = |trainer: &mut Trainer<Completion>, all: &[_]| take_steps(trainer, 3, all);
+        let [before, after] = served_as_trained(&base, settings, 1e-4, learn);
         assert!(after < before - 1e-2, "{name} has learnt nothing: {before} to {after}");
     }
 }
@@ -117,6 +121,13 @@ fn an_adapter_says_what_it_is() {
     assert_eq!(head.labels().len(), 3);
     let names: Vec<_> = fs::read_dir(at.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["adapter"]);
+    // Of a base in a passing place it names none.
+    let other = at.path().join("other");
+    let settings = TrainSettings { names_base: false, ..settings(lora()) };
+    new("llama-off", Completion, settings).write(&other, None).unwrap();
+    let config = fs::read(other.join("adapter_config.json")).unwrap();
+    let config: serde_json::Value = serde_json::from_slice(&config).unwrap();
+    assert!(config["base_model_name_or_path"].is_null() && config["revision"].is_null(), "{config}");
 }
 
 /// LFM2 has `out_proj` in two places. PEFT finds both by that name, and gives the other one factors that nobody trained.
@@ -243,6 +254,13 @@ fn a_folder_is_rounded_once() {
     trainer.write(&b, Some(Dtype::Bf16)).unwrap();
     let bytes = |path: &Path| fs::read(path.join("model.safetensors")).unwrap();
     assert_eq!(bytes(&a), bytes(&b));
+    // What is measured of the rounded state is what the folder says.
+    let learned = trainer.loss(&completions()).unwrap();
+    assert!(trainer.round_as_written(None) && !trainer.round_as_written(None));
+    let written = Trainer::new(&a, Completion, settings(Tuning::Full)).unwrap().loss(&completions()).unwrap();
+    assert!(trainer.loss(&completions()).unwrap() == written && learned != written, "{learned} {written}");
+    let mut adapter = shaken(new("gemma2-on", Completion, settings(lora())));
+    assert!(adapter.stored_dtype() == Dtype::Bf16 && !adapter.round_as_written(None));
 }
 
 /// A published checkpoint in one file learns two marks, in its upper blocks, and serves what it has learned.

@@ -82,6 +82,7 @@ fn settings_out_of_their_range_are_named() {
     assert_eq!(with(&|s| s.threads = 0), "threads");
     let with_lora = |lora: Lora| named(Completion, settings(Tuning::Lora(lora)));
     assert_eq!(with_lora(Lora { rank: 0, ..Lora::default() }), "tuning.rank");
+    assert_eq!(with_lora(Lora { rank: usize::MAX, ..Lora::default() }), "tuning.rank");
     assert_eq!(with_lora(Lora { alpha: f64::INFINITY, ..Lora::default() }), "tuning.alpha");
     assert_eq!(with_lora(Lora { blocks: Blocks::Listed(vec![0, 3]), ..Lora::default() }), "tuning.blocks");
     assert_eq!(with_lora(Lora { blocks: Blocks::Listed(vec![]), ..Lora::default() }), "tuning.blocks");
@@ -184,6 +185,15 @@ fn a_step_that_diverges_names_its_examples_and_changes_nothing() {
     let last = before.len() - 1;
     assert_eq!(trainer.trainables[..last], before[..last]);
     assert_eq!(trainer.steps_done(), 0);
+    // The step itself, whose loss is fine.
+    let schedule = Schedule { peak: 1e39, warmup: 0, ..settings(lora()).schedule };
+    let mut trainer = new("qwen3-on", Completion, TrainSettings { schedule, ..settings(lora()) });
+    let before = trainer.trainables.clone();
+    match trainer.step(&completions()) {
+        Err(TrainError::Overflow { step: 0, learning_rate, .. }) => assert_eq!(learning_rate, 1e39),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((trainer.steps_done(), trainer.trainables == before), (0, true));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use safetensors::SafeTensors;
 
 use super::*;
+use crate::train::adamw::Move;
 use crate::train::trainable::Trainable;
 
 #[test]
@@ -181,15 +182,21 @@ fn adamw_is_pytorchs() {
     for (step, (gradient, expected)) in
         (1..).zip([[1.0, -2.0, 0.0], [0.5, 4.0, 1e-3], [-1.0, 0.25, 1e-3]].iter().zip(expected))
     {
-        optimizer.update(&mut trainable, gradient, 1.0, 0.1, step);
+        let by = Move { factor: 1.0, learning_rate: 0.1, step };
+        assert!(optimizer.stays_finite(&trainable, gradient, by));
+        optimizer.update(&mut trainable, gradient, by);
         for (found, expected) in trainable.values.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-6, "step {step}: {:?}", trainable.values);
         }
     }
     // A vector does not decay.
     let mut vector = Trainable::new("b", &[3], vec![0.5, -1.0, 2.0]);
-    optimizer.update(&mut vector, &[0.0; 3], 1.0, 0.1, 1);
+    let by = Move { factor: 1.0, learning_rate: 0.1, step: 1 };
+    optimizer.update(&mut vector, &[0.0; 3], by);
     assert_eq!(vector.values, [0.5, -1.0, 2.0]);
+    for (gradient, by) in [([1.0, 1.0, 1.0], Move { learning_rate: 1e39, ..by }), ([0.0, 1e38, 0.0], by)] {
+        assert!(!optimizer.stays_finite(&vector, &gradient, by));
+    }
 }
 
 /// Expected values: `get_cosine_schedule_with_warmup` and `get_linear_schedule_with_warmup` of transformers.

@@ -95,7 +95,7 @@ fn what_is_behind_a_shared_beginning_equals_whole_prompts_in_every_family() {
     }
 }
 
-/// In the precision of a GPU a prefix keeps its keys in f16, and what is behind it attends to them.
+/// In the precision of a GPU a prefix keeps its keys in bf16, and what is behind it attends to them.
 #[test]
 fn a_shared_beginning_is_as_precise_as_whole_prompts() {
     for family in ["llama-on", "gemma2-on", "qwen2-on"] {

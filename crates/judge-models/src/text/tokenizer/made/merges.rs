@@ -3,7 +3,6 @@
 //! SentencePiece joins the two neighbours whose piece has the highest score. With such merges, the best entries first, BPE does the
 //! same. In which order merges of one score come is what converters do, and they differ.
 
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of an entry that merges are made for, at most. Vocabularies have none that is nearly as long; damaged files
@@ -49,32 +48,14 @@ pub(crate) fn by_score<'a, T: AsRef<str>>(entries: &'a [T], scores: &[f64]) -> V
         for (left, right) in cuts(entry) {
             if let (Some(&l), Some(&r)) = (ids.get(left), ids.get(right)) {
                 let lengths = (left.chars().count(), right.chars().count());
-                all.push((Score(scores[id]), lengths, (l, r), (left, right)));
+                all.push((scores[id], lengths, (l, r), (left, right)));
             }
         }
         all[first..].sort_by_key(|&(_, _, parts, _)| parts);
     }
     // Stable, so that the order from before stays among equals.
-    all.sort_by_key(|&(score, lengths, ..)| Reverse((score, lengths)));
+    all.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
     all.into_iter().map(|(.., parts)| parts).collect()
-}
-
-/// A score with a total order.
-#[derive(Clone, Copy, PartialEq)]
-struct Score(f64);
-
-impl Eq for Score {}
-
-impl PartialOrd for Score {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Score {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }
 
 #[cfg(test)]

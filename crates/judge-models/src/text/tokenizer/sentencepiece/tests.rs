@@ -78,7 +78,7 @@ fn tokens_and_texts_are_those_of_transformers_and_of_sentencepiece() {
             let found = codec.tokenizer.encode(text.as_str(), true).unwrap();
             assert_eq!(found.get_ids(), case.ids[i], "{of}: {text:?}");
             if !text.is_empty() && !case.ids[i].is_empty() {
-                let found = codec.encode(&Prompt::Raw(text.clone())).unwrap().unwrap();
+                let found = codec.encode(&Prompt::Raw(text.clone())).unwrap();
                 assert_eq!(found, case.ids[i], "{of}: {text:?}");
             }
             assert_eq!(codec.tokenizer.decode(&case.ids[i], true).unwrap(), case.decoded[i], "{of}: {text:?}");

@@ -54,8 +54,25 @@ class Rows(unittest.TestCase):
         with self.assertRaises(judge.JudgeError) as refused:
             judge.score(ROWS)
         self.assertIn("--model", str(refused.exception))
-        with self.assertRaises(ValueError):
-            judge.score([{**ROWS[0], "human": float("nan")}])
+        for human, said in [(float("nan"), "row 1 .* 'human': .*nan"), (float("inf"), "row 1 .* 'human': .*inf")]:
+            with self.assertRaisesRegex(ValueError, said):
+                judge.score([ROWS[0], {**ROWS[1], "human": human}])
+
+    def test_what_is_no_rows_is_refused_before_anything_runs(self):
+        for rows in ["rows.jsonl", {"instruction": "?"}, 3, [1, 2], None]:
+            with self.assertRaisesRegex(TypeError, "expected a list of dicts"):
+                judge.score(rows)
+        with self.assertRaisesRegex(ValueError, "no rows"):
+            judge.run("states", ROWS)
+        with self.assertRaisesRegex(TypeError, "output: "):
+            judge.score(ROWS, output="scores.jsonl")
+
+    def test_rows_that_are_all_without_a_score_come_back(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = judge.score([{**ROWS[0], "response": "two " * 100_000}], embedded=True, quiet=True, columns=["id=", "human="])
+        self.assertEqual(found[0]["unscored"]["reason"], "too_long")
+        self.assertIn("no row was scored", str(told[-1].message))
 
     def test_frames_go_in_and_come_out(self):
         try:
@@ -90,13 +107,62 @@ class Rows(unittest.TestCase):
         self.assertTrue(pandas.isna(found["share"][2]))
         self.assertEqual(list(given.assign(own=found["id"])["own"]), [0, 1])
 
+    def test_frames_come_back_under_their_index_in_any_order_and_with_all_digits(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        # A program that gives the rows back from behind.
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        program = Path(folder.name, "program")
+        program.write_text(
+            "#!" + sys.executable + "\nimport sys\n"
+            "rows = sys.stdin.readlines()\nopen(sys.argv[sys.argv.index('--output') + 1], 'w').writelines(rows[::-1])\n"
+        )
+        program.chmod(0o700)
+        frame = pandas.DataFrame({"id": list("abc"), "big": [2**53 + 1, None, 7], "huge": [2**70, 1, None]}, dtype=object, index=[5, 6, 7])
+        frame["seen"] = [[pandas.NA, 1], None, [2]]
+        before = os.environ.get("JUDGE_PROGRAM")
+        os.environ["JUDGE_PROGRAM"] = str(program)
+        try:
+            found = judge.run("any", frame, carry="none")
+        finally:
+            os.environ.pop("JUDGE_PROGRAM") if before is None else os.environ.update(JUDGE_PROGRAM=before)
+        self.assertEqual((list(found.index), list(found["id"])), ([7, 6, 5], list("cba")))
+        self.assertEqual((found["big"][5], found["huge"][5], found["seen"][5]), (2**53 + 1, 2**70, [None, 1]))
+        self.assertTrue(pandas.isna(found["big"][6]) and pandas.isna(found["huge"][7]))
+        self.assertEqual(list(found.columns), list(frame.columns))
+
+    def test_frames_of_other_libraries_are_read_as_rows(self):
+        class Polars:
+            columns = []
+
+            def to_dicts(self):
+                return [{**ROWS[0], "share": float("nan")}]
+
+            def to_dict(self):
+                raise NotImplementedError
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judge.score(Polars(), embedded=True)
+        self.assertEqual((type(found), found[0]["share"]), (list, None))
+
     def test_values_that_are_not_json_are_texts_or_refused(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = judge.score([{**ROWS[0], "cost": decimal.Decimal("0.10"), "day": datetime.date(2020, 1, 2)}], embedded=True)
         self.assertEqual((found[0]["cost"], found[0]["day"]), ("0.10", "2020-01-02"))
-        with self.assertRaisesRegex(TypeError, "found bytes"):
+        with self.assertRaisesRegex(TypeError, "row 0 .* 'cost': .*found bytes"):
             judge.score([{**ROWS[0], "cost": b"1"}], embedded=True)
+        try:
+            import pandas
+        except ImportError:
+            return
+        for missing in (pandas.NaT, pandas.NA):
+            with self.assertRaisesRegex(ValueError, "write None"):
+                judge.score([{**ROWS[0], "made": missing}], embedded=True)
 
     def test_the_module_is_the_program(self):
         folder = Path(judge.__file__).parents[1]

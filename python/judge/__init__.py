@@ -1,4 +1,4 @@
-"""Calls the program `judge` on rows that are in memory: lists of dicts, or data frames of pandas.
+"""Calls the program `judge` on rows that are in memory: lists of dicts, data frames of pandas and polars, tables of pyarrow.
 
     import judge
 
@@ -29,6 +29,9 @@ from typing import Any
 
 __all__ = ["JudgeError", "decide", "program", "rag", "rerank", "run", "score"]
 
+#: The field by which an output row tells which row of a frame it is of.
+_ROW = "_row_of_frame"
+
 
 class JudgeError(RuntimeError):
     """The program ended with an error; the text is what it wrote on stderr."""
@@ -54,18 +57,28 @@ def program() -> str:
 
 
 def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **options: Any) -> Any:
-    """Runs a command over rows and returns its output: a list of dicts, or a data frame where the rows are one.
+    """Runs a command over rows and returns its output: a list of dicts, or a data frame where the rows are one of pandas.
 
-    There is an output row for each row, in their order, under the frame's own index; a row that could not be scored says why under
-    `unscored`. What is missing in a frame is null, times are ISO 8601, decimals and UUIDs are texts. Without an `id`, rows are numbered
-    from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
+    There is an output row for each row, in their order unless the command has another, each under its own index in a frame; a row that
+    could not be scored says why under `unscored`. What is missing in a frame is null, times are ISO 8601, decimals and UUIDs are texts.
+    Without an `id`, rows are numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
     """
-    is_frame = hasattr(rows, "to_dict") and hasattr(rows, "columns")
-    # Not by to_json, which rounds numbers to ten digits.
-    given = _known(rows.astype(object).where(rows.notna(), None).to_dict("records")) if is_frame else list(rows)
-    # JSON has no word for a number that is none: in a frame it is what is missing, elsewhere it is refused.
-    lines = "".join(json.dumps(row, allow_nan=False, default=_plain) + "\n" for row in given)
-    columns = [options.pop("columns", None)]
+    if command.split()[:1] in (["states"], ["hidden_states"]):
+        raise ValueError("`judge states` writes a table of hidden states and no rows: call the program itself")
+    for name in ("input", "output"):
+        if name in options:
+            raise TypeError(f"{name}: rows are given to this function and returned by it; call the program itself for files")
+    options.pop("quiet", None)  # it is
+    if "carry" in options:
+        options["carry"] = _joined(options["carry"])
+    given, is_frame = _rows(rows)
+    if is_frame:
+        given = [{**row, _ROW: at} for at, row in enumerate(given)]
+        carry = options.get("carry")
+        if carry is not None and "all" not in carry.split(","):
+            options["carry"] = _ROW if carry == "none" else f"{carry},{_ROW}"
+    lines = "".join(_line(at, row) for at, row in enumerate(given))
+    columns = [_joined(options.pop("columns", None))]
     if not any("id" in row for row in given) and "id=" not in str(columns[0]):
         columns.append("id=")
     options["columns"] = ",".join(filter(None, columns)) or None
@@ -76,15 +89,14 @@ def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **op
             arguments += _option(name, value)
         called = subprocess.run([program(), *command.split(), *arguments], input=lines.encode(), capture_output=True)
         told = called.stderr.decode(errors="replace").strip()
-        if called.returncode:
+        # Rows without a score are an answer, also where no other stands beside them.
+        if called.returncode and not (called.returncode == 1 and "no row was scored" in told and output.exists()):
             raise JudgeError(told, called.returncode)
         if told:
             warnings.warn(told, stacklevel=2)
         with output.open(encoding="utf-8") as written:
             found = [json.loads(line) for line in written]
-    if not is_frame:
-        return found
-    return type(rows)(found, index=rows.index if len(found) == len(rows) else None)
+    return _frame(rows, found) if is_frame else found
 
 
 def score(rows: Any, **options: Any) -> Any:
@@ -107,6 +119,49 @@ def decide(rows: Any, **options: Any) -> Any:
     return run("decide", rows, **options)
 
 
+def _rows(rows: Any) -> tuple[list[dict], bool]:
+    """The rows as dicts, and whether they are a frame of pandas, as which they come back."""
+    for name in ("to_dicts", "to_pylist"):  # of polars, of pyarrow
+        if hasattr(rows, name):
+            return _dicts(_known(getattr(rows, name)())), False
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        # Not by to_json, which rounds numbers to ten digits.
+        return _known(rows.astype(object).where(rows.notna(), None).to_dict("records")), True
+    return _dicts(rows), False
+
+
+def _dicts(rows: Any) -> list[dict]:
+    if isinstance(rows, (str, bytes, dict)) or not hasattr(rows, "__iter__"):
+        raise TypeError(f"expected a list of dicts, or a data frame, found {type(rows).__name__}")
+    rows = list(rows)
+    if odd := [row for row in rows if not isinstance(row, dict)]:
+        raise TypeError(f"expected a list of dicts, or a data frame, found {type(odd[0]).__name__} in the list")
+    return rows
+
+
+def _frame(rows: Any, found: list[dict]) -> Any:
+    """The output as a frame of the same kind, under the index of the rows that it is of. Whole numbers keep their digits."""
+    places = [row.pop(_ROW, None) for row in found]
+    index = rows.index if len(found) == len(rows) else None
+    if all(isinstance(place, int) for place in places):
+        index = rows.index.take(places)
+    kind = type(rows)
+    frame = kind(found, index=index)
+    for name in frame.columns:
+        values = [row.get(name) for row in found]
+        numbers = [value for value in values if value is not None]
+        # In a column with gaps, which would be one of floats.
+        if 0 < len(numbers) < len(values) and all(type(value) is int for value in numbers):
+            fit = all(-(2**63) <= value < 2**63 for value in numbers)
+            frame[name] = kind({name: values}, dtype="Int64" if fit else object)[name].array
+    return frame
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is NaN, or what pandas has for it in columns of other types."""
+    return (isinstance(value, float) and value != value) or type(value).__name__ in ("NaTType", "NAType")
+
+
 def _known(value: Any) -> Any:
     """A cell of a frame with null for what is missing, also within lists and objects."""
     if isinstance(value, dict):
@@ -115,17 +170,38 @@ def _known(value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [_known(one) for one in value]
-    return None if isinstance(value, float) and value != value else value
+    return None if _is_missing(value) else value
+
+
+def _line(at: int, row: dict) -> str:
+    """A row as a line of JSON, which has no word for a number that is none: in a frame NaN is what is missing, elsewhere it is refused."""
+    try:
+        return json.dumps(row, allow_nan=False, default=_plain) + "\n"
+    except (TypeError, ValueError) as problem:
+        kind = ValueError if isinstance(problem, ValueError) else TypeError
+        for name, value in row.items():
+            try:
+                json.dumps(value, allow_nan=False, default=_plain)
+            except (TypeError, ValueError) as found:
+                raise kind(f"row {at} (from 0), {name!r}: {found}") from None
+        raise
 
 
 def _plain(value: Any) -> Any:
     """What JSON has for a value that it does not know: lists for arrays, ISO 8601 for times, texts for decimals and UUIDs."""
+    if _is_missing(value):
+        raise ValueError(f"expected what JSON can hold, found {value!r}: write None for what is missing")
     for name in ("tolist", "isoformat"):
         if hasattr(value, name):
             return getattr(value, name)()
     if isinstance(value, (decimal.Decimal, uuid.UUID)):
         return str(value)
     raise TypeError(f"expected what JSON can hold, found {type(value).__name__}: {value!r}")
+
+
+def _joined(value: Any) -> str | None:
+    """A list of an option that takes one value, with commas between."""
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
 def _option(name: str, value: Any) -> list[str]:

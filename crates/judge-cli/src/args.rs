@@ -7,6 +7,7 @@ pub mod judged_pairs;
 pub mod lager;
 pub mod layers;
 pub mod model_args;
+pub mod numbers;
 pub mod prompt_judge;
 pub mod rerank;
 pub mod scale_out;

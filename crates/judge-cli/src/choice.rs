@@ -60,13 +60,13 @@ impl Choice {
     }
 }
 
-/// The `wanted` rows with the largest numbers, or as many as have one. Of equal numbers the earlier row goes first;
-/// rows without a number are never chosen.
+/// The `wanted` rows with the largest numbers, or as many as have one. Of equal numbers, zeros of either sign among them, the earlier row
+/// goes first; rows without a number are never chosen.
 #[must_use]
 pub fn best(values: &[Option<f64>], wanted: usize) -> Choice {
     let mut order: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
     order.sort_by(|&a, &b| match (values[a], values[b]) {
-        (Some(a), Some(b)) => b.total_cmp(&a),
+        (Some(a), Some(b)) => (b + 0.0).total_cmp(&(a + 0.0)),
         _ => Ordering::Equal, // rows without a number are left out above
     });
     order.truncate(wanted);
@@ -253,6 +253,7 @@ mod tests {
         assert_eq!((rows(&half), half.least, half.tied), (vec![0, 2, 3], Some(2.0), 1));
         assert_eq!(rows(&best(&values, 6)), [0, 2, 3, 4, 5]);
         assert_eq!(best(&values, 0), Choice { chosen: vec![false; 6], least: None, tied: 0 });
+        assert_eq!(rows(&best(&[Some(-0.0), Some(0.0)], 1)), [0]);
         let from = reaching(&values, 2.0);
         assert_eq!((rows(&from), from.tied), (vec![0, 2, 3, 4], 0));
         assert_eq!(

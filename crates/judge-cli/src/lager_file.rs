@@ -17,7 +17,7 @@ use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
 use crate::row_job::{Made, RowJob, Words, resolved};
-use crate::terminal::console::{end_of_rows, tell, tell_label_mass};
+use crate::terminal::console::{counted_that, end_of_rows, tell, tell_label_mass};
 use crate::terminal::options::offered;
 
 /// What is scored, by which judge, and where the rows go.
@@ -147,7 +147,8 @@ impl LagerFile<'_> {
         if let Some((id, grade)) = first_off {
             let (low, high) = range;
             tell(format_args!(
-                "note: {off_scale} human scores are off the scale {low} to {high}, the first is {grade} of item {id}; layer weights cannot be fitted on them"
+                "note: {} off the scale {low} to {high}, the first is {grade} of item {id}; layer weights cannot be fitted on them",
+                counted_that(off_scale, "human score", ["is", "are"])
             ));
         }
         if let Some(note) = people.note() {

@@ -66,3 +66,10 @@ pub fn protect(response: &mut Response, policy: &'static str) {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
 }
+
+/// Whether a character is a control character, or one that turns the direction of writing or has no width.
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
+    let turns = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || turns
+}

@@ -10,7 +10,10 @@ use judge_metrics::preference::{PairReading, Preference, mean_log_odds};
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::terminal::console::{say, say_table};
+use crate::terminal::console::{counted, say, say_table};
+
+/// The name of the share of the commonest label of the pairs that were read, beside that of all pairs.
+pub const MAJORITY_READ: &str = "majority_share_read";
 
 /// Pairs whose probabilities were read, as they are collected.
 #[derive(Debug, Default)]
@@ -72,11 +75,13 @@ impl Preferences {
     /// The averaged log-odds of each layer; `None` where an order has other layers than the pairs before.
     fn of_layers(&mut self, orders: &[Option<&OrderReading>]) -> Option<Vec<f64>> {
         let first = (*orders.first()?)?;
-        let own = || first.layers.iter().map(|(layer, _)| *layer).collect();
-        let known = self.layers.get_or_insert_with(own);
+        if self.layers.is_none() && !first.layers.is_empty() {
+            self.layers = Some(first.layers.iter().map(|(layer, _)| *layer).collect());
+        }
+        let known = self.layers.as_ref()?;
         let same = |order: &OrderReading| order.layers.iter().map(|(layer, _)| layer).eq(known.iter());
         let orders: Vec<&OrderReading> = orders.iter().copied().collect::<Option<_>>()?;
-        if known.is_empty() || !orders.iter().all(|order| same(order)) {
+        if !orders.iter().all(|order| same(order)) {
             return None;
         }
         (0..known.len()).map(|at| mean_log_odds(orders.iter().map(|order| order.layers[at].1))).collect()
@@ -100,6 +105,13 @@ pub struct Compared {
 }
 
 impl Compared {
+    /// The pairs that have a reading, by the order in which they were taken.
+    #[must_use]
+    pub fn read(&self) -> Vec<usize> {
+        let pairs = self.comparison.pairs.iter().enumerate();
+        pairs.filter(|(_, pair)| !pair.orders.is_empty()).map(|(row, _)| row).collect()
+    }
+
     /// Of all pairs.
     ///
     /// # Errors
@@ -127,7 +139,7 @@ impl Worth {
         self.statistics.iter().find(|known| known.name == name)
     }
 
-    /// For people: a sentence, and a table of every figure. `verdicts` is the accuracy of the verdicts on the same pairs, where
+    /// For people: a sentence, and a table of every figure. `verdicts` is the accuracy of the verdicts on the pairs that were read, where
     /// it is known.
     ///
     /// # Errors
@@ -156,11 +168,13 @@ impl Worth {
             ))?;
         }
         if let (Some(verdicts), Some(odds), Some(majority)) =
-            (verdicts.and_then(Statistic::estimate), estimate("accuracy_mean_log_odds"), estimate("majority_share"))
+            (verdicts.and_then(Statistic::estimate), self.get("accuracy_mean_log_odds"), estimate("majority_share"))
         {
             say(format_args!(
-                "Verdicts name people's choice in {verdicts:.3} of pairs, averaged log-odds in {odds}; always saying the commonest \
-                 would in {majority}."
+                "Of the {} with probabilities, verdicts name people's choice in {verdicts:.3}, averaged log-odds in {:.3}; always saying the \
+                 commonest would in {majority}.",
+                counted(odds.n, "pair"),
+                odds.statistic
             ))?;
         }
         Ok(())
@@ -169,6 +183,12 @@ impl Worth {
     /// The statistics by name, as the files of programs have them.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, Value)> {
         self.statistics.iter().map(|known| (known.name, of_pairs(known)))
+    }
+
+    /// The same beside the statistics of verdicts, where the share of the commonest label is that of all pairs: that of the pairs that were
+    /// read is [`MAJORITY_READ`].
+    pub fn beside_verdicts(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        self.entries().map(|(name, value)| (if name == "majority_share" { MAJORITY_READ } else { name }, value))
     }
 
     /// A list of `{"layer", "accuracy_mean_log_odds"}`; null where layers were not read.
@@ -188,4 +208,29 @@ pub fn of_pairs(known: &PairStatistic) -> Value {
     let mut value = json!(known.statistic);
     value["n"] = known.n.into();
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::BOOTSTRAP;
+
+    #[test]
+    fn figures_are_of_the_pairs_that_were_read() {
+        let read = r#"[{"order": "given", "verdict": "A", "probabilities": {"A": 0.9, "B": 0.1}, "layers": [0, 1],
+            "logits": {"A": [0.0, 2.0], "B": [0.0, 1.0]}}]"#;
+        let mut preferences = Preferences::default();
+        // The layers are those of the first pair that has some.
+        for (orders, human) in [(r#"[{"order": "given", "verdict": null}]"#, "B"), (read, "A")] {
+            preferences.push_row(orders, &[Rating::Text(human.to_owned())], None).unwrap();
+        }
+        let compared = preferences.compared(BOOTSTRAP).unwrap();
+        assert_eq!(compared.read(), [1]);
+        let worth = compared.whole().unwrap();
+        let of_layer = |(layer, known): &(Layer, PairStatistic)| (layer.0, known.n, known.statistic.estimate());
+        let layers: Vec<_> = worth.layers.iter().map(of_layer).collect();
+        assert_eq!((layers, worth.chosen), (vec![(0, 1, Some(0.0)), (1, 1, Some(1.0))], Some(Layer(1))));
+        let names: Vec<&str> = worth.beside_verdicts().map(|(name, _)| name).collect();
+        assert!(names.contains(&MAJORITY_READ) && !names.contains(&"majority_share"), "{names:?}");
+    }
 }

@@ -19,6 +19,22 @@ use crate::terminal::options::offered;
 /// The note of a probe that says how likely a judge is right: what of a run's settings made the verdicts that it was trained on.
 pub const JUDGE_NOTE: &str = "judge";
 
+/// The fields that a row judged by probes has besides the input's and the aspects'.
+pub const JUDGED: [&str; 4] = ["total_score", "expected_total", "probabilities", "unscored"];
+
+/// Refuses an aspect that is called as another field of the rows which are judged of it.
+///
+/// # Errors
+/// Its name.
+pub fn check_aspect(aspect: &str) -> Result<()> {
+    let others = JUDGED.join(", ");
+    ensure!(
+        !JUDGED.contains(&aspect),
+        "an aspect cannot be called {aspect:?}: judged rows have a field for each aspect beside {others}; give it another name"
+    );
+    Ok(())
+}
+
 /// What a probe file held.
 pub enum ProbeFile {
     /// This project's format.

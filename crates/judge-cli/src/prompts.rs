@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_core::{ItemId, ModelInfo, Outcome, Prompt, TextModel, Unscored, Want};
-use judge_data::{Error, PromptInput, Record, read_rows};
+use judge_core::request::Signal;
+use judge_core::{ItemId, Layer, ModelInfo, Outcome, Prompt, Reading, TextModel, Unscored, Want};
+use judge_data::{Error, PromptInput, Record, StatesWriter, read_rows};
 
 use crate::args::model_args::ModelArgs;
 use crate::terminal::pace::Watch;
@@ -64,4 +65,97 @@ pub fn read<T>(
         Ok(flow)
     })?;
     watch.finish(summary.cancelled)
+}
+
+/// What a file gets of a row that was read, or why the row has nothing for it.
+pub type OfRow<'a> = dyn Fn(usize, &Reading) -> Result<Result<Vec<f32>, Unscored>, Error> + 'a;
+
+/// A file of numbers that are read of prompts.
+pub struct Kept<'a> {
+    /// The file.
+    pub writer: StatesWriter,
+    /// What goes into it.
+    pub of: Box<OfRow<'a>>,
+}
+
+/// Reads the prompts of the rows that one of these files lacks, of `rows` in all, and writes into each file what it lacks of them.
+///
+/// # Errors
+/// As [`read`], and of the files.
+pub fn keep(
+    model: &dyn TextModel,
+    want: Want,
+    quiet: bool,
+    rows: usize,
+    prompts: impl Iterator<Item = Result<(ItemId, usize, Result<Prompt, Unscored>), Error>>,
+    kept: &mut [Kept<'_>],
+) -> Result<()> {
+    let is_open: Vec<bool> = (0..rows).map(|row| kept.iter().any(|file| !file.writer.is_done(row))).collect();
+    let open = is_open.iter().filter(|&&open| open).count();
+    if open == 0 {
+        return Ok(());
+    }
+    let missing =
+        prompts.filter(|prompt| prompt.as_ref().map_or(true, |&(_, row, _)| is_open.get(row) != Some(&false)));
+    read(model, want, [rows, open], quiet, missing, |id, row, outcome| {
+        for file in kept.iter_mut().filter(|file| !file.writer.is_done(row)) {
+            let found = match outcome {
+                Outcome::Read(reading) => (file.of)(row, reading)?,
+                Outcome::Unscored(why) => Err(why.clone()),
+            };
+            match found {
+                Ok(values) => file.writer.write(row, id, &values)?,
+                Err(why) => file.writer.write_unscored(row, id, &why)?,
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A signal of each of these layers, one behind the other.
+///
+/// # Errors
+/// [`judge_core::Error::NotRead`] for one that is not there.
+pub fn signals(reading: &Reading, layers: impl IntoIterator<Item = Layer>, signal: Signal) -> Result<Vec<f32>, Error> {
+    let what = "signal of a layer that was asked for";
+    let of_layer = |layer| reading.signal(layer, signal).ok_or(judge_core::Error::NotRead { what });
+    Ok(layers.into_iter().map(of_layer).collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use judge_core::testing::ScriptedBackbone;
+    use judge_core::{Reason, request::Pooling};
+    use judge_data::{StatesFile, StatesSpec, WriteOptions};
+
+    use super::*;
+
+    /// A kill between the two leaves a row in one alone, be it one that could not be read.
+    #[test]
+    fn a_row_that_one_of_two_files_has_is_read_for_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["one.safetensors", "two.safetensors"].map(|name| folder.path().join(name));
+        let layer = Layer(1);
+        let spec = StatesSpec { rows: 2, layers: vec![layer], d_model: 4, ..StatesSpec::default() };
+        let open = |path: &PathBuf| StatesWriter::open(path, &spec, WriteOptions::default()).unwrap();
+        let why = Unscored::new(Reason::TooLong, "too long");
+        open(&paths[0]).write_unscored(0, &ItemId::from(0_u64), &why).unwrap();
+
+        let of = move |_: usize, reading: &Reading| -> Result<Result<Vec<f32>, Unscored>, Error> {
+            signals(reading, [layer], Signal::State(Pooling::Last)).map(Ok)
+        };
+        let mut kept = paths.each_ref().map(|path| Kept { writer: open(path), of: Box::new(of) });
+        let rows = [Err(why.clone()), Ok(Prompt::user("Why?"))].into_iter().enumerate();
+        let prompts = rows.map(|(row, prompt)| Ok((ItemId::from(row as u64), row, prompt)));
+        let want = Want { pooled: vec![(layer, Pooling::Last)], ..Want::default() };
+        keep(&ScriptedBackbone::new(2), want, true, 2, prompts, &mut kept).unwrap();
+        for (file, path) in kept.into_iter().zip(&paths) {
+            file.writer.finish().unwrap();
+            let found: Vec<_> =
+                StatesFile::open(path).unwrap().ids().map(|row| row.map(|row| row.unscored).unwrap()).collect();
+            assert_eq!(found, [Some(why.clone()), None]);
+        }
+    }
 }

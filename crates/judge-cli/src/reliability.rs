@@ -137,7 +137,7 @@ fn draw(
         .disable_mesh()
         .disable_x_axis()
         .y_labels(3)
-        .y_label_formatter(&|count| format!("{count:.0}"))
+        .y_label_formatter(&svg::whole_number)
         .y_desc("rows")
         .label_style(("sans-serif", 14))
         .draw()?;

@@ -112,23 +112,38 @@ pub fn p_in_words(p: f64, at_most: bool) -> String {
     }
 }
 
+/// Why statistics are undefined, each reason once with the names that it is of.
+#[must_use]
+pub fn undefined<'s, N>(found: impl IntoIterator<Item = (N, &'s Statistic)>) -> Vec<(&'s str, Vec<N>)> {
+    let mut reasons: Vec<(&str, Vec<N>)> = Vec::new();
+    for (name, known) in found {
+        let Statistic::Undefined { reason } = known else { continue };
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    reasons
+}
+
 /// Why statistics of such a table are undefined, each reason once with the names that it is of.
 #[must_use]
 pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> String {
-    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
-    for (name, agreement) in entries {
-        for (of, statistic) in [("Spearman", &agreement.spearman), ("Pearson", &agreement.pearson)] {
-            if let Statistic::Undefined { reason: undefined } = statistic {
-                let what = format!("{of} of {name}");
-                match found.iter_mut().find(|(reason, _)| reason == undefined) {
-                    Some((_, names)) => names.push(what),
-                    None => found.push((undefined, vec![what])),
-                }
-            }
-        }
-    }
+    let of_entry = |(name, agreement): (&str, &'a RankAgreement)| {
+        [("Spearman", &agreement.spearman), ("Pearson", &agreement.pearson)]
+            .map(|(of, statistic)| (format!("{of} of {name}"), statistic))
+    };
     let line = |(reason, names): (&str, Vec<String>)| format!("undefined ({}): {reason}\n", names.join(", "));
-    found.into_iter().map(line).collect()
+    undefined(entries.into_iter().flat_map(of_entry)).into_iter().map(line).collect()
+}
+
+/// Every so many points of a curve, `most` of them at most, and the last.
+#[must_use]
+pub fn thinned<P: Clone>(curve: &[P], most: usize) -> Vec<P> {
+    let step = curve.len().div_ceil(most).max(1);
+    let last = curve.len().saturating_sub(1);
+    let kept = curve.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
+    kept.map(|(_, point)| point.clone()).collect()
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ use super::refusal::Refusal;
 use super::response::refuse;
 use super::shares::Taken;
 
+/// The byte-order mark of UTF-8.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// A request's body, and its place among the bytes that wait.
 #[derive(Clone)]
 pub(super) struct Held {
@@ -33,8 +36,7 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
     let path = parts.uri.path().to_owned();
     // Each connection gives its requests one.
     let Some(peer) = parts.extensions.remove::<Peer>() else {
-        let msg = "a request of no connection";
-        return refuse(&path, &Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg));
+        return refuse(&path, &Refusal::failed("a request of no connection"));
     };
     let refuse_early = |refused: Refusal| {
         peer.leave_unread();
@@ -88,5 +90,7 @@ async fn read(mut body: Body, app: &App, peer: &Peer) -> Result<Held, Refusal> {
         bytes.grow(data.len()).map_err(|lack| queue_full("bytes", lack))?;
         read.extend_from_slice(&data);
     }
-    Ok(Held { body: Bytes::from(read), _bytes: Arc::new(bytes) })
+    // A byte-order mark, which editors of Windows write, is no part of what a file says.
+    let begins = if read.starts_with(BOM) { BOM.len() } else { 0 };
+    Ok(Held { body: Bytes::from(read).slice(begins..), _bytes: Arc::new(bytes) })
 }

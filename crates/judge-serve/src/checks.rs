@@ -2,10 +2,10 @@
 
 use axum::http::request::Parts;
 use hyper::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING,
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING,
 };
-use hyper::{StatusCode, Uri, Version};
-use judge_cli::args::service::is_loopback_host;
+use hyper::{StatusCode, Version};
+use judge_cli::args::service::{is_loopback, is_loopback_host};
 
 use super::refusal::Refusal;
 
@@ -27,6 +27,11 @@ pub(super) fn check(parts: &Parts, longest: usize) -> Result<(), Refusal> {
     if !["", "chunked"].contains(&codings.as_str()) {
         let msg = format!("expected a body that is chunked or has its length, found the transfer coding {codings:?}");
         return refused(StatusCode::NOT_IMPLEMENTED, "transfer_encoding", msg);
+    }
+    let codings = all(&parts.headers, &CONTENT_ENCODING).to_ascii_lowercase();
+    if !["", "identity"].contains(&codings.as_str()) {
+        let msg = format!("expected a body as it is, found the content coding {codings:?}; send it without");
+        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_encoding", msg);
     }
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     match length {
@@ -52,7 +57,7 @@ pub(super) fn check_site(parts: &Parts) -> Result<(), Refusal> {
         return forbidden("host", msg);
     }
     let origins: Vec<String> = parts.headers.get_all(ORIGIN).iter().map(text).collect();
-    if let Some(origin) = origins.iter().find(|origin| !is_own(origin)) {
+    if let Some(origin) = origins.iter().find(|origin| !is_loopback(origin)) {
         return forbidden("origin", format!("pages of {origin:?} are not answered, only those of this machine"));
     }
     if all(&parts.headers, &SEC_FETCH_SITE).eq_ignore_ascii_case("cross-site") {
@@ -80,11 +85,6 @@ fn text(value: &HeaderValue) -> String {
 /// Whether a host, with or without a port, is a name of this machine.
 fn is_of_this_machine(host: &str) -> bool {
     host.parse::<hyper::http::uri::Authority>().is_ok_and(|host| is_loopback_host(host.host()))
-}
-
-/// Whether an origin is a page of this machine.
-fn is_own(origin: &str) -> bool {
-    origin.parse::<Uri>().is_ok_and(|origin| origin.host().is_some_and(is_loopback_host))
 }
 
 /// Whether a body is said to be JSON, or to be what a client says that was told nothing.
@@ -146,6 +146,8 @@ mod tests {
             (&[("host", "x"), ("host", "x")], 400),
             (&[("host", "x"), ("transfer-encoding", "gzip, chunked")], 501),
             (&[("host", "x"), ("transfer-encoding", "gzip"), ("transfer-encoding", "chunked")], 501),
+            (&[("host", "x"), ("content-encoding", "Identity")], 200),
+            (&[("host", "x"), ("content-encoding", "gzip")], 415),
             (&[("host", "x"), ("content-length", "11")], 413),
         ] {
             let found = check(&parts(headers), 10).map_or_else(|refused| refused.status.as_u16(), |()| 200);

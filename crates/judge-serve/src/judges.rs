@@ -20,9 +20,10 @@ use judge_data::{DatasetFormat, RunRecord, load, record_path};
 use judge_metrics::calibration::Calibrator;
 use judge_models::Model;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::registry::{Answers, Named};
+use super::state::State;
 
 /// Judges by name, and the folder that their paths are relative to.
 #[derive(Default)]
@@ -110,7 +111,7 @@ impl Judges {
         let judge = LagerJudge::new(lager.lager_settings(DatasetFormat::Graded, args)?, model)?;
         let fields = judge.template().field_names().into_iter().map(str::to_owned).collect();
         let answers = Answers::Levels(judge.settings().scale.clone());
-        let judge: Box<dyn Judge<Value>> = match graded {
+        let judge: Box<dyn Judge<State>> = match graded {
             Some(path) => self.calibrated(judge, path, model)?,
             None => Box::new(judge),
         };
@@ -118,7 +119,7 @@ impl Judges {
     }
 
     /// A judge with what its own scores of graded rows say of people's.
-    fn calibrated(&self, judge: LagerJudge, path: &Path, model: &Model) -> Result<Box<dyn Judge<Value>>> {
+    fn calibrated(&self, judge: LagerJudge, path: &Path, model: &Model) -> Result<Box<dyn Judge<State>>> {
         let path = self.folder.join(path);
         let record: RunRecord = load(record_path(&path))?;
         let scored_by = record.model.as_ref().map(|model| (&model.fingerprint, &model.dtype));
@@ -129,7 +130,7 @@ impl Judges {
             path.display()
         );
         ensure!(
-            record.judges == [Judge::<Value>::settings(&judge).unwrap_or_default()],
+            record.judges == [Judge::<State>::settings(&judge).unwrap_or_default()],
             "`graded`: {} was scored with other options than those of `score`",
             path.display()
         );

@@ -1,12 +1,11 @@
 //! The key that requests must have.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use hyper::header::{AUTHORIZATION, HeaderMap};
-
 use judge_cli::terminal::console::usage;
+use judge_data::read_text;
 
 /// A key, of which only the digest is kept.
 pub(super) struct Key(blake3::Hash);
@@ -14,7 +13,7 @@ pub(super) struct Key(blake3::Hash);
 impl Key {
     /// The text of a file without the white space around it.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read the key in {}", path.display()))?;
+        let text = read_text(path).with_context(|| format!("cannot read the key in {}", path.display()))?;
         let key = text.trim();
         if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(usage(format!(

@@ -13,6 +13,7 @@
 //!     wire      each standard's JSON ⇄ questions and answers
 //!     queue     the bounded queue before the model, of which each client has its share (shares)
 //!       registry   the judges: the plain one, that of documents (reranker), and those with names of their own
+//!         state      what one of these sees of a request
 //!
 //! judges        the file of judges ─► registry
 //! app           what all requests share: queue, registry, key, limits, metrics
@@ -40,6 +41,7 @@ mod reranker;
 mod response;
 mod routes;
 mod shares;
+mod state;
 mod wire;
 
 use std::net::TcpListener;
@@ -58,12 +60,11 @@ use judge_models::{Model, RerankForm};
 use self::app::App;
 use self::judges::Judges;
 use self::key::Key;
-use self::limits::Limits;
 use self::metrics::Metrics;
 use self::queue::RequestQueue;
 use self::registry::Registry;
 use self::reranker::Reranker;
-use self::shares::{Percent, Shares};
+use self::shares::Shares;
 
 pub use self::cli::Cli;
 
@@ -115,16 +116,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     let plain_name = cli.name.clone().unwrap_or_else(|| model.info().name.clone());
     let named = judges.registered(plain.as_ref(), &plain_name, &args, &model)?;
     let registry = Arc::new(Registry { plain_name, plain, reranker, model: model.info().clone(), named });
-    let limits = Limits {
-        body: cli.max_body,
-        read: cli.read_timeout(),
-        answer: cli.timeout(),
-        connections: cli.connections,
-        queue: cli.queue,
-        queue_bytes: cli.queue_bytes,
-        prompts: cli.max_prompt_bytes,
-        share: Percent(cli.client_share),
-    };
+    let limits = cli.limits.clone();
     let app = Arc::new(App {
         queue: RequestQueue::new(model, Arc::clone(&registry), &limits),
         registry,

@@ -2,23 +2,80 @@
 
 use std::time::Duration;
 
+use clap::Args;
+use clap::builder::TypedValueParser as _;
+use judge_cli::args::numbers::within;
+
 use super::shares::Percent;
 
-/// The bounds, as the command line has them.
+/// The most that a limit may be: what a count of places can hold.
+const MOST: u64 = 1 << 28;
+
+/// The longest time that a limit may be, in seconds.
+const DAY: u64 = 86_400;
+
+/// The bounds. What is said of each is its help.
+#[derive(Args, Clone, Debug)]
 pub(super) struct Limits {
-    /// Bytes of a body.
-    pub(super) body: usize,
-    /// The time for a request's head, for its body, and for a client to take some of an answer.
-    pub(super) read: Duration,
-    /// The time from then to the answer.
-    pub(super) answer: Duration,
-    pub(super) connections: usize,
-    /// Requests that wait or are judged.
+    /// At most this many requests wait or are judged at once; others get 429
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = within::<usize>(1, MOST), help_heading = "Limits")]
     pub(super) queue: usize,
-    /// Bytes of the bodies of requests that wait.
+    /// Their bodies have at most this many bytes together; others get 429
+    #[arg(long, default_value_t = 1 << 26, value_name = "BYTES", value_parser = within::<usize>(1, MOST), help_heading = "Limits")]
     pub(super) queue_bytes: usize,
-    /// Bytes of a request's state, in all of its prompts together.
-    pub(super) prompts: usize,
-    /// What one client may have of connections, places, bytes and the model.
+    /// One client, which is an address, has at most this many per cent of connections, requests and bytes that wait, and of the model; behind
+    /// a proxy, 100
+    #[arg(
+        long = "client-share",
+        id = "client_share",
+        default_value = "50",
+        value_name = "PERCENT",
+        value_parser = within::<u8>(1, 100).map(Percent),
+        help_heading = "Limits"
+    )]
     pub(super) share: Percent,
+    /// At most this many connections are open at once; others wait
+    #[arg(long, default_value_t = 512, value_name = "N", value_parser = within::<usize>(1, MOST), help_heading = "Limits")]
+    pub(super) connections: usize,
+    /// A body has at most this many bytes; a longer one gets 413
+    #[arg(
+        long = "max-body",
+        id = "max_body",
+        default_value_t = 1 << 20,
+        value_name = "BYTES",
+        value_parser = within::<usize>(1, MOST),
+        help_heading = "Limits"
+    )]
+    pub(super) body: usize,
+    /// The state of a request has at most this many bytes, counted once for each question, or for each criterion of a checklist; a longer
+    /// one gets 413
+    #[arg(
+        long = "max-prompt-bytes",
+        id = "max_prompt_bytes",
+        default_value_t = 1 << 23,
+        value_name = "BYTES",
+        value_parser = within::<usize>(1, MOST),
+        help_heading = "Limits"
+    )]
+    pub(super) prompts: usize,
+    /// An answer takes at most this long once the request was read; then it is 504
+    #[arg(
+        long = "timeout",
+        id = "timeout",
+        default_value = "60",
+        value_name = "SECONDS",
+        value_parser = within::<u64>(1, DAY).map(Duration::from_secs),
+        help_heading = "Limits"
+    )]
+    pub(super) answer: Duration,
+    /// A client may take this long to send the head of a request, as long again for its body, and to take some of an answer
+    #[arg(
+        long = "read-timeout",
+        id = "read_timeout",
+        default_value = "15",
+        value_name = "SECONDS",
+        value_parser = within::<u64>(1, DAY).map(Duration::from_secs),
+        help_heading = "Limits"
+    )]
+    pub(super) read: Duration,
 }

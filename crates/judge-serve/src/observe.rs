@@ -12,9 +12,7 @@ use super::app::App;
 use super::metrics::Work;
 use super::paths::{is_judging, known_route};
 use super::peer::GONE;
-
-/// A path is shown up to so many characters.
-const SHOWN: usize = 80;
+use super::refusal::SHOWN;
 
 /// A request under way. Dropped, it is counted.
 struct Seen {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use judge_core::decision::DecisionItem;
 use judge_core::rerank::RerankItem;
 use judge_core::runner::{JudgeQueue, QueueError};
 use judge_core::{ItemResult, Reason, TextModel, Unscored};
@@ -24,7 +23,7 @@ use tokio::time::timeout;
 
 use super::limits::Limits;
 use super::refusal::Refusal;
-use super::registry::{AnsweredQuestion, Brought, Handler, QueuedRequest, Registry};
+use super::registry::{AnsweredQuestion, Brought, Decision, Handler, QueuedRequest, Registry};
 use super::reranker::tokens_of;
 use super::shares::{Client, Lack, Lines, Shares};
 
@@ -58,14 +57,6 @@ pub(super) struct RequestQueue {
     ended: watch::Sender<Option<QueueError>>,
 }
 
-/// What a body asks, once it is parsed.
-pub(super) struct Read<Form> {
-    pub(super) item: DecisionItem,
-    pub(super) handler: Handler,
-    /// What the answer is written with.
-    pub(super) form: Form,
-}
-
 /// What became of a request.
 pub(super) struct Decided {
     /// One for each question, in their order; all are answered.
@@ -92,10 +83,6 @@ pub(super) fn queue_full(what: &str, lack: Lack) -> Refusal {
         }
     };
     Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1)
-}
-
-fn failed(msg: impl std::fmt::Display) -> Refusal {
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg)
 }
 
 impl RequestQueue {
@@ -134,25 +121,24 @@ impl RequestQueue {
         self.queue.detach();
     }
 
-    /// Has a judge answer a request's questions, whose body of so many bytes `read` parses. Whoever drops this gives up its place at once.
+    /// Has a judge answer a request's questions, whose body of so many bytes `read` parses, beside what the answer is written with. Whoever
+    /// drops this gives up its place at once.
     pub(super) async fn decide<Form: Send + 'static>(
         &self,
         client: Client,
         bytes: usize,
-        read: impl FnOnce() -> Result<Read<Form>, Refusal> + Send + 'static,
+        read: impl FnOnce() -> Result<(Decision, Form), Refusal> + Send + 'static,
     ) -> Result<(Form, Handler, Decided), Refusal> {
-        let read =
-            move || read().map(|Read { item, handler, form }| (Brought::Decision(item, handler), (form, handler)));
-        let ((form, handler), result) = self.answer(client, bytes, read).await?;
-        let questions = match &result.item.brought {
-            Brought::Decision(item, _) => &item.questions,
-            Brought::Documents(_) | Brought::Tokens(_) => return Err(failed("no questions")),
+        let read = move || read().map(|(decision, form)| (Brought::Decision(decision), form));
+        let (form, result) = self.answer(client, bytes, read).await?;
+        let Brought::Decision(Decision { item, handler, .. }) = &result.item.brought else {
+            return Err(Refusal::failed("no questions"));
         };
-        let verdict = result.verdicts.first().ok_or_else(|| failed("no verdict"))?;
-        let told = self.registry.told(handler, questions, verdict)?;
+        let verdict = result.verdicts.first().ok_or_else(|| Refusal::failed("no verdict"))?;
+        let told = self.registry.told(*handler, &item.questions, verdict)?;
         match unanswered(&told) {
             Some(refused) => Err(refused),
-            None => Ok((form, handler, Decided { told, tokens: tokens_of(&result) })),
+            None => Ok((form, *handler, Decided { told, tokens: tokens_of(&result) })),
         }
     }
 
@@ -176,23 +162,23 @@ impl RequestQueue {
         bytes: usize,
         read: impl FnOnce() -> Result<(Brought, Form), Refusal> + Send + 'static,
     ) -> Result<(Form, ItemResult<QueuedRequest>), Refusal> {
-        let slot = self.in_flight.take(client, 1).await.map_err(failed)?;
-        let parser = self.parsers.take(client, 1).await.map_err(failed)?;
+        let slot = self.in_flight.take(client, 1).await.map_err(Refusal::failed)?;
+        let parser = self.parsers.take(client, 1).await.map_err(Refusal::failed)?;
         let (parser, read) = match bytes {
             ..PARSED_AT_ONCE => (parser, read()),
             // Given up in between, it is parsed to its end.
-            _ => spawn_blocking(move || (parser, read())).await.map_err(failed)?,
+            _ => spawn_blocking(move || (parser, read())).await.map_err(Refusal::failed)?,
         };
         let (brought, form) = read?;
         let needed = self.needed(&brought)?;
-        let memory = self.memory.take(client, needed).await.map_err(failed)?;
+        let memory = self.memory.take(client, needed).await.map_err(Refusal::failed)?;
         drop(parser);
         let brought = QueuedRequest { brought, _held: [slot, memory] };
         let result = self.queue.submit_from(client.number(), brought).await.map_err(|error| match error {
-            QueueError::ItemPanicked { .. } => failed(error),
+            QueueError::ItemPanicked { .. } => Refusal::failed(error),
             error => {
                 self.ended.send_replace(Some(error.clone()));
-                failed(format!("the model answers no more: {error}"))
+                Refusal::failed(format!("the model answers no more: {error}"))
             }
         })?;
         Ok((form, result))
@@ -203,9 +189,9 @@ impl RequestQueue {
         let most = self.prompt_bytes;
         let too_long = |msg: String| Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "prompts_too_long", msg);
         let (all, values) = match brought {
-            Brought::Decision(item, handler) => {
-                let Size { text, values } = size(&item.state);
-                let prompts = self.registry.prompts(*handler, item);
+            Brought::Decision(decision) => {
+                let Size { text, values } = size(&decision.item.state);
+                let prompts = self.registry.prompts(decision);
                 let all = text.saturating_mul(prompts);
                 if all > most {
                     return Err(too_long(format!(
@@ -268,15 +254,9 @@ fn unanswered(told: &[AnsweredQuestion]) -> Option<Refusal> {
     let answered = told.iter().map(|told| &told.answered);
     let missing: Vec<(&String, &Unscored)> =
         answered.filter_map(|question| Some((&question.name, question.answer.as_ref().err()?))).collect();
-    let are = |reason: Reason| move |(_, unscored): &(&String, &Unscored)| unscored.reason == reason;
-    let (status, kind) = match &missing[..] {
-        [] => return None,
-        all if all.iter().any(are(Reason::NonFinite)) => (StatusCode::INTERNAL_SERVER_ERROR, "not_answered"),
-        all if all.iter().all(are(Reason::TooLong)) => (StatusCode::BAD_REQUEST, "context_length_exceeded"),
-        _ => (StatusCode::BAD_REQUEST, "not_answered"),
-    };
+    let reasons: Vec<Reason> = missing.iter().map(|(_, unscored)| unscored.reason).collect();
     let lines: Vec<String> = missing.iter().map(|(name, unscored)| format!("question {name:?}: {unscored}")).collect();
-    Some(Refusal::new(status, kind, lines.join("\n")))
+    (!missing.is_empty()).then(|| Refusal::not_answered(&reasons, lines.join("\n")))
 }
 
 #[cfg(test)]

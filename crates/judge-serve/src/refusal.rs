@@ -3,7 +3,11 @@
 use std::fmt::Display;
 
 use hyper::StatusCode;
+use judge_core::Reason;
 use serde_json::{Value, json};
+
+/// A text that a client made up is shown up to so many characters.
+pub(super) const SHOWN: usize = 80;
 
 /// Why a request is not answered. Each standard writes it in its own form.
 #[derive(Debug)]
@@ -39,6 +43,23 @@ impl Refusal {
     pub(super) fn new(status: StatusCode, kind: &'static str, msg: impl Display) -> Self {
         let problems = vec![Problem { loc: Vec::new(), msg: msg.to_string(), kind }];
         Self { status, problems, retry_after: None }
+    }
+
+    /// For a fault of this service.
+    pub(super) fn failed(msg: impl Display) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg)
+    }
+
+    /// For what has no answer, for these reasons.
+    pub(super) fn not_answered(reasons: &[Reason], msg: impl Display) -> Self {
+        let (status, kind) = match reasons {
+            any if any.contains(&Reason::NonFinite) => (StatusCode::INTERNAL_SERVER_ERROR, "not_answered"),
+            all if all.iter().all(|reason| *reason == Reason::TooLong) => {
+                (StatusCode::BAD_REQUEST, "context_length_exceeded")
+            }
+            _ => (StatusCode::BAD_REQUEST, "not_answered"),
+        };
+        Self::new(status, kind, msg)
     }
 
     /// For fields that are not what they should be.

@@ -2,7 +2,7 @@
 
 use hyper::StatusCode;
 use judge_cli::checklists::criteria;
-use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute, Question, Questions, exact_json};
+use judge_core::decision::{Answered, DecisionItem, DecisionJudge, DecisionRoute, Question, Questions};
 use judge_core::rerank::RerankItem;
 use judge_core::verdict::CombinedBy;
 use judge_core::{Judge, JudgeError, ModelInfo, Request, Rounds, Scale, Score, Verdict};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::refusal::{Problem, Refusal};
 use super::reranker::{NextTokens, Reranker};
 use super::shares::Held;
+use super::state::State;
 
 /// All judges of a service.
 pub(super) struct Registry {
@@ -28,7 +29,7 @@ pub(super) struct Registry {
 pub(super) struct Named {
     pub(super) name: String,
     /// It judges a request's state, by its fields.
-    pub(super) judge: Box<dyn Judge<Value>>,
+    pub(super) judge: Box<dyn Judge<State>>,
     pub(super) answers: Answers,
     /// The fields of a state that it may read.
     pub(super) fields: Vec<String>,
@@ -52,9 +53,17 @@ pub(super) enum Handler {
     Named(usize),
 }
 
+/// A request for decisions.
+pub(super) struct Decision {
+    pub(super) item: DecisionItem,
+    pub(super) handler: Handler,
+    /// The state as a judge with a name of its own sees it.
+    pub(super) state: State,
+}
+
 /// What a request brings before the model.
 pub(super) enum Brought {
-    Decision(DecisionItem, Handler),
+    Decision(Decision),
     Documents(Vec<RerankItem>),
     Tokens(NextTokens),
 }
@@ -134,50 +143,42 @@ impl Registry {
     }
 
     /// How many prompts a request becomes, each with the state in it.
-    pub(super) fn prompts(&self, handler: Handler, item: &DecisionItem) -> usize {
-        match handler {
-            Handler::Plain => item.questions.len(),
+    pub(super) fn prompts(&self, of: &Decision) -> usize {
+        match of.handler {
+            Handler::Plain => of.item.questions.len(),
             Handler::Named(place) => match self.named[place].criteria {
-                Some(of_file) => listed(&item.state).unwrap_or(of_file).max(1),
+                Some(of_file) => of.state.listed().unwrap_or(of_file).max(1),
                 None => 1,
             },
         }
     }
 
     /// Refuses questions that a judge does not answer, and a state that asks too much of it.
-    pub(super) fn check(&self, handler: Handler, item: &DecisionItem) -> Result<(), Refusal> {
-        let Handler::Named(place) = handler else { return Ok(()) };
-        let listed = listed(&item.state).unwrap_or_default();
+    pub(super) fn check(&self, of: &Decision) -> Result<(), Refusal> {
+        let Handler::Named(place) = of.handler else { return Ok(()) };
+        let listed = of.state.listed().unwrap_or_default();
         // As many as a request may have questions.
         let most = DecisionRoute::SystemOne.most_questions();
         if listed > most {
             let msg = format!("expected a checklist of at most {most} criteria, found {listed}");
             return Err(Refusal::invalid(vec![Problem::new(&[json!("state"), json!("checklist")], "too_long", msg)]));
         }
-        self.named[place].check(&item.questions)
+        self.named[place].check(&of.item.questions)
     }
 
-    /// A state as a judge takes it. One with a name of its own reads the fields, also of a text that is a JSON object: OpenAI's form has no
-    /// other way to give any. There a whole number of any size is the text of its digits.
-    pub(super) fn state(&self, handler: Handler, state: Value) -> Result<Value, Refusal> {
-        if let Handler::Plain = handler {
-            return Ok(state);
+    /// A state as the judge with a name of its own sees it that answers a request; `written` is how the body has it. A text that is a
+    /// JSON object has fields too: OpenAI's form has no other way to give any.
+    pub(super) fn state<'b>(
+        &self,
+        handler: Handler,
+        state: &Value,
+        written: impl FnOnce() -> Option<&'b str>,
+    ) -> State {
+        match (handler, state) {
+            (Handler::Named(_), Value::String(text)) => State::of(text),
+            (Handler::Named(_), Value::Object(_)) => written().map_or(State::Other, State::of),
+            _ => State::Other,
         }
-        let state = match &state {
-            Value::String(text) => exact_json::from_text(text).ok().filter(is_object).unwrap_or(state),
-            _ => state,
-        };
-        let Value::Object(mut fields) = state else { return Ok(state) };
-        for value in fields.values_mut() {
-            match exact_json::whole_number(value).map(str::to_owned) {
-                Some(digits) => *value = digits.into(),
-                None => exact_json::round(value).map_err(|error| {
-                    let msg = format!("a number within the state is too large: {error}");
-                    Refusal::new(StatusCode::BAD_REQUEST, "json_invalid", msg)
-                })?,
-            }
-        }
-        Ok(Value::Object(fields))
     }
 
     /// What the verdict of a judge says of the questions.
@@ -187,10 +188,9 @@ impl Registry {
         questions: &Questions,
         verdict: &Verdict,
     ) -> Result<Vec<AnsweredQuestion>, Refusal> {
-        let failed = |msg: String| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
         match handler {
             Handler::Plain => {
-                let answers = questions.answers(verdict).map_err(|error| failed(error.to_string()))?;
+                let answers = questions.answers(verdict).map_err(Refusal::failed)?;
                 Ok(answers.into_iter().map(|answered| AnsweredQuestion { answered, beside: Map::new() }).collect())
             }
             Handler::Named(place) => questions.iter().map(|of| self.named[place].told(of, verdict)).collect(),
@@ -207,16 +207,6 @@ impl Registry {
         });
         [model(&self.plain_name)].into_iter().chain(named).collect()
     }
-}
-
-/// How many criteria the list has that a state brings.
-fn listed(state: &Value) -> Option<usize> {
-    state.get("checklist").and_then(Value::as_array).map(Vec::len)
-}
-
-/// Whether a value is an object, and no whole number that stands as one.
-fn is_object(value: &Value) -> bool {
-    value.is_object() && exact_json::whole_number(value).is_none()
 }
 
 impl Answers {
@@ -282,10 +272,9 @@ impl Named {
                 return Ok(AnsweredQuestion { answered, beside: Map::new() });
             }
         };
-        let failed = |msg: &str| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", msg);
-        let probabilities = self.answers.probabilities(question, score).map_err(|msg| failed(&msg))?;
-        let answer =
-            question.answer(&probabilities).ok_or_else(|| failed("the judge's scale is not the question's"))?;
+        let probabilities = self.answers.probabilities(question, score).map_err(Refusal::failed)?;
+        let answer = question.answer(&probabilities);
+        let answer = answer.ok_or_else(|| Refusal::failed("the judge's scale is not the question's"))?;
         let mut beside = Map::new();
         if let Some(calibrated) = &score.calibrated {
             beside.insert("calibrated".to_owned(), json!(calibrated));
@@ -305,8 +294,10 @@ impl Judge<QueuedRequest> for Registry {
 
     fn ask(&self, request: &QueuedRequest) -> Result<Vec<Request>, JudgeError> {
         match &request.brought {
-            Brought::Decision(item, Handler::Plain) => self.plain()?.ask(item),
-            Brought::Decision(item, Handler::Named(place)) => self.named[*place].judge.ask(&item.state),
+            Brought::Decision(Decision { item, handler, state }) => match *handler {
+                Handler::Plain => self.plain()?.ask(item),
+                Handler::Named(place) => self.named[place].judge.ask(state),
+            },
             Brought::Documents(items) => self.documents()?.ask(items),
             Brought::Tokens(tokens) => Ok(tokens.ask(&self.model)),
         }
@@ -314,16 +305,20 @@ impl Judge<QueuedRequest> for Registry {
 
     fn follow_up(&self, request: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
         match &request.brought {
-            Brought::Decision(item, Handler::Plain) => self.plain()?.follow_up(item, rounds),
-            Brought::Decision(item, Handler::Named(place)) => self.named[*place].judge.follow_up(&item.state, rounds),
+            Brought::Decision(Decision { item, handler, state }) => match *handler {
+                Handler::Plain => self.plain()?.follow_up(item, rounds),
+                Handler::Named(place) => self.named[place].judge.follow_up(state, rounds),
+            },
             Brought::Documents(_) | Brought::Tokens(_) => Ok(Vec::new()),
         }
     }
 
     fn decide(&self, request: &QueuedRequest, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         match &request.brought {
-            Brought::Decision(item, Handler::Plain) => self.plain()?.decide(item, rounds),
-            Brought::Decision(item, Handler::Named(place)) => self.named[*place].judge.decide(&item.state, rounds),
+            Brought::Decision(Decision { item, handler, state }) => match *handler {
+                Handler::Plain => self.plain()?.decide(item, rounds),
+                Handler::Named(place) => self.named[place].judge.decide(state, rounds),
+            },
             Brought::Documents(items) => self.documents()?.decide(items, rounds),
             // What was read is told, and no score made of it.
             Brought::Tokens(_) => Ok(Score::new(rounds.outcomes().count() as f64)),

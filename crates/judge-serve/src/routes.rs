@@ -20,14 +20,13 @@ use super::metrics::{Gauges, Work};
 use super::observe::observe;
 use super::page;
 use super::paths::{DECISIONS, HEALTH, METRICS, MODEL, MODELS, SCORING, SYSTEM_ONE, all, is_judging};
-use super::queue::Read;
 use super::refusal::Refusal;
-use super::registry::Brought;
+use super::registry::{Brought, Decision};
 use super::reranker::{Reranker, tokens_of};
 use super::response::{json_response, refuse, refused_response};
 use super::shares::Client;
 use super::wire::rerank::{self, AskedScores, ScoreForm, ScoresOf};
-use super::wire::{OpenAi, SystemOne, Wire, object};
+use super::wire::{Asked, OpenAi, SystemOne, Wire, object, written};
 
 /// All routes. Every request is observed, and passes the gate.
 pub(super) fn router(app: &Arc<App>) -> Router {
@@ -82,11 +81,12 @@ async fn answer<W: Wire>(
 ) -> Result<(Value, Work), Refusal> {
     let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
-        let mut asked = W::read(object(&held.body, Some(W::STATE))?)?;
-        let handler = registry.handler(asked.model.as_deref())?;
-        asked.item.state = registry.state(handler, asked.item.state)?;
-        registry.check(handler, &asked.item)?;
-        Ok(Read { item: asked.item, handler, form: asked.form })
+        let Asked { model, item, form } = W::read(object(&held.body, Some(W::STATE))?)?;
+        let handler = registry.handler(model.as_deref())?;
+        let state = registry.state(handler, &item.state, || written(&held.body, W::STATE));
+        let decision = Decision { item, handler, state };
+        registry.check(&decision)?;
+        Ok((decision, form))
     };
     let (form, handler, mut decided) = app.queue.decide(client, held.body.len(), move || read(held)).await?;
     if app.label_mass || asks_label_mass {
@@ -135,8 +135,8 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
     let name = &registry.plain_name;
     let (answer, questions) = match &result.item.brought {
         Brought::Tokens(next) => {
-            let failed = |error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error);
-            let found = next.probabilities(registry.model_with_labels()?, &result, form.among()).map_err(failed)?;
+            let found = next.probabilities(registry.model_with_labels()?, &result, form.among());
+            let found = found.map_err(Refusal::failed)?;
             let questions = found.len();
             (form.write_labels(name, found, tokens)?, questions)
         }

@@ -1,13 +1,16 @@
 //! The JSON of each standard, and questions and answers.
 
 mod fields;
-mod once;
 mod openai;
 pub(super) mod rerank;
 mod system_one;
 
+use std::collections::BTreeMap;
+
 use hyper::StatusCode;
 use judge_core::decision::{DecisionItem, exact_json};
+use judge_core::settings::name_twice;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::queue::Decided;
@@ -46,7 +49,7 @@ pub(super) fn object(body: &[u8], state: Option<&str>) -> Result<Map<String, Val
     let text = std::str::from_utf8(body)
         .map_err(|error| refused("not_utf8", format!("the body is not UTF-8 from byte {} on", error.valid_up_to())))?;
     // Before any of it is kept, which the last of two would be.
-    if let Ok(Err(twice)) = once::check(text) {
+    if let Some(twice) = name_twice(text) {
         let loc: Vec<Value> = twice.path.into_iter().chain([Value::String(twice.name)]).collect();
         return Err(Refusal::invalid(vec![Problem::new(
             &loc,
@@ -70,6 +73,12 @@ pub(super) fn object(body: &[u8], state: Option<&str>) -> Result<Map<String, Val
         }
         Err(error) => Err(refused("json_invalid", format!("the body is not JSON: {error}"))),
     }
+}
+
+/// The JSON of a field as the body has it; `None` if there is none.
+pub(super) fn written<'b>(body: &'b [u8], name: &str) -> Option<&'b str> {
+    let fields: BTreeMap<String, &'b RawValue> = serde_json::from_slice(body).ok()?;
+    fields.get(name).map(|json| json.get())
 }
 
 #[cfg(test)]

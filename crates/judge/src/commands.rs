@@ -7,9 +7,10 @@ use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use clap_mangen::Man;
 use judge_cli::args::bars;
 use judge_cli::args::files::InputArgs;
-use judge_cli::terminal::console;
+use judge_cli::terminal::console::{self, quoted};
 use judge_cli::terminal::tables::{TableFormat, write_as};
 use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records, RerankRecords};
 
@@ -110,7 +111,7 @@ enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Print the manual page
+    /// Print the manual page, which has every command with its options
     Man,
 }
 
@@ -155,13 +156,38 @@ impl Command {
                 clap_complete::generate(*shell, &mut Judge::command(), "judge", &mut text);
                 console::print(String::from_utf8(text)?.trim_end())
             }
-            Self::Man => {
-                let mut text = Vec::new();
-                clap_mangen::Man::new(Judge::command()).render(&mut text)?;
-                console::print(String::from_utf8(text)?.trim_end())
-            }
+            Self::Man => console::print(manual()?.trim_end()),
         }
     }
+}
+
+/// The manual page: the program, and behind it each command with its options.
+fn manual() -> Result<String> {
+    let mut judge = Judge::command();
+    judge.build();
+    let (mut page, man) = (Vec::new(), Man::new(judge.clone()));
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    let mut page = String::from_utf8(page)?;
+    add_commands(&judge, &mut page)?;
+    Ok(page)
+}
+
+/// Adds a section for each command within this one.
+fn add_commands(command: &clap::Command, page: &mut String) -> Result<()> {
+    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+        let (mut parts, man) = (Vec::new(), Man::new(inner.clone()));
+        man.render_description_section(&mut parts)?;
+        man.render_options_section(&mut parts)?;
+        // What is a section of a page of its own is a part here.
+        let parts = String::from_utf8(parts)?.replace("\n.SH ", "\n.SS ");
+        *page += &format!(".SH \"{}\"\n{parts}", inner.get_bin_name().unwrap_or_default());
+        add_commands(inner, page)?;
+    }
+    Ok(())
 }
 
 /// The commands that make rows of rows, for shards of them.
@@ -170,7 +196,7 @@ struct OfProgram;
 impl OfProgram {
     fn command(words: &[String]) -> Result<Command> {
         let words = std::iter::once("judge".to_owned()).chain(words.iter().cloned());
-        Ok(Judge::try_parse_from(todays(words.map(OsString::from).collect()))?.command)
+        Ok(console::read_line::<Judge>(&todays(words.map(OsString::from).collect()))?.command)
     }
 }
 
@@ -256,19 +282,30 @@ const FORMER: [(&str, &[&str]); 24] = [
     ("inspector_filter", &["probe", "filter"]),
 ];
 
+/// Where the name of the command is in a command line, program first: behind the option that all commands have.
+fn command_at(words: &[OsString]) -> usize {
+    match words.get(1).map(|word| word.to_string_lossy()) {
+        Some(word) if word == "--tables" => 3,
+        Some(word) if word.starts_with("--tables=") => 2,
+        _ => 1,
+    }
+}
+
 /// A command line, program first, with today's name of its command; behind `--` is that of the parts of `shards plan`, which is read by
 /// itself.
 fn todays(mut words: Vec<OsString>) -> Vec<OsString> {
     let former = |word: &OsString| FORMER.iter().find(|(former, _)| word == former).map(|(_, today)| *today);
-    let at = if words.get(1).is_some_and(|word| word == "help") { 2 } else { 1 };
+    let at = command_at(&words);
+    let at = if words.get(at).is_some_and(|word| word == "help") { at + 1 } else { at };
     if let Some(today) = words.get(at).and_then(former) {
         words.splice(at..=at, today.iter().map(OsString::from));
     }
     words
 }
 
-/// What clap says of a command line, in the words that it was given in: `judge compare --old` lacks `--new`, which is `--input` there.
-fn in_its_words(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+/// What clap says of a command line, in the words that it was given in: `judge compare --old` lacks `--new`, which is `--input` there, and
+/// what stands behind an option that takes a value is this value.
+fn in_its_words(mut error: clap::Error, command: &clap::Command, words: &[OsString]) -> clap::Error {
     let given = |option: &str| words.iter().any(|word| word.to_string_lossy().split('=').next() == Some(option));
     if given("--old")
         && error.kind() == ErrorKind::MissingRequiredArgument
@@ -277,7 +314,34 @@ fn in_its_words(mut error: clap::Error, words: &[OsString]) -> clap::Error {
         let named = missing.iter().map(|name| name.replace("--input <FILE>", "--new <FILE>")).collect();
         error.insert(ContextKind::InvalidArg, ContextValue::Strings(named));
     }
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg)
+        && let Some((option, value)) = dashed_value(command, words, unknown)
+    {
+        let tip = format!("a value that begins with a dash stands behind an equals sign: {option}={}", quoted(value));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        // Clap does not say where.
+        let odd = words.windows(2).filter(|pair| pair[1].to_str().is_none());
+        let odd = odd.map(|pair| format!("{} {}", pair[0].to_string_lossy(), pair[1].to_string_lossy()));
+        let odd: Vec<String> = odd.collect();
+        return clap::Error::raw(error.kind(), format!("expected text in UTF-8, found {}\n", odd.join(", ")));
+    }
     error
+}
+
+/// The option that takes a value and the word behind it that clap takes for an unknown option.
+fn dashed_value<'w>(mut command: &clap::Command, words: &'w [OsString], unknown: &str) -> Option<(&'w str, &'w str)> {
+    for word in words {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    let takes_value = |option: &str| {
+        let mut known = command.get_arguments().filter(|known| known.get_action().takes_values());
+        known.any(|known| option.strip_prefix("--").is_some_and(|name| known.get_long() == Some(name)))
+    };
+    let mut pairs = words.windows(2).filter_map(|pair| Some((pair[0].to_str()?, pair[1].to_str()?)));
+    pairs.find(|(option, value)| value.starts_with(unknown) && takes_value(option))
 }
 
 /// The command line.
@@ -291,8 +355,8 @@ pub(crate) fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     let words = todays(std::env::args_os().collect());
     let refused = |command: &clap::Command, error| {
-        let error = in_its_words(error, &words);
-        if let [_, name, after @ ..] = words.as_slice()
+        let error = in_its_words(error, command, &words);
+        if let Some([name, after @ ..]) = words.get(command_at(&words)..)
             && error.use_stderr()
             && let Some(named) = command.find_subcommand(name)
         {
@@ -375,6 +439,56 @@ mod tests {
         }
     }
 
+    /// A command line, cut at spaces, program first.
+    fn words(line: &str) -> Vec<OsString> {
+        std::iter::once("judge").chain(line.split(' ')).map(OsString::from).collect()
+    }
+
+    fn read(line: &str) -> Result<(), clap::Error> {
+        console::read_line::<Judge>(&words(line)).map(|_| ())
+    }
+
+    /// What is required cannot be given here, so the option would have no effect.
+    #[test]
+    fn an_option_without_the_one_that_it_requires_is_refused_whatever_stands_beside_it() {
+        for (line, required) in [
+            ("fit --input s --weights w --weights-out z", "--valid"),
+            ("fit --input s --weights w --learning-plot l.svg", "--valid"),
+            ("fit --input s --weights w --layer 3", "--weights-out"),
+            ("bench --benchmark pairs --data p --verdicts v --k 3", "--run"),
+            ("decide --input s --output o --layers all --fit-steps 3", "--fit"),
+            ("decide --input s --output o --base-url u --api-model m --fit-steps 3", "--fit"),
+            ("rag --input s --output o --probe p --fit-steps 3", "--fit"),
+            ("rerank --input s --output o --weights w --fit-steps 3", "--fit"),
+            ("grade --input s --output o --rows 3 --question q", "--import"),
+            ("compare --input s --output o --part 0..1 --graded g", "--old"),
+            ("probe train --input s --output o --binary --within 1", "--verdicts"),
+            ("probe train --input s --output o --verdicts v --tuned-epochs 2", "--tuned-baseline"),
+            ("probe train --input s --output o --verdicts v --threshold 2", "--binary"),
+        ] {
+            let error = read(line).expect_err(line);
+            assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument, "{line}: {error}");
+            let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { panic!("{error}") };
+            assert!(missing.iter().any(|name| name.split(' ').next() == Some(required)), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_begins_with_a_dash_is_the_value_of_the_option_before_it() {
+        for line in ["agree --input s --labels -2,-1,0", "score --input s --output o --rubric -short", "man"] {
+            assert!(read(line).is_ok(), "{line}");
+        }
+        for (line, expected) in [
+            ("score --input s --output o --limit -1", "expected a number of rows"),
+            ("speed --input s --max-new-tokens 2 --temperature -1", "expected a number of at least 0"),
+            ("agree --input s --seed -1", "expected a whole number of at least 0"),
+            ("agree --input s --predicted -x,-y", "--predicted='-x,-y'"),
+        ] {
+            let error = in_its_words(read(line).expect_err(line), &Judge::command(), &words(line));
+            assert!(error.to_string().contains(expected), "{line}: {error}");
+        }
+    }
+
     #[test]
     fn the_help_has_every_command_once() {
         let mut judge = Judge::command();
@@ -431,7 +545,7 @@ mod tests {
         assert!(said.contains("'score'") && !said.contains('_'), "{said}");
         let line = ["judge", "compare", "--old", "a", "--output", "b"];
         let error = Judge::try_parse_from(line).err().expect("half of it");
-        let said = in_its_words(error, &line.map(OsString::from)).to_string();
+        let said = in_its_words(error, &Judge::command(), &line.map(OsString::from)).to_string();
         assert!(said.contains("--new <FILE>") && !said.contains("  --input"), "{said}");
     }
 }

@@ -27,10 +27,11 @@ use anyhow::{Context, Result, anyhow};
 use judge_cli::args::files::{open, program};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::row_job::refuse_unusable;
-use judge_cli::terminal::console::{quoted, say, tell};
+use judge_cli::terminal::console::{counted, quoted, say, tell};
 use judge_cli::terminal::interrupt::Stopped;
 use judge_data::{
-    GradingRecord, GradingRecords, GradingTask, InputFile, Job, Opened, Outputs, Resolved, RowItem, Source,
+    Columns, Field, GradingRecord, GradingRecords, GradingTask, InputFile, Job, Opened, Outputs, Resolved, RowItem,
+    Source,
 };
 use serde_json::json;
 
@@ -92,7 +93,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         named: cli.raters.clone(),
     };
     let session = Session::new(settings, run)?;
-    let next = next(&session.task, cli);
+    let next = next(&session.settings, cli);
     collect(cli, session, output, next)
 }
 
@@ -114,7 +115,7 @@ fn collect(cli: &Cli, session: Session, output: String, next: Vec<String>) -> Re
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let stopped = runtime.block_on(async {
         if before > 0 && !cli.quiet {
-            tell(format_args!("resuming: {before} rows are graded"));
+            tell(format_args!("resuming: {} graded", counted(before, "row")));
         }
         tell(format_args!("grading at {url}"));
         if cli.open {
@@ -129,7 +130,7 @@ fn collect(cli: &Cli, session: Session, output: String, next: Vec<String>) -> Re
     let mut session = app.session();
     if let Some(signal) = stopped.filter(|_| !session.is_finished()) {
         if !session.is_whole() {
-            let (done, total) = (session.graded(), session.rows.len());
+            let (done, total) = (session.graded(), session.settings.rows.len());
             return Err(Stopped { signal, done, total, what: "rows", resumes: true }.into());
         }
         session.finish()?;
@@ -138,7 +139,7 @@ fn collect(cli: &Cli, session: Session, output: String, next: Vec<String>) -> Re
     say(format_args!(
         "{} of {} rows graded by {} -> {output}",
         session.graded(),
-        session.rows.len(),
+        session.settings.rows.len(),
         raters.join(", ")
     ))?;
     if !cli.quiet {
@@ -174,7 +175,7 @@ fn open_browser(url: &str) {
 }
 
 /// The commands that come next.
-fn next(task: &GradingTask, cli: &Cli) -> Vec<String> {
+fn next(Settings { task, rows, .. }: &Settings, cli: &Cli) -> Vec<String> {
     let graded = quoted(&cli.output.output.display().to_string());
     let judge = match task {
         GradingTask::Scale(_) | GradingTask::YesNo => "judge score",
@@ -183,11 +184,36 @@ fn next(task: &GradingTask, cli: &Cli) -> Vec<String> {
         GradingTask::Sentences => "judge rag",
     };
     let questions = cli.questions.as_ref().map(|path| format!(" --questions {}", quoted(&path.display().to_string())));
-    let judging =
-        format!("{judge} --input {graded} --output judged.jsonl --model MODEL{}", questions.unwrap_or_default());
+    let columns = columns(task, rows, cli);
+    let columns = if columns.is_empty() { String::new() } else { format!(" --columns {}", quoted(&columns.join(","))) };
+    let questions = questions.unwrap_or_default();
+    let judging = format!("{judge} --input {graded} --output judged.jsonl --model MODEL{questions}{columns}");
     match task {
         // They compare with what people said by themselves.
         GradingTask::Questions(_) | GradingTask::Sentences => vec![judging],
         _ => vec![judging, "judge agree --input judged.jsonl".to_owned()],
     }
+}
+
+/// Which columns of the output hold which fields where these are not the usual ones, as far as the next command reads them: an output has an
+/// `id` and grades of its own.
+fn columns(task: &GradingTask, rows: &[GradingRecord], cli: &Cli) -> Vec<String> {
+    let columns = cli.columns.clone().unwrap_or_default();
+    let decides = matches!(task, GradingTask::Questions(_));
+    let is_read = |field: Field| match decides {
+        true => matches!(field, Field::State | Field::Questions),
+        false => !matches!(field, Field::Id | Field::Human),
+    };
+    let chosen = Field::ALL.into_iter().filter(|&field| columns.is_chosen(field) && is_read(field));
+    let names = |field: Field| format!("{field}={}", columns.names(field).collect::<Vec<_>>().join("|"));
+    let state = (decides && !columns.is_chosen(Field::State)).then(|| state(rows, &columns)).flatten();
+    chosen.map(names).chain(state.map(|name| format!("{}={name}", Field::State))).collect()
+}
+
+/// The column that decisions can be about where no row has a state: the response's, or else that of the first text.
+fn state(rows: &[GradingRecord], columns: &Columns) -> Option<String> {
+    let has = |row: &GradingRecord, field: Field| row.texts.iter().any(|(known, _)| *known == field);
+    let row = rows.first().filter(|_| !rows.iter().any(|row| has(row, Field::State)))?;
+    let field = if has(row, Field::Response) { Field::Response } else { row.texts.first()?.0 };
+    columns.names(field).find(|name| row.found.iter().any(|found| found == name)).map(str::to_owned)
 }

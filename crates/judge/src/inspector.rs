@@ -18,7 +18,7 @@ use judge_cli::args::files::{InputArgs, WriteArgs, beside, program};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::choice::{rows_of_share, tell_few};
 use judge_cli::missing_fields::tell_unread;
-use judge_cli::probes::PromptedProbe;
+use judge_cli::probes::{JUDGED, PromptedProbe, check_aspect};
 use judge_cli::row_job::resolved;
 use judge_cli::terminal::console::tell;
 use judge_cli::terminal::pace::Watch;
@@ -100,9 +100,6 @@ pub struct Evaluation {
     pub was_complete: bool,
 }
 
-/// The fields that a judged row has besides the input's and the aspects'.
-const ADDED: [&str; 4] = ["total_score", "expected_total", "probabilities", "unscored"];
-
 /// What becomes of a field of the input that has the name of one of a judged row's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clash {
@@ -112,7 +109,7 @@ pub enum Clash {
     LeftOut,
 }
 
-/// Judges all pairs of the input by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes
+/// Judges all pairs of `input`, which is that of the options, by all probes and writes them to `output`, JSON lines or, as `layout` says, one array. Every pair comes
 /// back with all its fields, then the class of each aspect, their sum `total_score`, the sum of the expected grades `expected_total` where
 /// every probe knows probabilities, the `probabilities` by class, and why an aspect has no class. `clash` says what becomes of a field of
 /// the input that has one of these names.
@@ -123,12 +120,20 @@ pub enum Clash {
 /// # Errors
 /// Of the input, of probes and templates, of the model, and of the output;
 /// a field of the input that would be overwritten is [`Error::FieldClash`] where it is [refused](Clash::Refused).
-pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout, clash: Clash) -> Result<Evaluation> {
+pub fn evaluate(
+    args: &ProbeArgs,
+    input: &Input,
+    name: &str,
+    output: &Path,
+    layout: Layout,
+    clash: Clash,
+) -> Result<Evaluation> {
     let judged = PromptedProbe::read(&args.probes, args.templates.as_deref(), None)?;
     let aspects: Vec<String> = judged.iter().map(|judged| judged.aspect.clone()).collect();
+    aspects.iter().try_for_each(|aspect| check_aspect(aspect))?;
     let columns = args.input.columns.clone().unwrap_or_default();
     let limit = args.model.limit.unwrap_or(usize::MAX);
-    let source = Pairs { input: args.input.open()?, columns, limit };
+    let source = Pairs { input: input.clone(), columns, limit };
     args.model.admit(&source.input)?;
     let (made_by, mut settings) = args.model.described(None)?;
     settings.insert("probes".to_owned(), PromptedProbe::settings(&judged));
@@ -168,7 +173,7 @@ pub fn evaluate(args: &ProbeArgs, name: &str, output: &Path, layout: Layout, cla
 
 /// Whether a judged row has a field of this name itself.
 fn is_own(aspects: &[String], key: &str) -> bool {
-    ADDED.contains(&key) || aspects.iter().any(|aspect| aspect == key)
+    JUDGED.contains(&key) || aspects.iter().any(|aspect| aspect == key)
 }
 
 /// A result as a row of the output.

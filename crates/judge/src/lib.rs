@@ -7,6 +7,7 @@
 mod commands;
 mod figures;
 mod grade;
+mod ids;
 mod inspector;
 mod models;
 #[cfg(test)]

@@ -7,3 +7,4 @@ pub(crate) mod sft_evaluate;
 pub(crate) mod speed;
 pub(crate) mod trial;
 pub(crate) mod tune;
+pub(crate) mod words;

@@ -12,6 +12,7 @@ use judge_metrics::comparison::{Reported, Statistic};
 use serde_json::{Value, json};
 
 use self::bar::{Bar, COUNTED};
+use crate::args::numbers::share;
 use crate::report::write_marked;
 use crate::terminal::console::{in_words, say, tell, usage};
 use crate::terminal::failures::Missed;
@@ -25,7 +26,7 @@ const COVERAGE: &str = "coverage";
 #[derive(Args, Clone, Debug)]
 pub struct BarArgs {
     /// A bar for a statistic, its estimate or an end of its interval: 'spearman>=0.7', 'accuracy.low>=0.8', 'mae<=0.5' (repeatable). If one
-    /// is missed, the exit code is 3. `n` is the number of rows that the statistics rest on, `coverage` their share of all rows
+    /// is missed, the exit code is 3. `n` is the number of rows that the statistics rest on, `coverage` the share of rows that count
     #[arg(long = "require", value_name = "STATISTIC[.low|.high]>=NUMBER", help_heading = "Bars")]
     bars: Vec<Bar>,
     /// With --require: the least coverage, unless there is a bar for it
@@ -36,15 +37,10 @@ pub struct BarArgs {
     junit: Option<PathBuf>,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
-    number.ok_or_else(|| "expected a share from 0 to 1, such as 0.98".to_owned())
-}
-
 /// What a command has measured, for its bars.
 #[derive(Debug)]
 pub struct Measured {
-    /// Statistics by name, as the command writes them, with those of [`rows_used`].
+    /// Statistics by name, as the command writes them, with those of [`rows_used`] or [`rows_compared`].
     pub statistics: Value,
     /// The rows that speak most against what was measured, in words: `got worse: 7, 6`. Empty if there are none. A file for machines has them
     /// at each bar that is missed, but for those of counts and of [`apart`](Self::apart).
@@ -95,9 +91,15 @@ impl<T: ToString> Extend<T> for Lost {
 /// not estimated.
 #[must_use]
 pub fn rows_used(used: usize, of: usize) -> [(&'static str, Statistic); 2] {
-    let counted = |number| Statistic::Defined(Reported::alone(number, format!("{COUNTED}: {used} of {of} rows")));
+    rows_compared(used, used, of)
+}
+
+/// The same where statistics rest on `n` rows alone, such as those that people have labelled, and nothing is lost of the others.
+#[must_use]
+pub fn rows_compared(n: usize, used: usize, of: usize) -> [(&'static str, Statistic); 2] {
+    let counted = |number, rows| Statistic::Defined(Reported::alone(number, format!("{COUNTED}: {rows} of {of} rows")));
     let share = if of == 0 { 0.0 } else { used as f64 / of as f64 };
-    [(COVERAGE, counted(share)), ("n", counted(used as f64))]
+    [(COVERAGE, counted(share, used)), ("n", counted(n as f64, n))]
 }
 
 /// The same as JSON.
@@ -265,5 +267,8 @@ mod tests {
                 && held("n>=54")
                 && !held("n>=55")
         );
+        let counted = |statistic: &Statistic| bar("n>=1").held_against(&json!(statistic)).found;
+        let apart = rows_compared(1, 54, 60).map(|(_, known)| counted(&known));
+        assert_eq!(apart, ["found 0.9000 (counted: 54 of 60 rows)", "found 1.0000 (counted: 1 of 60 rows)"]);
     }
 }

@@ -10,12 +10,14 @@ use judge_core::decision::{
     DecisionFit, DecisionForm, DecisionOrigin, DecisionPrompt, DecisionSettings, DecisionWeights, Labelled,
     QuestionKind, Questions, Readout,
 };
-use judge_core::{Layer, Lens, settings::settings_from_json};
+use judge_core::{Layer, settings::settings_from_json};
 use judge_data::save_new;
 use judge_models::{DecisionFolder, TemplatePrompt, TurnPrompt};
 use serde_json::Value;
 
+use crate::args::layers::LensArg;
 use crate::args::model_args::ModelArgs;
+use crate::args::numbers::{at_least, positive};
 use crate::terminal::console::{say, usage};
 
 /// How typed questions are put.
@@ -42,8 +44,8 @@ pub struct DecisionArgs {
     #[arg(long, default_value = "last", value_name = "last|N|all", help_heading = "Decisions")]
     layers: AnsweringLayers,
     /// How inner states meet the head: raw, or normed by the model's final norm first
-    #[arg(long, default_value = "raw", value_name = "LENS", value_parser = lens, help_heading = "Decisions")]
-    lens: Lens,
+    #[arg(long, value_enum, default_value_t = LensArg::Raw, help_heading = "Decisions")]
+    lens: LensArg,
     /// Layer weights and temperatures that --fit wrote, for this model, prompt and labels
     #[arg(long, value_name = "FILE", conflicts_with = "layers", help_heading = "Decisions")]
     weights: Option<PathBuf>,
@@ -63,10 +65,10 @@ pub struct DecisionFitArgs {
     #[arg(long, requires = "fit", help_heading = "Fit")]
     fit_temperature: bool,
     /// Steps of the fit
-    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", requires = "fit", help_heading = "Fit")]
+    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", value_parser = at_least::<usize>(1), requires = "fit", help_heading = "Fit")]
     fit_steps: usize,
     /// Learning rate of the fit
-    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", requires = "fit", help_heading = "Fit")]
+    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", value_parser = positive, requires = "fit", help_heading = "Fit")]
     fit_lr: f64,
 }
 
@@ -124,14 +126,6 @@ impl FromStr for AnsweringLayers {
     }
 }
 
-fn lens(text: &str) -> Result<Lens, String> {
-    match text {
-        "raw" => Ok(Lens::Raw),
-        "normed" => Ok(Lens::Normed),
-        _ => Err("expected raw or normed".to_owned()),
-    }
-}
-
 /// A temperature for some kinds of question.
 #[derive(Clone, Debug)]
 struct Temperature(Vec<(QuestionKind, f64)>);
@@ -153,7 +147,12 @@ impl FromStr for Temperature {
             let kind = QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name.trim());
             Ok((kind.ok_or_else(|| format!("expected noul, choice or score, found {name:?}"))?, number(value)?))
         };
-        text.split(',').map(entry).collect::<Result<_, String>>().map(Self)
+        let entries = text.split(',').map(entry).collect::<Result<Vec<_>, String>>()?;
+        let is_twice = |at: usize| entries[..at].iter().any(|(kind, _)| *kind == entries[at].0);
+        match (0..entries.len()).find(|&at| is_twice(at)) {
+            Some(at) => Err(format!("expected one number for each kind, found two for {}", entries[at].0)),
+            None => Ok(Self(entries)),
+        }
     }
 }
 
@@ -224,7 +223,7 @@ impl DecisionArgs {
     /// A usage error.
     pub fn check(&self, fits: bool) -> Result<()> {
         let is_inner = fits || self.weights.is_some() || self.layers != AnsweringLayers::Last;
-        if self.lens != Lens::default() && !is_inner {
+        if self.lens != LensArg::Raw && !is_inner {
             return Err(usage(
                 "--lens has no effect on the last layer, which always meets the final norm; name others with --layers",
             ));
@@ -232,12 +231,18 @@ impl DecisionArgs {
         Ok(())
     }
 
+    /// Whether the label logits of every layer are asked for.
+    #[must_use]
+    pub fn every_layer(&self) -> bool {
+        self.layers == AnsweringLayers::All
+    }
+
     /// The same for a command that fits nothing and writes no label logits.
     ///
     /// # Errors
     /// A usage error, for every layer too.
     pub fn check_without_tables(&self) -> Result<()> {
-        if self.layers == AnsweringLayers::All {
+        if self.every_layer() {
             return Err(usage(
                 "--layers all: this command writes no label logits, `judge decide` and `judge rag` do; give last or a layer's number",
             ));
@@ -277,15 +282,14 @@ impl DecisionArgs {
             let weights: DecisionWeights = judge_data::load(path)?;
             settings.readout = Readout::Weights(Box::new(weights));
         }
-        settings.lens = self.lens;
+        settings.lens = self.lens.into();
         settings.questions = questions;
         Ok((settings, model))
     }
 }
 
 fn form(path: &Path) -> Result<DecisionForm> {
-    let json: Value =
-        serde_json::from_str(&judge_data::read_text(path)?).with_context(|| path.display().to_string())?;
+    let json: Value = settings_from_json(&judge_data::read_text(path)?).with_context(|| path.display().to_string())?;
     DecisionForm::from_json(&json).with_context(|| path.display().to_string())
 }
 

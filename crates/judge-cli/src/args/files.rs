@@ -1,6 +1,8 @@
 //! The options that say which rows are read and where rows are written, and what of a run depends on them.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -9,6 +11,7 @@ use judge_data::{
     Carry, Columns, Cut, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records, RunPlan,
     Settings, WriteOptions,
 };
+use serde::Deserialize;
 
 use crate::terminal::console::{VERSION_NUMBER, tell, usage};
 
@@ -89,7 +92,7 @@ pub struct OutputArgs {
 /// Whether files of others are replaced, of programs whose own are made anew each time.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OverwriteArgs {
-    /// Replace files that this program did not write, or wrote otherwise
+    /// Replace what another command of this program made, or this one made otherwise
     #[arg(long, help_heading = "Run")]
     pub overwrite: bool,
 }
@@ -145,50 +148,50 @@ pub fn beside(output: &Path, what: &str) -> PathBuf {
 }
 
 /// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a
-/// dot or an underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out.
+/// dot or an underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out. So
+/// are this program's own records. What else a folder has is left out with a note.
 ///
 /// # Errors
 /// If one of them names no file.
 pub fn parquet_files(names: &[String]) -> Result<Vec<PathBuf>> {
-    files(names, "Parquet file", &["parquet"])
+    files(names, "Parquet file", |name| ends_with(name, &["parquet"]))
 }
 
-/// Files of rows, as [`parquet_files`]; in folders those that are called JSON lines, compressed or not, or Parquet.
+/// Files of rows, as [`parquet_files`]; in folders those that are called JSON lines, CSV or TSV, compressed or not, or Parquet.
 ///
 /// # Errors
 /// If one of them names no file.
 pub fn input_files(names: &[String]) -> Result<Vec<PathBuf>> {
-    files(
-        names,
-        "file of rows",
-        &[
-            "jsonl",
-            "json",
-            "ndjson",
-            "jsonl.gz",
-            "json.gz",
-            "jsonl.zst",
-            "json.zst",
-            "csv",
-            "tsv",
-            "csv.gz",
-            "tsv.gz",
-            "csv.zst",
-            "tsv.zst",
-            "parquet",
-        ],
-    )
+    files(names, "file of rows", |name| {
+        let plain = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end));
+        ends_with(plain.unwrap_or(name), &["jsonl", "ndjson", "json", "csv", "tsv", "tab"])
+            || ends_with(name, &["parquet"])
+    })
 }
 
-fn files(names: &[String], what: &str, endings: &[&str]) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// Whether the extension of a name is one of these.
+fn ends_with(name: &str, extensions: &[&str]) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
+}
+
+/// What a folder has.
+#[derive(Default)]
+struct Listed {
+    files: Vec<PathBuf>,
+    /// What is called as none of them are.
+    left_out: Vec<PathBuf>,
+}
+
+/// `is_called` says of a name in small letters whether such a file has it.
+fn files(names: &[String], what: &str, is_called: fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let mut listed = Listed::default();
     for name in names {
-        let before = files.len();
+        let before = listed.files.len();
         let path = Path::new(name);
         if path.is_dir() {
-            walk(path, endings, &mut files)?;
+            walk(path, is_called, &[], &mut listed)?;
         } else if path.exists() {
-            files.push(path.to_path_buf());
+            listed.files.push(path.to_path_buf());
         } else {
             let found = glob::glob(name).map_err(|error| usage(format!("{name:?} is no pattern of files: {error}")))?;
             for path in found {
@@ -200,34 +203,61 @@ fn files(names: &[String], what: &str, endings: &[&str]) -> Result<Vec<PathBuf>>
                     continue;
                 }
                 match path.is_dir() {
-                    true => walk(&path, endings, &mut files)?,
-                    false => files.push(path),
+                    true => walk(&path, is_called, &[], &mut listed)?,
+                    false if is_record(&path) => {}
+                    false => listed.files.push(path),
                 }
             }
         }
-        if files.len() == before {
+        if listed.files.len() == before {
             return Err(usage(format!("{name:?} names no {what}")));
         }
+    }
+    let Listed { mut files, mut left_out } = listed;
+    left_out.sort();
+    left_out.dedup();
+    if let [first, others @ ..] = &left_out[..] {
+        let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+        tell(format_args!("note: left out of the folder, being no {what} by name: {}{more}", first.display()));
     }
     files.sort();
     files.dedup();
     Ok(files)
 }
 
-fn walk(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+/// `above` are the folders that this one is in; a link back to one of them would be followed for ever.
+fn walk(folder: &Path, is_called: fn(&str) -> bool, above: &[PathBuf], listed: &mut Listed) -> Result<()> {
+    let in_words = || format!("cannot list {}", folder.display());
+    let own = folder.canonicalize().with_context(in_words)?;
+    if above.contains(&own) {
+        return Ok(());
+    }
+    let above = [above, &[own]].concat();
+    for entry in std::fs::read_dir(folder).with_context(in_words)? {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         if name.starts_with(['.', '_']) {
             continue;
         }
         if path.is_dir() {
-            walk(&path, endings, files)?;
-        } else if endings.iter().any(|ending| name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'))) {
-            files.push(path);
+            walk(&path, is_called, &above, listed)?;
+        } else if !is_record(&path) {
+            let list = if is_called(&name) { &mut listed.files } else { &mut listed.left_out };
+            list.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file is a record, a plan or another document of this program, and so no rows.
+fn is_record(path: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+    }
+    let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    let head = || serde_json::from_reader::<_, Head>(BufReader::new(File::open(path).ok()?)).ok();
+    is_json && head().is_some_and(|head| head.format.starts_with("judge-"))
 }
 
 /// Which of a row's other fields its output row gets, and which the judge sees a part of.
@@ -248,5 +278,51 @@ impl CarryArgs {
     #[must_use]
     pub fn fields(&self) -> Cow<'_, Carry> {
         self.chosen.and_cuts(&self.cuts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_gives_its_rows_whatever_the_case_and_no_records() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        let rows =
+            ["a.jsonl", "b.NDJSON.GZ", "c.json.zst", "d.Csv", "e.tsv.zstd", "f.PARQUET", "g.json", "h.jsonl.run.json"];
+        rows.iter().for_each(|name| put(name, r#"{"id": 1}"#));
+        put("a.jsonl.run.json", r#"{"format": "judge-run-record", "version": 2, "content": {}}"#);
+        ["notes.txt", "parquet", "x.parquet.gz", "_SUCCESS", ".hidden.jsonl"].iter().for_each(|name| put(name, ""));
+        let found = |names: &[&str], list: fn(&[String]) -> Result<Vec<PathBuf>>| {
+            let names: Vec<String> = names.iter().map(|name| folder.path().join(name).display().to_string()).collect();
+            let found = list(&names).expect("files");
+            found
+                .iter()
+                .map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(found(&["."], input_files), rows);
+        assert_eq!(found(&["."], parquet_files), ["f.PARQUET"]);
+        assert_eq!(found(&["a.*"], input_files), ["a.jsonl"]);
+        assert_eq!(found(&["notes.txt"], input_files), ["notes.txt"], "what is named is taken");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_folder_around_it_is_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("inner");
+        std::fs::create_dir(&inner).expect("a folder");
+        std::fs::write(inner.join("rows.jsonl"), "").expect("written");
+        std::os::unix::fs::symlink(folder.path(), inner.join("back")).expect("a link");
+        // Two folders that link to each other have none around them.
+        let [one, other] = ["one", "other"].map(|name| inner.join(name));
+        for (from, to) in [(&one, &other), (&other, &one)] {
+            std::fs::create_dir_all(from).expect("a folder");
+            std::os::unix::fs::symlink(to, from.join("link")).expect("a link");
+        }
+        let found = input_files(&[folder.path().display().to_string()]).expect("files");
+        assert_eq!(found, [inner.join("rows.jsonl")]);
     }
 }

@@ -6,9 +6,10 @@ use std::str::FromStr;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::prompted::PairConvention;
-use judge_data::{Benchmark, BenchmarkPair, Columns, PairVerdicts, Settings};
+use judge_data::{Benchmark, BenchmarkPair, Columns, PairVerdicts, Settings, Unread};
 use judge_metrics::preference::Unparsed;
 
+use crate::missing_fields::tell_unread;
 use crate::preferences::{Compared, Preferences};
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::usage;
@@ -75,7 +76,8 @@ impl PairsArgs {
         }
     }
 
-    /// The pairs, and those that the benchmark leaves out, since people did not say which response is better.
+    /// The pairs, and those that the benchmark leaves out, since people did not say which response is better. Says in how many what people
+    /// said cannot be read.
     ///
     /// # Errors
     /// Whatever is wrong with the file; a usage error for columns of a published one.
@@ -85,6 +87,12 @@ impl PairsArgs {
             return Err(usage("--columns is for --benchmark pairs; published files have their own columns"));
         }
         let pairs = benchmark.read_with(&self.data, &self.columns.clone().unwrap_or_default())?;
+        let mut unread = Unread::default();
+        for pair in &pairs {
+            unread.note(&pair.id, None);
+            unread.note_grade(&pair.id, pair.no_grade.as_deref());
+        }
+        tell_unread(&unread);
         Ok(pairs.into_iter().partition(|pair| pair.gold.is_some() || benchmark.has_ties()))
     }
 
@@ -99,31 +107,13 @@ impl PairsArgs {
         Settings::from_iter([("benchmark".to_owned(), name.into())].into_iter().chain(columns))
     }
 
-    fn chosen(&self) -> Policy {
-        self.unparsed.unwrap_or(match self.benchmark {
-            BenchmarkName::Of(Benchmark::PandaLm) => Policy::Tie,
-            BenchmarkName::Of(Benchmark::MtBench) => Policy::Drop,
-            _ => Policy::Wrong,
-        })
-    }
-
-    /// What becomes of texts without a verdict.
+    /// What becomes of texts without a verdict, and its name in reports.
     #[must_use]
-    pub fn policy(&self) -> Unparsed {
-        match self.chosen() {
-            Policy::Tie => Unparsed::Tie,
-            Policy::Wrong => Unparsed::Wrong,
-            Policy::Drop => Unparsed::Dropped,
-        }
-    }
-
-    /// Its name in reports.
-    #[must_use]
-    pub fn policy_name(&self) -> &'static str {
-        match self.chosen() {
-            Policy::Tie => "tie",
-            Policy::Wrong => "wrong",
-            Policy::Drop => "drop",
+    pub fn policy(&self) -> (Unparsed, &'static str) {
+        match (self.unparsed, self.benchmark) {
+            (Some(Policy::Tie), _) | (None, BenchmarkName::Of(Benchmark::PandaLm)) => (Unparsed::Tie, "tie"),
+            (Some(Policy::Drop), _) | (None, BenchmarkName::Of(Benchmark::MtBench)) => (Unparsed::Dropped, "drop"),
+            (Some(Policy::Wrong) | None, _) => (Unparsed::Wrong, "wrong"),
         }
     }
 

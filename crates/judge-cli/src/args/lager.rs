@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use judge_core::{
     Lens, Prompt, PromptTemplate, Reason, Scale,
     lager::{Condition, LagerSettings, LayerWeights, ScoreRule, States, Variant},
@@ -14,6 +14,7 @@ use judge_data::{DatasetFormat, load};
 
 use crate::args::layers::LensArg;
 use crate::args::model_args::{ModelArgs, read_template};
+use crate::args::numbers::at_least;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
@@ -37,10 +38,10 @@ pub struct LagerArgs {
     #[arg(long, value_enum, help_heading = "Judge")]
     pub rule: Option<Rule>,
     /// The text after which after-marker looks for a label [default: Score:]
-    #[arg(long, value_name = "TEXT", help_heading = "Judge")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Judge")]
     pub marker: Option<String>,
     /// Upper bound on generated tokens [default: 10 for direct, 256 for reasoning]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Judge")]
     pub max_new_tokens: Option<u32>,
     #[command(flatten)]
     /// What is asked.
@@ -56,17 +57,17 @@ pub struct AskedArgs {
     #[arg(long, hide = true, conflicts_with = "lens")]
     normed: bool,
     /// The scale is the numbers 1 to N [default: 9 for emotions, as people graded them, else 5]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(2..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", value_parser = at_least::<u16>(2), help_heading = "Judge")]
     pub points: Option<u16>,
     /// A prompt template (JSON) [default: for prompt-end judge_template.json of the model folder, else a built-in one]
     #[arg(long, value_name = "FILE", help_heading = "Judge")]
     pub template: Option<PathBuf>,
     /// By what responses are graded, for rows without a `rubric` [default: the template's own]
-    #[arg(long, value_name = "TEXT", help_heading = "Judge")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Judge")]
     pub rubric: Option<String>,
     /// Opening of the reply, put after the prompt [default: "score:
     /// " for prompt-end, unless the model folder brings the template, or the template is raw or has a prefill]
-    #[arg(long, value_name = "TEXT", help_heading = "Judge")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Judge")]
     pub prefill: Option<String>,
 }
 
@@ -110,11 +111,37 @@ impl LagerArgs {
         self.condition == ConditionArg::Reasoning
     }
 
-    /// Refuses options without effect, which else would be ignored.
+    /// The score that is written.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.variant.unwrap_or_else(|| Variant::default_for(self.weights.is_some()))
+    }
+
+    /// Refuses options without effect on one score, which else would be ignored.
     ///
     /// # Errors
     /// Which of them.
     pub fn check(&self) -> Result<()> {
+        self.check_condition()?;
+        let variant = self.variant();
+        if self.states.is_some() && !variant.combines_layers() {
+            return Err(usage(format!(
+                "--states has no effect on {variant}, which is of the last layer alone; --variant names others"
+            )));
+        }
+        if self.weights.is_some() && !variant.needs_weights() {
+            return Err(usage(format!(
+                "--weights has no effect on {variant}, which takes none; --variant names others"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Refuses options of a reply where none is written, and a score without the weights that it needs.
+    ///
+    /// # Errors
+    /// Which of them.
+    pub fn check_condition(&self) -> Result<()> {
         if self.condition == ConditionArg::PromptEnd {
             for (given, name) in [
                 (self.rule.is_some(), "--rule"),
@@ -128,7 +155,31 @@ impl LagerArgs {
         } else if self.marker.is_some() && self.rule() != Rule::AfterMarker {
             return Err(usage("--marker needs --rule after-marker"));
         }
-        Ok(())
+        match self.variant.filter(|variant| variant.needs_weights() && self.weights.is_none()) {
+            Some(variant) => Err(usage(format!("--variant {variant} needs --weights"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The first of these options that says something else than its default.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let asked = &self.asked;
+        let given = [
+            ("--weights", self.weights.is_some()),
+            ("--variant", self.variant.is_some()),
+            ("--states", self.states.is_some()),
+            ("--condition", self.condition != ConditionArg::PromptEnd),
+            ("--rule", self.rule.is_some()),
+            ("--marker", self.marker.is_some()),
+            ("--max-new-tokens", self.max_new_tokens.is_some()),
+            ("--lens", asked.lens() != Lens::Raw),
+            ("--points", asked.points.is_some()),
+            ("--template", asked.template.is_some()),
+            ("--rubric", asked.rubric.is_some()),
+            ("--prefill", asked.prefill.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
     /// Says what to do about rows whose text has no label where one was looked for.
@@ -195,6 +246,12 @@ impl LagerArgs {
 }
 
 impl AskedArgs {
+    /// How inner states meet the head.
+    #[must_use]
+    pub fn lens(&self) -> Lens {
+        if self.normed { Lens::Normed } else { self.lens.into() }
+    }
+
     /// The judge for rows of this format, by the last layer.
     ///
     /// # Errors
@@ -213,7 +270,7 @@ impl AskedArgs {
             template: model.dress_template(template),
             opening: self.prefill.clone().unwrap_or_else(|| opening.to_owned()),
             condition,
-            lens: if self.normed { Lens::Normed } else { self.lens.into() },
+            lens: self.lens(),
             ..LagerSettings::prompt_end(scale)
         })
     }

@@ -1,8 +1,10 @@
 //! The command-line options that every command with a model has, and the model they name.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
 use anyhow::{Context, Result};
@@ -11,20 +13,17 @@ use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings::settings_fr
 use judge_data::{Input, MadeBy, RunPlan, Settings, read_text};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
-    WeightForm,
+    WeightForm, judge_template,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::is_exercise;
 
 use crate::args::files::row_limit;
+use crate::args::numbers::at_least;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 use crate::terminal::progress::Progress;
-
-/// File of a model folder that holds the template its judge was made for. Not a Hugging Face file; folders without it
-/// are judged with a built-in template.
-pub const JUDGE_TEMPLATE: &str = "judge_template.json";
 
 /// Grades that such a template asks for: from 1 to this.
 pub const OWN_POINTS: u16 = 5;
@@ -36,27 +35,60 @@ const EMBEDDED: &str = "JUDGE_EMBEDDED";
 #[derive(Clone, Debug)]
 struct Found {
     model: FoundModel,
-    /// Where the embedded model's files lie as long as the program runs; `None` for a model of the user's.
-    _unpacked: Option<Arc<TempDir>>,
+    /// Where the embedded model's files lie as long as the program runs, with the lock that says that it does; `None` for a model of the
+    /// user's.
+    _unpacked: Option<Arc<(File, TempDir)>>,
 }
+
+/// How the names of folders begin into which the embedded model is unpacked.
+const UNPACKED: &str = "judge-embedded-";
+
+/// The file of such a folder that is locked as long as its process runs.
+const LOCK: &str = "lock";
 
 /// Unpacks the embedded model, so that it can be mapped as any other.
 ///
 /// # Errors
 /// If the system's folder for temporary files takes none.
 fn embedded_model() -> Result<Found> {
+    let place = std::env::temp_dir();
     let unpack = || {
-        let folder = tempfile::Builder::new().prefix("judge-").tempdir()?;
+        remove_abandoned(&place);
+        let folder = tempfile::Builder::new().prefix(UNPACKED).tempdir_in(&place)?;
+        let begun = folder.path().join("begun");
+        let lock = File::create(&begun)?;
+        // Where there are no locks nobody can take the folder for an abandoned one.
+        let _ = lock.try_lock();
+        fs::rename(&begun, folder.path().join(LOCK))?;
         let path = folder.path().join(tiny_judge::NAME);
         fs::create_dir(&path)?;
         tiny_judge::write(&path)?;
-        Ok::<_, io::Error>((folder, path))
+        for (name, _) in tiny_judge::FILES {
+            // Packed weights are found again by the time of the files.
+            File::options().append(true).open(path.join(name))?.set_modified(UNIX_EPOCH)?;
+        }
+        Ok::<_, io::Error>(((lock, folder), path))
     };
-    let (folder, path) = unpack().with_context(|| {
-        let place = std::env::temp_dir();
+    let (unpacked, path) = unpack().with_context(|| {
         format!("cannot unpack the embedded model in {}; TMPDIR names another folder for it", place.display())
     })?;
-    Ok(Found { model: FoundModel { path, revision: None }, _unpacked: Some(Arc::new(folder)) })
+    Ok(Found { model: FoundModel { path, revision: None }, _unpacked: Some(Arc::new(unpacked)) })
+}
+
+/// Removes what processes have unpacked that were ended before they could do it: nobody has its lock.
+fn remove_abandoned(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let lock = entry.path().join(LOCK);
+        let is_unpacked = entry.file_name().to_string_lossy().starts_with(UNPACKED);
+        // A folder of another user cannot be looked into.
+        if is_unpacked
+            && fs::symlink_metadata(&lock).is_ok_and(|found| found.is_file())
+            && File::options().append(true).open(&lock).is_ok_and(|lock| lock.try_lock().is_ok())
+        {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Finds a model by its folder or its hub id. Downloads are shown on stderr.
@@ -138,7 +170,13 @@ pub struct ModelArgs {
     pub template_args: Vec<(String, Value)>,
     /// Text put after the chat template's output, before any prefill, whose control tokens count:
     /// what closes a thinking turn that the template opens
-    #[arg(long, value_name = "TEXT", conflicts_with = "raw_prompt", help_heading = "Model")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        conflicts_with = "raw_prompt",
+        help_heading = "Model"
+    )]
     pub prefill_trusted: Option<String>,
     /// What a template that asks for today's date is told; fixed, so that results do not depend on the day
     #[arg(long, default_value_t = Date::default(), value_name = "YYYY-MM-DD", help_heading = "Model")]
@@ -154,7 +192,7 @@ pub struct ModelArgs {
     pub limit: Option<usize>,
     /// Upper bound on the tokens in flight at once; bounds memory. On a GPU, the last digits of a score may change with it [default: 16384
     /// on the CPU; on GPUs chosen from the model and their memory]
-    #[arg(long, value_name = "TOKENS", help_heading = "Run")]
+    #[arg(long, value_name = "TOKENS", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub max_batch_tokens: Option<usize>,
     /// No progress on stderr
     #[arg(long, help_heading = "Run")]
@@ -171,7 +209,7 @@ pub struct ModelArgs {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SeedArgs {
     /// Seed of everything that is drawn
-    #[arg(long, default_value_t = 0, help_heading = "Run")]
+    #[arg(long, default_value_t = 0, value_parser = at_least::<u64>(0), help_heading = "Run")]
     pub seed: u64,
 }
 
@@ -262,8 +300,7 @@ impl ModelArgs {
     pub fn load(&self) -> Result<Model> {
         let FoundModel { path: folder, revision } = self.folder()?;
         let options = self.load_options(revision.clone());
-        let model =
-            Model::load(folder, &options).with_context(|| format!("cannot load the model in {}", folder.display()))?;
+        let model = Model::load(folder, &options).with_context(|| format!("cannot load {}", self.in_words(folder)))?;
         if !self.quiet {
             let info = model.info();
             tell(format_args!(
@@ -281,6 +318,14 @@ impl ModelArgs {
             }
         }
         Ok(model)
+    }
+
+    /// Which model is loaded.
+    fn in_words(&self, folder: &Path) -> String {
+        match &self.model {
+            None => "the embedded model".to_owned(),
+            Some(_) => format!("the model in {}", folder.display()),
+        }
     }
 
     fn load_options(&self, revision: Option<String>) -> LoadOptions {
@@ -319,7 +364,7 @@ impl ModelArgs {
     pub fn described(&self, template: Option<&str>) -> Result<(MadeBy, Settings)> {
         let FoundModel { path, revision } = self.folder()?;
         let fingerprint = Model::fingerprint_of(path, &self.load_options(revision.clone()))
-            .with_context(|| format!("cannot load the model in {}", path.display()))?;
+            .with_context(|| format!("cannot load {}", self.in_words(path)))?;
         let entries = [
             ("device", json!(self.devices.iter().map(ToString::to_string).collect::<Vec<_>>())),
             ("dtype", json!(self.dtype.map(|dtype| dtype.to_string()))),
@@ -344,10 +389,7 @@ impl ModelArgs {
     /// # Errors
     /// If the file is there but is no template; a usage error for other grades than its own question names.
     pub fn own_template(&self, points: u16, rubric: Option<&str>) -> Result<Option<PromptTemplate>> {
-        let path = self.folder()?.path.join(JUDGE_TEMPLATE);
-        if !path.exists() {
-            return Ok(None);
-        }
+        let Some(path) = judge_template(&self.folder()?.path)? else { return Ok(None) };
         if points != OWN_POINTS {
             let own = format!("the model's own template is for grades from 1 to {OWN_POINTS}, not to {points}");
             if rubric.is_none() {

@@ -8,7 +8,7 @@ use clap::Args;
 use judge_core::{
     Backbone, Fields, Judge, JudgeError, PromptTemplate, Reason, Request, Rounds, Scale, Score,
     lager::{LagerJudge, LayerWeights},
-    prompted::{GradeConvention, PromptFamily, PromptedJudge, Task, VerdictFrom},
+    prompted::{GradeConvention, PairConvention, PromptFamily, PromptedJudge, Task, VerdictFrom},
     reward::RewardJudge,
     runner::RunSummary,
     settings::settings_from_json,
@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::args::lager::layer_weights;
 use crate::args::model_args::{ModelArgs, OWN_POINTS};
+use crate::args::numbers::at_least;
 use crate::terminal::console::{tell, tell_label_mass, usage};
 
 /// What a prompted judge is asked, and where its verdict is looked for.
@@ -36,23 +37,29 @@ pub struct PromptedArgs {
     /// Pairs: grade each response by itself, with a family for single responses, and compare the grades
     #[arg(long, help_heading = "Judge")]
     pub apart: bool,
-    /// How a written verdict is found. Pairs: strict, letters, decision, first-line, output-ab, output-ab-sentence, score-pair,
-    /// rating-pair, result, bare; single responses: strict, rating, decision, result, result-exact, integer, json [default: the family's]
-    #[arg(long, value_name = "NAME", help_heading = "Judge")]
+    /// How a written verdict is found.
+    #[arg(long, value_name = "NAME", help_heading = "Judge", help = conventions())]
     pub convention: Option<String>,
     /// Layer weights for --verdict layers; without, layers count alike
     #[arg(long, value_name = "FILE", help_heading = "Judge")]
     pub weights: Option<PathBuf>,
     /// By what responses are judged, for rows without a `rubric` [default: the family's own]
-    #[arg(long, value_name = "TEXT", help_heading = "Judge")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Judge")]
     pub rubric: Option<String>,
     /// Judge by the rewards of a model that is a sequence classifier, each response by itself; of several labels one must be named
     #[arg(long, value_name = "LABEL", num_args = 0..=1, help_heading = "Judge",
         conflicts_with_all = ["template", "verdict", "apart", "convention", "weights", "rubric", "max_new_tokens"])]
     pub reward: Option<Option<String>>,
     /// Upper bound on generated tokens [default: the family's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Judge")]
     pub max_new_tokens: Option<u32>,
+}
+
+/// How a written verdict is found, with all names.
+fn conventions() -> String {
+    let pairs = PairConvention::ALL.map(PairConvention::as_str).join(", ");
+    let single = GradeConvention::ALL.map(GradeConvention::as_str).join(", ");
+    format!("How a written verdict is found. Pairs: {pairs}; single responses: {single} [default: the family's]")
 }
 
 /// The built-in family that suits rows, of pairs or of single responses: `references` and `turns` say whether all of them have a reference,
@@ -103,21 +110,10 @@ impl PromptedArgs {
             let template = model.dress_template(RewardJudge::template());
             return Ok(Asked::Reward { label: label.clone(), template });
         }
-        let family = self.family(self.default_family(suits, points, model)?, points, model)?;
+        let family = self.family(suits, points, model)?;
         self.check_family(&family, pairs)?;
         let weights = self.weights.as_deref().map(layer_weights).transpose()?.map(Box::new);
         Ok(Asked::Family { family: Box::new(family), weights })
-    }
-
-    fn default_family(&self, suits: &'static str, points: Option<u16>, model: &ModelArgs) -> Result<DefaultFamily> {
-        let suits = if self.apart {
-            suits.replace("pair-forced", "single").replace("pair", "single")
-        } else {
-            suits.to_owned()
-        };
-        let asks_own = suits == "single" && self.template.is_none();
-        let own = if asks_own { model.own_template(points.unwrap_or(OWN_POINTS), None)? } else { None };
-        Ok(DefaultFamily { name: suits, own })
     }
 
     /// Options without effect are refused rather than ignored.
@@ -137,9 +133,15 @@ impl PromptedArgs {
         Ok(())
     }
 
-    fn family(&self, default: DefaultFamily, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
-        let DefaultFamily { name: default, own } = default;
-        let name = self.template.as_deref().unwrap_or(&default);
+    fn family(&self, suits: &str, points: Option<u16>, model: &ModelArgs) -> Result<PromptFamily> {
+        let suits = match self.apart {
+            true => suits.replace("pair-forced", "single").replace("pair", "single"),
+            false => suits.to_owned(),
+        };
+        let name = self.template.as_deref().unwrap_or(&suits);
+        let asks_own = suits == "single" && self.template.is_none();
+        // The template that the model folder brings for grades from 1 to 5.
+        let own = if asks_own { model.own_template(points.unwrap_or(OWN_POINTS), None)? } else { None };
         let is_file = |path: &Path| path.exists() || name.ends_with(".json");
         let family = match (own, Path::new(name)) {
             (Some(template), _) => own_family(template)?,
@@ -360,10 +362,7 @@ impl Asked {
     /// The id of its template.
     #[must_use]
     pub fn template(&self) -> &str {
-        match self {
-            Self::Family { family, .. } => family.template().id(),
-            Self::Reward { template, .. } => template.id(),
-        }
+        self.fields().id()
     }
 
     /// The template that is filled with the fields of a row, or of pairs that are judged apart, with those of each response.
@@ -413,14 +412,6 @@ impl<Item: Fields + ?Sized> Judge<Item> for AskedJudge {
     fn settings(&self) -> Option<serde_json::Value> {
         self.own::<Item>().settings()
     }
-}
-
-/// What is asked where no family is named.
-#[derive(Clone, Debug)]
-struct DefaultFamily {
-    name: String,
-    /// The template that the model folder brings for grades from 1 to 5.
-    own: Option<PromptTemplate>,
 }
 
 /// The model's own template: it leads right to the grade.

@@ -10,6 +10,7 @@ use judge_core::rerank::{Activation, Label, RerankReadout};
 use judge_models::{Error, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
 
 use crate::args::model_args::ModelArgs;
+use crate::args::numbers::at_least;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
@@ -20,17 +21,17 @@ pub struct RerankArgs {
     #[arg(long, value_name = "FILE", help_heading = "Rerank")]
     rerank_template: Option<PathBuf>,
     /// The labels whose logits are read behind the template: that of a relevant document, and that of another or none
-    #[arg(long, value_name = "YES[,NO]", value_delimiter = ',', help_heading = "Rerank")]
+    #[arg(long, value_name = "YES[,NO]", allow_hyphen_values = true, value_delimiter = ',', help_heading = "Rerank")]
     labels: Vec<String>,
     /// What a document is to be relevant for, where the prompt has a place for it
-    #[arg(long, value_name = "TEXT", help_heading = "Rerank")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Rerank")]
     instruction: Option<String>,
     /// What goes over a score: sigmoid or identity; of --labels, without it, a sigmoid over two, which is the probability of the first, and
     /// nothing over one
     #[arg(long, value_name = "FUNCTION", value_parser = activation, help_heading = "Rerank")]
     activation: Option<Activation>,
     /// Cut a prompt with more tokens than these, at the end of its document [default: as the model's folder says, and what the model can read]
-    #[arg(long, value_name = "TOKENS", help_heading = "Rerank")]
+    #[arg(long, value_name = "TOKENS", value_parser = at_least::<usize>(1), help_heading = "Rerank")]
     max_tokens: Option<usize>,
 }
 
@@ -93,7 +94,19 @@ impl RerankArgs {
             most_tokens: self.max_tokens,
         };
         let form = RerankFolder::open(&model.folder()?.path)?.form(&options).map_err(|error| {
+            let of_template =
+                self.rerank_template.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
             let hint = match &error {
+                Error::Rerank { problem: RerankFormProblem::Template { variable: "instruction" }, .. } => {
+                    return usage(format!("--instruction has no effect: {of_template}{error}"));
+                }
+                Error::Rerank { problem: RerankFormProblem::Template { .. }, .. } => {
+                    return usage(format!("{of_template}{error}"));
+                }
+                Error::Rerank { problem: RerankFormProblem::Labels { .. }, .. } => {
+                    return usage(format!("--labels: {error}"));
+                }
+                Error::PromptTemplate { .. } => return anyhow::anyhow!("{of_template}{error}"),
                 Error::Rerank { problem: RerankFormProblem::NotSaid { .. }, .. } => {
                     offered(["\n  --rerank-template FILE --labels YES,NO, see docs/rerank.md".to_owned()])
                 }

@@ -8,8 +8,8 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    BatchItem, Columns, DatasetFormat, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord, Settings,
-    run_id,
+    BatchItem, Columns, DatasetFormat, Field, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord,
+    Settings, run_id,
 };
 use judge_models::Model;
 use serde_json::json;
@@ -22,7 +22,7 @@ use crate::terminal::console::{VERSION_NUMBER, tell, usage};
 /// Which columns are scored, by which judge, and what is kept of it.
 #[derive(Args, Clone, Debug)]
 pub struct ScoringArgs {
-    /// The column of the ids
+    /// The column of the ids; id stands for idx too, where there is no other
     #[arg(long, default_value = "id", value_name = "COLUMN", help_heading = "Rows")]
     pub id: String,
     /// What ids are; they come back as they were
@@ -70,6 +70,17 @@ impl ScoringArgs {
     pub fn check(&self) -> Result<()> {
         if self.model.limit.is_some() {
             return Err(usage("--limit has no effect here: each row that comes in is answered"));
+        }
+        if let Some(columns) = self.columns.as_ref().filter(|columns| columns.is_chosen(Field::Id)) {
+            if columns.names(Field::Id).next().is_none() {
+                return Err(usage(
+                    "--columns id= has no effect here: results are joined with their rows by ids, so rows must have some; \
+                     `judge shards plan … -- score --columns id=` numbers them",
+                ));
+            }
+            if self.id != Field::Id.as_str() {
+                return Err(usage("--id and --columns id=… both name the column of the ids: give one of them"));
+            }
         }
         self.lager.check()
     }

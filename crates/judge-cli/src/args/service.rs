@@ -12,6 +12,7 @@ use judge_core::{Reason, Verdict};
 use judge_data::Observer;
 use judge_models::{ApiKey, ApiModel, ApiSettings, ApiUsage, Prices};
 
+use crate::args::numbers::{at_least, not_negative, positive, seconds};
 use crate::terminal::console::{say, tell, usage};
 use crate::terminal::pace::Watch;
 
@@ -31,7 +32,7 @@ pub struct ServiceArgs {
     #[arg(long, conflicts_with = "key_env", requires = "base_url", help_heading = "Service")]
     pub no_key: bool,
     /// Most requests in flight at once
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..), requires = "base_url", help_heading = "Service")]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least::<u16>(1), requires = "base_url", help_heading = "Service")]
     pub concurrency: u16,
     /// Most requests a minute, repeated ones included
     #[arg(long, value_name = "N", value_parser = positive, requires = "base_url", help_heading = "Service")]
@@ -40,10 +41,10 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "N", value_parser = positive, requires = "base_url", help_heading = "Service")]
     pub tokens_per_minute: Option<f64>,
     /// Longest time for one answer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = positive, requires = "base_url", help_heading = "Service")]
+    #[arg(long, value_name = "SECONDS", default_value_t = 120.0, value_parser = seconds, requires = "base_url", help_heading = "Service")]
     pub timeout: f64,
     /// How often a request is sent before its failure ends the run
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..), requires = "base_url", help_heading = "Service")]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = at_least::<u16>(1), requires = "base_url", help_heading = "Service")]
     pub max_attempts: u16,
     /// Price of a million tokens that are read
     #[arg(long, value_name = "PRICE", value_parser = not_negative, requires = "base_url", help_heading = "Service")]
@@ -51,23 +52,6 @@ pub struct ServiceArgs {
     /// Price of a million tokens that are written
     #[arg(long, value_name = "PRICE", value_parser = not_negative, requires = "base_url", help_heading = "Service")]
     pub price_out: Option<f64>,
-}
-
-/// A number of at least 0.
-///
-/// # Errors
-/// In words, for another text.
-pub fn not_negative(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "expected a number of at least 0".to_owned())
-}
-
-/// A number above 0.
-///
-/// # Errors
-/// In words, for another text.
-pub fn positive(text: &str) -> Result<f64, String> {
-    not_negative(text).ok().filter(|number| *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
 }
 
 impl ServiceArgs {
@@ -112,7 +96,7 @@ impl ServiceArgs {
             concurrency: self.concurrency.into(),
             requests_per_minute: self.requests_per_minute,
             tokens_per_minute: self.tokens_per_minute,
-            timeout: Duration::try_from_secs_f64(self.timeout).map_err(usage)?,
+            timeout: Duration::from_secs_f64(self.timeout),
             max_attempts: self.max_attempts.into(),
             ..of
         };
@@ -186,7 +170,8 @@ pub fn say_usage(model: &ApiModel, prices: Option<&Prices>) -> Result<()> {
 }
 
 /// Whether an address is of this machine.
-fn is_loopback(url: &str) -> bool {
+#[must_use]
+pub fn is_loopback(url: &str) -> bool {
     url.parse::<Uri>().is_ok_and(|url| url.host().is_some_and(is_loopback_host))
 }
 

@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use clap::Parser;
+use clap::builder::{NonEmptyStringValueParser, Resettable};
 use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Id, Parser};
 use judge_core::runner::{RunSummary, Tally};
 use judge_data::Counts;
 use tracing::Level;
@@ -45,8 +46,8 @@ pub fn start<C: Parser>(
     run: impl FnOnce(&C) -> anyhow::Result<()>,
 ) -> ExitCode {
     show_warnings();
-    let mut command = C::command();
-    let matches = command.try_get_matches_from_mut(words);
+    let mut command = with_values(C::command());
+    let matches = matches_of(&mut command, words);
     if let Ok(matches) = &matches {
         options::know(&command, matches);
     }
@@ -54,6 +55,41 @@ pub fn start<C: Parser>(
         Ok(cli) => exit(run(&cli)),
         Err(error) => exit(Err(refused(&command, error).into())),
     }
+}
+
+/// Reads a command line, program first, as [`start`] does.
+///
+/// # Errors
+/// What clap says of a line that it cannot read.
+pub fn read_line<C: Parser>(words: &[OsString]) -> Result<C, clap::Error> {
+    C::from_arg_matches_mut(&mut matches_of(&mut with_values(C::command()), words)?)
+}
+
+/// Clap takes an option without the one that it requires where that one cannot be given beside another that is there: the option would
+/// then have no effect. So the line is read once more by options that can all be given together.
+fn matches_of(command: &mut clap::Command, words: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    let free = with_each(command.clone(), |argument| argument.conflicts_with(Resettable::<Id>::Reset));
+    let matches = command.try_get_matches_from_mut(words)?;
+    free.try_get_matches_from(words)?;
+    Ok(matches)
+}
+
+/// What holds of the values of all options: one that begins as a negative number does is a value, whoever reads it says what is wrong with
+/// it; and a field has a name.
+fn with_values(command: clap::Command) -> clap::Command {
+    with_each(command, |argument| {
+        let is_field =
+            argument.get_value_names().is_some_and(|names| names.iter().any(|name| name.as_str() == "FIELD"));
+        match argument.get_action().takes_values() {
+            true if is_field => argument.value_parser(NonEmptyStringValueParser::new()),
+            true => argument.allow_negative_numbers(true),
+            false => argument,
+        }
+    })
+}
+
+fn with_each(command: clap::Command, change: fn(Arg) -> Arg) -> clap::Command {
+    command.mut_args(change).mut_subcommands(|inner| with_each(inner, change))
 }
 
 /// Shows the warnings of this project's crates on stderr, one line each.
@@ -142,23 +178,13 @@ fn exit_of_clap(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// A line for each reason for which rows have no score.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn say_unscored<'c, R: fmt::Display + 'c>(
-    unscored: impl IntoIterator<Item = (R, &'c usize)>,
-) -> anyhow::Result<()> {
-    unscored.into_iter().try_for_each(|(reason, count)| say(format_args!("unscored, {reason}: {count}")))
-}
-
 /// How every command of rows ends, whether it has made them now or found them all made: a line for each reason for which rows have no score,
 /// and an error if none has one. The same command thus ends with the same exit code each time.
 ///
 /// # Errors
 /// As [`check_scored`], and if it cannot be written.
 pub fn end_of_rows(counts: &Counts) -> anyhow::Result<()> {
-    say_unscored(&counts.unscored)?;
+    counts.unscored.iter().try_for_each(|(reason, count)| say(format_args!("unscored, {reason}: {count}")))?;
     check_scored(counts.scored, counts.unscored.iter().map(|(reason, &rows)| (reason, rows)))
 }
 
@@ -255,6 +281,18 @@ pub fn print(line: impl fmt::Display) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to stdout"),
     }
+}
+
+/// So many of a thing: `1 pair`, `2 pairs`.
+#[must_use]
+pub fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+/// So many of a thing, and what one of them does, or several do: `1 row has`, `2 rows have`.
+#[must_use]
+pub fn counted_that(n: usize, thing: &str, [one, several]: [&str; 2]) -> String {
+    format!("{} {}", counted(n, thing), if n == 1 { one } else { several })
 }
 
 /// A positive number, rounded to two significant digits: `4.9`, `0.31`, `43000`.

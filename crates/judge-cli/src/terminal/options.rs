@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, ValueEnum};
 use judge_core::model::BackboneError;
 use judge_data::Field;
 use judge_models::{ApiError, ApiProblem};
@@ -49,6 +49,12 @@ pub fn named(text: &str) -> impl Iterator<Item = &str> {
         let end = name.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(name.len());
         name.starts_with(|c: char| c.is_ascii_lowercase()).then(|| &text[at..at + 2 + end])
     })
+}
+
+/// The name of a value of an option, as the command line has it.
+#[must_use]
+pub fn name_of(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// What to do about an error or one of its causes, as far as this program has options for it.
@@ -146,7 +152,9 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
             vec![format!("if this is not the {field}: --columns {field}=NAME, or {field}= for none")]
         }
         judge_data::Error::AmbiguousColumns { field, first, second, .. } => ambiguous(field.as_str(), first, second),
-        judge_data::Error::AmbiguousItemColumn { field, first, second } => ambiguous(field, first, second),
+        judge_data::Error::AmbiguousItemColumn { field, first, second } if first != second => {
+            ambiguous(field, first, second)
+        }
         judge_data::Error::ColumnMoved { field, column, before, .. } => {
             vec![format!("if both are meant: --columns '{field}={before}|{column}'")]
         }
@@ -162,8 +170,15 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
         }
         judge_data::Error::OutputExists { .. } => sentences(["to replace it: --overwrite"]),
         judge_data::Error::NoLocks { .. } => sentences(["to write without a lock: --no-lock"]),
-        judge_data::Error::IdColumn { expected: "texts", .. } => sentences(["for whole numbers: --id-type int64"]),
-        judge_data::Error::IdColumn { .. } => sentences(["for texts: --id-type string"]),
+        judge_data::Error::NoIdColumn { .. } => sentences(["if it has another name: --id NAME"]),
+        // A type with arguments is another one, such as a dictionary of texts.
+        judge_data::Error::IdColumn { found, .. } if found.contains("Int") && !found.contains('(') => {
+            sentences(["for whole numbers: --id-type int64"])
+        }
+        judge_data::Error::IdColumn { found, .. } if found.contains("Utf8") && !found.contains('(') => {
+            sentences(["for texts: --id-type string"])
+        }
+        judge_data::Error::IdColumn { .. } => sentences(["write the ids as texts or as whole numbers"]),
         _ => Vec::new(),
     }
 }

@@ -11,52 +11,16 @@ use crate::terminal::console::tell;
 use crate::terminal::interrupt::Interrupts;
 use crate::terminal::progress::Progress;
 
-/// Progress that also counts tokens.
-struct Pace {
-    progress: Progress,
-    quiet: bool,
-    start: Instant,
-    prompts: usize,
-    tokens: usize,
-}
-
-impl Pace {
-    /// For `total` items, from now on; silent if `quiet`.
-    fn new(what: &'static str, total: usize, quiet: bool) -> Self {
-        Self { progress: Progress::new(what, total, quiet), quiet, start: Instant::now(), prompts: 0, tokens: 0 }
-    }
-
-    /// So many prompts of so many tokens are passed in all.
-    fn passed(&mut self, prompts: usize, tokens: usize) {
-        self.progress.add(0, tokens - self.tokens);
-        (self.prompts, self.tokens) = (prompts, tokens);
-    }
-
-    /// What is shown behind the counts from the next item on.
-    pub(super) fn note(&mut self, note: String) {
-        self.progress.note(note);
-    }
-
-    /// Takes the progress away and says on stderr how fast it went, if anything was read.
-    fn finish(self) {
-        self.progress.finish_and_clear();
-        if !self.quiet && self.tokens > 0 {
-            let seconds = self.start.elapsed().as_secs_f64();
-            let rate = self.tokens as f64 / seconds.max(1e-9);
-            tell(format_args!(
-                "{} prompts of {} tokens in {seconds:.1} s: {rate:.0} tokens/s",
-                self.prompts, self.tokens
-            ));
-        }
-    }
-}
-
 /// A run over rows that shows its pace and stops at a signal.
 pub struct Watch {
-    pace: Pace,
+    progress: Progress,
     stop: Interrupts,
+    start: Instant,
     what: &'static str,
     unit: &'static str,
+    quiet: bool,
+    prompts: usize,
+    tokens: usize,
     done: usize,
     rows: usize,
 }
@@ -70,7 +34,7 @@ impl<Item> Observer<Item> for Watch {
     fn see(&mut self, event: &RunEvent<Item>) -> ControlFlow<()> {
         match event {
             // Judges that share a pass each see its tokens, so they are counted where passes are.
-            RunEvent::Progress(progress) => self.pace.passed(progress.passes_answered, progress.tokens),
+            RunEvent::Progress(progress) => self.passed(progress.passes_answered, progress.tokens),
             RunEvent::Item(_) => return self.row(),
             RunEvent::Waiting => return self.flow(),
             _ => {}
@@ -85,28 +49,36 @@ impl Watch {
     /// # Errors
     /// If signals cannot be caught.
     pub fn new(what: &'static str, unit: &'static str, quiet: bool) -> Result<Self> {
-        Ok(Self { stop: Interrupts::catch()?, pace: Pace::new(what, 0, quiet), what, unit, done: 0, rows: 0 })
+        let (progress, start) = (Progress::new(what, 0, quiet), Instant::now());
+        let (stop, prompts, tokens, done, rows) = (Interrupts::catch()?, 0, 0, 0, 0);
+        Ok(Self { progress, stop, start, what, unit, quiet, prompts, tokens, done, rows })
     }
 
     /// From now on; of `rows` rows, `before` are done.
     pub fn start(&mut self, before: usize, rows: usize) {
-        let quiet = self.pace.quiet;
-        if before > 0 && !quiet {
+        if before > 0 && !self.quiet {
             tell(format_args!("resuming: {before} of {rows} {} are done", self.unit));
         }
-        (self.pace, self.done, self.rows) = (Pace::new(self.what, rows - before, quiet), before, rows);
+        (self.progress, self.start) = (Progress::new(self.what, rows - before, self.quiet), Instant::now());
+        (self.prompts, self.tokens, self.done, self.rows) = (0, 0, before, rows);
     }
 
     /// One more prompt was read, which is a row; `Break` if a signal came.
     pub fn read(&mut self, outcome: &Outcome) -> ControlFlow<()> {
-        self.pace.passed(self.pace.prompts + 1, self.pace.tokens + tokens(outcome));
+        self.passed(self.prompts + 1, self.tokens + tokens(outcome));
         self.row()
     }
 
     fn row(&mut self) -> ControlFlow<()> {
         self.done += 1;
-        self.pace.progress.inc(1);
+        self.progress.inc(1);
         self.flow()
+    }
+
+    /// So many prompts of so many tokens are passed in all.
+    fn passed(&mut self, prompts: usize, tokens: usize) {
+        self.progress.add(0, tokens - self.tokens);
+        (self.prompts, self.tokens) = (prompts, tokens);
     }
 
     /// `Break` if a signal came.
@@ -116,15 +88,20 @@ impl Watch {
 
     /// What is shown behind the counts from the next row on.
     pub fn note(&mut self, note: String) {
-        self.pace.note(note);
+        self.progress.note(note);
     }
 
-    /// The end of the work; `cancelled` if it was broken off.
+    /// The end of the work; `cancelled` if it was broken off. Says how fast it went, if anything was read.
     ///
     /// # Errors
     /// Which signal stopped the run, after how many rows.
     pub fn finish(self, cancelled: bool) -> Result<()> {
-        self.pace.finish();
+        self.progress.finish_and_clear();
+        if !self.quiet && self.tokens > 0 {
+            let (prompts, tokens, seconds) = (self.prompts, self.tokens, self.start.elapsed().as_secs_f64());
+            let rate = tokens as f64 / seconds.max(1e-9);
+            tell(format_args!("{prompts} prompts of {tokens} tokens in {seconds:.1} s: {rate:.0} tokens/s"));
+        }
         self.stop.check(cancelled, self.done, self.rows, self.unit)
     }
 }

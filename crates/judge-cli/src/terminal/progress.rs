@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::terminal::console::{tell, two_digits};
+use crate::terminal::console::{plain, tell, two_digits};
 
 /// How long a step of [`Progress::tell_of_slow_steps`] runs before anybody is told of it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -126,7 +126,7 @@ impl Progress {
     fn say(&self, line: &str) {
         match &self.shown {
             _ if self.quiet => {}
-            Shown::Terminal(bar) => bar.println(line),
+            Shown::Terminal(bar) => bar.println(plain(line)),
             Shown::Nowhere | Shown::Log => tell(line),
         }
     }

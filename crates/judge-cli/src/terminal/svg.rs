@@ -37,6 +37,7 @@ pub fn name_of(path: &std::path::Path) -> String {
 pub fn path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension() {
+        _ if text.is_empty() => Err("expected FILE.svg, the name of a file".to_owned()),
         Some(other) if !other.eq_ignore_ascii_case("svg") => Err(format!(
             "expected FILE.svg, the only form of pictures here, found .{}; other programs, such as rsvg-convert, make PDF or PNG of it",
             other.display()
@@ -75,9 +76,37 @@ pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn 
 /// # Errors
 /// As [`checked`].
 pub fn axis(numbers: impl Iterator<Item = f64>) -> Result<Range<f64>> {
-    let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let margin = 0.05 * (high - low).max(1e-9 * low.abs().max(high.abs()).max(1.0));
+    let Range { start: low, end: high } = span(numbers);
+    let margin = 0.05 * (high - low);
     checked(low - margin..high + margin)
+}
+
+/// From the least of these numbers to the greatest. One number, or what differs in its last digits, is in the middle of a span of 1, or of
+/// one that is long enough to be told from it.
+pub fn span(numbers: impl Iterator<Item = f64>) -> Range<f64> {
+    let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    let least = 1e-9 * low.abs().max(high.abs()).max(1.0);
+    let half = if high - low > least { 0.0 } else { least.max(0.5) };
+    low - half..high + half
+}
+
+/// The label of a place on an axis of whole numbers: none between two of them.
+pub fn whole_number(place: &f64) -> String {
+    let number = place.round();
+    if (place - number).abs() < 1e-9 { format!("{:.0}", number + 0.0) } else { String::new() }
+}
+
+/// The longest name of a line, in characters.
+const NAME: usize = 30;
+
+/// A name that fits; a long one without its middle, since names often begin alike.
+fn short(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    if chars.len() <= NAME {
+        return name.to_owned();
+    }
+    let (head, tail) = (&chars[..NAME / 2 - 1], &chars[chars.len() - NAME / 2..]);
+    head.iter().chain(&['…']).chain(tail).collect()
 }
 
 /// An axis that can be divided: dividing one whose length is no number never ends.
@@ -93,7 +122,7 @@ pub fn checked(axis: Range<f64>) -> Result<Range<f64>> {
 /// A line of [`intervals`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// To the left of it.
+    /// To the left of it, as far as there is room.
     pub name: String,
     /// Points with their intervals, one above the other.
     pub points: Vec<Point>,
@@ -121,19 +150,19 @@ pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Re
         Some(interval) => [point.estimate, interval.low, interval.high],
         None => [point.estimate; 3],
     });
-    let (low, high) = ends.fold((range[0], range[1]), |(low, high), x| (low.min(x), high.max(x)));
-    let margin = 0.025 * (high - low);
+    let axis = axis(ends.chain(range))?;
+    let is_across_zero = axis.contains(&0.0);
     svg((WIDTH, AROUND + ROW * lines.len() as u32), |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(title, ("sans-serif", 20))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(210)
-            .build_cartesian_2d(low - margin..high + margin, (count - 0.5)..-0.5)?;
+            .build_cartesian_2d(axis, (count - 0.5)..-0.5)?;
         let name = |place: &f64| {
             let row = place.round();
             let known = (place - row).abs() < 1e-9 && row >= 0.0;
-            if known { lines.get(row as usize).map_or(String::new(), |line| line.name.clone()) } else { String::new() }
+            if known { lines.get(row as usize).map_or(String::new(), |line| short(&line.name)) } else { String::new() }
         };
         chart
             .configure_mesh()
@@ -145,7 +174,7 @@ pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Re
             .x_desc(note)
             .label_style(FONT)
             .draw()?;
-        if low <= 0.0 {
+        if is_across_zero {
             chart.draw_series([PathElement::new([(0.0, -0.5), (0.0, count - 0.5)], BLACK.mix(0.5))])?;
         }
         for (row, line) in lines.iter().enumerate() {
@@ -161,4 +190,33 @@ pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Re
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_labelled_each_once() {
+        let labels = [0.0, -0.0, 0.5, 0.8, 1.0 + f64::EPSILON, 12.0].map(|place| whole_number(&place));
+        assert_eq!(labels, ["0", "0", "", "", "1", "12"]);
+    }
+
+    #[test]
+    fn one_number_is_in_the_middle_of_its_axis() {
+        for (numbers, expected) in [([3.0, 3.0], 2.5..3.5), ([3.0, 3.0 + 1e-12], 2.5..3.5), ([1.0, 3.0], 1.0..3.0)] {
+            let Range { start, end } = span(numbers.into_iter());
+            assert!((start - expected.start).abs() < 1e-9 && (end - expected.end).abs() < 1e-9, "{numbers:?}");
+        }
+        let large = axis([1e100; 2].into_iter()).expect("an axis");
+        assert!(large.start < 1e100 && 1e100 < large.end, "{large:?}");
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        let names = ["a", "b"].map(|end| short(&format!("spearman, {}{end}", "the same beginning ".repeat(3))));
+        assert_ne!(names[0], names[1]);
+        assert!(names.iter().all(|name| name.chars().count() == NAME && name.starts_with("spearman, ")), "{names:?}");
+        assert_eq!(short("spearman, short"), "spearman, short");
+    }
 }

@@ -35,11 +35,16 @@ pub(crate) fn format() -> TableFormat {
 #[must_use]
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     match format() {
-        TableFormat::Plain => plain(rows),
+        TableFormat::Plain => plain(&in_lines(rows)),
         TableFormat::Csv => csv(rows),
-        TableFormat::Markdown => markdown(rows),
-        TableFormat::Latex => latex(rows),
+        TableFormat::Markdown => markdown(&in_lines(rows)),
+        TableFormat::Latex => latex(&in_lines(rows)),
     }
+}
+
+/// The same cells, each on one line, where a line is a row.
+fn in_lines(rows: &[Vec<String>]) -> Vec<Vec<String>> {
+    rows.iter().map(|row| row.iter().map(|cell| cell.lines().collect::<Vec<_>>().join(" ")).collect()).collect()
 }
 
 /// The most cells of a row.
@@ -75,6 +80,9 @@ fn plain(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// What the names of rows under a heading begin with.
+const INDENT: &str = "  ";
+
 /// For programs: nothing is indented, a row of one cell among longer ones is a heading for people and is left out, and a number with an
 /// interval is three numbers.
 fn csv(rows: &[Vec<String>]) -> String {
@@ -84,7 +92,7 @@ fn csv(rows: &[Vec<String>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.len() > 1 || columns == 1) {
         let cells = filled(row, columns).zip(&has_interval).flat_map(|(cell, &has_interval)| match has_interval {
-            false => vec![cell.trim().to_owned()],
+            false => vec![cell.strip_prefix(INDENT).unwrap_or(cell).to_owned()],
             true if at == 0 => {
                 let name = cell.split(" [").next().unwrap_or_default();
                 vec![name.to_owned(), format!("{name} low"), format!("{name} high")]
@@ -141,9 +149,9 @@ fn latex(rows: &[Vec<String>]) -> String {
     text + "\\end{tabular}\n"
 }
 
-/// A cell whose characters mean themselves.
+/// A cell whose characters mean themselves. Behind the end of a row a star or a bracket would be of that end.
 fn of_latex(cell: &str) -> String {
-    let mut text = String::new();
+    let mut text = if cell.starts_with(['[', '*']) { "{}".to_owned() } else { String::new() };
     for c in cell.chars() {
         match c {
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => text.extend(['\\', c]),
@@ -184,6 +192,11 @@ mod tests {
                         x\\_1 \\textbar{} y & 0.5 [0.1, 0.9] & $<$=1e-4 \\\\\n50 \\% &  &  \\\\\n\\hline\n\\end{tabular}\n";
         assert_eq!(latex(&rows), expected);
         assert_eq!((csv(&[]), markdown(&[]), latex(&[])), Default::default());
+        let odd = self::rows(&[&["name", "n"], &["*", "1"], &["[a\r\nb]", "2"], &["   lead ", "3"], &["  row", "4"]]);
+        assert_eq!(csv(&odd), "name,n\n*,1\n\"[a\r\nb]\",2\n lead ,3\nrow,4\n");
+        let odd = in_lines(&odd);
+        assert!(plain(&odd).contains("\n[a b]") && markdown(&odd).contains("\n| [a b] | 2 |\n"), "{}", plain(&odd));
+        assert!(latex(&odd).contains("\n{}* & 1") && latex(&odd).contains("\n{}[a b] & 2"), "{}", latex(&odd));
         assert_eq!(
             of_latex("a\\b~c^d{e}$#&"),
             "a\\textbackslash{}b\\textasciitilde{}c\\textasciicircum{}d\\{e\\}\\$\\#\\&"

@@ -11,9 +11,10 @@ use judge_core::testing::ScriptedBackbone;
 use serde_json::{Map, Value, json};
 use tokio::task::yield_now;
 
-use super::{Brought, Client, Decided, Handler, Limits, Read, Refusal, Registry, RequestQueue};
+use super::{Brought, Client, Decided, Decision, Handler, Limits, Refusal, Registry, RequestQueue};
 use crate::reranker::NextTokens;
 use crate::shares::Percent;
+use crate::state::State;
 
 /// Where a test and its model meet: the model says which state it reads, and waits to be let on.
 struct Model {
@@ -74,7 +75,7 @@ fn client(number: u8) -> Client {
 }
 
 async fn decide(queue: &RequestQueue, of: Client, item: DecisionItem) -> Result<Decided, Refusal> {
-    let read = || Ok(Read { item, handler: Handler::Plain, form: () });
+    let read = || Ok((Decision { item, handler: Handler::Plain, state: State::Other }, ()));
     queue.decide(of, 0, read).await.map(|(.., decided)| decided)
 }
 

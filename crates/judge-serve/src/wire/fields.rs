@@ -3,13 +3,10 @@
 use judge_core::decision::exact_json;
 use serde_json::{Map, Value, json};
 
-use super::super::refusal::Problem;
+use super::super::refusal::{Problem, Refusal, SHOWN};
 
 /// So many problems of a request are told.
 const TOLD: usize = 64;
-
-/// A name that a client made up is shown up to so many characters.
-const SHOWN: usize = 80;
 
 /// What is wrong with a request, as far as it was read.
 #[derive(Default)]
@@ -22,10 +19,29 @@ impl Problems {
         }
     }
 
-    /// All of them; `None` if there are none.
-    pub(super) fn told(self) -> Option<Vec<Problem>> {
-        (!self.0.is_empty()).then_some(self.0)
+    /// What was read, unless something is wrong.
+    pub(super) fn or<T>(self, read: Option<T>) -> Result<T, Refusal> {
+        match read {
+            Some(read) if self.0.is_empty() => Ok(read),
+            _ => Err(Refusal::invalid(self.0)),
+        }
     }
+
+    /// The fields of an object at a place in the body; `None` for anything else, which is said.
+    pub(super) fn object_at(&mut self, found: Value, loc: &[Value], expected: &str) -> Option<Map<String, Value>> {
+        match object(found) {
+            Ok(fields) => Some(fields),
+            Err(found) => {
+                self.add(loc, "dict_type", format!("expected {expected}, found {}", named(&found)));
+                None
+            }
+        }
+    }
+}
+
+/// The elements of a list at a place in the body, each with its own place.
+pub(super) fn elements(at: &[Value], list: Vec<Value>) -> impl Iterator<Item = (Vec<Value>, Value)> {
+    list.into_iter().enumerate().map(move |(place, found)| ([at, &[json!(place)]].concat(), found))
 }
 
 /// The fields of an object that are still to be read.

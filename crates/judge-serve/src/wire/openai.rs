@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use self::question::Names;
 use super::super::queue::Decided;
 use super::super::refusal::{Problem, Refusal};
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Problems, elements};
 use super::{Asked, Wire};
 
 /// The fields of a body; those after the third are about OpenAI's own accounts and caches, and mean nothing here.
@@ -36,8 +36,7 @@ impl Wire for OpenAi {
         let at = fields.at("questions");
         let mut all: Vec<(String, Question)> = Vec::new();
         let (mut names, mut known) = (Vec::new(), HashSet::new());
-        for (place, json) in list.into_iter().enumerate() {
-            let loc = [&at[..], &[json!(place)]].concat();
+        for (place, (loc, json)) in elements(&at, list).enumerate() {
             if let Some((question, called)) = question::read(json, &loc, &mut problems, &mut images) {
                 // Prompts may show the name. It need not be there, nor differ from others.
                 let mut name = called.name.clone().unwrap_or_else(|| place.to_string());
@@ -52,10 +51,7 @@ impl Wire for OpenAi {
             let msg = "`input_image`: this model reads text, no images";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "images", msg));
         }
-        let state = match (problems.told(), state) {
-            (None, Some(state)) => state,
-            (problems, _) => return Err(Refusal::invalid(problems.unwrap_or_default())),
-        };
+        let state = problems.or(state)?;
         let questions =
             Questions::new(all).map_err(|error| Refusal::invalid(vec![Problem::new(&at, "value_error", error)]))?;
         Ok(Asked { model, item: DecisionItem { state, questions }, form: Self(names) })

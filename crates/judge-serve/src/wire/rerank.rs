@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::StatusCode;
+use judge_core::Unscored;
 use judge_core::rerank::{Activation, RerankItem};
-use judge_core::{Reason, Unscored};
 use serde_json::{Map, Value, json};
 
 use super::super::paths::GENERATIVE_SCORING;
 use super::super::refusal::{Problem, Refusal};
 use super::super::reranker::{NextTokens, Scored};
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Problems, elements};
 
 /// A request has at most so many documents, as Cohere's.
 const DOCUMENTS: usize = 1000;
@@ -74,10 +74,7 @@ pub(in super::super) fn read(path: &str, body: Map<String, Value>) -> Result<Ask
     } else {
         cohere(body, &mut problems)
     };
-    match (problems.told(), asked) {
-        (None, Some(asked)) => Ok(asked),
-        (problems, _) => Err(Refusal::invalid(problems.unwrap_or_default())),
-    }
+    problems.or(asked)
 }
 
 fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
@@ -193,7 +190,7 @@ fn texts(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {
     let list = fields.list(name, 1, DOCUMENTS)?;
     let at = fields.at(name);
     let mut texts = Vec::new();
-    for (place, found) in list.into_iter().enumerate() {
+    for (loc, found) in elements(&at, list) {
         let text = match found {
             Value::String(text) => Some(text),
             Value::Object(mut object) => match object.shift_remove("text") {
@@ -205,7 +202,6 @@ fn texts(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {
         match text {
             Some(text) => texts.push(text),
             None => {
-                let loc = [&at[..], &[json!(place)]].concat();
                 fields.problems().add(&loc, "string_type", "expected text, or an object with a `text`");
                 return None;
             }
@@ -264,12 +260,7 @@ fn usage(tokens: usize) -> Value {
 
 /// Why a document without a score has none, in a form that has no place for it.
 fn refused(index: usize, unscored: &Unscored) -> Refusal {
-    let (status, kind) = match unscored.reason {
-        Reason::NonFinite => (StatusCode::INTERNAL_SERVER_ERROR, "not_answered"),
-        Reason::TooLong => (StatusCode::BAD_REQUEST, "context_length_exceeded"),
-        _ => (StatusCode::BAD_REQUEST, "not_answered"),
-    };
-    Refusal::new(status, kind, format!("document {index}: {unscored}"))
+    Refusal::not_answered(&[unscored.reason], format!("document {index}: {unscored}"))
 }
 
 /// Documents in order.

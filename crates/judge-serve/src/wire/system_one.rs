@@ -46,10 +46,7 @@ impl Wire for SystemOne {
                 false
             }
         };
-        let (state, questions) = match (problems.told(), state, questions) {
-            (None, Some(state), Some(questions)) => (state, questions),
-            (problems, ..) => return Err(Refusal::invalid(problems.unwrap_or_default())),
-        };
+        let (state, questions) = problems.or(state.zip(questions))?;
         let questions = Questions::from_json(&questions)
             .map_err(|error| Refusal::invalid(vec![Problem::new(&[json!("questions")], "value_error", error)]))?;
         if has_assets {
@@ -63,8 +60,7 @@ impl Wire for SystemOne {
         let (mut answers, mut beside) = (Map::new(), Map::new());
         for told in decided.told {
             let Answered { name, answer: Ok(answer), .. } = told.answered else { continue }; // the queue refuses those
-            let answer = serde_json::to_value(answer)
-                .map_err(|error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", error))?;
+            let answer = serde_json::to_value(answer).map_err(Refusal::failed)?;
             for (what, of_question) in told.beside {
                 let by_question = beside.entry(what).or_insert_with(|| Value::Object(Map::new()));
                 by_question[&name] = of_question;

@@ -18,18 +18,18 @@ use judge_cli::args::bars::{Measured, first_names, rows_used, rows_used_in_words
 use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability;
-use judge_cli::report::{write_json, write_marked};
+use judge_cli::report::{thinned, write_json, write_marked};
 use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_data::Outputs;
 use judge_metrics::agreement::AlternativeAnnotatorTest;
 use judge_metrics::comparison::{ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
-use judge_metrics::prediction::RiskCoveragePoint;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
 use self::judges::{Judges, statistic_of};
-use self::pairs::{Fields, Pairs, furthest};
+use self::pairs::{Pairs, furthest};
 use self::plan::Plan;
 
 use self::cli::Adjust;
@@ -47,16 +47,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let outputs = Outputs::new([&cli.input]).reports("agreement", reports).reports(COMMAND, cli.bars.reports());
     outputs.overwrite(cli.write.overwrite).check()?;
     cli.check()?;
-    let fields = Fields {
-        predicted: cli.predicted.as_deref(),
-        human: cli.human.as_deref(),
-        others: &cli.second,
-        group: cli.group.as_deref(),
-        cluster: cli.cluster.as_deref(),
-        sampling_probability: cli.sampling_probability.as_deref(),
-        confidence: cli.confidence.as_deref(),
-    };
-    let pairs = Pairs::read(&cli.input, &fields, cli.limit)?;
+    let pairs = Pairs::read(cli)?;
     let rows = pairs.rows();
     let Pairs {
         predicted,
@@ -203,10 +194,10 @@ fn measured(cli: &Cli) -> Result<Measured> {
         let report = json!({
             "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
             "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
-            "adjustment": judges.adjusted().map(|others| json!({"method": adjust.name(), "judges": others})),
+            "adjustment": judges.adjusted().map(|others| json!({"method": name_of(adjust), "judges": others})),
             "planning": plan.json(),
             "layers": worth.as_ref().map(Worth::layers_json),
-            "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| risk_coverage(&curve)),
+            "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| thinned(&curve, figures::POINTS)),
             "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
                 .collect::<BTreeMap<_, _>>(),
         });
@@ -258,15 +249,10 @@ fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> R
     })
 }
 
-fn risk_coverage(curve: &[RiskCoveragePoint]) -> Value {
-    let point = |point: &RiskCoveragePoint| json!({"threshold": point.threshold, "coverage": point.coverage, "risk": point.risk});
-    figures::thinned(curve).iter().map(point).collect()
-}
-
 /// As the contract has it.
 fn by_name<'f>(found: &'f Comparisons, worth: Option<&Worth>) -> BTreeMap<&'f str, Value> {
     let found = found.statistics.iter().map(|(name, statistic)| (name.as_str(), json!(statistic)));
-    let worth = worth.into_iter().flat_map(Worth::entries);
+    let worth = worth.into_iter().flat_map(Worth::beside_verdicts);
     found.chain(worth.map(|(name, value)| -> (&'f str, Value) { (name, value) })).collect()
 }
 

@@ -15,11 +15,11 @@ use anyhow::Result;
 use judge_cli::args::bars::{Lost, Measured, first_names, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
 use judge_cli::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
-use judge_cli::preferences::Worth;
+use judge_cli::preferences::{Compared, MAJORITY_READ, Worth};
 use judge_cli::report::{BOOTSTRAP, write_json, write_marked};
 use judge_cli::terminal::console::{say, usage};
 use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
-use judge_metrics::comparison::{JudgedPair, PairComparison};
+use judge_metrics::comparison::{JudgedPair, PairComparison, PreferenceComparison};
 use judge_metrics::preference::{Preference, Unparsed};
 use serde_json::json;
 
@@ -56,8 +56,19 @@ fn outputs(cli: &Cli) -> Result<()> {
     Ok(outputs.reports(COMMAND, cli.bars.reports()).overwrite(cli.write.overwrite).check()?)
 }
 
+/// Names of the statistics; those that one order alone or written verdicts leave undefined are among them.
+fn names() -> Result<Vec<&'static str>> {
+    let none = PairComparison { bootstrap: BOOTSTRAP, ..PairComparison::new(Vec::new(), Unparsed::OwnLabel) };
+    let mut names: Vec<&str> = none.statistics(&[])?.statistics.iter().map(|known| known.name).collect();
+    let of_preferences = PreferenceComparison::STATISTICS.into_iter().filter(|name| !names.contains(name));
+    let of_preferences: Vec<&str> = of_preferences.chain([PreferenceComparison::CHOSEN_LAYER, MAJORITY_READ]).collect();
+    names.extend(of_preferences);
+    Ok(names)
+}
+
 fn measured(cli: &Cli) -> Result<Measured> {
     outputs(cli)?;
+    cli.bars.check_names(&names()?)?;
     let (mut pairs, left_out) = cli.pairs.read()?;
     let read = |path, pairs: &[BenchmarkPair]| {
         let convention = cli.pairs.convention(cli.judge.convention.as_deref())?;
@@ -87,11 +98,14 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let worth = |rows: &[usize]| preferences.as_ref().map(|preferences| preferences.of(rows)).transpose();
     let found = |rows: &[usize]| Ok::<Found, anyhow::Error>((comparison.statistics(rows)?, worth(rows)?));
     let overall = found(&(0..comparison.pairs.len()).collect::<Vec<_>>())?;
+    // What preferences are compared with: verdicts on the same pairs.
+    let read = preferences.as_ref().map(Compared::read).filter(|read| read.len() < overall.0.n);
+    let of_read = read.map(|read| comparison.statistics(&read)).transpose()?;
     let groups = rows.into_iter().map(|(group, rows)| Ok((group, found(&rows)?)));
     let groups = groups.collect::<Result<BTreeMap<_, _>>>()?;
     let overlap = pairs.iter().any(|pair| pair.groups.len() > 1);
     let means = if overlap { BTreeMap::new() } else { means_of_groups(&overall.0, &groups) };
-    let policy = cli.pairs.policy_name();
+    let (_, policy) = cli.pairs.policy();
     let (with_verdict, lost, wrong) = kept(&pairs, &verdicts);
     let mut statistics = by_name(&overall);
     statistics.extend(rows_used(with_verdict, overall.0.n).map(|(name, known)| (name, json!(known))));
@@ -109,7 +123,15 @@ fn measured(cli: &Cli) -> Result<Measured> {
         let title = format!("{}, {} pairs", cli.pairs.benchmark()?, overall.0.n);
         write_marked(path, "pairwise_benchmark", &plot(&title, &overall, &groups)?)?;
     }
-    print::report((cli.pairs.benchmark()?, undecided), policy, &overall, (&groups, &means), difference.as_ref())?;
+    let of_read = of_read.as_ref().unwrap_or(&overall.0);
+    print::report(
+        (cli.pairs.benchmark()?, undecided),
+        policy,
+        &overall,
+        of_read,
+        (&groups, &means),
+        difference.as_ref(),
+    )?;
     if with_verdict < overall.0.n {
         say(rows_used_in_words(with_verdict, overall.0.n))?;
     }
@@ -145,7 +167,7 @@ fn compared(args: &PairsArgs, pairs: &[BenchmarkPair], verdicts: &PairVerdicts) 
         pairs: judged.collect(),
         both_orders: verdicts.both_orders,
         ties: args.benchmark()?.has_ties(),
-        unparsed: match args.policy() {
+        unparsed: match args.policy().0 {
             // As LLMBar counts: two texts without a verdict agree with each other.
             Unparsed::Wrong => Unparsed::OwnLabel,
             named => named,

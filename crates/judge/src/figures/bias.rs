@@ -19,7 +19,7 @@ use judge_cli::args::files::program;
 use judge_cli::args::judged_pairs::{self, preferences};
 use judge_cli::preferences::Worth;
 use judge_cli::report::{self, BOOTSTRAP};
-use judge_cli::terminal::console::{say, say_table, usage};
+use judge_cli::terminal::console::{counted, say, say_table, usage};
 
 pub(crate) use self::cli::Cli;
 
@@ -49,41 +49,45 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             question: pair.question.clone(),
         })
     });
+    let (policy, policy_name) = cli.pairs.policy();
     let report = BiasReport {
         pairs: judged.collect(),
         both_orders: verdicts.both_orders,
-        unparsed: cli.pairs.policy(),
+        unparsed: policy,
         bootstrap: BOOTSTRAP,
     };
+    let n = report.pairs.len();
+    let undecided = left_out.len() + pairs.len() - n;
     let mut findings = report.findings()?.to_vec();
     let worth = preferences(&pairs, &verdicts)?.map(|preferences| preferences.whole()).transpose()?;
     if let Some(path) = &cli.perturbed {
         findings.extend(perturbations::findings(cli, path, convention, &pairs, &verdicts)?);
     }
     let orders = if verdicts.both_orders { 2 } else { 1 };
-    let missing = |orders_of: &[Option<_>; 2]| orders_of[..orders].iter().filter(|verdict| verdict.is_none()).count();
-    let unparsed: usize = verdicts.orders.iter().map(missing).sum();
+    let missing =
+        |pair: &BiasPair| [pair.given, pair.swapped][..orders].iter().filter(|verdict| verdict.is_none()).count();
+    let unparsed: usize = report.pairs.iter().map(missing).sum();
     let pictures = cli.plots.as_ref().map(|folder| pictures(folder, &findings)).transpose()?.unwrap_or_default();
     let paths = pictures.iter().map(|(_, path, _)| path);
     Outputs::default().reports("bias_report", paths).overwrite(cli.write.overwrite).check()?;
     if let Some(path) = &cli.json {
         let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
         let report = json!({
-            "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": pairs.len(),
-            "undecided": left_out.len(), "unparsed": unparsed,
-            "policy": cli.pairs.policy_name(), "biases": biases,
+            "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n,
+            "undecided": undecided, "unparsed": unparsed,
+            "policy": policy_name, "biases": biases,
             "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
             "layers": worth.as_ref().map(Worth::layers_json),
         });
         report::write_json(path, "bias_report", &report)?;
     }
     say(format_args!(
-        "{}: {} pairs{}, {} judged; texts without a verdict: {unparsed} ({})\n",
+        "{}: {}{}, {} judged; texts without a verdict: {unparsed} ({})\n",
         cli.pairs.benchmark()?,
-        pairs.len(),
-        judged_pairs::left_out(left_out.len()),
+        counted(n, "pair"),
+        judged_pairs::left_out(undecided),
         if verdicts.both_orders { "both orders" } else { "the given order" },
-        cli.pairs.policy_name()
+        policy_name
     ))?;
     for finding in &findings {
         say(finding.sentence())?;

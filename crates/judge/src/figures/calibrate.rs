@@ -5,8 +5,9 @@
 mod cli;
 mod plan;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail, ensure};
-use clap::ValueEnum;
 use judge_core::Reason;
 use judge_data::{Fate, Input, InputFile, Opened, Resolved, Run, RunPlan, Unread};
 use judge_metrics::calibration::{CalibrationReport, FittedCalibrator};
@@ -14,17 +15,24 @@ use serde_json::{Value, json};
 
 use judge_cli::args::files::program;
 use judge_cli::human_scores::{Graded, graded};
+use judge_cli::judge_record::check_same_judge;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::report::write_json;
 use judge_cli::terminal::console::say;
+use judge_cli::terminal::options::name_of;
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
+    check_same_judge("--graded", &cli.graded, &cli.input)?;
     let Graded { scores, human, clusters, clustered_by } =
         graded(&cli.graded, &cli.score, cli.human.as_deref(), cli.cluster.as_deref(), settings.range)?;
+    let n_clusters = clusters.iter().collect::<BTreeSet<_>>().len();
+    if let Some(field) = clustered_by.as_ref().filter(|_| n_clusters < 3) {
+        bail!("{}: expected 3 clusters or more of {field:?}, found {n_clusters}", cli.graded.display());
+    }
     let fault =
         || format!("{}: cannot calibrate on {} rows with score and human score", cli.graded.display(), scores.len());
     let report = settings.assess_clustered(&scores, &human, &clusters).with_context(fault)?;
@@ -53,12 +61,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     plan.seed = Some(cli.seed);
     plan.settings = cli.choices();
     plan.options = cli.write.options();
-    match plan.open()? {
-        // The report and the summary are made anew all the same.
-        Opened::Complete(_) => say(format_args!("{} is complete; nothing to do", cli.output.display()))?,
-        Opened::Ready(start) => write_rows(cli, &input, &fitted, start.begin(Resolved::default())?)?,
-    }
-    let rows = total;
+    let (rows, calibrated, path) = (total, total - without, cli.output.display());
+    // The report and the summary are made anew all the same.
+    let done = match plan.open()? {
+        Opened::Complete(_) => format!("{path} is complete: {calibrated} of {rows} rows calibrated; nothing to do"),
+        Opened::Ready(start) => {
+            write_rows(cli, &input, &fitted, start.begin(Resolved::default())?)?;
+            format!("{calibrated} of {rows} rows calibrated -> {path}")
+        }
+    };
     if let Some(path) = &cli.json {
         let report = as_json(&report, &planned, cli, clustered_by.as_deref(), rows, without)?;
         write_json(path, "calibrate", &report)?;
@@ -72,7 +83,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         share => format!("guaranteed at least {:.0} %", 100.0 * share),
     };
     say(format_args!(
-        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {:.0} %, {guaranteed}\n  an interval is {:.2} wide on average, a value {:.2} off\n  {}\n{} of {rows} rows calibrated -> {}",
+        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {:.0} %, {guaranteed}\n  an interval is {:.2} wide on average, a value {:.2} off\n  {}\n{done}",
         report.n,
         report.folds,
         100.0 * report.covered.estimate,
@@ -80,8 +91,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         report.width.estimate,
         report.error.estimate,
         planned.text(),
-        rows - without,
-        cli.output.display(),
     ))?;
     if without > 0 {
         say(format_args!("{without} rows without a score that can be read: \"calibrated\" is null"))?;
@@ -123,7 +132,7 @@ fn as_json(
 ) -> Result<Value> {
     let covered = report.covered.interval(LEVEL).ok();
     Ok(json!({
-        "program": program("calibrate"), "method": cli.method.to_possible_value().map(|value| value.get_name().to_owned()),
+        "program": program("calibrate"), "method": name_of(cli.method),
         "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
         "out_of_fold": {
             "coverage": {

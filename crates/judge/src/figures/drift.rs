@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 
 use judge_cli::args::bars::{BarArgs, Lost, Measured, first_names, rows_used, rows_used_in_words};
 use judge_cli::args::files::{OverwriteArgs, program, row_limit};
+use judge_cli::args::numbers::{at_least, part};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::ratings::{rating, ratings, text};
-use judge_cli::report::{BOOTSTRAP, p_in_words, write_json};
-use judge_cli::terminal::console::{say, say_table, tell};
+use judge_cli::report::{BOOTSTRAP, p_in_words, undefined, write_json};
+use judge_cli::terminal::console::{counted, say, say_table, tell};
 
 /// The name in reports.
 const PROGRAM: &str = "drift";
@@ -61,10 +62,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FIELD")]
     cluster: Option<String>,
     /// Coverage of the intervals
-    #[arg(long, default_value_t = BOOTSTRAP.level, value_name = "SHARE")]
+    #[arg(long, default_value_t = BOOTSTRAP.level, value_name = "SHARE", value_parser = part)]
     level: f64,
     /// Resamples of each bootstrap
-    #[arg(long, default_value_t = BOOTSTRAP.resamples, value_name = "N")]
+    #[arg(long, default_value_t = BOOTSTRAP.resamples, value_name = "N", value_parser = at_least::<usize>(1))]
     resamples: usize,
     /// Compare at most this many rows, the first of the run now
     #[arg(long, value_name = "ROWS", value_parser = row_limit)]
@@ -89,13 +90,8 @@ impl Anchor {
     }
 }
 
-/// Rows that are not compared, by id, and why.
-#[derive(Default)]
-struct LeftOut {
-    now_alone: Vec<ItemId>,
-    before_alone: Vec<ItemId>,
-    unscored: Vec<ItemId>,
-}
+/// Rows that are not compared, by id: those that the run now has alone, those of the run before, and those without a score in one.
+type LeftOut = [Vec<ItemId>; 3];
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.bars.gate(PROGRAM, || measured(cli))
@@ -105,7 +101,6 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let outputs = Outputs::new([&cli.input, &cli.against]).reports(PROGRAM, cli.json.iter().chain(cli.bars.reports()));
     outputs.overwrite(cli.write.overwrite).check()?;
     let (anchors, left_out) = anchors(cli)?;
-    let left_out = [left_out.now_alone, left_out.before_alone, left_out.unscored];
     let [now_alone, before_alone, unscored] = left_out.each_ref().map(Vec::len);
     let (n, all) = (anchors.len(), anchors.len() + now_alone + before_alone + unscored);
     let differs = records(&cli.input, &cli.against)?;
@@ -137,7 +132,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
         Some(vec![format!("  {name}"), format!("{known:.4}"), p])
     }));
     say_table(&lines)?;
-    for (reason, names) in undefined(&found) {
+    for (reason, names) in undefined(found.iter().map(|(name, known)| (name.as_str(), known))) {
         say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
     }
     if let Some((anchor, change)) = largest {
@@ -145,7 +140,8 @@ fn measured(cli: &Cli) -> Result<Measured> {
     }
     if n < all {
         tell(format_args!(
-            "note: left out: {now_alone} rows that the run now has alone, {before_alone} of the run before, {unscored} without a score in one"
+            "note: left out: {} that the run now has alone, {before_alone} of the run before, {unscored} without a score in one",
+            counted(now_alone, "row")
         ));
     }
     for differs in &differs {
@@ -218,17 +214,17 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
     // The same field in both: one that only one file has is another score.
     let before = rows(&cli.against, Some(&predicted), None, None)?.rows.into_iter().enumerate();
     let mut before: HashMap<ItemId, (usize, ScoredRow)> = before.map(|(place, (id, row))| (id, (place, row))).collect();
-    let (mut anchors, mut left_out) = (Vec::new(), LeftOut::default());
+    let (mut anchors, [mut now_alone, mut before_alone, mut unscored]) = (Vec::new(), LeftOut::default());
     let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
     for (id, row) in now {
         let Some((_, earlier)) = before.remove(&id) else {
-            left_out.now_alone.push(id);
+            now_alone.push(id);
             continue;
         };
         unread.note(row.place(), [&row, &earlier].iter().find_map(|row| row.predicted.as_ref().err().cloned()));
         let said = |row: &ScoredRow| row.predicted.clone().ok().flatten().map(rating);
         let (Some(now), Some(before)) = (said(&row), said(&earlier)) else {
-            left_out.unscored.push(id);
+            unscored.push(id);
             continue;
         };
         if now.number().is_some() != before.number().is_some() {
@@ -254,7 +250,7 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
     if cli.limit.is_none() {
         let mut alone: Vec<(usize, ItemId)> = before.into_iter().map(|(id, (place, _))| (place, id)).collect();
         alone.sort_unstable_by_key(|(place, _)| *place);
-        left_out.before_alone = alone.into_iter().map(|(_, id)| id).collect();
+        before_alone = alone.into_iter().map(|(_, id)| id).collect();
     }
     if anchors.is_empty() {
         let first = unread.first().map(|(place, why)| format!("; the first that cannot be read is {place}: {why}"));
@@ -267,7 +263,7 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
     }
     tell_unread_that(&unread, "have a score that cannot be read and count as unscored");
     tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
-    Ok((anchors, left_out))
+    Ok((anchors, [now_alone, before_alone, unscored]))
 }
 
 /// The statistics that the rows define, by name: of the change, and of the agreement with people.
@@ -327,17 +323,4 @@ fn facts(record: &RunRecord) -> Settings {
         ("resolved", json!(resolved)),
     ];
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// Why statistics are undefined, each reason once with their names.
-fn undefined(found: &[(String, Statistic)]) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (name, known) in found {
-        let Statistic::Undefined { reason } = known else { continue };
-        match reasons.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((reason, vec![name])),
-        }
-    }
-    reasons
 }

@@ -120,7 +120,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     if let (Some(path), Some(valid)) = (&cli.learning_plot, &cli.valid) {
         let valid = ScoreTable::read(valid)?;
-        write_marked(path, "lager_evaluate", &curve::of(&data, &valid, &settings(cli, &valid)?)?)?;
+        write_marked(path, "lager_evaluate", &curve::of(&data, &valid, &settings(cli, &valid))?)?;
     }
     print(input, &variants, &results)
 }
@@ -198,7 +198,7 @@ fn fit_alone(cli: &Cli, valid: &ScoreTable, out: &Path) -> Result<()> {
     if cli.cluster.is_some() && !is_of_pairs {
         return Err(usage("--cluster is for pairs"));
     }
-    let worth = is_of_pairs.then(|| Worth::of(valid, &settings(cli, valid)?, cli.cluster.as_deref())).transpose()?;
+    let worth = is_of_pairs.then(|| Worth::of(valid, &settings(cli, valid), cli.cluster.as_deref())).transpose()?;
     let weights = fitted(cli, valid, worth.as_ref())?;
     print_weights(&weights)?;
     say(format_args!("-> {}", out.display()))?;
@@ -209,19 +209,19 @@ fn fit_alone(cli: &Cli, valid: &ScoreTable, out: &Path) -> Result<()> {
         Some(path) => {
             let report = json!({
                 "program": program("lager_evaluate"), "inputs": [InputFile::of(&valid.path)?], "n": valid.graded.len(),
-                "weights": weights, "readings": worth.json(),
+                "weights": weights, "orders": worth.orders(), "readings": worth.json(),
             });
             write_json(path, "lager_evaluate", &report)
         }
     }
 }
 
-fn settings(cli: &Cli, valid: &ScoreTable) -> Result<LayerWeightFit> {
-    let settings = cli.settings()?;
-    Ok(match valid.format {
+fn settings(cli: &Cli, valid: &ScoreTable) -> LayerWeightFit {
+    let settings = cli.settings();
+    match valid.format {
         ScoreFormat::Pairs => LayerWeightFit { targets: TargetRule::Shared, ..settings }, // exchanged responses must teach the same
         _ => settings,
-    })
+    }
 }
 
 /// The weights, saved where that is wished. Of pairs it is known which layer is the best.
@@ -234,7 +234,7 @@ fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerW
         return Err(usage("--layer puts weights on all layers: leave --states out"));
     }
     let weights = match (cli.layer, worth) {
-        (None, _) => valid.fit(&settings(cli, valid)?).map_err(anyhow::Error::from),
+        (None, _) => valid.fit(&settings(cli, valid)).map_err(anyhow::Error::from),
         (Some(LayerChoice::Number(layer)), _) => of_layer(layer),
         (Some(LayerChoice::Best), Some(worth)) => of_layer(worth.chosen),
         (Some(LayerChoice::Best), None) => {

@@ -86,7 +86,7 @@ pub(crate) fn svg(layers: &[LayerAgreement], (measure, axis): Measure, title: &s
             .build_cartesian_2d(-0.5..last + 0.5, low - 0.02..high + 0.02)?;
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(WHITE).x_desc("layer").y_desc(measure).label_style(FONT);
-        mesh.x_label_formatter(&|layer| format!("{layer:.0}")).draw()?;
+        mesh.x_label_formatter(&terminal::whole_number).draw()?;
         let band = |of: fn(&LayerAgreement) -> Option<f64>| {
             layers.iter().filter_map(move |layer| Some((layer.layer as f64, of(layer)?)))
         };

@@ -63,7 +63,8 @@ pub(crate) struct Cli {
     /// What `judge shards check --json` found
     #[arg(long, value_name = "FILE.json")]
     check: Option<PathBuf>,
-    /// The rows that were scored, JSON lines, for the texts and groups of the rows that are listed, where the scores do not carry them
+    /// The rows that were scored (JSON lines, a JSON array, CSV or Parquet), for the texts and groups of the rows that are listed, where the
+    /// scores do not carry them
     #[arg(long, value_name = "FILE")]
     texts: Option<PathBuf>,
     /// Field of the prediction [default: predicted, score, verdict or faithfulness.mean, the first that is there]
@@ -112,16 +113,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     bar.finish_and_clear();
     if let Some(path) = &cli.texts {
-        let is_another = !record.inputs.is_empty() && !record.inputs.contains(&InputFile::of(path)?.blake3);
-        let (numbered, found) = rows.add_texts(path)?;
-        if is_another && numbered {
+        let is_scored = record.inputs.contains(&InputFile::of(path)?.blake3);
+        let is_another = !record.inputs.is_empty() && !is_scored;
+        let joined = rows.add_texts(path, is_scored)?;
+        let first = rows.listed.first().filter(|_| joined.found == 0);
+        if joined.nameless && (is_another || first.is_some()) {
+            let of = if is_another { "" } else { "known as " };
             return Err(usage(format!(
-                "--texts: {} is not the file that was scored, and its rows have no ids, so whose texts they are is not known: name the file \
-                 that was scored, or give the rows of both an id",
+                "--texts: {} is not {of}the file that was scored, and its rows have no ids, so whose texts they are is not known: name the \
+                 file that was scored, or give the rows of both an id",
                 path.display()
             )));
         }
-        if let (0, Some(first)) = (found, rows.listed.first()) {
+        if let Some(first) = first {
             return Err(usage(format!(
                 "--texts: none of the rows of {} has the id of a row that is listed, such as {}; name the file that was scored",
                 path.display(),

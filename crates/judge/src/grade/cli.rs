@@ -8,6 +8,7 @@ use judge_data::{Carry, Columns, GradingScale, GradingTask, GradingTool};
 
 use judge_cli::args::decisions::questions;
 use judge_cli::args::files::{OutputArgs, row_limit};
+use judge_cli::args::numbers::at_least;
 use judge_cli::terminal::console::usage;
 
 /// The name of the command.
@@ -42,7 +43,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// Ask for a grade on a scale of whole numbers [default: 1-5, unless another task is named]
-    #[arg(long, value_name = "FROM-TO", help_heading = "Task")]
+    #[arg(long, value_name = "FROM-TO", allow_hyphen_values = true, help_heading = "Task")]
     scale: Option<GradingScale>,
     /// What the points of the scale are called: a word for each, or POINT=WORD for some
     #[arg(long, value_delimiter = ',', value_name = "WORDS", conflicts_with_all = ["yes_no", "pairs", "questions", "sentences"], help_heading = "Task")]
@@ -60,7 +61,7 @@ pub(crate) struct Cli {
     #[arg(long, help_heading = "Task")]
     sentences: bool,
     /// What is asked, above the answers [default: by the task]
-    #[arg(long, value_name = "TEXT", help_heading = "Task")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Task")]
     pub(crate) ask: Option<String>,
     /// The input is an export of this tool: its grades are written as rows, and no page is opened
     #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = OF_THE_PAGE, help_heading = "Import")]
@@ -76,7 +77,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE", requires = "rows", num_args = 1, action = clap::ArgAction::Append, help_heading = "Rows")]
     pub(crate) scores: Vec<PathBuf>,
     /// Chooses the rows, their order and the sides of pairs
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Rows")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = at_least::<u64>(0), help_heading = "Rows")]
     pub(crate) seed: u64,
     /// Which other fields are written: all, none, or names with commas between
     #[arg(long, default_value = "all", value_name = "FIELDS", help_heading = "Rows")]
@@ -85,7 +86,7 @@ pub(crate) struct Cli {
     #[arg(long = "rater", value_name = "NAME", help_heading = "Page")]
     pub(crate) raters: Vec<String>,
     /// The port of the page; 0 is any free one
-    #[arg(long, default_value_t = 0, value_name = "PORT", help_heading = "Page")]
+    #[arg(long, default_value_t = 0, value_name = "PORT", value_parser = at_least::<u16>(0), help_heading = "Page")]
     pub(crate) port: u16,
     /// Open the page in the browser
     #[arg(long, help_heading = "Page")]

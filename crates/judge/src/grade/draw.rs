@@ -11,13 +11,15 @@ use judge_metrics::sampling::{Drawn, draw_alike, draw_by_strata};
 use judge_cli::args::files::open;
 use judge_cli::terminal::console::tell;
 
+use crate::ids::alike;
+
 /// Which of the rows are graded: `draws` of them, or all; by strata of the scores where there are any.
 pub(super) fn draw(rows: &[GradingRecord], draws: Option<usize>, scores: &[PathBuf], seed: u64) -> Result<Vec<Drawn>> {
     let draws = draws.unwrap_or(rows.len());
     if scores.is_empty() {
         return Ok(draw_alike(rows.len(), draws, seed));
     }
-    let of_judges = scores.iter().map(|path| Judged::read(path)).collect::<Result<Vec<_>>>()?;
+    let of_judges = scores.iter().map(|path| Judged::read(path, rows)).collect::<Result<Vec<_>>>()?;
     let value = |row: &GradingRecord| {
         let mut said = of_judges.iter().map(|judged| judged.grades.get(&row.id));
         match (said.next().flatten(), said.next()) {
@@ -52,7 +54,7 @@ struct Judged {
 }
 
 impl Judged {
-    fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path, of: &[GradingRecord]) -> Result<Self> {
         let file = ScoredFile::open(open(path)?, None)?.with_unique_ids()?;
         let fields = file.fields(None, Some(""));
         if fields.predicted.is_none() {
@@ -69,6 +71,9 @@ impl Judged {
                 }
                 grades.insert(id, grade);
             }
+        }
+        if !of.iter().any(|row| grades.contains_key(&row.id)) {
+            grades = grades.into_iter().map(|(id, grade)| (alike(&id).unwrap_or(id), grade)).collect();
         }
         labels.sort();
         labels.dedup();

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use judge_cli::args::files::{open, program};
 use judge_cli::missing_fields::tell_unread_that;
-use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::console::{counted, say, usage};
 use judge_data::{Fate, GradingTool, ImportedGrades, Opened, Resolved, RunPlan};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ pub(super) fn run(cli: &Cli, tool: GradingTool) -> Result<()> {
     let input = open(&cli.input)?;
     let path = cli.input.display();
     let grades = ImportedGrades::read(&input, tool)?;
-    if let Some((place, why)) = grades.unread.all() {
+    if let Some((place, why)) = grades.unread.all().filter(|_| grades.questions.is_empty()) {
         bail!("{path}: no item can be read; the first is {place}: {why}");
     }
     tell_unread_that(&grades.unread, "cannot be read in full; what cannot be is left out");
@@ -50,6 +50,6 @@ pub(super) fn run(cli: &Cli, tool: GradingTool) -> Result<()> {
             run.finish()?;
         }
     }
-    let raters = grades.raters.len();
-    say(format_args!("{graded} of {} rows graded by {raters} raters ({question}) -> {output}", rows.len()))
+    let raters = counted(grades.raters.len(), "rater");
+    say(format_args!("{graded} of {} rows graded by {raters} ({question}) -> {output}", rows.len()))
 }

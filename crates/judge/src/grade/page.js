@@ -24,8 +24,13 @@ for (const each of document.forms) {
     // A second click is no second answer.
     if (sent) event.preventDefault();
     sent = true;
-    const field = document.getElementById("seconds");
-    if (field) field.value = seconds().toFixed(2);
+  });
+}
+// A skip has a form of its own, and the note is in the other.
+for (const each of [form, document.getElementById("skip")]) {
+  each?.addEventListener("formdata", ({ formData }) => {
+    formData.set("seconds", seconds().toFixed(2));
+    formData.set("note", form.elements.note.value);
   });
 }
 // A page that the browser has kept is not a row to grade any more.
@@ -43,21 +48,32 @@ document.getElementById("raw")?.addEventListener("click", () => {
 });
 if (isRaw()) show(true);
 
-// The question that keys answer: the first without an answer, or where one went by arrow.
+// The question that keys answer: the one with the focus, else the first without an answer.
 let now = 0;
 const isAnswered = (group) => group.querySelector(":checked") !== null;
-const go = (place, scroll = true) => {
-  now = Math.min(Math.max(place, 0), groups.length - 1);
+const mark = (place) => {
+  now = place;
   groups.forEach((group, at) => group.classList.toggle("now", at === now));
-  if (scroll) groups[now]?.scrollIntoView({ block: "nearest" });
+};
+const go = (place) => {
+  mark(Math.min(Math.max(place, 0), groups.length - 1));
+  const group = groups[now];
+  (group.querySelector(":checked") ?? group.querySelector("input")).focus({ preventScroll: true });
+  group.scrollIntoView({ block: "nearest" });
 };
 const goToOpen = (from) => {
   const open = groups.findIndex((group, at) => at >= from && !isAnswered(group));
   const any = open >= 0 ? open : groups.findIndex((group) => !isAnswered(group));
   if (any >= 0) go(any);
 };
-groups.forEach((group, at) => group.addEventListener("change", () => goToOpen(at + 1)));
-if (groups.length > 0) go(Math.max(groups.findIndex((group) => !isAnswered(group)), 0), false);
+// Arrows go through the options of a question, so that what they choose on the way is no answer yet.
+let isArrow = false;
+document.addEventListener("keyup", () => { isArrow = false; });
+groups.forEach((group, at) => {
+  group.addEventListener("focusin", () => mark(at));
+  group.addEventListener("change", () => { if (!isArrow) goToOpen(at + 1); });
+});
+mark(Math.max(groups.findIndex((group) => !isAnswered(group)), 0));
 document.getElementById("rest")?.addEventListener("click", () => {
   for (const group of groups) if (!isAnswered(group)) group.querySelector("input").click();
 });
@@ -74,8 +90,11 @@ const answers = (key) => {
   return all.find((answer) => answer.dataset.keys.split(" ").includes(key));
 };
 document.addEventListener("keydown", (event) => {
+  isArrow = event.key.startsWith("Arrow");
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const at = event.target;
+  // With Shift arrows select text, and in a box they scroll it.
+  if (isArrow && (event.shiftKey || at.closest(".scroll"))) return;
   const writes = at.matches("textarea, input:not([type=radio])");
   if (event.key === "Escape") {
     at.blur();

@@ -6,7 +6,7 @@ use judge_data::{Field, Given, GradingGroup, GradingOption, GradingTask, RaterGr
 use maud::{Markup, html};
 
 use super::markdown::markdown;
-use super::session::{Progress, Session};
+use super::session::{Progress, Session, Settings};
 
 /// Every page: nothing of other origins, no script and no style but the two files.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'; base-uri \
@@ -23,8 +23,8 @@ const REASONS: [&str; 3] = ["I cannot tell", "The row is broken or incomplete", 
 
 /// Asks who grades.
 pub(super) fn who(session: &Session, problem: Option<&str>) -> String {
-    let known = if session.named.is_empty() { session.raters() } else { session.named.clone() };
-    let rows = session.rows.len();
+    let known = session.expected();
+    let rows = session.settings.rows.len();
     page(
         "Who is grading?",
         &html! {
@@ -48,7 +48,7 @@ pub(super) fn who(session: &Session, problem: Option<&str>) -> String {
                             }
                         }
                     }
-                    @if session.named.is_empty() {
+                    @if session.settings.named.is_empty() {
                         form.who action="rate" method="get" {
                             label for="rater" { @if known.is_empty() { "Your name" } @else { "Someone else" } }
                             div.line {
@@ -70,16 +70,17 @@ pub(super) fn says(title: &str, text: &str) -> String {
 
 /// A row for a rater to grade.
 pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&str>) -> String {
-    let record = &session.rows[place];
+    let Settings { task, asked, rows, .. } = &session.settings;
+    let record = &rows[place];
     let groups = session.groups(place);
-    let (done, rows) = (session.progress(rater).done, session.rows.len());
+    let (done, rows) = (session.progress(rater).done, rows.len());
     let before = session.undone(rater, place);
     let is_swapped = session.swaps(rater, place);
-    let is_pair = session.task == GradingTask::Pairs;
+    let is_pair = *task == GradingTask::Pairs;
     let note = before.and_then(|grade| grade.note.as_deref());
     let beside = |field: &Field| !matches!(field, Field::ResponseA | Field::ResponseB) || !is_pair;
-    let marks = session.task == GradingTask::Sentences;
-    let texts = session.task.shown(record);
+    let marks = *task == GradingTask::Sentences;
+    let texts = task.shown(record);
     let text_of = |field: Field| texts.iter().find(|(known, _)| *known == field).map(|(_, text)| text);
     let shown = texts
         .iter()
@@ -93,7 +94,6 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                 form #answer action="answer" method="post" autocomplete="off" {
                     input type="hidden" name="rater" value=(rater);
                     input type="hidden" name="row" value=(place);
-                    input type="hidden" name="seconds" #seconds;
                     main {
                         @for (field, text) in shown { (card(field, text)) }
                         @if is_pair {
@@ -115,14 +115,14 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                     }
                     footer {
                         div.ask {
-                            strong { (session.asked) }
+                            strong { (asked) }
                             @if let Some(rubric) = text_of(Field::Rubric) {
                                 details.rubric open { summary { "Rubric" } (body_of(rubric)) }
                             }
                         }
                         @if let [only] = groups.as_slice() {
-                            @if only.text.is_none() { (one(only, before, is_pair.then_some(is_swapped))) } @else { (submit(&session.task)) }
-                        } @else { (submit(&session.task)) }
+                            @if only.text.is_none() { (one(only, before, is_pair.then_some(is_swapped))) } @else { (submit(task)) }
+                        } @else { (submit(task)) }
                         div.more {
                             details.note open[note.is_some()] {
                                 summary { "Note" kbd { "C" } }
@@ -133,8 +133,8 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                                 div.reasons {
                                     @for reason in REASONS { button.reason name="skip" value=(reason) formnovalidate { (reason) } }
                                     div.line {
-                                        input name="reason" placeholder="Another reason" maxlength="200" aria-label="Another reason";
-                                        button name="skip" value="" formnovalidate { "Skip" }
+                                        input name="reason" form="skip" placeholder="Another reason" maxlength="200" aria-label="Another reason";
+                                        button form="skip" { "Skip" }
                                     }
                                 }
                             }
@@ -142,6 +142,12 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                             button #raw type="button" { "Plain text" kbd { "R" } }
                         }
                     }
+                }
+                // A form of its own: Enter in its field is no answer.
+                form #skip action="answer" method="post" autocomplete="off" {
+                    input type="hidden" name="rater" value=(rater);
+                    input type="hidden" name="row" value=(place);
+                    input type="hidden" name="skip" value="";
                 }
                 (undo(rater))
             }
@@ -224,7 +230,10 @@ fn text_of(text: &str) -> Markup {
 
 /// As Markdown, and as it is.
 fn both(text: &str) -> Markup {
-    html! { div.text dir="auto" { (markdown(text)) } pre.raw dir="auto" hidden { (text) } }
+    html! {
+        @if text.trim().is_empty() { p.quiet { "(empty)" } }
+        @else { div.text dir="auto" { (markdown(text)) } pre.raw dir="auto" hidden { (text) } }
+    }
 }
 
 /// The one thing that is asked: each answer is a button, which saves it.
@@ -246,7 +255,7 @@ fn one(asked: &GradingGroup, before: Option<&RaterGrade>, pair: Option<bool>) ->
                 button.answer.before[is_before(option)] name="g0" value=(place) data-keys=(keys.join(" ")) {
                     span.label { (label(shown, option)) }
                     @if let Some(about) = &option.about { span.about { (about) } }
-                    @if keys[0] != option.label { kbd { (keys[0].to_uppercase()) } }
+                    @if let Some(key) = keys.first().filter(|key| **key != option.label) { kbd { (key.to_uppercase()) } }
                 }
             }
         }
@@ -270,7 +279,7 @@ fn many(number: usize, asked: &GradingGroup, before: Option<&RaterGrade>) -> Mar
                         input type="radio" name=(name) value=(place) required data-keys=(keys.join(" ")) checked[is_given(before, number, option)];
                         span.label { (option.label) }
                         @if let Some(about) = &option.about { span.about { (about) } }
-                        @if keys[0] != option.label { kbd { (keys[0].to_uppercase()) } }
+                        @if let Some(key) = keys.first().filter(|key| **key != option.label) { kbd { (key.to_uppercase()) } }
                     }
                 }
             }
@@ -278,7 +287,7 @@ fn many(number: usize, asked: &GradingGroup, before: Option<&RaterGrade>) -> Mar
     }
 }
 
-/// The keys of an answer, as browsers name them; `side` is the place at which a pair's is shown.
+/// The keys of an answer, as browsers name them, none from the eleventh on; `side` is the place at which a pair's is shown.
 fn keys(asked: &GradingGroup, place: usize, side: Option<usize>) -> Vec<String> {
     let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     if let Some(side) = side {
@@ -288,24 +297,36 @@ fn keys(asked: &GradingGroup, place: usize, side: Option<usize>) -> Vec<String> 
             _ => &["t", "0", "="],
         });
     }
-    let option = &asked.options[place];
-    let is_yes_no = asked.options.len() == 2
-        && (option.value.is_boolean() || ["Yes", "No", "Supported", "Not supported"].contains(&&*option.label));
-    match option.value.as_u64() {
-        _ if is_yes_no && place == 0 => words(&["y", "1"]),
-        _ if is_yes_no => words(&["n", "0"]),
-        Some(point @ 0..=9) => vec![point.to_string()],
-        Some(_) => words(&["t"]),
-        None => vec![(place + 1).to_string()],
+    let yes: Option<Vec<bool>> = asked.options.iter().map(says_yes).collect();
+    let yes = yes.filter(|yes| matches!(yes[..], [true, false] | [false, true]));
+    // Each its own: the points where all have a key, else the places.
+    let points: Option<Vec<u64>> =
+        asked.options.iter().map(|option| option.value.as_u64().filter(|&point| point <= 10)).collect();
+    match (yes.map(|yes| yes[place]), points.map_or(place as u64 + 1, |points| points[place])) {
+        (Some(true), _) => words(&["y", "1"]),
+        (Some(false), _) => words(&["n", "0"]),
+        (_, 10) => words(&["t"]),
+        (_, digit @ 0..=9) => vec![digit.to_string()],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an option says yes; `None` if it says neither yes nor no.
+fn says_yes(option: &GradingOption) -> Option<bool> {
+    match (option.value.as_bool(), option.label.as_str()) {
+        (Some(truth), _) => Some(truth),
+        (None, "Yes" | "Supported") => Some(true),
+        (None, "No" | "Not supported") => Some(false),
+        _ => None,
     }
 }
 
 /// What comes after the last row.
 pub(super) fn end(session: &Session, rater: &str, next: &[String], notice: Option<&str>) -> String {
     let Progress { done, skipped, notes, seconds } = session.progress(rater);
-    let rows = session.rows.len();
+    let rows = session.settings.rows.len();
     let others: Vec<(String, usize)> = session
-        .raters()
+        .expected()
         .into_iter()
         .filter(|other| other != rater)
         .map(|other| {
@@ -327,7 +348,7 @@ pub(super) fn end(session: &Session, rater: &str, next: &[String], notice: Optio
                             @if !seconds.is_empty() { dt { "Time" } dd { (spent(&seconds)) } }
                             @for (other, done) in &others { dt { (other) } dd { (done) " of " (rows) } }
                         }
-                        @let everybody_is_done = others.iter().all(|(_, done)| *done == rows);
+                        @let everybody_is_done = session.is_whole();
                         @if !everybody_is_done {
                             p.notice { "Not everyone is done, and a finished file cannot be graded further." }
                         }
@@ -360,7 +381,7 @@ pub(super) fn finished(session: &Session, output: &str, next: &[String]) -> Stri
             body.plain {
                 main.card.end {
                     h1 { "Finished" }
-                    p { (session.graded()) " of " (session.rows.len()) " rows are graded, in " code { (output) } ". You can close this page." }
+                    p { (session.graded()) " of " (session.settings.rows.len()) " rows are graded, in " code { (output) } ". You can close this page." }
                     (commands(next, "Next:"))
                 }
             }
@@ -376,7 +397,31 @@ fn commands(next: &[String], title: &str) -> Markup {
 fn spent(seconds: &[f64]) -> String {
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (total, median) = (seconds.iter().sum::<f64>(), sorted[sorted.len() / 2]);
+    let median = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+    let total = seconds.iter().sum::<f64>();
     let total = if total < 90.0 { format!("{total:.0} seconds") } else { format!("{:.0} minutes", total / 60.0) };
     format!("{total}, a row {median:.0} seconds (median)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_say_what_options_mean() {
+        let first_keys = |labels: [&str; 2]| {
+            let option = |label: &str| GradingOption { value: label.into(), label: label.to_owned(), about: None };
+            let asked = GradingGroup { name: String::new(), text: None, options: labels.map(option).into() };
+            [0, 1].map(|place| keys(&asked, place, None)[0].clone())
+        };
+        for (labels, expected) in [
+            (["Yes", "No"], ["y", "n"]),
+            (["No", "Yes"], ["n", "y"]),
+            (["Not supported", "Supported"], ["n", "y"]),
+            (["Yes", "Maybe"], ["1", "2"]),
+            (["Yes", "Supported"], ["1", "2"]),
+        ] {
+            assert_eq!(first_keys(labels), expected, "{labels:?}");
+        }
+    }
 }

@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::page;
-use super::session::{Gave, Session};
+use super::session::Session;
 
 /// What a browser says of where a request comes from.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -120,8 +120,8 @@ fn router(app: &Arc<App>) -> Router {
         .route(&at("answer"), post(answer))
         .route(&at("undo"), post(undo))
         .route(&at("finish"), post(finish))
-        .route(&at("page.css"), get(|| async { file(STYLE, page::style()) }))
-        .route(&at("page.js"), get(|| async { file(SCRIPT, page::SCRIPT) }))
+        .route(&at("page.css"), get(|| async { respond(StatusCode::OK, STYLE, page::style()) }))
+        .route(&at("page.js"), get(|| async { respond(StatusCode::OK, SCRIPT, page::SCRIPT) }))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "Not here", NOT_FOUND) })
         .method_not_allowed_fallback(|| async { refused(StatusCode::METHOD_NOT_ALLOWED, "Not here", NOT_FOUND) })
         .layer(from_fn(guard))
@@ -187,10 +187,6 @@ fn html(page: String) -> Response {
     respond(StatusCode::OK, HTML, page)
 }
 
-fn file(kind: &'static str, text: impl Into<Body>) -> Response {
-    respond(StatusCode::OK, kind, text)
-}
-
 fn refused(status: StatusCode, title: &str, text: &str) -> Response {
     respond(status, HTML, page::says(title, text))
 }
@@ -233,7 +229,7 @@ async fn home(State(app): State<Arc<App>>) -> Response {
 
 async fn who(State(app): State<Arc<App>>) -> Response {
     let session = app.session();
-    match session.named.as_slice() {
+    match session.settings.named.as_slice() {
         [only] => to("rate", &[("rater", only)]),
         _ => html(page::who(&session, None)),
     }
@@ -284,22 +280,17 @@ fn not_saved(error: &anyhow::Error) -> Response {
     refused(StatusCode::INTERNAL_SERVER_ERROR, "Not saved", &text)
 }
 
-async fn answer(State(app): State<Arc<App>>, body: Body) -> Response {
-    let fields = match form(body).await {
-        Ok(fields) => fields,
-        Err(refused) => return refused,
-    };
+async fn answer(State(app): State<Arc<App>>, body: Body) -> Result<Response, Response> {
+    let fields = form(body).await?;
     let mut session = app.session();
     if session.is_finished() {
-        return to("rate", &[]);
+        return Ok(to("rate", &[]));
     }
     let bad = |problem: &str| refused(StatusCode::BAD_REQUEST, "Not saved", problem);
-    let rater = match fields.rater(&session) {
-        Ok(rater) => rater,
-        Err(problem) => return bad(&problem),
-    };
-    let row = fields.get("row").and_then(|row| row.parse().ok()).filter(|&row: &usize| row < session.rows.len());
-    let Some(row) = row else { return bad("Expected the number of a row; nothing was saved.") };
+    let rater = fields.rater(&session).map_err(|problem| bad(&problem))?;
+    let rows = session.settings.rows.len();
+    let row = fields.get("row").and_then(|row| row.parse().ok()).filter(|&row: &usize| row < rows);
+    let row = row.ok_or_else(|| bad("Expected the number of a row; nothing was saved."))?;
     let given = match fields.get("skip") {
         Some("") => Given::Skipped(fields.get("reason").map_or("", str::trim).to_owned()),
         Some(reason) => Given::Skipped(reason.trim().to_owned()),
@@ -311,7 +302,7 @@ async fn answer(State(app): State<Arc<App>>, body: Body) -> Response {
             });
             match chosen.collect() {
                 Some(values) => Given::Values(values),
-                None => return to("rate", &[("rater", &rater), ("said", "open")]),
+                None => return Ok(to("rate", &[("rater", &rater), ("said", "open")])),
             }
         }
     };
@@ -323,44 +314,38 @@ async fn answer(State(app): State<Arc<App>>, body: Body) -> Response {
         fields.get("seconds").and_then(|text| text.parse().ok()).filter(|seconds: &f64| (0.0..1e7).contains(seconds));
     let note = fields.get("note").map(str::trim).filter(|note| !note.is_empty()).map(str::to_owned);
     match session.give(&rater, row, given, seconds, note) {
-        Ok(Gave::Saved) => to("rate", &[("rater", &rater)]),
-        Ok(Gave::Already) => to("rate", &[("rater", &rater), ("said", "already")]),
-        Err(error) => not_saved(&error),
+        Ok(true) => Ok(to("rate", &[("rater", &rater)])),
+        Ok(false) => Ok(to("rate", &[("rater", &rater), ("said", "already")])),
+        Err(error) => Err(not_saved(&error)),
     }
 }
 
-async fn undo(State(app): State<Arc<App>>, body: Body) -> Response {
-    let fields = match form(body).await {
-        Ok(fields) => fields,
-        Err(refused) => return refused,
-    };
+async fn undo(State(app): State<Arc<App>>, body: Body) -> Result<Response, Response> {
+    let fields = form(body).await?;
     let mut session = app.session();
     if session.is_finished() {
-        return to("rate", &[]);
+        return Ok(to("rate", &[]));
     }
-    let rater = match fields.rater(&session) {
-        Ok(rater) => rater,
-        Err(problem) => return refused(StatusCode::BAD_REQUEST, "Not undone", &problem),
-    };
+    let bad = |problem: String| refused(StatusCode::BAD_REQUEST, "Not undone", &problem);
+    let rater = fields.rater(&session).map_err(bad)?;
     match session.undo(&rater) {
-        Ok(true) => to("rate", &[("rater", &rater)]),
-        Ok(false) => to("rate", &[("rater", &rater), ("said", "nothing")]),
-        Err(error) => not_saved(&error),
+        Ok(true) => Ok(to("rate", &[("rater", &rater)])),
+        Ok(false) => Ok(to("rate", &[("rater", &rater), ("said", "nothing")])),
+        Err(error) => Err(not_saved(&error)),
     }
 }
 
-async fn finish(State(app): State<Arc<App>>, body: Body) -> Response {
-    if let Err(refused) = form(body).await {
-        return refused;
-    }
+async fn finish(State(app): State<Arc<App>>, body: Body) -> Result<Response, Response> {
+    form(body).await?;
     let mut session = app.session();
     if !session.is_finished() && session.graded() == 0 {
-        return refused(StatusCode::BAD_REQUEST, "Not finished", "Nobody has graded a row: there is nothing to write.");
+        let problem = "Nobody has graded a row: there is nothing to write.";
+        return Err(refused(StatusCode::BAD_REQUEST, "Not finished", problem));
     }
     match session.finish() {
         Ok(()) => {
             app.done.notify_one();
-            html(page::finished(&session, &app.output, &app.next))
+            Ok(html(page::finished(&session, &app.output, &app.next)))
         }
         Err(error) => {
             let response = not_saved(&error);
@@ -368,7 +353,7 @@ async fn finish(State(app): State<Arc<App>>, body: Body) -> Response {
                 *app.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 app.done.notify_one();
             }
-            response
+            Err(response)
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context, Result, bail, ensure};
+use judge_cli::pages::is_unseen;
 use judge_data::{
     Carry, Extra, Fate, Given, GradingGroup, GradingRecord, GradingTask, RaterGrade, Run, graded_row, grades_of,
 };
@@ -14,6 +15,21 @@ const LONGEST_NAME: usize = 40;
 
 /// Rows, what is asked, and what was said.
 pub(super) struct Session {
+    pub(super) settings: Settings,
+    /// `None` once it is finished.
+    run: Option<Run>,
+    grades: Vec<BTreeMap<String, RaterGrade>>,
+    /// The raters in each row of the journal.
+    written: Vec<Option<Vec<String>>>,
+    orders: HashMap<String, Vec<usize>>,
+    /// The rows that each rater has graded since the start, in their order, without those that were taken back.
+    given: HashMap<String, Vec<usize>>,
+    /// What was taken back last by each rater, to be shown again.
+    undone: HashMap<String, (usize, RaterGrade)>,
+}
+
+/// What a session is made of.
+pub(super) struct Settings {
     pub(super) task: GradingTask,
     pub(super) asked: String,
     /// The rows that were drawn.
@@ -24,34 +40,6 @@ pub(super) struct Session {
     pub(super) carry: Carry,
     /// Who may grade; anybody where nobody is named.
     pub(super) named: Vec<String>,
-    /// `None` once it is finished.
-    run: Option<Run>,
-    grades: Vec<BTreeMap<String, RaterGrade>>,
-    /// The raters in each row of the journal.
-    written: Vec<Option<Vec<String>>>,
-    orders: HashMap<String, Vec<usize>>,
-    /// What was taken back last by each rater, to be shown again.
-    undone: HashMap<String, (usize, RaterGrade)>,
-}
-
-/// What a session is made of.
-pub(super) struct Settings {
-    pub(super) task: GradingTask,
-    pub(super) asked: String,
-    pub(super) rows: Vec<GradingRecord>,
-    pub(super) probabilities: Option<Vec<f64>>,
-    pub(super) seed: u64,
-    pub(super) carry: Carry,
-    pub(super) named: Vec<String>,
-}
-
-/// What became of an answer.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Gave {
-    /// It is in the journal.
-    Saved,
-    /// The rater had graded the row already, and nothing changed.
-    Already,
 }
 
 /// How far a rater is.
@@ -67,9 +55,11 @@ pub(super) struct Progress {
 /// That a name is one: some visible characters on one line.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let length = name.chars().count();
-    if name.trim() != name || name.is_empty() || length > LONGEST_NAME || name.chars().any(char::is_control) {
+    // Joiners and non-joiners are part of how some languages are spelt.
+    let is_odd = |c: char| is_unseen(c) && !matches!(c, '\u{200c}' | '\u{200d}') || c == '\u{ad}';
+    if name.trim() != name || name.is_empty() || length > LONGEST_NAME || name.chars().any(is_odd) {
         return Err(format!(
-            "expected a name of 1 to {LONGEST_NAME} characters without space at its ends, found {name:?}"
+            "expected a name of 1 to {LONGEST_NAME} visible characters without space at its ends, found {name:?}"
         ));
     }
     Ok(())
@@ -78,30 +68,16 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 impl Session {
     /// Begins, or takes up what an interrupted run has.
     pub(super) fn new(settings: Settings, run: Run) -> Result<Self> {
-        let Settings { task, asked, rows, probabilities, seed, carry, named } = settings;
-        let (mut grades, mut written) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-        for (place, row) in rows.iter().enumerate() {
+        let (mut grades, mut written) = (Vec::new(), Vec::new());
+        for (place, row) in settings.rows.iter().enumerate() {
             let before: Option<Extra> = run.read(place)?;
-            let groups = task.groups(row);
-            let of_row = before.map(|before| grades_of(&before, &task, &groups)).transpose()?;
+            let groups = settings.task.groups(row);
+            let of_row = before.map(|before| grades_of(&before, &settings.task, &groups)).transpose()?;
             written.push(of_row.as_ref().map(|of_row| of_row.keys().cloned().collect()));
             grades.push(of_row.unwrap_or_default());
         }
-        let (orders, undone) = (HashMap::new(), HashMap::new());
-        Ok(Self {
-            task,
-            asked,
-            rows,
-            probabilities,
-            seed,
-            carry,
-            named,
-            run: Some(run),
-            grades,
-            written,
-            orders,
-            undone,
-        })
+        let (orders, given, undone) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { settings, run: Some(run), grades, written, orders, given, undone })
     }
 
     /// That somebody of this name may grade.
@@ -110,9 +86,10 @@ impl Session {
     /// What was expected.
     pub(super) fn admit(&self, rater: &str) -> Result<(), String> {
         check_name(rater)?;
-        match self.named.is_empty() || self.named.iter().any(|named| named == rater) {
+        let named = &self.settings.named;
+        match named.is_empty() || named.iter().any(|named| named == rater) {
             true => Ok(()),
-            false => Err(format!("expected one of the raters {}, found {rater:?}", self.named.join(", "))),
+            false => Err(format!("expected one of the raters {}, found {rater:?}", named.join(", "))),
         }
     }
 
@@ -120,6 +97,11 @@ impl Session {
     pub(super) fn raters(&self) -> Vec<String> {
         let all: BTreeSet<&String> = self.grades.iter().flat_map(BTreeMap::keys).collect();
         all.into_iter().cloned().collect()
+    }
+
+    /// Who is to grade the rows: those who are named, else everybody who has graded one.
+    pub(super) fn expected(&self) -> Vec<String> {
+        if self.settings.named.is_empty() { self.raters() } else { self.settings.named.clone() }
     }
 
     /// The row that a rater sees now, by its place; `None` after the last.
@@ -131,19 +113,20 @@ impl Session {
         if let Some(known) = self.orders.get(rater) {
             return known.clone();
         }
-        let order = draw::order(&self.rows, self.seed, rater);
+        let order = draw::order(&self.settings.rows, self.settings.seed, rater);
         self.orders.insert(rater.to_owned(), order.clone());
         order
     }
 
     /// Whether a rater sees the responses of a pair in the other order.
     pub(super) fn swaps(&self, rater: &str, row: usize) -> bool {
-        self.task == GradingTask::Pairs && draw::swaps(self.seed, rater, &self.rows[row].id)
+        let Settings { task, rows, seed, .. } = &self.settings;
+        *task == GradingTask::Pairs && draw::swaps(*seed, rater, &rows[row].id)
     }
 
     /// What is asked of a row.
     pub(super) fn groups(&self, row: usize) -> Vec<GradingGroup> {
-        self.task.groups(&self.rows[row])
+        self.settings.task.groups(&self.settings.rows[row])
     }
 
     /// What a rater said of this row before it was taken back.
@@ -151,7 +134,7 @@ impl Session {
         self.undone.get(rater).filter(|(place, _)| *place == row).map(|(_, grade)| grade)
     }
 
-    /// Takes an answer to the row that a rater sees now.
+    /// Takes an answer to the row that a rater sees now; `false` if the rater had graded it already, which changes nothing.
     ///
     /// # Errors
     /// If it could not be saved; nothing has changed then.
@@ -162,10 +145,10 @@ impl Session {
         given: Given,
         seconds: Option<f64>,
         note: Option<String>,
-    ) -> Result<Gave> {
-        ensure!(row < self.rows.len(), "there is no row {row}");
+    ) -> Result<bool> {
+        ensure!(row < self.settings.rows.len(), "there is no row {row}");
         if self.grades[row].contains_key(rater) {
-            return Ok(Gave::Already);
+            return Ok(false);
         }
         let swapped = self.swaps(rater, row);
         self.grades[row].insert(rater.to_owned(), RaterGrade { given, seconds, note, swapped });
@@ -173,22 +156,28 @@ impl Session {
             self.grades[row].remove(rater);
             return Err(error);
         }
+        self.given.entry(rater.to_owned()).or_default().push(row);
         self.undone.remove(rater);
-        Ok(Gave::Saved)
+        Ok(true)
     }
 
-    /// Takes back what a rater said last; `false` if that is nothing.
+    /// Takes back what a rater said last, of what was said before the start the last in the rater's order; `false` if that is nothing.
     ///
     /// # Errors
     /// If that could not be saved; nothing has changed then.
     pub(super) fn undo(&mut self, rater: &str) -> Result<bool> {
-        let last = self.order(rater).into_iter().rfind(|&row| self.grades[row].contains_key(rater));
+        let order = self.order(rater);
+        let given = self.given.get(rater).and_then(|given| given.last().copied());
+        let last = given.or_else(|| order.into_iter().rfind(|&row| self.grades[row].contains_key(rater)));
         let Some((row, grade)) = last.and_then(|row| Some((row, self.grades[row].remove(rater)?))) else {
             return Ok(false);
         };
         if let Err(error) = self.write(row) {
             self.grades[row].insert(rater.to_owned(), grade);
             return Err(error);
+        }
+        if let Some(given) = self.given.get_mut(rater) {
+            given.pop();
         }
         self.undone.insert(rater.to_owned(), (row, grade));
         Ok(true)
@@ -202,9 +191,10 @@ impl Session {
     }
 
     fn put(&mut self, row: usize, raters: Vec<String>) -> Result<()> {
-        let probability = self.probabilities.as_ref().map(|all| all[row]);
+        let Settings { task, rows, probabilities, carry, .. } = &self.settings;
+        let probability = probabilities.as_ref().map(|all| all[row]);
         let grades = &self.grades[row];
-        let value = graded_row(&self.rows[row], &self.task, &raters, grades, probability, &self.carry)?;
+        let value = graded_row(&rows[row], task, &raters, grades, probability, carry)?;
         let graded = grades.values().any(|grade| matches!(grade.given, Given::Values(_)));
         self.running()?.replace(row, &value, Fate { unscored: None, graded })?;
         self.written[row] = Some(raters);
@@ -240,9 +230,9 @@ impl Session {
         self.grades.iter().filter(has_grade).count()
     }
 
-    /// Whether everybody who began has nothing left to grade, and somebody began.
+    /// Whether everybody who is to grade has nothing left, and is somebody.
     pub(super) fn is_whole(&self) -> bool {
-        let raters = if self.named.is_empty() { self.raters() } else { self.named.clone() };
+        let raters = self.expected();
         !raters.is_empty() && self.grades.iter().all(|grades| raters.iter().all(|rater| grades.contains_key(rater)))
     }
 
@@ -258,7 +248,7 @@ impl Session {
             bail!("nobody has graded a row: there is nothing to write");
         }
         let raters = self.raters();
-        for row in 0..self.rows.len() {
+        for row in 0..self.settings.rows.len() {
             if self.written[row].as_ref() != Some(&raters) {
                 self.put(row, raters.clone())?;
             }

@@ -83,7 +83,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         fields.push(("", format!("{repo}{state}")));
     }
     if hub.offline {
-        fields.push(("hub", "offline (HF_HUB_OFFLINE)".to_owned()));
+        fields.push(("hub", "offline (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)".to_owned()));
     }
     say_fields(fields)?;
     if let Some(path) = &cli.json {
@@ -142,10 +142,9 @@ fn cached(hub: &HubOptions) -> Vec<Cached> {
     let mut repos: Vec<String> =
         names.filter_map(|name| Some(name.strip_prefix("models--")?.replacen("--", "/", 1))).collect();
     repos.sort_unstable();
-    let offline = HubOptions { offline: true, ..hub.clone() };
     let found = |repo: String| {
         let source = ModelSource::Hub { repo: repo.clone(), revision: None, file: None };
-        Cached { path: source.resolve(&offline).ok().map(|model| model.path), repo }
+        Cached { path: source.in_cache(hub).map(|model| model.path), repo }
     };
     repos.into_iter().map(found).collect()
 }

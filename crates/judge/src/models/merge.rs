@@ -48,6 +48,11 @@ pub(crate) struct Cli {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     const MB: u64 = 1_000_000;
+    if cli.dtype == Some(Dtype::Tf32) {
+        return Err(usage(
+            "--dtype tf32 is arithmetic of GPUs: expected f32 or bf16, which a folder's weights are stored in",
+        ));
+    }
     // In a folder that is written now, there is nothing yet.
     let json = cli.json.as_ref().filter(|json| json.parent() != Some(&cli.output) || cli.output.is_dir());
     let outputs = Outputs::new(&cli.adapters).folders([&cli.output]).reports("merge_adapter", json);

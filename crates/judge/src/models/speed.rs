@@ -26,7 +26,8 @@ use serde_json::json;
 
 use judge_cli::args::files::{InputArgs, OverwriteArgs, program};
 use judge_cli::args::model_args::ModelArgs;
-use judge_cli::terminal::console::{check_scored, say_fields, tell};
+use judge_cli::args::numbers::{at_least, not_negative};
+use judge_cli::terminal::console::{check_scored, say_fields, tell, usage};
 use judge_cli::terminal::interrupt::{Interrupts, Stopped};
 use judge_cli::terminal::memory::peak_memory;
 use judge_cli::terminal::progress::Progress;
@@ -50,17 +51,17 @@ pub(crate) struct Cli {
     /// What is read of each prompt
     #[arg(long, value_enum, default_value_t = What::States)]
     read: What,
-    /// The highest layer that is read [default: all]
-    #[arg(long, value_name = "LAYER")]
+    /// The highest layer that is read [default: the last]
+    #[arg(long, value_name = "LAYER", value_parser = at_least::<usize>(0))]
     layer: Option<usize>,
     /// How many times the prompts are read; the fastest counts
-    #[arg(long, default_value_t = 1, value_name = "TIMES")]
+    #[arg(long, default_value_t = 1, value_name = "TIMES", value_parser = at_least::<usize>(1))]
     repeat: usize,
     /// Tokens written after each prompt, labels being read where one is written
-    #[arg(long, default_value_t = 0, value_name = "TOKENS")]
+    #[arg(long, default_value_t = 0, value_name = "TOKENS", value_parser = at_least::<usize>(0))]
     max_new_tokens: usize,
     /// Draw the tokens that are written at this temperature; 0 takes the most likely ones
-    #[arg(long, default_value_t = 0.0, value_name = "T")]
+    #[arg(long, default_value_t = 0.0, value_name = "T", value_parser = not_negative, requires = "max_new_tokens")]
     temperature: f64,
     /// Also measure the hardware's matrix and memory speed, as an upper bound on tokens/s
     #[arg(long)]
@@ -88,6 +89,12 @@ enum What {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
+    if cli.read == What::Text && cli.max_new_tokens == 0 {
+        return Err(usage("--read text reads nothing but tokens that are written: give --max-new-tokens"));
+    }
+    if cli.read == What::Text && cli.layer.is_some() {
+        return Err(usage("--layer has no effect with --read text, which reads no layer"));
+    }
     let inputs = [Some(&cli.input.input), cli.template.as_ref()].into_iter().flatten();
     Outputs::new(inputs).reports("throughput", &cli.json).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
@@ -221,7 +228,7 @@ impl Cli {
     fn passes(&self, model: &Model, requests: &[Request], stop: &Interrupts) -> Result<(Pass, Vec<f64>)> {
         let mut best: Option<Pass> = None;
         let mut passes_s = Vec::new();
-        for _ in 0..self.repeat.max(1) {
+        for _ in 0..self.repeat {
             let pass = pass(model, requests, self.model.quiet, stop)?;
             passes_s.push(pass.seconds);
             if best.as_ref().is_none_or(|best| pass.seconds < best.seconds) {
@@ -239,7 +246,11 @@ impl Cli {
     }
 
     fn want(&self, model: &Model) -> Result<Want> {
-        let top = self.layer.unwrap_or(model.info().n_layers);
+        let last = model.info().n_layers;
+        let top = self.layer.unwrap_or(last);
+        if top > last {
+            return Err(usage(format!("--layer {top}: the model has the layers 0 to {last}")));
+        }
         let layers: Vec<Layer> = (0..=top).map(Layer).collect();
         let generate = (self.max_new_tokens > 0).then(|| Generation {
             max_new_tokens: self.max_new_tokens,

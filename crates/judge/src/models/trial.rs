@@ -48,6 +48,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let asked = questions.as_ref().map(|judge| (judge, yes_column));
     let tables = Tables::read(cli, &folder, &model, &rows, &lager, asked)?;
     let (rows, places) = rows.read_by(|place| tables.lacks(place))?;
+    advice::check_learnt(&folder, &rows, cli.write.overwrite)?;
 
     let states = tables.states(places.clone());
     let readings = readings(&tables, &places, &rows, &lager, model.info().layers(), &states)?;

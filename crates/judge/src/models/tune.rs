@@ -31,16 +31,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use judge_cli::args::prompt_judge::PromptedArgs;
-use judge_cli::terminal::console::tell;
+use judge_cli::terminal::console::{counted, tell, usage};
+use judge_cli::terminal::options::name_of;
 use judge_core::decision::DecisionJudge;
 use judge_core::lager::LayerWeights;
 use judge_core::{Backbone, Scale};
-use judge_data::{Input, Outputs};
-use judge_models::Model;
+use judge_data::{Input, Outputs, Settings};
 use judge_models::train::{
     BradleyTerry, Class, Completion, Decision, Labels, Loss, Mark, Ordinal, ReadFrom, Reward, Trainer, is_checkpoint,
     is_states,
 };
+use judge_models::{Dtype, Model};
+use serde_json::json;
 
 use self::cli::{Objective, PROGRAM, Swap};
 use self::course::Course;
@@ -53,6 +55,9 @@ use self::prompt::AtEnd;
 use self::settings::Chosen;
 
 pub(crate) use self::cli::Cli;
+
+/// Examples of all epochs, whose order is laid out before the first.
+const MOST_SEEN: usize = 100_000_000;
 
 /// The centring of rewards on a score head that TRL recommends.
 const CENTRING: f64 = 0.01;
@@ -84,7 +89,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Objective::Mark => {
             let asked = AtEnd::of_grades(cli)?;
             let task = Task { weighed: Some(&asked), ..task(asked.id(), &asked.reader)? };
-            let model = cli.model.load()?;
+            let model = load(cli)?;
             let labels = labels(&model, &asked.scale)?;
             let from = weights::read_from(&asked, model.info())?;
             let loss = Mark { labels: learned(&labels, from), alpha: cli.cross_entropy };
@@ -94,7 +99,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Objective::Verdict => {
             let asked = AtEnd::of_pairs(cli, &input)?;
             let task = task(asked.id(), &asked.reader)?;
-            let model = cli.model.load()?;
+            let model = load(cli)?;
             let labels = labels(&model, &asked.scale)?;
             let loss = Mark { labels: learned(&labels, ReadFrom::default()), alpha: 1.0 };
             let make = |maker: &Maker<'_>, input: &Input, is_held_out| {
@@ -107,7 +112,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Objective::Decision => {
             let settings = prompt::of_decisions(cli)?;
             let task = task(settings.to_json().to_string(), "judge decide")?;
-            let model = cli.model.load()?;
+            let model = load(cli)?;
             let soft_cap = model.info().final_soft_cap;
             let judge = DecisionJudge::new(settings, &model)?;
             let loss = Decision { from: ReadFrom::default(), soft_cap };
@@ -116,9 +121,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Objective::Preference => {
             let asked = AtEnd::of_grades(cli)?;
-            let reader = if cli.learn_weights { &asked.reader } else { "judge score, judge compare --apart" };
+            let own_prompt = cli.lager.asked.template.is_some() || cli.lager.asked.prefill.is_some();
+            let reader = match (cli.learn_weights, own_prompt) {
+                (true, _) => &asked.reader,
+                (false, true) => "judge score",
+                (false, false) => "judge score, judge compare --apart",
+            };
             let task = Task { weighed: Some(&asked), ..task(asked.id(), reader)? };
-            let model = cli.model.load()?;
+            let model = load(cli)?;
             let labels = labels(&model, &asked.scale)?;
             let from = weights::read_from(&asked, model.info())?;
             let loss = BradleyTerry { reward: Reward::Expected(learned(&labels, from)), centring: 0.0 };
@@ -130,28 +140,37 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             let task = task(asked.id(), "judge reward, judge compare --reward")?;
             let loss = BradleyTerry { reward: Reward::Score, centring: CENTRING };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.preferences(input, &asked.template);
-            task.learn(cli.model.load()?, loss, make, measure::of_rewards())
+            task.learn(load(cli)?, loss, make, measure::of_rewards())
         }
         Objective::Class => {
             let asked = AtEnd::of_conversations(cli)?;
             let task = task(asked.id(), &asked.reader)?;
             let make = |maker: &Maker<'_>, input: &Input, _| maker.classes(input, &asked.template, &asked.scale);
             let loss = Class { classes: asked.scale.len() };
-            task.learn(cli.model.load()?, loss, make, measure::of_classes(&asked.scale))
+            task.learn(load(cli)?, loss, make, measure::of_classes(&asked.scale))
         }
         Objective::Ordinal => {
             let asked = AtEnd::of_conversations(cli)?;
             let task = task(asked.id(), &asked.reader)?;
             let make = |maker: &Maker<'_>, input: &Input, _| maker.classes(input, &asked.template, &asked.scale);
             let loss = Ordinal { classes: asked.scale.len() };
-            task.learn(cli.model.load()?, loss, make, measure::of_ordinal(&asked.scale))
+            task.learn(load(cli)?, loss, make, measure::of_ordinal(&asked.scale))
         }
         Objective::Completion => {
             let task = task(String::new(), "whatever writes: judge compare, judge score --condition reasoning")?;
             let make = |maker: &Maker<'_>, input: &Input, _| maker.completions(input);
-            task.learn(cli.model.load()?, Completion, make, measure::by_loss)
+            task.learn(load(cli)?, Completion, make, |_, _| Ok(Figures::new()))
         }
     }
+}
+
+/// The model, in the dtype that it is trained in.
+fn load(cli: &Cli) -> Result<Model> {
+    // Found once, for the copy too.
+    cli.model.folder()?;
+    let mut model = cli.model.clone();
+    model.dtype = Some(Dtype::F32);
+    model.load()
 }
 
 /// The files that are read besides the model. The template of a pair may be a name.
@@ -167,20 +186,29 @@ fn inputs(cli: &Cli, objective: Objective) -> Vec<PathBuf> {
     inputs
 }
 
-/// What distinguishes the examples and their order from others, for a checkpoint; `id` is of how they are asked.
-fn data(cli: &Cli, chosen: &Chosen, input: &Input, held_out: Option<&Input>, id: &str) -> Result<String> {
-    let identity = |input: &Input| input.identity().with_context(|| input.path().display().to_string());
-    let rows = [Some(identity(input)?), held_out.map(identity).transpose()?];
-    let Cli { input, model, batch_tokens, seed, .. } = cli;
-    let options = format!(
-        "{} {:?} {:?} {:?} {} {batch_tokens:?} {seed} {id}",
-        chosen.of_examples(),
-        model.limit,
-        input.columns,
-        model.template_args,
-        model.date,
-    );
-    Ok(format!("{} {options}", serde_json::to_string(&rows)?))
+/// What was chosen, for a checkpoint: of the files that are read their content; `asked` is of how examples are asked.
+fn data(cli: &Cli, chosen: &Chosen, input: &Input, held_out: Option<&Input>, asked: &str) -> Result<String> {
+    let blake3 = |input: &Input| {
+        let file = input.identity().with_context(|| input.path().display().to_string())?;
+        Ok::<_, anyhow::Error>(file.blake3)
+    };
+    let Cli { input: rows, model, batch_tokens, seed, .. } = cli;
+    let entries = [
+        ("input_blake3", json!(blake3(input)?)),
+        ("eval_blake3", json!(held_out.map(blake3).transpose()?)),
+        ("objective", json!(name_of(chosen.objective))),
+        ("columns", json!(rows.columns.as_ref().map(ToString::to_string))),
+        ("limit", json!(model.limit)),
+        ("template_args", json!(model.template_args)),
+        ("date", json!(model.date.to_string())),
+        ("batch_tokens", json!(batch_tokens)),
+        ("seed", json!(seed)),
+        ("asked", json!(asked)),
+    ];
+    let mut settings: Settings = serde_json::from_value(chosen.to_json())?;
+    settings.extend(entries.map(|(name, value)| (name.to_owned(), value)));
+    rows.note_part(&mut settings);
+    Ok(serde_json::to_string(&settings)?)
 }
 
 /// The labels of a scale in the model's vocabulary.
@@ -200,10 +228,11 @@ fn tell_one_label(objective: Objective, human: &[f64]) {
     if let ([first, rest @ ..], true) = (human, is_labelled)
         && rest.iter().all(|label| label == first)
     {
-        tell(format_args!(
-            "note: all {} examples have the same label: nothing can be told apart, and the judge learns to give it always",
-            human.len()
-        ));
+        let which = match human.len() {
+            1 => "there is one example alone".to_owned(),
+            n => format!("all {n} examples have the same label"),
+        };
+        tell(format_args!("note: {which}: nothing can be told apart, and the judge learns to give it always"));
     }
 }
 
@@ -240,36 +269,32 @@ impl Task<'_> {
     where
         L::Example: Clone,
     {
-        let Self { cli, chosen, files, held, rows, data, reader, weighed } = self;
-        let maker = Maker { cli, model: &model };
-        let learned = make(&maker, rows.input, false)?;
+        let Self { cli, chosen, .. } = self;
+        let maker = Maker { cli, model: &model, limit: cli.model.limit };
+        let learned = make(&maker, self.rows.input, false)?;
+        let maker = Maker { limit: None, ..maker };
         tell_one_label(chosen.objective, &learned.human);
-        let held_out = rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
+        let held_out = self.rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
         let base = model.info().clone();
         let n_layers = base.n_layers;
         drop(model); // the trainer has the tensors in another form
         let sizes: Vec<usize> = learned.all.iter().map(|(_, tokens)| *tokens).collect();
         let Chosen { epochs, batch_size: size, .. } = *chosen;
+        if sizes.len().saturating_mul(epochs as usize) > MOST_SEEN {
+            let seen = counted(sizes.len(), "example");
+            return Err(usage(format!(
+                "--epochs {epochs} of {seen}: expected at most {MOST_SEEN} in all epochs together"
+            )));
+        }
         let batches = Batches { epochs, size, tokens: cli.batch_tokens, seed: cli.seed };
         let plan = batches.steps(&sizes, learned.one_of_two.then_some(&learned.ids));
-        let mut settings = chosen.settings(cli, plan.len() as u64, n_layers, data)?;
+        let mut settings = chosen.settings(cli, plan.len() as u64, n_layers, self.data.clone())?;
         if chosen.keeps_states(cli, n_layers) && !cli.dry_run {
-            settings.states = Some(files.states.clone());
+            settings.states = Some(self.files.states.clone());
         }
         let folder = cli.model.folder()?.path.clone();
-        let course = Course {
-            cli,
-            chosen,
-            reader: &reader,
-            weighed,
-            files,
-            held,
-            plan: &plan,
-            learned: &learned,
-            held_out: held_out.as_ref(),
-            folder: &folder,
-            base: &base,
-        };
+        let (learned, held_out) = (&learned, held_out.as_ref());
+        let course = Course { task: &self, plan: &plan, learned, held_out, folder: &folder, base: &base };
         if cli.dry_run { course.dry_run(loss, settings) } else { course.run(loss, settings, measure) }
     }
 }

@@ -15,11 +15,12 @@ use judge_cli::args::files::InputArgs;
 use judge_cli::args::prompt_judge::suited;
 use judge_cli::judged_probe::JudgedProbe;
 use judge_cli::pair_orders::PairJudging;
-use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
 use judge_data::{
-    Checked, DatasetFormat, Field, Input, Numbered, Outputs, PairRow, Records, SingleRow, check_templates,
+    Checked, DatasetFormat, Error, Field, Input, Numbered, Outputs, PairRow, PromptInput, PromptRecord, Record,
+    Records, SingleRow, check_templates,
 };
 use serde_json::json;
 
@@ -74,10 +75,17 @@ fn judged(cli: &Cli) -> Result<Measured> {
         .transpose()?;
     let source = cli.source(&input, Some(format), cli.model.limit);
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let (checked, suits) = check(&job, pairs)?;
+    let (checked, suits) = check(&job, pairs).map_err(|error| {
+        let cuts_nothing = matches!(error.downcast_ref(), Some(Error::NothingToCut { .. }));
+        let versions = "--cut with --old: the new response is the field response_a, the old one response_b";
+        if cuts_nothing && cli.old.is_some() { error.context(versions) } else { error }
+    })?;
     let asked = cli.judge.asked(suits, cli.points, pairs, &cli.model)?;
     if !(pairs && cli.judge.is_apart()) {
-        check_templates(job.job.source.dataset()?, [asked.fields()])?;
+        check_templates(job.job.source.dataset()?, [asked.fields()]).or_else(|error| {
+            refuse_unusable(&job.job.source, &checked, "can be judged", None)?;
+            Err(anyhow::Error::from(error))
+        })?;
     }
 
     let mut settings = cli.judge.settings(&asked)?;
@@ -130,9 +138,19 @@ fn check(job: &RowJob<Records>, pairs: bool) -> Result<(Checked, &'static str)> 
         read += usize::from(record.unread().is_none());
         references += usize::from(has("reference"));
         turns += usize::from(has("conversation"));
-        Ok(None)
+        Ok(without_answer(record))
     })?;
     Ok((checked, suited(pairs, read > 0 && references == read, read > 0 && turns == read)))
+}
+
+/// Why a conversation has no response that could be judged.
+fn without_answer(record: &Record) -> Option<String> {
+    let Record::Prompt(PromptRecord { input: PromptInput::Messages(turns), columns, .. }) = record else { return None };
+    let column = columns.name(Field::Messages).unwrap_or("messages");
+    let found = turns.last().map_or_else(|| "no turn".to_owned(), |turn| format!("{:?} at the end", turn.role));
+    record.field("response").is_none().then(|| {
+        format!("expected {column:?} to end with a turn of the user and the assistant's answer, which is judged; found {found}")
+    })
 }
 
 impl Cli {

@@ -23,7 +23,7 @@ use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::lager_file::LagerFile;
 use judge_cli::report::{self, agreement, write_json};
-use judge_cli::terminal::console::{say, say_table};
+use judge_cli::terminal::console::{counted_that, say, say_table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;
@@ -51,7 +51,8 @@ pub(crate) struct Cli {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    cli.lager.check()?;
+    // Its report has the scores of several variants.
+    cli.lager.check_condition()?;
     let inputs = [&cli.input.input].into_iter().chain(cli.lager.inputs());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("emotional_understanding", &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
@@ -120,10 +121,7 @@ impl Results {
         let states = cli.lager.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
         let mut variants = vec![Variant::LastMode, Variant::LastExpected, Variant::MeanExpected];
         variants.extend(weights.is_some().then_some(Variant::WeightedExpected));
-        let written = cli.lager.variant.unwrap_or(match weights {
-            Some(_) => Variant::WeightedExpected,
-            None => Variant::LastExpected,
-        });
+        let written = cli.lager.variant();
 
         let mut scores: Vec<Vec<f64>> = vec![Vec::new(); variants.len()];
         let (mut human, mut unscored) = (Vec::new(), BTreeMap::new());
@@ -192,7 +190,8 @@ impl Results {
         }
         let few = self.emotions.values().filter(|found| found.n < FEW).count();
         if few > 0 {
-            say(format_args!("{few} emotions have fewer than {FEW} items; --json has them too"))?;
+            let few = counted_that(few, "emotion", ["has", "have"]);
+            say(format_args!("{few} fewer than {FEW} items; --json has them too"))?;
         }
         Ok(())
     }

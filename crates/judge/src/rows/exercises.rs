@@ -13,6 +13,7 @@ use tiny_judge::planted::{self, Split};
 
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::SeedArgs;
+use judge_cli::args::numbers::{at_least, within};
 use judge_cli::terminal::console::say;
 
 /// Write generated rows to try the other commands on.
@@ -32,13 +33,13 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = Part::Test)]
     split: Part,
     /// How many
-    #[arg(long, default_value_t = 400, value_name = "N")]
+    #[arg(long, default_value_t = 400, value_name = "N", value_parser = at_least::<usize>(1))]
     rows: usize,
     /// Two answers to each question
     #[arg(long)]
     pairs: bool,
     /// So many answers to each question
-    #[arg(long, value_name = "N", conflicts_with = "pairs", value_parser = clap::value_parser!(u8).range(2..=16))]
+    #[arg(long, value_name = "N", conflicts_with = "pairs", value_parser = within::<u8>(2, 16))]
     answers: Option<u8>,
     /// Also write what is planted: "topic" of the question, "quality", what the answer deserves, and "defects"
     #[arg(long, conflicts_with_all = ["pairs", "answers"])]

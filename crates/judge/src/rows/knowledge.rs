@@ -4,6 +4,7 @@
 
 mod boundary;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -12,17 +13,19 @@ use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::judge_record::{check_same_judge, check_scale};
 use judge_cli::lager_file::LagerFile;
 use judge_cli::probes::PromptedProbe;
 use judge_cli::report::write_json;
-use judge_core::{Prompt, PromptTemplate, Score, Verdict};
+use judge_cli::terminal::console::tell;
+use judge_core::{Prompt, PromptTemplate, Scale, Score, Verdict};
 use judge_data::{Columns, DatasetFormat, Outputs, Record, ScoreOutcome, ScoreRow};
 
-use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule};
+use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule, answerable};
 
 /// Find out whether a model knows what it can answer.
 ///
-/// Reads questions {"id", "question", "answerable"?: true or false}.
+/// Reads questions {"id", "question", "answerable"?: true or false, or a cell of a table that says so}.
 /// The model says how answerable each is, and LAGER reads it from its states: one row per question in input
 /// order, {"id", "score", "answerable_p", "answerable"?, …}, with --probe also what the probe says.
 /// Where the input says which are answerable, prints how well a threshold tells the unanswerable ones, and what is risked
@@ -74,10 +77,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [&cli.input.input].into_iter().chain(&cli.valid).chain(&cli.probe).chain(cli.lager.inputs());
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports("self_knowledge", &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
+    let (low, high) = (1_u16, cli.lager.asked.points.unwrap_or(5));
+    if let Some(path) = &cli.valid {
+        let scale = serde_json::to_value(Scale::integers(low.into(), high.into())?)?;
+        check_scale("--valid", path, &scale, "this run")?;
+    }
     let valid = cli.valid.as_ref().map(|path| Judged::read(path)).transpose()?;
+    valid.iter().for_each(Judged::tell_odd);
     let columns = cli.columns()?;
     let input = InputArgs { columns: Some(columns), ..cli.input.clone() };
-    let (low, high) = (1, cli.lager.asked.points.unwrap_or(5));
     let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());
     let probe = match &cli.probe {
         Some(path) => {
@@ -88,6 +96,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         None => None,
     };
+    let is_told = Cell::new(false);
     let file = LagerFile {
         program: "self_knowledge",
         rows: "questions",
@@ -99,11 +108,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         lager: &cli.lager,
         model: &cli.model,
         check: &|record| {
-            let answerable = record.extra().text(ANSWERABLE).unwrap_or("null");
-            ensure!(
-                ["true", "false", "null"].contains(&answerable),
-                "expected {ANSWERABLE:?} to be true, false or null, found {answerable}"
-            );
+            // Nothing is asked about it, so it costs the row no score.
+            if let Err(why) = answerable(record.extra().text(ANSWERABLE))
+                && !is_told.replace(true)
+            {
+                let id = record.id();
+                tell(format_args!(
+                    "note: item {id}: {why}; of this and rows like it nothing is known, and they are scored"
+                ));
+            }
             cli.carry.fields().of_row(record.extra().clone(), &["answerable_p", PROBE])?;
             Ok(())
         },
@@ -112,7 +125,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     };
     let finish = |record: &Record, by_probe: Option<&Verdict>, row: &mut ScoreRow| {
         // The figures are made of the rows, whatever else is carried.
-        if let Some(answerable) = record.extra().text(ANSWERABLE).and_then(|json| json.parse::<bool>().ok()) {
+        if let Ok(Some(answerable)) = answerable(record.extra().text(ANSWERABLE)) {
             row.extra.set(ANSWERABLE, &answerable)?;
         }
         if let ScoreOutcome::Read(_, Some(judged)) = &row.outcome {
@@ -131,6 +144,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
     };
     file.score(finish, |_| {
+        cli.valid.as_ref().map_or(Ok(()), |path| check_same_judge("--valid", path, &cli.output.output))?;
         let judged = Judged::read(&cli.output.output)?;
         let found = Boundary::new(&judged, rule, valid.as_ref())?;
         if let Some(path) = &cli.json {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
+use judge_cli::args::numbers::at_least;
 use judge_cli::args::service::{Spending, say_usage};
 use judge_cli::row_job::{RowJob, Words};
 use judge_cli::terminal::console::{end_of_rows, tell, usage};
@@ -52,7 +53,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "NAME,...|FILE.json", help_heading = "Judge")]
     aspects: Option<Aspects>,
     /// The grades are 1 to N; built-in aspects have 5
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<u16>(2), help_heading = "Judge")]
     points: u16,
     #[command(flatten)]
     api: ApiArgs,

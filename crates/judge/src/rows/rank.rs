@@ -12,7 +12,7 @@ use judge_cli::args::bars::Measured;
 use judge_cli::row_job::{RowJob, Words, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{
-    Fields,
+    Fields, Unscored,
     combine::{EachAnswer, OrderPolicy, Swapped, Tournament},
 };
 use judge_data::{Carry, Checked, DatasetFormat, Judged, Numbered, Outputs, Records, Settings};
@@ -47,7 +47,7 @@ fn ranked(cli: &Cli) -> Result<Measured> {
     cli.bars.check_names(&report::names()?)?;
     let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Answers), cli.model.limit);
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let (checked, suits) = check(&job, cli.benchmark.is_some())?;
+    let (checked, suits) = check(&job, cli)?;
     let asked = cli.judge.asked(suits, None, true, &cli.model)?;
 
     let mut settings = cli.judge.settings(&asked)?;
@@ -80,16 +80,17 @@ fn ranked(cli: &Cli) -> Result<Measured> {
 }
 
 /// Reads the whole input before any model work; also which family suits the rows, told from the whole file, of whichever part they are.
-fn check(job: &RowJob<Records>, is_of_benchmark: bool) -> Result<(Checked, &'static str)> {
+fn check(job: &RowJob<Records>, cli: &Cli) -> Result<(Checked, &'static str)> {
     // Rows that cannot be read say nothing about the others.
     let (mut read, mut references) = (0, 0);
     let checked = job.check_whole(RankOutcome::KNOWN, |Numbered { record, .. }| {
         read += usize::from(record.unread().is_none());
         references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
-        if is_of_benchmark && record.unread().is_none() {
+        if cli.benchmark.is_some() && record.unread().is_none() {
             report::of_benchmark(record.id(), record.field("subset").as_deref())?;
         }
-        Ok(None)
+        let why = if cli.judge.is_apart() { None } else { row::too_few(record) };
+        Ok(why.map(|Unscored { detail, .. }| detail))
     })?;
     Ok((checked, if read > 0 && references == read { "pair-reference" } else { "pair" }))
 }

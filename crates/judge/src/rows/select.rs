@@ -11,7 +11,7 @@ mod rubrics;
 mod write;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -20,12 +20,15 @@ use clap::{ArgGroup, Args};
 use judge_cli::args::files::{InputArgs, OutputArgs, beside, program};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
+use judge_cli::args::numbers::number;
 use judge_cli::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
 use judge_cli::probes::PromptedProbe;
 use judge_cli::report::write_json;
 use judge_cli::terminal::console::{check_scored, say, usage};
 use judge_cli::terminal::interrupt::{Interrupts, Stopped};
+use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
+use judge_core::Unscored;
 use judge_data::{Input, Outputs, Settings};
 use serde_json::json;
 
@@ -38,6 +41,9 @@ use self::rubrics::Rubrics;
 
 /// Cosine of states from which on a row counts as nearly equal to another.
 const NEAR: f64 = 0.95;
+
+/// Criteria by which aspects are graded.
+const GRADED: [Criterion; 3] = [Criterion::Score, Criterion::Direct, Criterion::Expected];
 
 /// Repeats that the report lists.
 const LISTED: usize = 100;
@@ -64,13 +70,13 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Choose this share of all rows, the best, and at least one [default: 0.1]
-    #[arg(long, value_name = "SHARE", help_heading = "Choice")]
+    #[arg(long, value_name = "SHARE", value_parser = number, help_heading = "Choice")]
     top: Option<f64>,
     /// Choose all rows with at least this score
-    #[arg(long, value_name = "SCORE", allow_negative_numbers = true, help_heading = "Choice")]
+    #[arg(long, value_name = "SCORE", value_parser = number, help_heading = "Choice")]
     threshold: Option<f64>,
     /// Weight from 0 to 1 of being unlike the rows that are chosen already, by the states of the model; for --top
-    #[arg(long, value_name = "WEIGHT", conflicts_with = "threshold", help_heading = "Choice")]
+    #[arg(long, value_name = "WEIGHT", value_parser = number, conflicts_with = "threshold", help_heading = "Choice")]
     diversity: Option<f64>,
     /// Choose by this instead of the mean of the aspects
     #[arg(long, value_enum, value_name = "CRITERION", help_heading = "Choice")]
@@ -120,11 +126,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let wanted: BTreeSet<Criterion> = others.iter().copied().chain([criterion]).collect();
     let asks = |some: &[Criterion]| some.iter().any(|one| wanted.contains(one));
     let rubrics = Rubrics::read(cli.rubrics.as_deref(), &cli.aspects)?;
-    let is_graded = asks(&[Criterion::Score, Criterion::Direct, Criterion::Expected]);
+    let is_graded = asks(&GRADED);
     let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
     let input = cli.input.open()?;
-    let (rows, repeats) = cli.look_through(&input)?;
+    let Seen { rows, repeats, unread } = cli.look_through(&input)?;
     if cli.diversity.is_some() || wanted.iter().any(|criterion| criterion.reads_a_model()) {
         cli.model.admit(&input)?;
     }
@@ -165,7 +171,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         ));
     }
     let names = rubrics.names().len();
-    let numbers = Numbers { passes: &passes, files, aspects: names, missing: cli.missing, seed: cli.seed.seed };
+    let numbers = Numbers { passes: &passes, files, aspects: names, missing: cli.missing, seed: cli.seed.seed, unread };
     let values = numbers.by(criterion)?;
     let (choice, near) = cli.choose(&passes, &states, &values)?;
 
@@ -219,6 +225,16 @@ pub(crate) fn options(input: &InputArgs) -> judge_data::DatasetOptions {
     example::options(input, None)
 }
 
+/// What the rows are, before any model work.
+#[derive(Default)]
+struct Seen {
+    rows: usize,
+    /// Rows that repeat an earlier one, with that.
+    repeats: Vec<(usize, usize)>,
+    /// Why rows cannot be read, by their place.
+    unread: BTreeMap<usize, Unscored>,
+}
+
 impl Cli {
     /// Refuses what does not fit together; the criteria that the choice is compared with.
     fn check(&self, criterion: Criterion) -> Result<Vec<Criterion>> {
@@ -232,9 +248,6 @@ impl Cli {
                 "--top 0 would choose no row; a tenth of the rows is --top 0.1, and any share above 0 at least one row",
             ));
         }
-        if self.threshold.is_some_and(f64::is_nan) {
-            return Err(usage("--threshold must be a number"));
-        }
         let graded = [Criterion::Direct, Criterion::Expected];
         let default = [Criterion::Longest, Criterion::Random];
         let mut others = match &self.compare {
@@ -244,6 +257,12 @@ impl Cli {
         };
         let mut seen = BTreeSet::from([criterion]);
         others.retain(|other| seen.insert(*other));
+        if let Some(option) = self.of_aspects().filter(|_| !GRADED.iter().any(|graded| seen.contains(graded))) {
+            let by = name_of(criterion);
+            return Err(usage(format!(
+                "{option} is for the grades of aspects, and with --baseline {by} no aspect is graded: leave it out, or give --compare score"
+            )));
+        }
         match (seen.contains(&Criterion::Probe), self.probes.is_empty()) {
             (true, true) => Err(usage("the criterion probe needs --probes FILE|DIR")),
             (false, false) => Err(usage("--probes needs --baseline probe or --compare probe")),
@@ -251,21 +270,34 @@ impl Cli {
         }
     }
 
-    /// Reads all rows once, so that whatever is wrong with one is said before any model work:
-    /// their number, and which repeat an earlier one, with that.
-    fn look_through(&self, input: &Input) -> Result<(usize, Vec<(usize, usize)>)> {
-        let (mut seen, mut repeats): (HashMap<u64, u32>, _) = (HashMap::new(), Vec::new());
-        let rows = example::check(input, &self.input, self.model.limit, |example| {
+    /// The first option that says how aspects are graded, or what their grades come to.
+    fn of_aspects(&self) -> Option<&'static str> {
+        let own = [
+            ("--aspects", !self.aspects.is_empty()),
+            ("--rubrics", self.rubrics.is_some()),
+            ("--missing", self.missing != Missing::default()),
+        ];
+        let own = own.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
+        own.or_else(|| self.lager.given())
+    }
+
+    /// Reads all rows once, so that whatever is wrong with one is said before any model work.
+    fn look_through(&self, input: &Input) -> Result<Seen> {
+        let (mut first_of, mut seen): (HashMap<u64, u32>, _) = (HashMap::new(), Seen::default());
+        seen.rows = example::check(input, &self.input, self.model.limit, |example| {
+            if let Err(why) = &example.said {
+                seen.unread.insert(example.row, why.clone());
+            }
             if let Some(digest) = example.digest() {
                 let row = u32::try_from(example.row)?;
-                let first = *seen.entry(digest).or_insert(row);
+                let first = *first_of.entry(digest).or_insert(row);
                 if first != row {
-                    repeats.push((example.row, first as usize));
+                    seen.repeats.push((example.row, first as usize));
                 }
             }
             Ok(())
         })?;
-        Ok((rows, repeats))
+        Ok(seen)
     }
 
     fn choose(

@@ -15,9 +15,12 @@ mod export;
 mod plan;
 mod run;
 mod run_args;
+mod said;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+
+use self::said::with_folder;
 
 /// Score rows in shards, or put any other command to them, and prove that no row is missing.
 ///
@@ -48,7 +51,7 @@ enum Command {
 pub(crate) fn run(cli: &Cli, commands: &dyn command::Commands) -> Result<()> {
     match &cli.command {
         Command::Plan(args) => plan::plan(args, commands),
-        Command::Run(args) => run::run(args, commands),
+        Command::Run(args) => run::run(args, commands).map_err(|error| with_folder(&args.plan, error)),
         Command::Check(args) => check::check(args),
         Command::Export(args) => export::export(args),
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{Backbone, Layer, Outcome, Want, request::Pooling};
+use judge_core::{Backbone, Reading, Want, request::Pooling, request::Signal};
 use judge_data::{
     DatasetFormat, Error, Job, Numbered, Outputs, Resolved, RunPlan, Sharding, Source, StatesSpec, StatesWriter,
     ids_path, record_path, save,
@@ -19,7 +19,7 @@ use judge_cli::args::files::{InputArgs, WriteArgs, program};
 use judge_cli::args::layers::{LayerList, PoolingArg};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::missing_fields::tell_unread;
-use judge_cli::prompts::{self, prompt};
+use judge_cli::prompts::{self, Kept, prompt};
 use judge_cli::terminal::console::{end_of_rows, say, tell};
 
 /// Store pooled hidden states.
@@ -93,28 +93,22 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     metadata.insert("device".to_owned(), info.device.clone());
     let sharding = cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows);
     let spec = StatesSpec { rows, layers: layers.clone(), d_model: info.d_model, metadata, sharding };
-    let mut output = StatesWriter::open(&cli.output, &spec, cli.write.options())?;
+    let output = StatesWriter::open(&cli.output, &spec, cli.write.options())?;
     let before = output.resumed().rows;
     if !cli.model.quiet {
         tell(format_args!("{} of states to write", size(spec.bytes()?)));
     }
     let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
-    let pending: Vec<bool> = (0..rows).map(|row| !output.is_done(row)).collect();
-    let open = pending.iter().filter(|&&open| open).count();
-    let missing = job.source.items()?.filter(|item| !item.as_ref().is_ok_and(|item| !pending[item.row]));
-    let prompts = missing.map(|item| {
+    let prompts = job.source.items()?.map(|item| {
         let Numbered { row, record } = item?;
         Ok((record.id().clone(), row, prompt(&record, &cli.model, "")))
     });
-    prompts::read(&model, want, [rows, open], cli.model.quiet, prompts, |id, row, outcome| match outcome {
-        Outcome::Read(reading) => {
-            let what = "states of a layer that was asked for";
-            let state = |&layer: &Layer| reading.pooled(layer, pooling).ok_or(judge_core::Error::NotRead { what });
-            let states: Vec<&[f32]> = layers.iter().map(state).collect::<Result<_, _>>()?;
-            output.write(row, id, &states.concat())
-        }
-        Outcome::Unscored(reason) => Ok::<(), Error>(output.write_unscored(row, id, reason)?),
-    })?;
+    let of = |_: usize, reading: &Reading| {
+        Ok(Ok(prompts::signals(reading, layers.iter().copied(), Signal::State(pooling))?))
+    };
+    let mut kept = [Kept { writer: output, of: Box::new(of) }];
+    prompts::keep(&model, want, cli.model.quiet, rows, prompts, &mut kept)?;
+    let [Kept { writer: output, .. }] = kept;
     let (files, counts) = (output.files(), output.counts());
     let written = output.finish()?;
     let resolved = Resolved { model: Some(info.clone()), ..Resolved::default() };

@@ -455,6 +455,31 @@ fn the_order_of_raters_does_not_matter() {
     }
 }
 
+/// Two files of `judge grade`, joined, may list their raters in other orders.
+#[test]
+fn raters_are_told_apart_by_their_names() {
+    let rows = |are_turned: bool| -> String {
+        let row = |i: usize| {
+            let said = |more: usize| 1 + (i * 7 + i / 3 * more) % 5 + more;
+            let mut given = [("ann", said(0)), ("bob", said(1)), ("eve", said(2))];
+            given.rotate_left(usize::from(are_turned) * (i % 2));
+            let (raters, human): (Vec<&str>, Vec<usize>) = given.into_iter().unzip();
+            format!("{}\n", json!({"id": i, "predicted": 1 + i % 5, "human": human, "raters": raters}))
+        };
+        (0..40).map(row).collect()
+    };
+    let straight = results(&rows(false), &[]);
+    assert_eq!(results(&rows(true), &[])["statistics"], straight["statistics"]);
+    // Nobody's names tell nothing.
+    let nameless = results(&rows(true).replace("raters", "whoever"), &[]);
+    assert_ne!(nameless["statistics"], straight["statistics"]);
+    let half = rows(true).replacen("raters", "whoever", 1);
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rows.jsonl"), half).unwrap();
+    let (_, told) = finished("agreement", folder.path(), &["--input", "rows.jsonl", "--resamples", "200"]);
+    assert!(told.contains("rows differ in their \"raters\", and some rows list none"), "{told}");
+}
+
 /// Dividing an axis longer than the largest number never ended.
 #[test]
 fn scores_too_far_apart_are_not_drawn() {
@@ -743,9 +768,10 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
     near(&clustered, "human_mean", 39.0 / 11.0);
     assert!(clustered["statistics"]["mae"]["method"].as_str().unwrap().contains("weighted, Student t of clusters"));
 
-    for (field, expected) in
-        [("id", "--sampling-probability: id is 0, expected a number above 0"), ("none", "none is nothing")]
-    {
+    for (field, expected) in [
+        ("id", "--sampling-probability: id is 0, expected a number above 0"),
+        ("none", "no row has the field \"none\""),
+    ] {
         refuses(&judges(), &["--sampling-probability", field], 1, &[expected]);
     }
     refuses(&judges(), &["--sampling-probability", "drawn", "--plot", "p.svg"], 2, &["take rows as drawn alike"]);

@@ -83,7 +83,8 @@ fn versions_are_joined_by_their_ids() {
     let (said, told) =
         finished("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
     assert!(
-        told.contains("1 rows are in new.jsonl alone, 1 in old.jsonl alone") && told.contains("another prompt"),
+        told.contains("left out: 1 row in new.jsonl alone, 1 row in old.jsonl alone")
+            && told.contains("another prompt"),
         "{told}"
     );
     assert!(said.contains("A, the new version") && said.contains("worse than before: 7, 6"), "{said}");
@@ -102,4 +103,9 @@ fn versions_are_joined_by_their_ids() {
     write_rows(path.join("other.jsonl"), &[row(77, right(7))]);
     let own = ["--old", "old.jsonl", "--new", "other.jsonl", "--output", "w.jsonl"];
     refused("compare", path, &own, 1, &["have no row in common"]);
+    let twice = words("--old - --new - --output w.jsonl");
+    refused("compare", path, &twice, 2, &["standard input can be read once"]);
+    // The response of two versions is two fields.
+    let cut = [&args[..5], &["--output", "w.jsonl", "--cut", "response=3"]].concat();
+    refused("compare", path, &cut, 1, &["field response_a", "response_b", "that is to be cut"]);
 }

@@ -5,14 +5,17 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, read_json, words};
+use crate::program::{finished, ran, read_json, refused, words, write_record};
 
 /// 60 graded rows: people's grade rises with the score, of a judge that knows half of the scale only.
 fn graded() -> String {
     let row = |i: i64| {
         let score = (i % 12) as f64 / 6.0;
         let human = (1 + i % 12 / 3 + i % 2).min(5);
-        format!("{}\n", json!({"id": i, "score": score, "human": [human, human], "topic": format!("t{}", i % 3)}))
+        format!(
+            "{}\n",
+            json!({"id": i, "score": score, "human": [human, human], "topic": format!("t{}", i % 3), "half": i % 2})
+        )
     };
     (0..60).map(row).collect()
 }
@@ -82,7 +85,7 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
             "graded.jsonl, line 1: the human score of 0 is 1, expected one from 6 to 9",
         ),
         (NEW, &["--output", "o.jsonl", "--range", "5"], 2, "--range needs two numbers"),
-        (NEW, &["--output", "o.jsonl", "--level", "90"], 2, "--level must lie between 0 and 1"),
+        (NEW, &["--output", "o.jsonl", "--level", "90"], 2, "expected a number between 0 and 1"),
         (NEW, &["--output", "new.jsonl"], 2, "is the same file as the input"),
         (NEW, &["--output", "o.jsonl", "--json", "graded.jsonl"], 2, "is the same file as the input"),
     ] {
@@ -93,6 +96,23 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         assert_eq!(fs::read_to_string(folder.path().join("new.jsonl")).unwrap(), input);
         assert_eq!(fs::read_to_string(folder.path().join("graded.jsonl")).unwrap(), graded());
     }
+}
+
+#[test]
+fn scores_of_another_scale_are_refused_and_another_judge_is_named() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("graded.jsonl"), graded()).unwrap();
+    fs::write(at("new.jsonl"), NEW).unwrap();
+    write_record(&at("graded.jsonl"), 5, &Value::Null);
+    write_record(&at("new.jsonl"), 3, &Value::Null);
+    let args = words("--graded graded.jsonl --input new.jsonl --output out.jsonl");
+    let scales = "--graded: graded.jsonl has scores on the scale 1, 2, 3, 4, 5, and new.jsonl is on 1, 2, 3";
+    refused("calibrate", folder.path(), &args, 1, &[scales]);
+    assert!(!at("out.jsonl").exists());
+    write_record(&at("new.jsonl"), 5, &json!("lager_wo"));
+    let (_, told) = finished("calibrate", folder.path(), &args);
+    assert!(told.contains("of another judge than new.jsonl: its variant is null, there \"lager_wo\""), "{told}");
 }
 
 #[test]
@@ -113,7 +133,12 @@ fn a_finished_output_is_reported_all_the_same() {
     let args = words("--graded graded.jsonl --input new.jsonl --output out.jsonl --json report.json --width 0.1");
     let (code, again, error) = ran("calibrate", folder.path(), &args);
     assert_eq!(code, Some(0), "{error}");
-    assert!(again.contains("out.jsonl is complete; nothing to do") && again.contains("0.1 wide takes 141"), "{again}");
+    assert!(
+        again.contains("out.jsonl is complete: ")
+            && again.contains(" rows calibrated; nothing to do")
+            && again.contains("0.1 wide takes 141"),
+        "{again}"
+    );
     let coverage = first.lines().find(|line| line.contains("lie in their interval")).unwrap();
     assert!(again.contains(coverage), "{again}");
     assert_eq!(read_json(folder.path().join("report.json"))["graded"], 60);
@@ -142,7 +167,8 @@ fn questions_are_on_one_side_of_the_folds_and_rows_are_planned_for() {
     assert!(said.contains("none guaranteed") && clustered["out_of_fold"] != plain["out_of_fold"], "{said}");
     for (args, code, expected) in [
         (&["--cluster", "nowhere"], 1, "--cluster: the row has no \"nowhere\""),
-        (&["--width", "2"], 2, "--width must lie between 0 and 1"),
+        (&["--cluster", "half"], 1, "graded.jsonl: expected 3 clusters or more of \"half\", found 2"),
+        (&["--width", "2"], 2, "expected a number between 0 and 1"),
     ] {
         let (_, found, _, error) = started(NEW, &[&["--output", "o.jsonl"], &args[..]].concat());
         assert!(found == Some(code) && error.contains(expected), "{error}");

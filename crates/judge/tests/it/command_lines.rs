@@ -187,7 +187,7 @@ fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
     assert!(!folder.path().join("cut.jsonl").exists());
 
     // Other settings are refused.
-    let other = [&args("cut.jsonl")[..], &["--states", "drop-last"]].concat();
+    let other = [&args("cut.jsonl")[..], &["--variant", "lager_wo", "--states", "drop-last"]].concat();
     refused("lager_pointwise", folder.path(), &other, 1, &["states"]);
     succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
     assert_eq!(
@@ -273,4 +273,9 @@ fn completions_and_the_manual_page_name_the_commands() {
         let text = succeed(args[0], folder.path(), &args[1..]);
         assert!(text.contains("score") && text.contains("calibrate"), "{args:?}: {text}");
     }
+    // The page has the options of every command.
+    let page = succeed("man", folder.path(), &[]).replace("\\-", "-");
+    let (_, train) = page.split_once(".SH \"judge probe train\"\n").expect("a section of the command");
+    assert!(page.contains("--min-coverage") && train.contains(".SS TRAINING\n"), "{train}");
+    assert!(train.contains("--tuned-baseline"), "{train}");
 }

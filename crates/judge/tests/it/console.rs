@@ -59,6 +59,8 @@ fn wrong_usage_is_said_the_same_way_everywhere() {
     for (name, args, said) in [
         ("throughput", &["--input", "in.jsonl", "--template", "t.json"][..], "--template needs graded rows"),
         ("throughput", &["--input", "in.jsonl", "--seed", "3"], "--seed"),
+        ("throughput", &["--input", "in.jsonl", "--read", "text"], "give --max-new-tokens"),
+        ("throughput", &["--input", "in.jsonl", "--layer", "99", "--quiet"], "the model has the layers 0 to 6"),
     ] {
         let told = refused(name, folder.path(), args, 2, &[said]);
         assert!(told.starts_with("error: "), "{name} {args:?}: {told}");
@@ -300,6 +302,31 @@ mod signals {
             }
         }
     }
+}
+
+/// A kill leaves what was unpacked; the next start removes it, but nothing that a process still uses. The files have one time, so that packed
+/// weights are found again.
+#[test]
+fn an_embedded_model_that_a_kill_has_left_goes_with_the_next_start() {
+    let folder = TempDir::new().expect("folder");
+    write_prompts(&folder);
+    let tmp = folder.path().join("tmp");
+    let [left, used] = ["judge-embedded-left", "judge-embedded-used"].map(|name| tmp.join(name));
+    for unpacked in [&left, &used] {
+        fs::create_dir_all(unpacked).expect("folder");
+        fs::write(unpacked.join("lock"), "").expect("a lock");
+    }
+    let lock = fs::File::open(used.join("lock")).expect("a lock");
+    lock.try_lock().expect("nobody else has it");
+    for _ in 0..2 {
+        let mut command = judge("throughput");
+        command.args(["--input", "in.jsonl", "--packed-cache", "packed", "--quiet"]).env("TMPDIR", &tmp);
+        let output = command.current_dir(folder.path()).output().expect("it starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let names = |folder: &Path| fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").file_name());
+    assert!(names(&tmp).eq(["judge-embedded-used"]), "{:?}", names(&tmp).collect::<Vec<_>>());
+    assert_eq!(names(&folder.path().join("packed")).count(), 1);
 }
 
 /// One option for the tables of all commands.

@@ -172,6 +172,30 @@ fn conversations_are_read_and_baselines_choose() {
     assert!(seeds.iter().any(|rows| *rows != seeds[0]));
 }
 
+/// A row without an answer has no number, whatever rows are chosen by, so no form of it is written.
+#[test]
+fn a_row_that_cannot_be_read_is_never_chosen() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut input = own("examples.jsonl");
+    input.truncate(6);
+    input[2]["output"] = Value::Null;
+    write_rows(folder.join("in.jsonl"), &input);
+    for by in ["random", "longest"] {
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--baseline", by, "--top", "1", "--overwrite"];
+        let form = ["--selected", "chosen.jsonl", "--format", "alpaca", "--json", "out.json"];
+        let said = succeed("data_selection", folder, &[&args[..], &form[..]].concat());
+        assert!(said.contains("5 of 6 rows chosen") && said.contains("no score: 1 missing"), "{by}: {said}");
+        let row = &rows(folder.join("out.jsonl"))[2];
+        assert_eq!((&row["score"], &row["selected"]), (&Value::Null, &json!(false)), "{by}");
+        assert_eq!(row["unscored"]["score"]["reason"], "missing", "{by}: {row}");
+        let chosen = rows(folder.join("chosen.jsonl"));
+        assert!(chosen.len() == 5 && chosen.iter().all(|row| row["output"].is_string()), "{by}: {chosen:?}");
+        let report = read_json(folder.join("out.json"));
+        assert_eq!((&report["without"], &report["missing"]), (&json!(1), &json!({"score": {"missing": 1}})), "{by}");
+    }
+}
+
 #[test]
 fn of_an_empty_choice_nothing_is_a_number() {
     let folder = TempDir::new().expect("folder");
@@ -281,6 +305,10 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     fails(one, &["--condition", "reasoning"], 2, "--condition reasoning needs --template");
     fails(one, &["--rubric", "r"], 2, "asks about each aspect in its own words");
     fails(one, &["--groups", "source"], 2, "no row has this field");
+    for ignored in ["--points 9", "--weights w.json", "--rubric r", "--condition direct", "--aspects relevance"] {
+        let args = format!("--baseline longest {ignored}");
+        fails(one, &words(&args), 2, "with --baseline longest no aspect is graded");
+    }
     fails(&[good.clone(), good.clone()], &[], 1, "appears twice");
     fails(&[json!({"id": 1, "instruction": "Is it?"})], &[], 1, "response");
     fails(&[json!({"id": 1, "instruction": "Is it?", "output": ["It", "is"]})], &[], 1, "output");

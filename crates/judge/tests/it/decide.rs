@@ -149,11 +149,80 @@ fn a_question_without_answers_is_told_and_misses_its_bar() {
     // Without labels it is told as well.
     std::fs::write(path.join("states.jsonl"), json!({"id": 0, "state": "all is well"}).to_string()).unwrap();
     let said = succeed("decide", path, &[&args[..], &["--overwrite"]].concat());
-    assert!(said.contains("topic: no answer in 1 rows"), "{said}");
+    assert!(said.contains("topic: no answer in 1 row;"), "{said}");
     // A question that is not asked is refused before any work.
     let other = [&ARGS[..], &[&model, "--output", "other.jsonl", "--require", "accuracy:topics>=0.5"]].concat();
     refused("decide", path, &other, 2, &["no row is asked the question \"topics\"; --questions has refund, topic"]);
     assert!(!path.join("other.jsonl").exists());
+}
+
+/// A table has objects as texts, and all fields of a struct. Of a name that an object has twice the last counted.
+#[test]
+fn objects_are_read_from_cells_and_a_name_that_appears_twice_costs_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let cell = |json: &str| format!("\"{}\"", json.replace('"', "\"\""));
+    let asked = cell(r#"{"refund": {"type": "noul", "instructions": "Is a refund asked for?"}, "tone": null}"#);
+    let labels = cell(r#"{"refund": "0", "tone": null}"#);
+    std::fs::write(path.join("table.csv"), format!("state,questions,labels\nall is well,{asked},{labels}\n")).unwrap();
+    let args = ["--dtype", "f32", "--model", &model, "--json", "figures.json"];
+    let table = ["--input", "table.csv", "--output", "table.jsonl"];
+    succeed("decide", path, &[&args[..], &table].concat());
+    let found = &rows(path.join("table.jsonl"))[0];
+    assert_eq!(found["answers"].as_object().unwrap().keys().collect::<Vec<_>>(), ["refund"]);
+    assert_eq!((&found["labels"], &read_json(path.join("figures.json"))["n"]), (&json!({"refund": "0"}), &json!(1)));
+
+    questions(path);
+    let twice = r#"{"id": 1, "state": {"a": 1, "a": 2}}
+{"id": 2, "state": "x", "questions": {"q": {"type": "choice", "criteria": {"x": null, "y": null, "x": "z"}}}}
+{"id": 3, "state": "x", "labels": {"refund": true, "refund": false}}
+"#;
+    std::fs::write(path.join("states.jsonl"), twice).unwrap();
+    let of_rows = [&ARGS[..], &[&model, "--output", "twice.jsonl"]].concat();
+    assert!(succeed("decide", path, &of_rows).contains("1 of 3 rows answered"));
+    let found = rows(path.join("twice.jsonl"));
+    for (row, said) in [(0, r#"found "a" twice"#), (1, r#"found "x" twice in q.criteria"#)] {
+        let detail = found[row]["unscored"]["detail"].as_str().unwrap();
+        assert!(detail.contains(said), "{detail}");
+    }
+    assert_eq!(found[2].get("labels"), None);
+    // Where no row can be asked about, states in another column are spoken of only if there is none.
+    std::fs::write(path.join("states.jsonl"), twice.lines().nth(1).unwrap()).unwrap();
+    let said = fails("decide", path, &[&ARGS[..], &[&model, "--output", "none.jsonl"]].concat(), &["q.criteria"]);
+    assert!(!said.contains("--columns"), "{said}");
+    for (option, json) in [
+        (
+            "--questions",
+            r#"{"q": {"type": "noul", "instructions": "a?"}, "q": {"type": "noul", "instructions": "b?"}}"#,
+        ),
+        ("--decision-config", r#"{"temperature": {"noul": 1}, "temperature": {"noul": 2}}"#),
+    ] {
+        std::fs::write(path.join("twice.json"), json).unwrap();
+        let args = [&args[..], &["--input", "table.csv", "--output", "o.jsonl", option, "twice.json"]].concat();
+        fails("decide", path, &args, &["twice.json", "expected each name of an object once"]);
+    }
+}
+
+/// All rows that are answered count for the coverage, and the statistics rest on those with labels.
+#[test]
+fn bars_count_the_rows_that_statistics_rest_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    let row = |n: usize| {
+        let labels = if n < 2 { json!({"refund": n == 0}) } else { json!({}) };
+        json!({"id": n, "state": format!("all is well {n}"), "labels": labels})
+    };
+    write_rows(path.join("states.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    let args = [&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat();
+    for (bars, code, said) in [
+        (&["--require", "n>=3"][..], 3, "MISSED:  n>=3: found 2.0000 (counted: 2 of 6 rows)"),
+        (&["--require", "n>=2"], 0, "reached: coverage>=0.98 (--min-coverage): found 1.0000 (counted: 6 of 6 rows)"),
+        (&["--require", "n>=1", "--require", "accuracy:tone>=0"], 3, "MISSED:  n>=1: found 0.0000"),
+    ] {
+        let (found, stdout, stderr) = ran("decide", path, &[&args[..], bars].concat());
+        assert!(found == Some(code) && stdout.contains(said), "{bars:?}: {stdout}{stderr}");
+    }
 }
 
 /// A list of numbers and texts ended the process: in a run, which then died at the same row each time, and in the service.

@@ -30,7 +30,7 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     };
     let (code, said, told) = drift(&["--require", "bias<=1", "--min-coverage", "0.9"]);
     assert_eq!(code, Some(0), "{said}{told}");
-    assert!(told.contains("1 rows that the run now has alone, 1 of the run before, 1 without a score"), "{told}");
+    assert!(told.contains("1 row that the run now has alone, 1 of the run before, 1 without a score"), "{told}");
     assert!(said.contains("largest change: +5.0000, of 39"), "{said}");
     let found = report(path);
     let of = |name: &str| found["statistics"][name]["estimate"].as_f64().unwrap();

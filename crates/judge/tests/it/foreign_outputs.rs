@@ -257,7 +257,7 @@ fn a_page_leaves_the_data_of_its_name_alone() {
     assert!(after.remove("data.html").is_some());
     assert_eq!(after, before);
     let args = [&page[..], &["--json", "in.jsonl"]].concat();
-    refused("report", desk.path(), &args, 2, &["in.jsonl: is a file that no run"]);
+    refused("report", desk.path(), &args, 2, &["in.jsonl: it is a file that no command"]);
 }
 
 #[test]
@@ -313,6 +313,7 @@ fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
         ("agreement --input in.jsonl", "--json"),
         ("score_stream --model nowhere", "--run"),
         ("score_stream --model nowhere", "--device"),
+        ("lager_pointwise --input in.jsonl --output out.jsonl --model nowhere", "--rubric"),
         ("merge_adapter --model nowhere --adapter nowhere", "--output"),
     ] {
         let words = words(line);

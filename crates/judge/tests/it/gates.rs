@@ -41,6 +41,10 @@ fn a_statistic_that_there_is_not_fails_before_a_row_is_judged() {
         let group: &[&str] = if command == "rag" { &["--group", "team"] } else { &[] };
         refused(command, path, &[&args[..], group, &["--require", "win_rat>=0.5"]].concat(), 2, &[only]);
     }
+    let bench = "--benchmark pairs --data pairs.jsonl --output v.jsonl --model no-such-model --require win_rat>=0.5";
+    let only = "only accuracy, majority_share, predicted_mode_share, ";
+    let told = refused("bench", path, &bench.split(' ').collect::<Vec<_>>(), 2, &[only]);
+    assert!(told.contains("accuracy_chosen_layer") && told.matches("majority_share,").count() == 1, "{told}");
     let files = fs::read_dir(path).unwrap().count();
     assert_eq!(files, 1, "nothing was written");
 }
@@ -330,6 +334,12 @@ fn a_junit_file_is_of_this_start_whatever_happens() {
     assert_eq!(ran("agree", path, &none).0, Some(1));
     let xml = text(path, "bars.xml");
     assert!(xml.contains("none.jsonl") && xml.matches("os error 2").count() == 1, "{xml}");
+    // The command may stand behind the option of all commands; what begins with a dash is no file.
+    let wrong = ["--input", "in.jsonl", "--require", "mae<1", "--junit", "bars.xml"];
+    assert_eq!(ran("--tables csv agree", path, &wrong).0, Some(2));
+    assert!(text(path, "bars.xml").contains("expected STATISTIC&gt;=NUMBER"));
+    assert_eq!(ran("agree", path, &["--input", "in.jsonl", "--junit", "--require", "mae<=1"]).0, Some(2));
+    assert!(!path.join("--require").exists());
     // What another made stays as it is.
     fs::write(path.join("mine.xml"), "<mine/>").unwrap();
     let args = ["--input", "in.jsonl", "--require", "mae<=1", "--junit", "mine.xml"];

@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::page::Page;
-use crate::program::{fails, ran, refused, rows, succeed, write_rows};
+use crate::program::{fails, finished, ran, refused, rows, succeed, words, write_rows};
 
-/// Rows with a judge's score and a model's name, which nobody may see.
+/// Rows with a judge's score and a model's name, which nobody may see, and with fields that are called as those of other tasks are.
 fn graded(folder: &Path, n: usize) {
     let row = |i: usize| {
         json!({"id": format!("r{i}"), "instruction": format!("Question {i}?"), "response": format!("Answer **{i}**"),
-            "model": "secret-model", "score": 3.25, "meta": {"n": i}})
+            "model": "secret-model", "score": 3.25, "meta": {"n": i},
+            "swapped": "no", "rater_labels": 1, "sentences": ["a"]})
     };
     write_rows(folder.join("rows.jsonl"), &(0..n).map(row).collect::<Vec<_>>());
 }
@@ -117,6 +118,98 @@ fn nothing_is_lost_and_nothing_is_graded_twice() {
     assert!(found.iter().all(|row| row["raters"] == json!(["ann", "bob"]) && row["human"][0] == json!(3)), "{found:?}");
     assert_eq!(found.iter().filter(|row| row["human"][1] == json!(2)).count(), 1);
     assert_eq!(found.iter().filter(|row| row["human"][1].is_null()).count(), 2);
+}
+
+/// A tab that still shows a later row answers it first.
+#[test]
+fn what_is_taken_back_is_what_was_said_last() {
+    let folder = TempDir::new().expect("folder");
+    graded(folder.path(), 3);
+    let page = Page::open(folder.path(), &BASIC);
+    let first = page.answer("ann", "g0=4");
+    let (second, _) = page.row("ann").expect("a row");
+    page.post("undo", "rater=ann");
+    page.post("answer", &format!("rater=ann&row={second}&g0=1"));
+    assert_eq!(page.answer("ann", "g0=2"), first);
+    page.post("undo", "rater=ann");
+    let (place, shown) = page.row("ann").expect("a row");
+    assert!(place == first && shown.contains("answer before\" name=\"g0\" value=\"2\""), "{shown}");
+    assert!(!page.post("undo", "rater=ann").head.contains("said=nothing"));
+    assert!(page.post("undo", "rater=ann").head.contains("said=nothing"));
+    page.kill();
+}
+
+#[test]
+fn raters_who_are_named_are_waited_for() {
+    let folder = TempDir::new().expect("folder");
+    graded(folder.path(), 1);
+    let page = Page::open(folder.path(), &with(&["--rater", "ann", "--rater", "bob"]));
+    page.answer("ann", "g0=4");
+    let end = page.get("rate?rater=ann").body;
+    assert!(end.contains("<dt>bob</dt><dd>0 of 1</dd>") && end.contains("Not everyone is done"), "{end}");
+    page.answer("bob", "g0=3");
+    let end = page.get("rate?rater=ann").body;
+    assert!(end.contains("<dt>bob</dt><dd>1 of 1</dd>") && !end.contains("Not everyone is done"), "{end}");
+    page.kill();
+}
+
+/// Only what is not there, or null, is missing.
+#[test]
+fn an_answer_of_no_words_is_graded() {
+    let folder = TempDir::new().expect("folder");
+    let path = folder.path();
+    for (row, args) in [
+        (json!({"id": 1, "instruction": "Say nothing.", "response": ""}), &[][..]),
+        (json!({"id": 1, "instruction": "Say nothing.", "response_a": " ", "response_b": "No."}), &["--pairs"]),
+    ] {
+        write_rows(path.join("rows.jsonl"), &[row]);
+        let page = Page::open(path, &with(&[args, &["--overwrite"]].concat()));
+        let (_, shown) = page.row("ann").expect("a row");
+        assert!(shown.contains("(empty)"), "{shown}");
+        page.answer("ann", "g0=0");
+        page.finish("ann");
+    }
+}
+
+/// The commands that are printed at the end run as they are, with a model in the place of MODEL.
+#[test]
+fn the_commands_that_come_next_run() {
+    let folder = TempDir::new().expect("folder");
+    let model = crate::decide::model(folder.path(), None);
+    let graded = |id: u32| json!({"id": id, "instruction": "Q", "response": "R"});
+    let named = |id: u32| json!({"key": id, "instruction": "Q", "text": "R"});
+    let pair = |id: u32| json!({"id": id, "instruction": "Q", "response_a": "R", "response_b": "S"});
+    let answer = |id: u32| json!({"id": id, "question": "Q?", "contexts": ["It is red."], "answer": "It is red."});
+    let state = |id: u32| json!({"id": id, "state": {"mail": "R"}});
+    type Task<'a> = (&'a str, &'a dyn Fn(u32) -> Value, &'a [&'a str]);
+    let all: [Task<'_>; 7] = [
+        ("scale", &graded, &[]),
+        ("named", &named, &["--columns", "id=key,response=text"]),
+        ("yes_no", &graded, &["--yes-no"]),
+        ("pairs", &pair, &["--pairs"]),
+        ("sentences", &answer, &["--sentences"]),
+        ("questions", &graded, &["--questions", "q.json"]),
+        ("state", &state, &["--questions", "q.json"]),
+    ];
+    for (name, row, args) in all {
+        let path = folder.path().join(name);
+        fs::create_dir(&path).expect("a folder");
+        write_rows(path.join("rows.jsonl"), &[row(0), row(1)]);
+        let questions = json!({"angry": {"type": "noul", "instructions": "Is it angry?"}});
+        fs::write(path.join("q.json"), questions.to_string()).expect("questions");
+        let page = Page::open(&path, &with(args));
+        page.answer("ann", "g0=0");
+        page.answer("ann", "g0=1");
+        let told = String::from_utf8(page.finish("ann").stderr).expect("text");
+        let (_, next) = told.split_once("next:\n").expect("commands");
+        for line in next.lines() {
+            let line: Vec<&str> =
+                words(line).into_iter().map(|word| if word == "MODEL" { model.as_str() } else { word }).collect();
+            let (code, _, told) = ran(line[1], &path, &line[2..]);
+            // A random model writes no verdict on pairs.
+            assert!(code == Some(0) || (name == "pairs" && told.contains("no row")), "{name}: {line:?}: {told}");
+        }
+    }
 }
 
 #[test]
@@ -286,6 +379,11 @@ fn rows_are_drawn_over_scores_with_their_chance() {
     let found = rows(path.join("graded.jsonl"));
     let rare = found.iter().filter(|row| row["sampling_probability"] == json!(0.6)).count();
     assert_eq!((found.len(), rare), (12, 6), "{found:?}");
+    // CSV has texts where JSON has numbers.
+    write_rows(path.join("numbers.jsonl"), &[0, 1, 2].map(|id| json!({"id": id, "response": "R"})));
+    fs::write(path.join("scores.csv"), "id,score\n0,1\n1,5\n2,1\n").expect("scores");
+    let args = ["--input", "numbers.jsonl", "--output", "y.jsonl", "--scores", "scores.csv", "--rows", "2"];
+    Page::open(path, &args).kill();
     write_rows(path.join("scores.jsonl"), &[json!({"id": "other", "score": 1})]);
     let args = ["--input", "rows.jsonl", "--output", "x.jsonl", "--scores", "scores.jsonl", "--rows", "2"];
     refused("grade", path, &args, 1, &["no row has a score in scores.jsonl"]);
@@ -301,7 +399,9 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         (json!({"id": 1, "response": "x"}), &["--sentences"], "the row has no contexts"),
         (json!({"id": 1, "response": "x"}), &["--scale", "5"], "such as 1-5"),
         (json!({"id": 1, "response": "x"}), &["--words", "a,b"], "each of 5 points"),
+        (json!({"id": 1, "response": "x"}), &["--words", "1=a,1=b"], "found two for 1"),
         (json!({"id": 1, "response": "x"}), &["--rater", "ann", "--rater", "ann"], "named twice"),
+        (json!({"id": 1, "response": "x"}), &["--rater", "ann\u{200b}"], "visible characters"),
         (json!({"id": 1, "response": "x"}), &["--scores", "rows.jsonl"], "--rows"),
         (json!({"id": 1, "response": "x"}), &["--pairs", "--yes-no"], "cannot be used with"),
     ] {
@@ -335,4 +435,12 @@ fn exports_of_other_tools_are_rows() {
     let other = ["--input", "export.json", "--output", "x.jsonl", "--import", "prodigy"];
     refused("grade", path, &other, 1, &["no item can be read"]);
     refused("grade", path, &[&args[..], &["--pairs"]].concat(), 2, &["cannot be used with"]);
+    // An item of which something is odd is one all the same.
+    let said = |value: u32| json!({"completed_by": 8, "result": [{"type": "rating", "value": {"rating": value}}]});
+    let tasks = json!([{"id": 1, "data": {"response": "x"}, "annotations": [said(1), said(4)]}]);
+    fs::write(path.join("tasks.json"), tasks.to_string()).expect("an export");
+    let args = ["--input", "tasks.json", "--output", "tasks.jsonl", "--import", "label-studio"];
+    let (said, told) = finished("grade", path, &args);
+    assert_eq!(said.trim(), "1 of 1 rows graded by 1 rater (grade) -> tasks.jsonl");
+    assert!(told.contains("found two of \"8\""), "{told}");
 }

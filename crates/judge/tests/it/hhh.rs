@@ -39,7 +39,7 @@ fn accuracy_is_reported_by_group_and_over_all_pairs() {
         said.iter().enumerate().map(|(id, letter)| json!({"id": id, "given": format!("Reasons. [RESULT] {letter}")}));
     write_rows(folder.path().join("v.jsonl"), &verdicts.collect::<Vec<_>>());
     let (table, found) = report(folder.path(), &["--verdicts", "v.jsonl", "--plot", "p.svg"]);
-    assert!(table.contains("hhh: 8 pairs; 1 texts without a verdict: wrong"), "{table}");
+    assert!(table.contains("hhh: 8 pairs; 1 text without a verdict: wrong"), "{table}");
     let accuracy = |group: &str| found["groups"][group]["accuracy"]["estimate"].as_f64();
     assert_eq!(["helpful", "harmless", "honest", "other"].map(accuracy), [0.5, 1.0, 0.5, 0.0].map(Some));
     assert_eq!(found["statistics"]["accuracy"]["estimate"], 0.5);

@@ -194,11 +194,12 @@ fn stored_logits_of_other_grades_are_refused() {
 #[test]
 fn aspects_must_be_names_of_files() {
     let folder = TempDir::new().unwrap();
-    for aspect in ["../x", "a/b", "", "/"] {
+    let files = ["../x", "a/b", "", "/"].map(|aspect| (aspect, "cannot be a file's name"));
+    for (aspect, said) in files.into_iter().chain([("total_score", "an aspect cannot be called \"total_score\"")]) {
         let mut rows = [json!({"id": 1, "prompt": "a", "score": 1}), json!({"id": 2, "prompt": "b", "score": 2})];
         rows.iter_mut().for_each(|row| row["aspect"] = json!(aspect));
         let error = train(folder.path(), &rows, &[]).unwrap_err();
-        assert!(error.contains("cannot be a file's name"), "{aspect:?}: {error}");
+        assert!(error.contains(said), "{aspect:?}: {error}");
     }
 }
 
@@ -224,7 +225,7 @@ fn grades_are_read_by_one_rule() {
     rows[5]["scores"] = json!([1, 2]);
     let table = train(folder.path(), &rows, &QUICK).unwrap();
     assert!(table.contains("2 rows have no grade and are skipped"), "{table}");
-    assert!(table.contains("1 grades are no whole numbers and were rounded"), "{table}");
+    assert!(table.contains("1 grade is no whole number and was rounded"), "{table}");
     let report = report(folder.path());
     assert_eq!((&report["ungraded"], &report["aspects"]["quality"]["n"]), (&json!(2), &json!(38)));
     assert_eq!(report["aspects"]["quality"]["rounded"], 1);
@@ -293,6 +294,10 @@ fn what_is_missing_in_a_row_is_said_with_the_way_out() {
     says.into_iter().for_each(|says| assert!(error.contains(says), "{says}: {error}"));
     let error = train(folder.path(), &[row(Some("fluency")), row(Some("fluency"))], &[]).unwrap_err();
     assert!(error.contains("the id 1 appears twice in the aspect \"fluency\"") && error.contains("line 2"), "{error}");
+    let mut null = row(Some("fluency"));
+    null["response"] = Value::Null;
+    let error = train(folder.path(), &[null], &[]).unwrap_err();
+    assert!(error.contains("no field for response") && !error.contains("no field for prompt"), "{error}");
     // One answer may be graded in several aspects.
     let error = train(folder.path(), &[row(Some("fluency")), row(Some("factuality"))], &[]).unwrap_err();
     assert!(error.contains("nothing to learn"), "{error}");

@@ -309,11 +309,13 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
     let requests = server.requests();
     fs::write(folder.path().join("mine.json"), r#"{"charm": "Is it charming?"}"#).unwrap();
     fs::write(folder.path().join("bad.json"), r#"{"charm": 5}"#).unwrap();
+    fs::write(folder.path().join("twice.json"), r#"{"charm": "Is it charming?", "charm": "Is it?"}"#).unwrap();
     for (args, code, expected) in [
         (&["--aspects", "charm"][..], 2, "no aspect is called \"charm\""),
         (&["--aspects", "fluency,fluency"], 2, "twice"),
         (&["--aspects", "bad.json"], 1, "no file of aspects"),
         (&["--aspects", "none.json"], 1, "none.json"),
+        (&["--aspects", "twice.json"], 1, "expected each name of an object once, found \"charm\" twice"),
         (&["--points", "7"], 2, "built-in aspects have grades from 1 to 5"),
         (&["--price-in", "1"], 2, "belong together"),
         (&["--temperature=-1"], 2, "at least 0"),

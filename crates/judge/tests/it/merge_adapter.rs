@@ -26,11 +26,22 @@ fn a_merged_folder_is_the_model_with_its_adapter() {
     assert_eq!(report["dtype"], "f32");
     assert!(!folder.path().join(".merged.partial").exists());
     // What is there is never written over.
-    refused("merge_adapter", folder.path(), &args, 2, &["merged: is a folder with something in it"]);
+    refused("merge_adapter", folder.path(), &args, 2, &["merged: it is a folder with something in it"]);
     refused("merge_adapter", folder.path(), &["--model", &base, "--output", "other"], 2, &["--adapter"]);
     let line = ["--model", &base, "--adapter", &base, "--output", "other"];
     refused("merge_adapter", folder.path(), &line, 1, &["adapter_config.json"]);
+    let line = ["--model", &base, "--adapter", "ORG/NAME", "--output", "other"];
+    refused("merge_adapter", folder.path(), &line, 1, &["as PEFT saves it", "the name of one on the hub is not taken"]);
+    let line = ["--model", &base, "--adapter", &adapter, "--output", "other", "--dtype", "tf32"];
+    refused("merge_adapter", folder.path(), &line, 2, &["expected f32 or bf16"]);
     assert!(!folder.path().join("other").exists() && !folder.path().join(".other.partial").exists());
+    // One process at a time writes a folder.
+    let lock = std::fs::File::create(folder.path().join(".other.lock")).unwrap();
+    lock.lock().unwrap();
+    let line = ["--model", &base, "--adapter", &adapter, "--output", "other"];
+    refused("merge_adapter", folder.path(), &line, 1, &["another process is writing"]);
+    lock.unlock().unwrap();
+    succeed("merge_adapter", folder.path(), &line);
     let merged = states(folder.path(), "merged", &[]);
     assert_eq!(merged, states(folder.path(), &base, &["--adapter", &adapter]));
     assert_ne!(merged, states(folder.path(), &base, &[]));

@@ -123,7 +123,16 @@ fn options_without_effect_are_refused() {
     for (line, expected) in [
         (format!("{decide} --lens normed"), "--lens has no effect on the last layer"),
         (format!("{decide} --base-url http://127.0.0.1:9 --api-model m --raw-prompt"), "cannot be used with"),
+        (format!("{decide} --temperature noul=2,noul=3"), "expected one number for each kind, found two for noul"),
         ("checklist --input in.jsonl --output o.jsonl --lens normed".to_owned(), "--lens has no effect"),
+        ("score --input in.jsonl --output o.jsonl --states drop-last".to_owned(), "--states has no effect on e_score"),
+        (
+            "score --input in.jsonl --output o.jsonl --variant e_score --weights w.json".to_owned(),
+            "--weights has no effect on e_score",
+        ),
+        ("score --input in.jsonl --output o.jsonl --layers last --lens normed".to_owned(), "--lens has no effect"),
+        ("rag --input in.jsonl --output o.jsonl --layers all --by-context".to_owned(), "--layers all has no effect"),
+        ("rerank --input in.jsonl --output o.jsonl --top 0".to_owned(), "expected a whole number of at least 1"),
         ("compare --input in.jsonl --output o.jsonl --orders given".to_owned(), "--orders is of pairs"),
     ] {
         said(desk.path(), 2, &line, &[expected]);
@@ -140,6 +149,80 @@ fn options_without_effect_are_refused() {
         said(desk.path(), 2, &format!("{bench} {option}"), &["cannot be used with"]);
     }
     said(desk.path(), 0, &format!("{bench} --quiet --convention letters"), &[]);
+}
+
+#[test]
+fn numbers_are_refused_with_what_was_expected_before_any_work() {
+    let desk = desk();
+    let whole = "expected a whole number of at least ";
+    for (line, expected) in [
+        ("tune --input in.jsonl --output o --lr 0", "'0' for '--lr <RATE>': expected a number above 0"),
+        ("tune --input in.jsonl --output o --rank 0", whole),
+        ("tune --input in.jsonl --output o --alpha nan", "expected a number above 0"),
+        ("tune --input in.jsonl --output o --clip 0", "expected a number above 0"),
+        ("tune --input in.jsonl --output o --weight-decay nan", "expected a number of at least 0"),
+        ("tune --input in.jsonl --output o --targets=", "--targets"),
+        ("fit --input in.jsonl --valid in.jsonl --alpha 1.5", "expected a share from 0 to 1, or `learned`"),
+        ("fit --input in.jsonl --valid in.jsonl --epochs 0", whole),
+        ("fit --input in.jsonl --valid in.jsonl --batch x", whole),
+        ("score --input in.jsonl --output o.jsonl --variant lager_w", "--variant lager_w needs --weights"),
+        ("score --input in.jsonl --output o.jsonl --max-batch-tokens 0", whole),
+        ("speed --input in.jsonl --repeat 0", whole),
+        ("speed --input in.jsonl --temperature 0.5", "--max-new-tokens"),
+        ("agree --input in.jsonl --seed x", whole),
+        ("agree --input in.jsonl --human=", "--human"),
+        ("agree --input in.jsonl --plot=", "expected FILE.svg"),
+        ("try --input in.jsonl --output o --resamples 100", "expected a whole number of at least 1000"),
+        (
+            "label --input in.jsonl --output o.jsonl --base-url u --api-model m --timeout 1e300",
+            "expected a number of seconds",
+        ),
+    ] {
+        said(desk.path(), 2, line, &[expected]);
+    }
+}
+
+#[test]
+fn a_field_that_no_row_has_is_named_with_its_option() {
+    let desk = desk();
+    let row = |id: u32| json!({"id": id, "score": 1 + id % 4, "human": 1 + id % 5});
+    write_rows(desk.path().join("s.jsonl"), &(0..8).map(row).collect::<Vec<_>>());
+    for (line, expected) in [
+        ("report --input s.jsonl --output r.html --human humann", "no row has the field \"humann\" that --human names"),
+        (
+            "agree --input s.jsonl --sampling-probability chance",
+            "--sampling-probability: no row has the field \"chance\"",
+        ),
+    ] {
+        said(desk.path(), 1, line, &[expected]);
+    }
+    let none = [json!({"id": 1, "instruction": "2 + 2?", "response": "4"})];
+    write_rows(desk.path().join("bare.jsonl"), &none);
+    let line =
+        format!("score --input bare.jsonl --output o.jsonl --carry rubrik --model {}", embedded_model().display());
+    said(desk.path(), 1, &line, &["1 were read, and the first has no field besides what is read of it"]);
+}
+
+/// Standard input is read once, by whichever option names it, and copied to where there is room.
+#[test]
+fn standard_input_is_any_one_of_the_files() {
+    let desk = desk();
+    let row = |id: u32| json!({"id": id, "score": f64::from(id % 7), "human": f64::from(id % 5)});
+    write_rows(desk.path().join("graded.jsonl"), &(0..60).map(row).collect::<Vec<_>>());
+    let run = |line: &str, tmp: Option<&str>| {
+        let words = words(line);
+        let mut command = judge(words[0]);
+        command.args(&words[1..]).envs(tmp.map(|folder| ("TMPDIR", folder))).current_dir(desk.path());
+        let rows = fs::File::open(desk.path().join("graded.jsonl")).expect("rows");
+        let output = command.stdin(rows).output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, told) = run("calibrate --graded - --input graded.jsonl --output o.jsonl", None);
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = run("calibrate --graded - --input - --output p.jsonl", None);
+    assert!(code == Some(2) && told.contains("standard input can be read once"), "{told}");
+    let (code, told) = run("agree --input -", Some("nowhere"));
+    assert!(code == Some(1) && told.contains("cannot write a temporary copy of the input in nowhere"), "{told}");
 }
 
 // https://github.com/linzhiqiu/t2v_metrics/issues/41

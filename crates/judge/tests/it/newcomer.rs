@@ -286,7 +286,7 @@ fn grades_are_found_under_their_names_and_never_lost_in_silence() {
     let said = desk.ok("lager_pointwise --input p.jsonl --output ps.jsonl --quiet");
     assert!(said.stdout.contains("2 of 2 items scored (e_score), 2 with a human score"), "{}", said.stdout);
     assert!(
-        said.stderr.contains("note: 1 human scores are off the scale 1 to 5, the first is 70 of item \"p1\""),
+        said.stderr.contains("note: 1 human score is off the scale 1 to 5, the first is 70 of item \"p1\""),
         "{}",
         said.stderr
     );
@@ -334,7 +334,7 @@ fn of_equal_totals_the_likeliest_are_kept() {
     let said = desk.ok(&format!(
         "inspector_filter --input pairs.jsonl --probes probes --output kept.jsonl --top-share {share} --json kept.json"
     ));
-    assert!(said.stdout.contains("1 further rows have the same total as the last one kept"), "{}", said.stdout);
+    assert!(said.stdout.contains("1 further row has the same total as the last one kept"), "{}", said.stdout);
     assert_eq!(desk.json("kept.json")["tied"], 1);
     let ids = |name: &str| desk.rows(name).iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>();
     let mut order: Vec<&Value> = judged.iter().collect();
@@ -361,7 +361,7 @@ fn of_equal_totals_the_likeliest_are_kept() {
     desk.refused_at_once(
         &format!("{filter} precious.jsonl"),
         2,
-        &["precious.jsonl: is a file that no run of these programs made"],
+        &["precious.jsonl: it is a file that no command of these programs wrote"],
     );
     assert_eq!(desk.read("precious.jsonl"), b"{}\n");
 
@@ -449,7 +449,7 @@ fn a_finished_output_is_recognised_or_kept() {
     desk.refused_at_once(
         "lager_pointwise --input rows.jsonl --output mine.jsonl",
         2,
-        &["mine.jsonl: is a file that no run of these programs made"],
+        &["mine.jsonl: it is a file that no command of these programs wrote"],
     );
 
     let line = "layer_logits --input rows.jsonl --output l.jsonl --columns prompt=question --limit 2";

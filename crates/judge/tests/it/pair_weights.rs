@@ -85,6 +85,13 @@ fn weights_are_fitted_on_pairs_and_used_on_others() {
     let preference = |rows: &[Value]| rows.iter().map(|row| row["preference"].as_f64()).collect::<Vec<_>>();
     assert!(preference(&weighted).iter().all(Option::is_some));
     assert_ne!(preference(&weighted), preference(&rows), "the weights count");
+    // In one order alone the place does not cancel: that is said.
+    judged(folder, false, "given.jsonl", &["--orders", "given"]);
+    let given = ["--valid", "given.jsonl", "--weights-out", "given.json", "--json", "given-fit.json"];
+    assert!(
+        succeed("lager_evaluate", folder, &given).contains("in the given order alone, in which what the place adds")
+    );
+    assert_eq!(read_json(folder.join("given-fit.json"))["orders"], "given");
 
     // They were fitted on another question: that is said.
     let forced = ["--verdict", "layers", "--template", "pair-forced", "--weights", "a.json", "--output", "d.jsonl"];

@@ -51,6 +51,12 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
     let said =
         succeed("bias_report", folder, &[&DATA[..], &["--verdicts", "ov.jsonl", "--perturbed", "own.jsonl"]].concat());
     assert!(said.contains("forged_verdict"), "{said}");
+
+    // Verdicts of another judge, as far as records say so, show no effect of the changes.
+    let args = ["--input", "pairs.jsonl", "--output", "pv.jsonl", "--template", "pair-forced", "--verdict", "logits"];
+    succeed("prompt_judge", folder, &[&args[..], &["--quiet"]].concat());
+    let args = [&DATA[..], &["--verdicts", "pv.jsonl", "--perturbed", "own.jsonl"]].concat();
+    refused("bias_report", folder, &args, 1, &["pv.jsonl has verdicts of another judge than own.jsonl: its family"]);
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn bad_training_data_is_named() {
         &["--aspect", "charm"],
     );
     train(row, 1, "nothing to learn", &[]);
-    train(row, 2, "--c must be above 0", &["--c", "0"]);
+    train(row, 2, "expected a number above 0", &["--c", "0"]);
     train(row, 2, "--test-share", &["--test-share", "1"]);
     // Two rows belong together, and none is trained on.
     let prompt = |id: usize| format!("Question: Which of the towers is {}?\nAnswer: {id}", id.max(1));
@@ -285,7 +285,14 @@ fn features_that_do_not_fit_are_refused() {
     let mut values = vec![0.0; 256];
     values[130] = f32::NAN;
     write("nan.safetensors", "features", vec![2, 128], &values);
-    apply("nan.safetensors", 1, "feature 2 of row 1 is NaN");
+    // It costs its row alone.
+    let args = "--probe p/fluency.safetensors --input nan.safetensors --output nan.jsonl --quiet";
+    let said = succeed("probe_apply", folder.path(), &words(args));
+    assert!(said.contains("2 rows -> nan.jsonl") && said.contains("unscored, non_finite: 1"), "{said}");
+    let judged = lines(folder.path().join("nan.jsonl"));
+    assert!(judged[0]["label"].is_i64() && judged[0].get("unscored").is_none(), "{judged:?}");
+    let why = json!({"reason": "non_finite", "detail": "feature 2 is NaN, not a finite number"});
+    assert_eq!(judged[1], json!({"row": 1, "unscored": why}));
     write("other.safetensors", "states", vec![2, 128], &[0.0; 256]);
     apply("other.safetensors", 1, "neither a tensor `features` nor hidden states");
     write("axes.safetensors", "features", vec![256], &[0.0; 256]);
@@ -400,8 +407,18 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
     succeed("inspector_evaluate", folder.path(), &judge);
     assert!(lines(at("j.jsonl"))[0]["fluency"].is_i64());
 
+    // A judged row has a field of that name; of a probe that does not say its aspect, the file's name is that.
+    let clash = ["--input", "lr.pkl", "--output", "unscored.safetensors", "--layer", "6", "--pooling", "last"];
+    let named = [&clash[..], &model, &["--aspect", "probabilities"]].concat();
+    refused("probe_import", folder.path(), &named, 1, &["an aspect cannot be called \"probabilities\""]);
+    assert!(!at("unscored.safetensors").exists());
+    succeed("probe_import", folder.path(), &[&clash[..], &model, &["--template", "t.json"]].concat());
+    let judge = ["--input", "pairs.jsonl", "--probes", "unscored.safetensors", "--output", "k.jsonl", "--quiet"];
+    refused("inspector_evaluate", folder.path(), &judge, 1, &["an aspect cannot be called \"unscored\""]);
     let two_layers = ["--layer", "5,6", "--pooling", "last"];
-    refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, &["are not 128 features"]);
+    let width =
+        "last of layer 5, 6 cannot be 128 features: a state of the model has 128 coordinates, and a block 4 heads";
+    refused("probe_import", folder.path(), &[&args[..], &model, &two_layers].concat(), 1, &[width]);
     for (name, says) in [
         ("joblib_bz2", "compressed (bzip2)"),
         ("text_classes", "LabelEncoder"),
@@ -414,4 +431,7 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
         write(&case["pickle"]);
         succeed("probe_import", folder.path(), &["--input", "lr.pkl"]);
     }
+    write(&fixture["reduced"][0]["pickle"]);
+    let said = succeed("probe_import", folder.path(), &["--input", "lr.pkl"]);
+    assert!(said.contains("PCA to 2 of 3 features, then StandardScaler"), "{said}");
 }

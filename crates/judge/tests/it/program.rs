@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The commands, each with the name that it had as a program of its own.
 pub const COMMANDS: [(&str, &str); 36] = [
@@ -139,6 +139,14 @@ fn failed(name: &str, folder: &Path, args: &[&str], said: &[&str]) -> (Option<i3
 /// Writes JSON lines.
 pub fn write_rows(path: impl AsRef<Path>, rows: &[Value]) {
     fs::write(path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("input");
+}
+
+/// Writes the run record of a file of scores on a scale from 1 to `points`.
+pub fn write_record(file: &Path, points: u32, variant: &Value) {
+    let scale: Vec<Value> = (1..=points).map(|n| json!({"value": f64::from(n), "label": n.to_string()})).collect();
+    let content = json!({"settings": {"lager": {"scale": scale, "variant": variant}}});
+    let record = json!({"format": "judge-run-record", "version": 2, "content": content});
+    fs::write(file.with_extension("jsonl.run.json"), record.to_string()).expect("a record");
 }
 
 /// Reads JSON lines.

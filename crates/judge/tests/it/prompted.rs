@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{finished, ran, refused, rows, succeed, write_rows};
 
 const PAIRS: [(&str, &str); 4] = [
     ("Paris.", "London, I think."),
@@ -113,6 +113,12 @@ fn single_responses_get_grades() {
     assert_eq!(mine[0]["labels"], json!(["1", "2"]));
     let talk = judged("talk.jsonl", &["--points", "9"]);
     assert!((1.0..=9.0).contains(&talk[0]["score"].as_f64().unwrap()));
+    // A conversation without an answer has nothing to judge.
+    let asked = json!({"id": 1, "messages": [turn("user", "a"), turn("assistant", "b"), turn("user", "c")]});
+    write_rows(folder.path().join("asked.jsonl"), &[asked]);
+    let args = ["--input", "asked.jsonl", "--output", "asked.out.jsonl", "--verdict", "logits"];
+    let why = "the assistant's answer, which is judged; found \"user\" at the end";
+    refused("prompt_judge", folder.path(), &args, 1, &["no row can be judged; the first is 1: ", why]);
 }
 
 #[test]
@@ -175,6 +181,11 @@ fn a_benchmark_counts_what_is_unparsed_by_the_policy() {
     let drop = report(&["--unparsed", "drop", "--convention", "first-line"]);
     assert_eq!((estimate(&drop, "accuracy"), estimate(&drop, "consistency")), ((2.0 / 3.0, 3), (0.5, 2)));
     assert!(drop["published"].as_array().unwrap().len() > 3);
+    let help = succeed("bench", folder.path(), &["--help"]);
+    assert!(
+        ["strict", "arrows", "boxed", "answer-tags", "result-exact"].iter().all(|name| help.contains(name)),
+        "{help}"
+    );
 
     for (args, expected) in [
         (&["--verdicts", "v.jsonl", "--convention", "loud"][..], "loud"),
@@ -214,18 +225,66 @@ fn a_models_verdicts_are_kept_and_scored_again() {
 }
 
 #[test]
+fn pairs_of_ones_own_are_asked_about_as_compare_does() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut rows = pairs(false);
+    rows.iter_mut().for_each(|row| row["reference"] = "".into());
+    write_rows(folder.join("in.jsonl"), &rows);
+    let bench = ["--benchmark", "pairs", "--data", "in.jsonl", "--verdict", "logits"];
+    let (_, told) = finished("bench", folder, &[&bench[..], &["--output", "b.jsonl"]].concat());
+    assert!(told.contains("family pair, verdict from logits"), "{told}");
+    let family = json!({
+        "name": "mine", "task": "pair", "convention": "strict", "template": {"raw": "{topic}: {response_a} or {response_b}? "},
+        "opening": "", "max_new_tokens": 1, "scale": [{"value": 0, "label": "B"}, {"value": 1, "label": "A"}],
+    });
+    fs::write(folder.join("mine.json"), family.to_string()).expect("family");
+    let args = [&bench[..], &["--output", "c.jsonl", "--template", "mine.json"]].concat();
+    refused("bench", folder, &args, 1, &["none of the first 4 rows has the field \"topic\""]);
+}
+
+#[test]
+fn verdicts_and_preferences_are_compared_on_the_same_pairs() {
+    let folder = TempDir::new().expect("folder");
+    let pair = |id: usize| json!({"id": id, "instruction": format!("q{id}"), "response_a": "a", "response_b": "b", "human": if id < 2 { "A" } else { "B" }});
+    write_rows(folder.path().join("in.jsonl"), &(0..3).map(pair).collect::<Vec<_>>());
+    let verdict = |id: usize| {
+        let order = |name: &str| match id {
+            0 => json!({"order": name, "verdict": "A", "probabilities": {"A": 0.8, "B": 0.2}}),
+            _ => json!({"order": name, "verdict": null}),
+        };
+        json!({"id": id, "orders": [order("given"), order("swapped")]})
+    };
+    write_rows(folder.path().join("v.jsonl"), &(0..3).map(verdict).collect::<Vec<_>>());
+    let bench = ["--benchmark", "pairs", "--data", "in.jsonl", "--verdicts", "v.jsonl", "--json", "r.json"];
+    let said = succeed("bench", folder.path(), &bench);
+    let sentence =
+        "Of the 1 pair with probabilities, verdicts name people's choice in 1.000, averaged log-odds in 1.000";
+    assert!(said.contains(sentence), "{said}");
+    let found = json_of(&folder, "r.json");
+    let of = |name: &str| (found["statistics"][name]["estimate"].as_f64(), found["statistics"][name]["n"].as_u64());
+    assert_eq!((of("majority_share"), of("majority_share_read")), ((Some(2.0 / 3.0), Some(3)), (Some(1.0), Some(1))));
+    assert_eq!(of("accuracy_mean"), (Some(1.0 / 3.0), Some(3)));
+}
+
+#[test]
 fn a_bias_report_says_what_is_larger_than_chance() {
     let folder = TempDir::new().expect("folder");
     // Half of the pairs have the judge's own response first; people are fair to it and to length, the judge likes what it is shown first.
     let pair = |id: usize| {
         let [a, b] = if id.is_multiple_of(2) { ["mine", "other"] } else { ["other", "mine"] };
-        let human = if id.is_multiple_of(4) || id % 4 == 1 { "A" } else { "B" };
+        let human = match id {
+            40 => Value::Null, // nobody has judged it: it is in no figure
+            41 => "left".into(),
+            _ if id.is_multiple_of(4) || id % 4 == 1 => "A".into(),
+            _ => "B".into(),
+        };
         json!({"id": id, "instruction": format!("q{id}"), "response_a": "short", "response_b": "rather longer", "model_a": a, "model_b": b, "human": human})
     };
-    write_rows(folder.path().join("pairs.jsonl"), &(0..40).map(pair).collect::<Vec<_>>());
+    write_rows(folder.path().join("pairs.jsonl"), &(0..42).map(pair).collect::<Vec<_>>());
     let verdict =
         |id: usize| json!({"id": id, "given": "[[A]]", "swapped": if id.is_multiple_of(8) { "?" } else { "[[A]]" }});
-    write_rows(folder.path().join("v.jsonl"), &(0..40).map(verdict).collect::<Vec<_>>());
+    write_rows(folder.path().join("v.jsonl"), &(0..42).map(verdict).collect::<Vec<_>>());
     let args = [
         "--benchmark",
         "pairs",
@@ -240,10 +299,13 @@ fn a_bias_report_says_what_is_larger_than_chance() {
         "--plots",
         "plots",
     ];
-    let said = succeed("bias_report", folder.path(), &args);
+    let (said, told) = finished("bias_report", folder.path(), &args);
     assert!(said.contains("position: larger than chance; responses shown first gain"), "{said}");
+    assert!(said.contains("pairs: 40 pairs, and 2 that people have not decided"), "{said}");
+    assert!(told.contains("in 1 of 42 rows what people gave is no grade and is left out; the first is 41"), "{told}");
     let report: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!((&report["n"], &report["unparsed"], &report["policy"]), (&json!(40), &json!(5), &json!("wrong")));
+    assert_eq!(report["undecided"], json!(2));
     let bias = |name: &str| &report["biases"][name];
     assert_eq!(bias("position")["larger_than_chance"], json!(true));
     assert_eq!(bias("position")["statistics"]["first_share"]["estimate"], json!(1.0));
@@ -600,9 +662,17 @@ fn grades_are_tallied() {
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--verdict", "logits", "--json", "tally.json"];
     let said = succeed("prompt_judge", folder.path(), &args);
     assert!(said.contains("12 of 12 rows judged") && said.contains("median"), "{said}");
-    let scores: Vec<f64> =
+    let mut scores: Vec<f64> =
         rows(folder.path().join("out.jsonl")).iter().map(|row| row["score"].as_f64().unwrap()).collect();
+    scores.sort_by(f64::total_cmp);
     let tally = json_of(&folder, "tally.json");
+    // As NumPy has them: the lower quartile of twelve is a quarter of the way from the fourth to the third.
+    for (name, value) in [
+        ("median", f64::midpoint(scores[5], scores[6])),
+        ("lower_quartile", scores[2] + 0.75 * (scores[3] - scores[2])),
+    ] {
+        assert!((tally["quantiles"][name].as_f64().expect(name) - value).abs() < 1e-12, "{name}: {tally}");
+    }
     let mean = tally["statistics"]["mean_score"]["estimate"].as_f64().expect("a mean");
     assert!((mean - scores.iter().sum::<f64>() / 12.0).abs() < 1e-12);
     assert_eq!(tally["quantiles"]["greatest"].as_f64(), scores.iter().copied().reduce(f64::max));

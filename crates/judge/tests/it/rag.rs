@@ -208,7 +208,41 @@ fn contexts_are_cut_to_so_many_tokens() {
     assert!(found[0]["faithfulness"]["mean"].is_number() && found[0].get("by_context").is_none(), "{}", found[0]);
     let wrong =
         [&args(&model, "rows.jsonl", "o")[..], &["--measures", "faithfulness", "--cut", "reference=5"]].concat();
-    fails("rag", path, &wrong, &["no row has a text in the field \"reference\" that is to be cut"]);
+    let said = ["no row has a text in the field \"reference\" that is to be cut", "that can be cut are [\"contexts\"]"];
+    fails("rag", path, &wrong, &said);
+    // By the name of its column, and once.
+    write_rows(path.join("of_ragas.jsonl"), &[json!({"retrieved_contexts": ["a".repeat(3000)], "response": "Here."})]);
+    let line = args(&model, "of_ragas.jsonl", "named.jsonl");
+    let cut = ["--measures", "faithfulness", "--cut", "retrieved_contexts=50"];
+    succeed("rag", path, &[&line[..], &cut].concat());
+    assert_eq!(rows(path.join("named.jsonl"))[0]["cut"], json!({"retrieved_contexts": 3000}));
+    let twice = [&line[..], &cut, &["--cut", "contexts=20", "--overwrite"]].concat();
+    fails("rag", path, &twice, &["retrieved_contexts=50:head and contexts=20:head both cut the field \"contexts\""]);
+}
+
+/// Rows with an empty question were rows of one question, and `n` counted rows that nobody had marked.
+#[test]
+fn what_a_row_lacks_is_not_counted_as_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let row = |n: usize| {
+        let sentences = if n == 0 { json!([{"start": 0, "end": 10, "human": 1}]) } else { Value::Null };
+        json!({"id": n, "question": "", "contexts": ["In Paris."], "response": "It is old.", "sentences": sentences, "desk": n})
+    };
+    write_rows(path.join("rows.jsonl"), &(0..52).map(row).collect::<Vec<_>>());
+    let more = ["--measures", "faithfulness", "--json", "figures.json", "--group", "desk"];
+    let bars = ["--require", "n>=2", "--require", "sentence_supported_share>=0"];
+    let (code, said, _) = ran("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &more, &bars].concat());
+    assert_eq!(code, Some(3), "{said}");
+    for words in [
+        "52 answers to 52 questions",
+        "2 groups more: --json has all of them",
+        "MISSED:  n>=2: found 1.0000 (counted: 1 of 52 rows)",
+        "reached: coverage>=0.98 (--min-coverage): found 1.0000",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(read_json(path.join("figures.json"))["statistics"]["faithfulness:51"]["estimate"].is_number());
 }
 
 #[test]

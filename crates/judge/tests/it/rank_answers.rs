@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{finished, ran, read_json, refused, rows, succeed, write_rows};
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
@@ -54,15 +54,19 @@ fn reward_bench_is_reported_by_subset() {
     let mut long = row("long", "Math", 6, 1);
     long["prompt"] = Value::from("What is 6 + 1? ".repeat(5_000));
     all.push(long);
+    // So does one that cannot be read.
+    let mut odd = row("odd", "Math", 7, 1);
+    odd["prompt"] = Value::Null;
+    all.push(odd);
     all.extend((0..4).flat_map(|n| [row(&format!("ref:{n}"), "Ties", n, 1), row(&format!("tied:{n}"), "Ties", n, 3)]));
     write_rows(folder.join("in.jsonl"), &all);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     let said = succeed("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2"]].concat());
     assert!(said.contains("mean of the subsets") && said.contains("preferred_hard"), "{said}");
-    assert!(said.contains("1 of 15 prompts have an answer without a score and count as wrong"), "{said}");
+    assert!(said.contains("2 of 16 prompts have an answer without a score and count as wrong"), "{said}");
     let report = read_json(folder.join("r.json"));
     let subsets = &report["benchmark"]["subsets"];
-    assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(7), Some(8)));
+    assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(8), Some(8)));
     let math = rows(folder.join("out.jsonl")).into_iter().filter(|row| row["subset"] == "Math");
     let share = |row: Value| {
         if row["scores"].is_null() {
@@ -76,7 +80,7 @@ fn reward_bench_is_reported_by_subset() {
     };
     let shares: Vec<f64> = math.map(share).collect();
     let accuracy = subsets["Math"]["statistics"]["accuracy"]["estimate"].as_f64().expect("an estimate");
-    assert!(shares.len() == 7 && (accuracy - shares.iter().sum::<f64>() / 7.0).abs() < 1e-12, "{report}");
+    assert!(shares.len() == 8 && (accuracy - shares.iter().sum::<f64>() / 8.0).abs() < 1e-12, "{report}");
     let ties = subsets["Ties"]["statistics"]["score"]["estimate"].as_f64().expect("an estimate");
     let mean = report["benchmark"]["subsets_mean"].as_f64().expect("a number");
     assert!((mean - f64::midpoint(accuracy, ties)).abs() < 1e-12);
@@ -95,10 +99,13 @@ fn comparisons_give_strengths_with_intervals() {
         let output = format!("{strategy}.jsonl");
         let args = ["--input", "in.jsonl", "--output", &output, "--verdict", "logits", "--strategy", strategy];
         let budget: &[&str] = if strategy == "adaptive" { &["--comparisons", "6"] } else { &[] };
-        let said = succeed("rank_answers", folder, &[&args[..], &["--json", "r.json", "--overwrite"], budget].concat());
+        let line = [&args[..], &["--json", "r.json", "--overwrite"], budget].concat();
+        let (said, told) = finished("rank_answers", folder, &line);
         let rows = rows(folder.join(&output));
         let (row, alone) = (&rows[0], &rows[1]);
         assert_eq!((&row["topic"], &alone["unscored"]["reason"]), (&Value::from("t"), &Value::from("missing")));
+        let why = alone["unscored"]["detail"].as_str().expect("a detail");
+        assert!(why.contains("two answers or more in \"responses\"") && told.contains(why), "{why}: {told}");
         let met: Vec<Vec<f64>> =
             row["comparisons"].as_array().expect("a list").iter().map(|c| numbers(&c["answers"])).collect();
         assert_eq!(met.len(), most, "{met:?}");
@@ -114,10 +121,13 @@ fn comparisons_give_strengths_with_intervals() {
         // How the comparisons fit together needs no grades.
         let report = read_json(folder.join("r.json"));
         let orders = row["comparisons"].as_array().expect("a list").iter().map(|c| &c["orders"]);
-        let side = |of: &Value| of["preference"].as_f64().expect("a preference").total_cmp(&0.5);
-        let same = orders.filter(|orders| side(&orders[0]) == side(&orders[1])).count();
-        let consistency = report["statistics"]["consistency"]["estimate"].as_f64().expect("a share");
-        assert!((consistency - same as f64 / most as f64).abs() < 1e-12, "{report}");
+        // The verdict of an order is its likeliest label, as that of a pair is.
+        let known = ["A", "B", "tie"];
+        assert!(orders.clone().all(|orders| known.iter().any(|verdict| orders[0]["verdict"] == *verdict)), "{row}");
+        let same = orders.filter(|orders| orders[0]["verdict"] == orders[1]["verdict"]).count();
+        let consistency = &report["statistics"]["consistency"];
+        let share = consistency["estimate"].as_f64().expect("a share");
+        assert!((share - same as f64 / most as f64).abs() < 1e-12 && consistency["p"].is_null(), "{report}");
         assert!(said.contains("transitivity") && said.contains("first_share"), "{said}");
         if strategy == "round-robin" {
             let transitivity = report["statistics"]["transitivity"]["estimate"].as_f64().expect("a share");
@@ -126,6 +136,13 @@ fn comparisons_give_strengths_with_intervals() {
             assert!((scores[0] - scores[5]).abs() < 1e-6, "{scores:?}");
         }
     }
+    // Answers that never met have no score, and say why.
+    let args = ["--input", "in.jsonl", "--output", "few.jsonl", "--verdict", "logits", "--strategy", "adaptive"];
+    succeed("rank_answers", folder, &[&args[..], &["--comparisons", "1"]].concat());
+    let few = &rows(folder.join("few.jsonl"))[0];
+    let left_out = few["unscored_answers"].as_array().expect("a list");
+    let is_missing = |answer: &Value| answer["unscored"]["reason"] == "missing";
+    assert!(left_out.len() == 4 && left_out.iter().all(is_missing), "{few}");
 }
 
 /// What was never judged has no score, whatever the others have.

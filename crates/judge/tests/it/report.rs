@@ -105,13 +105,20 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     assert_eq!(page.select(&Selector::parse("figure svg").expect("a selector")).count(), 3);
     assert_eq!(page.select(&Selector::parse(".row svg.curve").expect("a selector")).count(), 119);
 
-    // A row that got lost is seen by the record's count.
+    // A row that got lost is seen by the record's count, and what else was changed by its digest.
     let text = fs::read_to_string(folder.join("scores.jsonl")).expect("scores");
-    fs::write(folder.join("scores.jsonl"), text.split_once('\n').expect("lines").1).expect("written");
-    let (_, stdout, _) = ran("report", folder, &["--input", "scores.jsonl", "--output", "less.html", "--quiet"]);
-    assert!(stdout.starts_with("119 rows"), "{stdout}");
-    let less = fs::read_to_string(folder.join("less.html")).expect("a page");
-    assert!(less.contains("counts 120 rows, here are 119: some are missing"), "{less}");
+    let less = text.split_once('\n').expect("lines").1.to_owned();
+    for (text, rows, expected) in [
+        (less, "119 rows", "counts 120 rows, here are 119: some are missing"),
+        (text.replacen(':', ": ", 1), "120 rows", "and so many are here, but the file has changed"),
+    ] {
+        fs::write(folder.join("scores.jsonl"), text).expect("written");
+        let args = ["--input", "scores.jsonl", "--output", "changed.html", "--quiet", "--overwrite"];
+        let said = succeed("report", folder, &args);
+        assert!(said.starts_with(rows), "{said}");
+        let changed = fs::read_to_string(folder.join("changed.html")).expect("a page");
+        assert!(changed.contains(expected), "{changed}");
+    }
 }
 
 #[test]
@@ -177,6 +184,28 @@ fn texts_are_those_of_the_rows_that_were_scored() {
     write_rows(folder.join("more.jsonl"), &graded[1..]);
     let (code, _, told) = report("more.jsonl");
     assert!(code == Some(0) && told.contains("note: more.jsonl is not the file that was scored"), "{told}");
+    // Without a record nothing says that rows without ids are those of the scores, and theirs may be any numbers.
+    let people = |id: u32| json!({"id": id, "score": id, "human": id});
+    write_rows(folder.join("scores.jsonl"), &[people(1), people(0), people(7)]);
+    fs::remove_file(folder.join("scores.jsonl.run.json")).expect("a record");
+    let (code, _, told) = report("first.csv");
+    assert!(code == Some(2) && told.contains("not known as the file that was scored"), "{told}");
+    // Neither has ids: by their numbers. One has texts where the other has numbers: by what they look like.
+    let listed = |texts: &str| {
+        let (code, _, told) = report(texts);
+        assert_eq!(code, Some(0), "{told}");
+        fs::read_to_string(folder.join("page.html")).expect("a page")
+    };
+    fs::write(folder.join("seven.csv"), "id,response\n7,the seventh\n").expect("a table");
+    assert!(listed("seven.csv").contains("the seventh"));
+    let nameless = |n: u32| json!({"score": n, "human": n + 1});
+    write_rows(folder.join("scores.jsonl"), &[nameless(1), nameless(2)]);
+    fs::write(folder.join("two.csv"), "response\nthe first\nthe second\n").expect("a table");
+    let page = listed("two.csv");
+    assert!(page.contains("the first") && page.contains("the second"), "{page}");
+    write_rows(folder.join("twice.jsonl"), &[json!({"id": 7, "response": "a"}), json!({"id": 7, "response": "b"})]);
+    let (code, _, told) = report("twice.jsonl");
+    assert!(code == Some(1) && told.contains("twice.jsonl, line 2: the id 7 appears twice"), "{told}");
     write_rows(folder.join("others.jsonl"), &[json!({"id": "of another file", "instruction": "q", "response": "r"})]);
     let (code, _, told) = report("others.jsonl");
     assert!(

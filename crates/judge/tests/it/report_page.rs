@@ -30,7 +30,7 @@ fn rows_are_sorted_filtered_opened_and_printed() {
     let folder = TempDir::new().expect("a folder");
     let attack = "<img src=x onerror=\"document.title='run'\"></script><script>document.title = 'run'</script>";
     let row = |id: u64| {
-        let subject = if id.is_multiple_of(2) { "even" } else { "odd" };
+        let subject = if id.is_multiple_of(2) { " even  numbers" } else { "odd" };
         json!({"id": id, "score": id, "human": [(id * 7) % 10, (id * 7) % 10], "subject": subject,
             "instruction": format!("Question {id}? {attack}"), "labels": ["1", "2"], "layers": [3, 9], "logits": [[0.0, 0.0], [0.0, id]]})
     };
@@ -55,6 +55,12 @@ fn rows_are_sorted_filtered_opened_and_printed() {
     head(&mut page, "judge");
     assert_eq!(shown(&mut page), (0..12).collect::<Vec<_>>());
 
+    // A group is what it is called, spaces and all.
+    page.value(
+        "{ const groups = document.querySelector('#groups'); groups.selectedIndex = 1; \
+         groups.dispatchEvent(new Event('input', {bubbles: true})) }",
+    );
+    assert_eq!(shown(&mut page), [0, 2, 4, 6, 8, 10]);
     set(&mut page, "#groups", "odd");
     assert_eq!(shown(&mut page), [1, 3, 5, 7, 9, 11]);
     set(&mut page, "#least", "4");

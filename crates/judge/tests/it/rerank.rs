@@ -98,8 +98,14 @@ fn relevance_is_measured_and_held_against_bars() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let texts = ["ba de fi", "go ku", "ru su ta ve", "12 za"];
+    // Each text is one that nobody judged.
+    let relevance = |n: usize| {
+        let mut relevance = [Some(n % 2), Some(0), Some(2), None];
+        relevance.rotate_left(n % 4);
+        relevance
+    };
     let queries: Vec<Value> = (0..6)
-        .map(|n| json!({"id": n, "query": format!("ba {n}"), "documents": texts, "relevance": [n % 2, 0, 2, null]}))
+        .map(|n| json!({"id": n, "query": format!("ba {n}"), "documents": texts, "relevance": relevance(n)}))
         .chain([
             json!({"id": "no", "query": "q", "documents": ["go ku"], "relevance": [0]}),
             json!({"id": "odd", "query": "q", "documents": ["go ku"], "relevance": "much"}),
@@ -135,13 +141,14 @@ fn relevance_is_measured_and_held_against_bars() {
     let (code, said, _) = ran("rerank", path, &[&args[..], &["--require", "ndcg_10>=1.5"]].concat());
     assert_eq!(code, Some(3), "{said}");
 
-    // Pairs of one query are one ranking.
+    // Pairs of one query are one ranking, those among them that nobody judged.
     let pairs: Vec<Value> = (0..6)
         .flat_map(|n| {
-            texts.iter().zip([n % 2, 0, 2, 0]).map(
+            texts.iter().zip(relevance(n)).map(
                 move |(text, relevance)| json!({"query": format!("ba {n}"), "document": text, "relevance": relevance}),
             )
         })
+        .chain([json!({"query": "ba", "document": "go ku"})])
         .collect();
     write_rows(path.join("pairs.jsonl"), &pairs);
     let args = words("--input pairs.jsonl --output pairs.out.jsonl --json pairs.json --k 2 --model");
@@ -174,14 +181,15 @@ fn relevance_is_read_as_grades_are_and_stays_where_documents_are_none() {
     assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(1)));
     assert_eq!(figures["statistics"]["coverage"]["estimate"], 0.5);
 
-    // A table's cells are texts; a pair without a document is one of its query all the same.
-    fs::write(path.join("pairs.csv"), "query,document,relevance\nba,ba de fi,1\nba,go ku,0\nba,,1\n").unwrap();
+    // A table's cells are texts; a pair without a document is one of its query all the same, and those without a query are not one.
+    let table = "query,document,relevance\nba,ba de fi,1\nba,go ku,0\nba,,1\n,go ku,1\n,ba de,1\n";
+    fs::write(path.join("pairs.csv"), table).unwrap();
     run("--input pairs.csv --output pairs.jsonl --json pairs.json", &[]);
     let found = rows(path.join("pairs.jsonl"));
     assert_eq!([0, 1, 2].map(|row| found[row]["relevance"].clone()), [json!([1.0]), json!([0.0]), json!([1.0])]);
     assert!(found[2]["unscored"]["detail"].as_str().unwrap().contains("document 0"), "{}", found[2]);
     let figures = read_json(path.join("pairs.json"));
-    assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(0)));
+    assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(2)));
     assert_eq!(figures["statistics"]["recall_k"]["estimate"], 0.5, "one of two relevant documents is ranked");
 }
 
@@ -208,6 +216,16 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
     // Nothing of the folder says how, and nothing is guessed.
     let line = [&base[..], &["--output", "none.jsonl"]].concat();
     refused("rerank", path, &line, 2, &["nothing says how this model", "--rerank-template FILE --labels YES,NO"]);
+    // What is wrong with an option is not said of the model's folder.
+    fs::write(path.join("query.jinja"), "{{ query }}").unwrap();
+    for (more, said) in [
+        (["--rerank-template", "prompt.jinja", "--labels", "Yes,No,Maybe"], "--labels: expected one label, or two"),
+        (["--rerank-template", "query.jinja", "--labels", "Yes"], "query.jinja: the template does not read"),
+    ] {
+        refused("rerank", path, &[&line[..], &more].concat(), 2, &[said]);
+    }
+    let unread = [&line[..], &LABELS, &["--instruction", "Is it so?"]].concat();
+    refused("rerank", path, &unread, 2, &["--instruction has no effect: prompt.jinja: "]);
 
     let (_, last) = run("last.jsonl", &[]);
     assert!(last[0]["label_mass"].as_f64().is_some_and(|mass| mass > 0.0 && mass < 1.0), "{}", last[0]);

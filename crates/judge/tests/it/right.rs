@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{fails, ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{fails, ran, read_json, refused, rows, succeed, write_record, write_rows};
 
 #[test]
 fn a_probe_learns_whether_the_judge_is_right() {
@@ -59,8 +59,11 @@ fn a_probe_learns_whether_the_judge_is_right() {
     write_rows(folder.join("few.jsonl"), &[json!({"id": 1, "instruction": "q", "response_a": "x", "response_b": "y"})]);
     let apart = ["--input", "pairs.jsonl", "--output", "apart.jsonl", "--verdict", "logits", "--apart", "--quiet"];
     succeed("prompt_judge", folder, &apart);
+    fs::copy(folder.join("out.jsonl"), folder.join("scored.jsonl")).expect("copied");
+    write_record(&folder.join("scored.jsonl"), 5, &Value::Null);
     for (verdicts, input, why) in [
         ("alone.jsonl", "pairs.jsonl", "run record"),
+        ("scored.jsonl", "pairs.jsonl", "of scores that `judge score` reads of layers"),
         ("apart.jsonl", "pairs.jsonl", "pairs judged apart"),
         ("foreign.jsonl", "pairs.jsonl", "the judge's own --model"),
         ("out.jsonl", "few.jsonl", "no row with the id"),

@@ -185,11 +185,23 @@ type Damage = (&'static str, fn(&Desk), &'static [&'static str]);
 
 #[test]
 fn whatever_is_damaged_is_named() {
-    let damages: [Damage; 15] = [
+    let damages: [Damage; 16] = [
         (
             "a part is gone",
             |desk| fs::remove_file(desk.part(1)).expect("removed"),
             &["shard 1: no part", "30 rows of the input without a result"],
+        ),
+        (
+            "a part cannot be read and another one is gone",
+            |desk| {
+                fs::write(desk.part(0), "PAR1 and no more").expect("written");
+                fs::remove_file(desk.part(1)).expect("removed");
+            },
+            &[
+                "part-00000-of-00007.parquet: cannot read it as Parquet",
+                "shard 1: no part",
+                "60 rows of the input without a result",
+            ],
         ),
         (
             "a record is gone",
@@ -388,6 +400,10 @@ fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
         desk.fails(&PLAN, 1, &["z.parquet", "cannot read it as Parquet"]);
     }
     desk.fails(&["plan", "--input", "nowhere/*.parquet", "--output", "p.json"], 2, &["names no Parquet file"]);
+    for (option, said) in [("id=", "--columns id= has no effect"), ("id=key", "both name the column of the ids")] {
+        let plan = ["plan", "--input", "in", "--output", "p.json", "--id", "idx", "--columns", option];
+        desk.fails(&plan, 2, &[said]);
+    }
 }
 
 #[test]
@@ -518,6 +534,42 @@ fn human_scores_of_any_form_are_exported_as_they_are_scored() {
     }
 }
 
+/// Of several columns the one is exported that a command reads, and where either may be meant neither is.
+#[test]
+fn human_scores_are_exported_from_the_column_that_a_command_reads() {
+    let desk = Desk(TempDir::new().expect("folder"));
+    let texts = |texts: [&str; 3]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
+    let numbers = |numbers: [Option<f64>; 3]| -> ArrayRef { Arc::new(Float64Array::from(numbers.to_vec())) };
+    for (name, scores, expected, notes) in [
+        ("null", [None; 3], [json!(1.0), json!(null), json!(3.0)], 0),
+        ("both", [Some(2.0); 3], [json!(null), json!(2.0), json!(null)], 1),
+    ] {
+        let columns = [
+            ("idx", texts(["a", "b", "c"])),
+            ("instruction", texts(["q", "p", "o"])),
+            ("response", texts(["r", "s", "t"])),
+            ("scores", numbers(scores)),
+            ("score", numbers([Some(1.0), None, Some(3.0)])),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)));
+        write(&desk.path("a.parquet"), &batch.expect("a batch"), Compression::SNAPPY);
+        let [plan, parts, output, direct] =
+            ["plan.json", "parts", "e.jsonl", "d.jsonl"].map(|end| format!("{name}-{end}"));
+        desk.ok(&["plan", "--input", "a.parquet", "--output", &plan, "--quiet"]);
+        desk.ok(&["run", "--plan", &plan, "--output", &parts, "--quiet", "--shard", "0/1"]);
+        let export = ["export", "--plan", &plan, "--parts", &parts, "--output", &output, "--quiet"];
+        let (_, stderr) = finished("shards", desk.0.path(), &export);
+        let said = "in 2 of 3 rows what people gave is no grade";
+        assert_eq!(stderr.matches(said).count(), notes, "{name}: {stderr}");
+        succeed("score", desk.0.path(), &["--input", "a.parquet", "--output", &direct, "--quiet"]);
+        for file in [output, direct] {
+            let found = crate::program::rows(desk.path(&file));
+            let human: Vec<Value> = found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect();
+            assert_eq!(human, expected, "{file}");
+        }
+    }
+}
+
 /// A kill between the file and its record leaves the record alone, which counts for nothing.
 #[test]
 fn an_export_can_be_repeated() {
@@ -556,6 +608,16 @@ fn shares_come_from_the_scheduler() {
     for share in ["2/2", "0/0", "1", "a/b"] {
         desk.fails(&["run", "--plan", "plan.json", "--output", "parts", "--shard", share], 2, &["i/n"]);
     }
+}
+
+/// What a loss of power may leave of a record.
+#[test]
+fn an_empty_record_counts_for_nothing() {
+    let desk = Desk::planned("100");
+    desk.run("0/1");
+    fs::write(desk.part(1).with_extension("json"), "").expect("written");
+    desk.run("0/1");
+    assert_eq!(desk.check(&[])["complete"], true);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! The knowledge boundary: every question scored or listed, thresholds by each rule, and figures that other programs give too.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{finished, read_json, refused, rows, succeed, words, write_record, write_rows};
 
 fn questions() -> Vec<Value> {
     rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/self_knowledge/questions.jsonl"))
@@ -128,6 +129,29 @@ fn a_probe_is_the_second_method() {
     }
 }
 
+/// A cell of a table says it in its own way; what says neither costs nobody a score.
+#[test]
+fn what_can_be_answered_is_read_of_tables_too() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let table = "id,question,answerable\n1,Is it?,True\n2,Is it so?,FALSE\n3,Why?,maybe\n4,Who?,\n";
+    fs::write(folder.join("in.csv"), table).expect("a table");
+    let args = words("--input in.csv --output out.jsonl --json out.json --quiet");
+    let (_, told) = finished("self_knowledge", folder, &args);
+    assert!(told.contains("expected \"answerable\" to be true or false, found \"maybe\""), "{told}");
+    let found = read_json(folder.join("out.json"));
+    assert_eq!((&found["n"], &found["known"], &found["answerable"]), (&json!(4), &json!(2), &json!(1)));
+    let mut valid = rows(folder.join("out.jsonl"));
+    assert_eq!((&valid[0]["answerable"], &valid[1]["answerable"]), (&json!(true), &json!(false)));
+    valid.iter_mut().zip(["TRUE", "False", "?", ""]).for_each(|(row, cell)| row["answerable"] = json!(cell));
+    valid[3]["answerable"] = Value::Null;
+    write_rows(folder.join("valid.jsonl"), &valid);
+    let args = words("--input in.csv --output test.jsonl --valid valid.jsonl --quiet");
+    let (said, told) = finished("self_knowledge", folder, &args);
+    assert!(said.contains("(fitted)"), "{said}");
+    assert!(told.contains("1 of 4 rows do not say whether their question can be answered"), "{told}");
+}
+
 #[test]
 fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     let folder = TempDir::new().expect("folder");
@@ -146,7 +170,10 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
         "--valid FILE is for --threshold-rule fitted",
     );
     fails(std::slice::from_ref(&good), &["--valid", "in.jsonl"], 1, "neither a score nor why there is none");
-    fails(&[good.clone(), json!({"id": 2, "question": "Is it?", "answerable": "yes"})], &[], 1, "found \"yes\"");
+    write_rows(folder.path().join("valid.jsonl"), &[json!({"id": 1, "score": 2.5, "answerable": true})]);
+    write_record(&folder.path().join("valid.jsonl"), 9, &Value::Null);
+    let nine = "valid.jsonl has scores on the scale 1, 2, 3, 4, 5, 6, 7, 8, 9, and this run is on 1, 2, 3, 4, 5";
+    fails(std::slice::from_ref(&good), &["--valid", "valid.jsonl"], 1, nine);
     fails(&[good.clone(), good.clone()], &[], 1, "in.jsonl");
     fails(&[json!({"id": 2, "question": "Is it?", "answerable_p": 1})], &[], 1, "answerable_p");
     fails(&[good, json!({"id": 2, "text": "Is it?"})], &[], 1, "question");

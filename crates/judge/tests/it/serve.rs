@@ -410,9 +410,10 @@ fn a_list_of_questions_is_refused_in_openais_form() {
 fn other_routes_keys_and_options() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("key");
-    fs::write(&file, "s3cret\n").unwrap();
+    // With a byte-order mark, as editors of Windows write it.
+    fs::write(&file, "\u{feff}s3cret\n").unwrap();
     let service = Service::start(&["--key-file", file.to_str().unwrap()]);
-    let body = request(0).to_string();
+    let body = format!("\u{feff}{}", request(0));
     let with = |key: &str| service.send(&Service::request("POST", "/v1/systemone", key, body.as_bytes()));
     for wrong in ["", "Authorization: Bearer s3cre\r\n", "Authorization: Basic s3cret\r\n", "Authorization: s3cret\r\n"]
     {
@@ -443,7 +444,7 @@ fn other_routes_keys_and_options() {
     for (args, words) in [
         (&["--raw-prompt"][..], "--raw-prompt has no effect"),
         (&["--limit", "3"], "--limit has no effect"),
-        (&["--queue", "0"], "expected a number from 1"),
+        (&["--queue", "0"], "expected a whole number from 1"),
         (&["--key-file", "Cargo.toml"], "expected one key"),
     ] {
         refused("serve", Path::new(env!("CARGO_MANIFEST_DIR")), args, 2, &[words]);

@@ -178,6 +178,20 @@ fn a_second_signal_ends_it_at_once() {
     assert_eq!(service.wait(), Some(1));
 }
 
+/// As `timeout` sends them: to the program, and to its group.
+#[cfg(unix)]
+#[test]
+fn two_signals_at_once_are_no_error_where_nothing_waits() {
+    for _ in 0..5 {
+        let mut service = Service::start(&["--quiet"]);
+        let mut kept = service.connect();
+        keep(&mut kept);
+        service.signal("-TERM");
+        service.signal("-INT");
+        assert_eq!(service.wait(), Some(0));
+    }
+}
+
 /// Questions that keep the model for a while, in OpenAI's form, of which a request may have many.
 #[cfg(unix)]
 fn very_long(number: usize) -> Vec<u8> {

@@ -86,6 +86,14 @@ fn judges_of_our_own_answer_under_their_names() {
     let same = service.post("/v1/decisions", &openai).json();
     assert_eq!((&same["answers"][0]["score"], &same["answers"][0]["calibrated"]), (&answer["score"], calibrated));
 
+    // A state is read as a row of a file: what an instruction is about stands below it, under any name.
+    let [apart, joined] = [
+        json!({"instruction": "Add.", "input": "7 + 5", "response": "12"}),
+        json!({"question": "Add.\n\n7 + 5", "output": "12"}),
+    ]
+    .map(|state| ask("quality", &state, &question).json()["answers"].take());
+    assert!(apart["q"]["score"].is_f64() && apart == joined, "{apart} {joined}");
+
     let fluency = json!({"question": "2 + 4?", "response": "Six."});
     let three = json!({"type": "score", "criteria": ["1", "2", "3"]});
     let reply = ask("fluency", &fluency, &three).json();
@@ -131,7 +139,7 @@ fn judges_of_our_own_answer_under_their_names() {
         ("quality", &state, &three, 422, "a score of 5 levels"),
         ("quality", &state, &yes, 422, "a score of 5 levels"),
         ("notes", &item, &three, 422, "yes or no"),
-        ("quality", &fluency, &question, 400, "instruction"),
+        ("quality", &json!({"response": "Six."}), &question, 400, "instruction"),
         ("quality", &json!("a text"), &question, 400, "instruction"),
         ("nobody", &item, &yes, 404, "\\\"plain\\\", \\\"fluency\\\", \\\"notes\\\", \\\"quality\\\""),
     ] {

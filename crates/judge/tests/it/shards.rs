@@ -11,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{QUICK_PROBES, fixture, ran, refused, rows, succeed, words, write_rows};
+use crate::program::{QUICK_PROBES, finished, fixture, judge, ran, refused, rows, succeed, words, write_rows};
 use crate::server::{Reply, Server};
 
 const ROWS: usize = 7;
@@ -151,6 +151,24 @@ fn probes_judge_by_parts() {
     for input in ["in.jsonl", "in.parquet"] {
         same_by_parts(folder, input, "probe evaluate --probes probes", 3, &[".jsonl"]);
     }
+
+    // Rows of a pipe are filtered as those of a file.
+    let filtered = |input: &str, output: &str| {
+        let mut command = judge("probe filter");
+        command.args(["--probes", "probes", "--top-share", "0.5", "--input", input, "--output", output]);
+        command.current_dir(folder).stdin(File::open(folder.join("in.jsonl")).expect("rows"));
+        let output = command.output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    filtered("in.jsonl", "kept.jsonl");
+    filtered("-", "piped.jsonl");
+    assert_eq!(rows(folder.join("kept.jsonl")).len(), 3);
+    assert_eq!(rows(folder.join("kept.jsonl")), rows(folder.join("piped.jsonl")));
+    // All rows are a share of them, the best first.
+    succeed("probe evaluate", folder, &words("--probes probes --input in.jsonl --output all.jsonl --top-share 1"));
+    let totals: Vec<f64> =
+        rows(folder.join("all.jsonl")).iter().filter_map(|row| row["total_score"].as_f64()).collect();
+    assert!(totals.is_sorted_by(|a, b| a >= b) && folder.join("all.jsonl.judged.jsonl").exists(), "{totals:?}");
 }
 
 #[test]
@@ -186,6 +204,118 @@ fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused()
     assert!(code == Some(1) && said.contains("the id 2 occurs twice: a.jsonl row 1, and b.jsonl row 1"), "{said}");
 }
 
+/// In JSON lines a command does not number them, so the rows that go with joined results have their numbers.
+#[test]
+fn rows_of_tables_are_numbered_through_all_files_and_keep_their_numbers() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    for (name, text) in [
+        ("a.csv", "instruction,response\nsay 0,zero\nsay 1,one\n"),
+        ("empty.csv", ""),
+        ("z.csv", "instruction,response\nsay 2,two\n"),
+    ] {
+        fs::write(folder.join(name), text).expect("written");
+    }
+    let plan = |input: &'static str| ["plan", "--overwrite", "--output", "plan.json", "--input", input, "--", "score"];
+    refused("shards", folder, &plan("empty.csv"), 1, &["empty.csv has no rows"]);
+    succeed("shards", folder, &plan("*.csv"));
+    let (_, said) = finished("shards", folder, &words("run --plan plan.json --output parts --shard 0/1"));
+    assert!(said.contains("a.csv: no row has an id: rows are numbered from 0"), "{said}");
+    assert!(said.contains("z.csv: no row has an id: rows are numbered from 2"), "{said}");
+    succeed("shards", folder, &words("export --plan plan.json --parts parts --output out.jsonl --rows all.jsonl"));
+    for file in ["all.jsonl", "out.jsonl"] {
+        let ids: Vec<_> = rows(folder.join(file)).iter().map(|row| row["id"].as_u64()).collect();
+        assert_eq!(ids, [Some(0), Some(1), Some(2)], "{file}");
+    }
+    let said = succeed("score", folder, &["--input", "all.jsonl", "--output", "out.jsonl"]);
+    assert!(said.contains("is complete"), "{said}");
+    // From another folder, it is said whose paths those of a plan are.
+    let other = TempDir::new().expect("folder");
+    let [plan, parts] = ["plan.json", "parts"].map(|name| folder.join(name).to_str().expect("text").to_owned());
+    refused(
+        "shards",
+        other.path(),
+        &["check", "--plan", &plan, "--output", &parts],
+        1,
+        &["a.csv is not in this folder"],
+    );
+}
+
+/// Damages a part, given its file, its run record and its own record.
+type Damage = fn([&Path; 3]);
+
+#[test]
+fn a_damaged_part_is_made_again() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let command = "plan --input in.jsonl --rows-per-shard 3 --output plan.json -- logits --columns prompt=instruction";
+    succeed("shards", folder, &[&words(command)[..], &["--layers", "2"]].concat());
+    let args = words("run --plan plan.json --output parts --shard 0/1 --quiet");
+    succeed("shards", folder, &args);
+    let plan: CommandPlan = load(folder.join("plan.json")).expect("a plan");
+    let parts = folder.join("parts");
+    let part = plan.output(&parts, 1);
+    let (run_record, record) = (record_path(&part), CommandPart::path(&parts, &plan, 1));
+    let whole = fs::read(&part).expect("a part");
+    let damages: [(&str, Damage, bool); 8] = [
+        ("cut", |[part, ..]| fs::write(part, &fs::read(part).expect("a part")[..9]).expect("written"), true),
+        ("emptied", |[part, ..]| fs::write(part, "").expect("written"), true),
+        (
+            "edited",
+            |[part, ..]| {
+                let text = fs::read_to_string(part).expect("a part");
+                fs::write(part, text.replacen("row 3", "row 0", 1)).expect("written");
+            },
+            true,
+        ),
+        ("gone", |[part, ..]| fs::remove_file(part).expect("removed"), true),
+        ("without its run record", |[_, run, _]| fs::remove_file(run).expect("removed"), true),
+        ("with half a run record", |[_, run, _]| fs::write(run, "{\"format\": ").expect("written"), true),
+        ("without its record", |[.., record]| fs::remove_file(record).expect("removed"), false),
+        ("with an empty record", |[.., record]| fs::write(record, "").expect("written"), false),
+    ];
+    for (what, damage, is_made) in damages {
+        damage([&part, &run_record, &record]);
+        let (_, said) = finished("shards", folder, &args);
+        assert_eq!(said.contains("shard 1: ") && said.contains("it is made again"), is_made, "{what}: {said}");
+        assert!(fs::read(&part).expect("a part") == whole, "{what}");
+        succeed("shards", folder, &words("check --plan plan.json --output parts --quiet"));
+    }
+    // What no run made stays.
+    fs::remove_file(&run_record).expect("removed");
+    fs::remove_file(&record).expect("removed");
+    refused(
+        "shards",
+        folder,
+        &args,
+        2,
+        &["part-00001-of-00003.jsonl: it is a file that no command of these programs wrote"],
+    );
+    fs::remove_file(&part).expect("removed");
+    // Rows that are others now are not read.
+    let text = fs::read_to_string(folder.join("in.jsonl")).expect("rows");
+    fs::write(folder.join("in.jsonl"), text.replacen("row 0", "row 9", 1)).expect("written");
+    refused("shards", folder, &args, 1, &["in.jsonl: it is not the file that the plan was made of"]);
+    assert!(!part.exists());
+}
+
+#[test]
+fn how_tables_are_written_is_no_part_of_a_plan() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_both(folder);
+    let files = words("--input in.parquet --rows-per-shard 4 --quiet --overwrite --output plan.json");
+    for (command, behind) in
+        [("--tables csv shards", &[][..]), ("shards", &["--tables", "csv"]), ("shards", &["--tables=csv"])]
+    {
+        succeed(command, folder, &[&["plan"][..], behind, &files[..]].concat());
+        succeed("shards", folder, &words("run --plan plan.json --output parts --shard 0/1 --quiet"));
+        let command = [&["plan", "--output", "c.json", "--overwrite", "--input", "in.jsonl"], behind, &["--", "score"]];
+        succeed("shards", folder, &command.concat());
+    }
+}
+
 #[test]
 fn a_check_names_what_is_wrong_with_parts() {
     let folder = TempDir::new().expect("folder");
@@ -206,8 +336,17 @@ fn a_check_names_what_is_wrong_with_parts() {
         fs::write(&path, edit(fs::read_to_string(&path).expect("a part"))).expect("written");
     };
 
-    // A byte of a result.
+    // A part that cannot be read hides no other problem.
     let text = fs::read_to_string(part(1)).expect("a part");
+    let (record, kept) = (CommandPart::path(&folder.join("parts"), &read, 2), folder.join("kept.json"));
+    fs::rename(&record, &kept).expect("renamed");
+    edit(part(1), &|text| text.replacen("\n{", "\nx", 1));
+    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet"];
+    let said = ["is not the file that its record describes", "shard 1: parts/part-00001-of-00003.jsonl, line 2"];
+    refused("shards", folder, &check, 1, &[&said[..], &["shard 2: no finished part"]].concat());
+    fs::rename(&kept, &record).expect("renamed");
+    fs::write(part(1), &text).expect("written");
+    // A byte of a result.
     edit(part(1), &|text| text.replacen("row 3", "row 0", 1));
     fails("shard 1: parts/part-00001-of-00003.jsonl is not the file that its record describes");
     // As another program would that knows the format: the same id in two parts.
@@ -275,6 +414,11 @@ fn what_has_no_parts_is_refused() {
     assert!(plan(&[], &["label", "--json", "x.json"]).contains("--json: it is not for the parts"));
     assert!(plan(&[], &["score", "--no-such-option"]).contains("--no-such-option"));
     assert!(plan(&["--points", "7"], &["score"]).contains("put the options of a command behind it"));
+    for option in ["--fit", "--require", "--min-coverage", "--junit"] {
+        assert!(plan(&[], &["decide", option, "x"]).contains(&format!("{option}: it is not for the parts")));
+    }
+    let said = plan(&[], &["compare", "--old", "in.jsonl"]);
+    assert!(said.contains("`judge compare --old in.jsonl` reads all rows together, so it has no parts"), "{said}");
 }
 
 #[test]

@@ -96,6 +96,11 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     succeed("try", path, &args);
     assert_eq!(read_json(path.join("tried.json"))["readings"], found["readings"]);
     let mut changed = rows(path.join("graded.jsonl"));
+    // Nor are other grades, of which something else is learnt; that is said before anything is compared.
+    changed.iter_mut().enumerate().for_each(|(n, row)| row["other"] = json!(1 + n * 7 % 5));
+    write_rows(path.join("graded.jsonl"), &changed);
+    let regraded = [&args[..], &["--columns", "human=other"]].concat();
+    refused("try", path, &regraded, 2, &["quality.safetensors was learnt of other grades", "--overwrite"]);
     changed[3]["response"] = json!("Another one.");
     write_rows(path.join("graded.jsonl"), &changed);
     fails("try", path, &args, &["made with other settings", "choose another output"]);

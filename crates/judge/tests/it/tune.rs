@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{fails, finished, fixture, judge, ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{
+    embedded_model, fails, finished, fixture, judge, ran, read_json, refused, rows, succeed, words, write_rows,
+};
 
 const QUICK: [&str; 11] =
     ["--top-blocks", "1", "--rank", "2", "--epochs", "2", "--lr", "0.005", "--batch-size", "4", "--quiet"];
@@ -55,6 +57,8 @@ fn marks_are_learned_measured_and_read_back() {
     assert_eq!(log.iter().filter(|line| line["loss"].is_number()).count(), 12);
     assert_eq!(log.iter().filter(|line| line["held_out"].is_object()).count(), 3);
     assert!(!path.join("tuned.checkpoint.safetensors").exists() && !path.join("tuned.best.safetensors").exists());
+    // The embedded model has no lasting place that could be named.
+    assert!(read_json(path.join("tuned/adapter_config.json"))["base_model_name_or_path"].is_null());
     // The judge with the adapter gives the marks that were measured: their mean distance from people's is the same.
     let kept = &report["kept_step"];
     let of_kept = held_out.iter().find(|at| at["step"] == *kept).unwrap();
@@ -73,7 +77,8 @@ fn layer_weights_are_learned_and_read_back() {
     graded(path);
     let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let said = tune(path, &[&args[..], &["--learn-weights"]].concat());
-    assert!(said.contains("use it with --adapter tuned --weights tuned.weights.json: judge score"), "{said}");
+    let with = "use it with --adapter tuned --weights tuned.weights.json --dtype f32: judge score";
+    assert!(said.contains(with), "{said}");
     let report = report(path);
     let held_out = report["held_out"].as_array().unwrap();
     let kept = held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap();
@@ -115,7 +120,7 @@ fn lower_blocks_run_once_or_in_every_epoch() {
     // A file of someone else's is not taken for one of states, and stays as it is.
     fs::write(path.join("other.states"), "some notes of mine").unwrap();
     let args = ["--input", "in.jsonl", "--output", "other"];
-    refused("tune", path, &[&QUICK[..], &args].concat(), 2, &["other.states: is a file that no run"]);
+    refused("tune", path, &[&QUICK[..], &args].concat(), 2, &["other.states: it is a file that no command"]);
     assert_eq!(fs::read(path.join("other.states")).unwrap(), b"some notes of mine");
 }
 
@@ -137,6 +142,31 @@ fn a_stopped_run_ends_with_the_same_bytes() {
     assert_eq!((&whole["held_out"], &whole["kept_step"]), (&stopped["held_out"], &stopped["kept_step"]));
     let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
     assert!(weights("whole") == weights("stopped"));
+}
+
+/// A run is the same by what its files hold, not by how they are called; others are told by what differs, and nothing throws it away.
+#[test]
+#[cfg(unix)]
+fn a_checkpoint_is_resumed_by_content_and_kept_from_other_options() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let checkpoint = path.join("tuned.checkpoint.safetensors");
+    let args = |input: &'static str| [&QUICK[..], &["--input", input, "--output", "tuned", "--every", "1"]].concat();
+    let mut child = judge("tune").args(args("in.jsonl")).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
+    while !checkpoint.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be stopped");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let other = [&args("in.jsonl")[..], &["--warmup", "0.5", "--overwrite"]].concat();
+    let told = refused("tune", path, &other, 1, &["begun with other settings: warmup was 0.05, is 0.5; repeat with"]);
+    assert!(!told.contains("blake3") && told.len() < 400, "{told}");
+    let other = args("held-out.jsonl");
+    refused("tune", path, &other, 1, &["the content of input has changed"]);
+    assert!(checkpoint.exists());
+    succeed("tune", path, &args("./in.jsonl"));
+    assert!(!checkpoint.exists());
 }
 
 /// Runs a command that writes the folder `stopped` to its end. At most so often it is ended as soon as another checkpoint has appeared: by a
@@ -172,6 +202,64 @@ fn stopped_again_and_again(path: &Path, most: usize, args: &[&str]) {
         child.wait().unwrap();
     }
     assert!(stops > 0, "it was never stopped");
+}
+
+/// A run that ended between its folder and its report is finished by the same command: the folder is not written again.
+#[test]
+fn what_was_left_behind_the_folder_is_made_by_the_same_command() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let own = ["--input", "in.jsonl", "--learn-weights", "--output", "tuned", "--json", "reports/a.json"];
+    let args = [&QUICK[..], &own].concat();
+    let [reports, checkpoint] = ["reports", "tuned.checkpoint.safetensors"].map(|name| path.join(name));
+    fs::create_dir(&reports).unwrap();
+    let mut child = judge("tune").args(&args).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
+    while !checkpoint.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    fs::remove_dir(&reports).unwrap();
+    assert!(!child.wait().unwrap().success() && checkpoint.exists());
+    let adapter = || fs::metadata(path.join("tuned/adapter_model.safetensors")).unwrap().modified().unwrap();
+    let before = adapter();
+    fs::remove_file(path.join("tuned.weights.json")).unwrap();
+    fs::create_dir(&reports).unwrap();
+    // Another folder of that name is not taken for the run's.
+    let [ours, other] = ["tuned", "ours"].map(|name| path.join(name));
+    fs::rename(&ours, &other).unwrap();
+    fs::create_dir(&ours).unwrap();
+    fs::write(ours.join("notes"), "mine").unwrap();
+    refused("tune", path, &args, 2, &["tuned exists"]);
+    fs::remove_dir_all(&ours).unwrap();
+    fs::rename(&other, &ours).unwrap();
+    let said = succeed("tune", path, &args);
+    assert!(said.contains("use it with --adapter tuned --weights tuned.weights.json"), "{said}");
+    assert!(reports.join("a.json").exists() && path.join("tuned.weights.json").exists() && !checkpoint.exists());
+    assert_eq!(adapter(), before);
+}
+
+/// What is said of a model is said of its folder, whose weights are rounded as those of its base. It has its template too.
+#[test]
+fn a_folder_is_measured_as_it_is_written() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    graded(path);
+    let rows = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
+    let own = ["--method", "full", "--epochs", "1", "--lr", "1e-4", "--quiet"];
+    let args = [&rows[..], &own].concat();
+    let (said, told) = finished("tune", path, &args);
+    assert!(
+        told.contains("the folder is written in bf16") && said.contains("use it with --model tuned: "),
+        "{said}{told}"
+    );
+    let written = report(path)["held_out_as_written"]["mae"].as_f64().unwrap();
+    assert!(said.contains(&format!("-> {written:.4}")), "{said}");
+    let score = ["--input", "held-out.jsonl", "--output", "scores.jsonl", "--model", "tuned", "--dtype", "f32"];
+    succeed("score", path, &score);
+    let mae = distance_from_people(path);
+    assert!((mae - written).abs() < 1e-4, "{mae} {written}");
+    let template = |folder: &Path| fs::read(folder.join("judge_template.json")).unwrap();
+    assert_eq!(template(&path.join("tuned")), template(&embedded_model()));
 }
 
 /// Pairs of generated responses in `pairs.jsonl` and `other-pairs.jsonl`; some of them with several raters.
@@ -264,8 +352,21 @@ fn decisions_are_those_that_decide_reads() {
     let args =
         ["--objective", "decision", "--input", "states.jsonl", "--questions", "questions.json", "--model", &model];
     let own = ["--eval", "states.jsonl", "--json", "a.json", "--output", "tuned"];
-    let said = tune(path, &[&args[..], &own].concat());
+    let (said, told) = finished("tune", path, &[&QUICK[..], &args, &own].concat());
     assert!(said.contains("24 examples, 12 steps"), "{said}");
+    let with =
+        format!("use it with --model {model} --adapter tuned --dtype f32 --questions questions.json: judge decide");
+    assert!(said.contains(&with), "{said}");
+    // The model is stored in f16. It is trained in f32, and merged as it is read: in bf16.
+    let rounded = "weights that are stored in f16 are rounded to bf16";
+    assert!(!told.contains(rounded), "{told}");
+    let (_, told) = finished("merge", path, &["--model", &model, "--adapter", "tuned", "--output", "merged"]);
+    assert!(told.contains(rounded), "{told}");
+    // An adapter is no model to begin with.
+    let line =
+        ["--objective", "decision", "--input", "states.jsonl", "--questions", "questions.json", "--output", "again"];
+    let adapter = ["an adapter in the place of a base model", "`judge merge`"];
+    fails("tune", path, &[&line[..], &["--model", "tuned"]].concat(), &adapter);
     let report = report(path);
     let held_out = report["held_out"].as_array().unwrap();
     assert!(held_out[2]["figures"]["loss"].as_f64() < held_out[0]["figures"]["loss"].as_f64(), "{report}");
@@ -324,9 +425,13 @@ fn recipes_are_defaults_that_options_override() {
     let path = folder.path();
     graded(path);
     let args = ["--recipe", "inspector", "--input", "in.jsonl", "--json", "a.json", "--epochs", "1", "--quiet"];
-    succeed("tune", path, &[&args[..], &["--output", "recipe"]].concat());
+    let own = ["--output", "recipe", "--limit", "8", "--eval", "held-out.jsonl"];
+    let said = succeed("tune", path, &[&args[..], &own].concat());
+    assert!(said.contains("8 examples, 1 step, "), "{said}");
     let report = |name: &str| read_json(path.join(name));
     let found = report("a.json");
+    // The limit is of the rows that are learned from.
+    assert_eq!((&found["examples"], &found["held_out_examples"]), (&json!(8), &json!(12)));
     let settings = &found["settings"];
     assert_eq!((&found["recipe"], &found["objective"]), (&json!("inspector"), &json!("mark")));
     assert_eq!(settings["lora"], json!({"rank": 16, "alpha": 32.0, "targets": ["q_proj", "v_proj"]}));
@@ -335,7 +440,8 @@ fn recipes_are_defaults_that_options_override() {
     let adapter = report("recipe/adapter_config.json");
     assert_eq!((&adapter["r"], &adapter["lora_alpha"]), (&json!(16), &json!(32.0)));
     let own = ["--output", "own", "--overwrite", "--rank", "2", "--lr", "1e-3", "--targets", "down_proj"];
-    succeed("tune", path, &[&args[..], &own].concat());
+    let said = succeed("tune", path, &[&args[..], &own, &["--rubric", "Is it right?"]].concat());
+    assert!(said.contains("use it with --adapter own --dtype f32 --rubric 'Is it right?': judge score"), "{said}");
     let settings = &report("a.json")["settings"];
     assert_eq!(settings["lora"], json!({"rank": 2, "alpha": 4.0, "targets": ["down_proj"]}));
     assert_eq!((&settings["lr"], &settings["weight_decay"]), (&json!(1e-3), &json!(0.01)));
@@ -353,7 +459,9 @@ fn every_objective_learns_and_is_read_back() {
     graded(path);
     let pair = |id: usize| {
         let (good, bad) = (format!("{id} and 1 is {}.", id + 1), format!("{id} and 1 is {}.", id + 3));
-        json!({"id": id, "prompt": format!("{id} + 1?"), "chosen": good, "rejected": bad, "margin": 0.5})
+        // One as a cell of a table has it.
+        let margin = if id == 0 { json!("0.5") } else { json!(0.5) };
+        json!({"id": id, "prompt": format!("{id} + 1?"), "chosen": good, "rejected": bad, "margin": margin})
     };
     let mut all: Vec<Value> = (0..8).map(pair).collect();
     all.push(json!({"id": 8, "prompt": "?", "chosen": "a", "rejected": "b", "margin": 1e60}));
@@ -363,6 +471,7 @@ fn every_objective_learns_and_is_read_back() {
     let figures = |at: usize| report(path)["held_out"][at]["figures"].clone();
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["accuracy"].is_number());
+    assert_eq!(report(path)["examples"], 8);
     succeed("score", path, &["--input", "in.jsonl", "--output", "a.jsonl", "--adapter", "preferred"]);
 
     tune(path, &[&pairs[..], &["--objective", "reward", "--output", "reward"]].concat());
@@ -425,7 +534,7 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
     assert!(!path.join("o").exists() && !path.join("o.log.jsonl").exists(), "a dry run writes nothing");
     write_rows(path.join("none.jsonl"), &all[2..3]);
     for (args, expected) in [
-        (&["--input", "none.jsonl"][..], "no row can be learned from; 1 have no label"),
+        (&["--input", "none.jsonl"][..], "no row can be learned from; 1 row has no label"),
         (&["--input", "in.jsonl", "--method", "full", "--top-blocks", "1"], "--top-blocks has no effect"),
         (&["--input", "in.jsonl", "--top-blocks", "99"], "--top-blocks"),
         (&["--input", "in.jsonl", "--targets", "nothing"], "nothing"),
@@ -441,6 +550,8 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         (&["--input", "in.jsonl", "--swap", "none"], "--swap has no effect"),
         (&["--input", "in.jsonl", "--questions", "in.jsonl"], "--questions has no effect"),
         (&["--input", "in.jsonl", "--patience", "2"], "--eval"),
+        (&["--input", "-", "--eval", "-"], "standard input can be read once"),
+        (&["--input", "in.jsonl", "--learn-weights", "--states", "drop-last"], "--states drop-last"),
         (&["--input", "in.jsonl", "--dry-run", "--plot", "a.svg"], "--plot has no effect"),
         (&["--input", "in.jsonl", "--json", "o.log.jsonl"], "o.log.jsonl"),
     ] {
@@ -448,6 +559,10 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         fails("tune", path, &args, &[expected]);
         assert!(!path.join("o").exists());
     }
+    let endless = ["--input", "in.jsonl", "--output", "o", "--quiet", "--epochs", "4294967295"];
+    refused("tune", path, &endless, 2, &["expected at most 100000000 in all epochs together"]);
+    let ranked = ["--input", "in.jsonl", "--output", "o", "--quiet", "--rank", "100000000"];
+    fails("tune", path, &ranked, &["tuning.rank is 100000000, expected at most"]);
 }
 
 /// Encoders without a head learn the grades of pairs of texts, and `judge reward` gives the loss that was measured.
@@ -559,6 +674,8 @@ fn training_that_teaches_nothing_says_so() {
     let (told, loss) = of("few.jsonl", "b", &["--lr", "1e6"]);
     assert!(told.contains(grown) && !told.contains(one), "{told}");
     assert!(loss[1].as_f64() > loss[0].as_f64(), "{loss}");
+    let line = ["--input", "few.jsonl", "--output", "d", "--epochs", "1", "--lr", "1e39"];
+    fails("tune", path, &line, &["training diverges: give a lower --lr; it is 1e39", "infinite"]);
     let (told, loss) = of("few.jsonl", "c", &["--lr", "1e-3"]);
     assert!(!told.contains(grown) && loss[1].as_f64() < loss[0].as_f64(), "{told}{loss}");
 }

@@ -69,7 +69,9 @@ pub fn note_usage_error(command: &clap::Command, words: &[OsString], why: &str) 
     let command = command.get_name();
     let is_junit = |word: &OsString| word == "--junit";
     let joined = words.iter().find_map(|word| word.to_str()?.strip_prefix("--junit=").map(OsString::from));
-    let apart = words.iter().position(is_junit).and_then(|at| words.get(at + 1).cloned());
+    // Behind it another option says that the path is what is missing.
+    let is_path = |word: &&OsString| !word.to_string_lossy().starts_with('-');
+    let apart = words.iter().position(is_junit).and_then(|at| words.get(at + 1)).filter(is_path).cloned();
     if let Some(path) = joined.or(apart).filter(|path| may_write(command, path.as_ref())) {
         // Exit code and message are the same if it cannot be written.
         let _ = write_marked(path.as_ref(), command, &failed(command, why));

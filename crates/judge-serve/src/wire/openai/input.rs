@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Fields, Problems, is_object_or_list, named, object};
+use super::super::fields::{Fields, Problems, elements, is_object_or_list, named};
 
 const ROLES: [&str; 4] = ["user", "developer", "system", "assistant"];
 
@@ -22,8 +22,7 @@ pub(super) fn state(input: Value, fields: &mut Fields<'_>, images: &mut bool) ->
     let number = list.len();
     let mut calls = HashSet::new();
     let mut items = Vec::new();
-    for (place, json) in list.into_iter().enumerate() {
-        let loc = [&at[..], &[json!(place)]].concat();
+    for (loc, json) in elements(&at, list) {
         items.extend(item(json, &loc, fields.problems(), &mut calls, images));
     }
     (items.len() == number).then_some(Value::Array(items))
@@ -37,13 +36,7 @@ fn item(
     calls: &mut HashSet<(&'static str, String)>,
     images: &mut bool,
 ) -> Option<Value> {
-    let json = match object(json) {
-        Ok(json) => json,
-        Err(found) => {
-            problems.add(loc, "dict_type", format!("expected a message, which is an object, found {}", named(&found)));
-            return None;
-        }
-    };
+    let json = problems.object_at(json, loc, "a message, which is an object")?;
     let kind = json.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
     let (known, call): (&[&str], _) = match kind.as_str() {
         "message" => (&["type", "role", "content", "phase"], ""),
@@ -121,8 +114,7 @@ pub(super) fn content(
     let at = fields.at(name);
     let number = list.len();
     let mut parts = Vec::new();
-    for (place, json) in list.into_iter().enumerate() {
-        let loc = [&at[..], &[json!(place)]].concat();
+    for (loc, json) in elements(&at, list) {
         parts.extend(part(json, &loc, allowed, fields.problems(), images));
     }
     if parts.len() < number {
@@ -138,13 +130,7 @@ pub(super) fn content(
 
 /// A text or JSON; `None` where something is wrong with it, which is told, and for an image.
 fn part(json: Value, loc: &[Value], allowed: &[&str], problems: &mut Problems, images: &mut bool) -> Option<Value> {
-    let json = match object(json) {
-        Ok(json) => json,
-        Err(found) => {
-            problems.add(loc, "dict_type", format!("expected a part, which is an object, found {}", named(&found)));
-            return None;
-        }
-    };
+    let json = problems.object_at(json, loc, "a part, which is an object")?;
     let kind = json.get("type").and_then(Value::as_str).unwrap_or_default();
     let Some(kind) = allowed.iter().copied().find(|known| *known == kind) else {
         let found = json.get("type").map_or_else(|| "nothing".to_owned(), named);

@@ -3,7 +3,7 @@
 use judge_core::decision::{NoulCriteria, Question};
 use serde_json::{Map, Value, json};
 
-use super::super::fields::{Fields, Problems, named};
+use super::super::fields::{Fields, Problems, elements, named};
 use super::input;
 
 /// So many options a choice has.
@@ -26,10 +26,7 @@ pub(super) fn read(
     problems: &mut Problems,
     images: &mut bool,
 ) -> Option<(Question, Names)> {
-    let Value::Object(fields) = json else {
-        problems.add(loc, "dict_type", format!("expected a question, which is an object, found {}", named(&json)));
-        return None;
-    };
+    let fields = problems.object_at(json, loc, "a question, which is an object")?;
     let kind = match fields.get("type").and_then(Value::as_str) {
         Some("predicate") => Kind::Predicate,
         Some("choice") => Kind::Choice,
@@ -47,14 +44,7 @@ pub(super) fn read(
         Kind::Score => &["type", "name", "instructions", "levels"],
     };
     let mut fields = Fields::new(fields, loc, known, problems);
-    let name = match fields.optional("name") {
-        None => None,
-        Some(Value::String(name)) => Some(name),
-        Some(found) => {
-            fields.wrong("name", "string_type", "text", &found);
-            None
-        }
-    };
+    let name = fields.optional_text("name");
     let instructions = fields.required("instructions").and_then(|found| {
         input::content(found, "instructions", &["input_text", "input_json", "input_image"], &mut fields, images)
     });
@@ -86,8 +76,7 @@ enum Kind {
 fn choices(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(Map<String, Value>, Vec<Value>)> {
     let (mut criteria, mut values) = (Map::new(), Vec::new());
     let number = list.len();
-    for (place, json) in list.into_iter().enumerate() {
-        let loc = [at, &[json!(place)]].concat();
+    for (loc, json) in elements(at, list) {
         let Some(mut fields) = element(json, &loc, &["value", "description"], problems) else { continue };
         let description = fields.optional_text("description").map_or(Value::Null, Value::String);
         let Some(value) = fields.required("value") else { continue };
@@ -117,8 +106,7 @@ fn choices(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(M
 fn levels(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(Vec<Value>, Vec<Value>)> {
     let (mut criteria, mut labels) = (Vec::new(), Vec::new());
     let number = list.len();
-    for (place, json) in list.into_iter().enumerate() {
-        let loc = [at, &[json!(place)]].concat();
+    for (loc, json) in elements(at, list) {
         let Some(mut fields) = element(json, &loc, &["label", "description"], problems) else { continue };
         let description = fields.optional_text("description");
         let Some(label) = fields.text("label") else { continue };
@@ -131,11 +119,6 @@ fn levels(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(Ve
 
 /// The fields of an element of a list, which is to be an object.
 fn element<'p>(json: Value, loc: &[Value], known: &[&str], problems: &'p mut Problems) -> Option<Fields<'p>> {
-    match json {
-        Value::Object(fields) => Some(Fields::new(fields, loc, known, problems)),
-        found => {
-            problems.add(loc, "dict_type", format!("expected an object, found {}", named(&found)));
-            None
-        }
-    }
+    let fields = problems.object_at(json, loc, "an object")?;
+    Some(Fields::new(fields, loc, known, problems))
 }

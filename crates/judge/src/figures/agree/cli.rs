@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::files::{OverwriteArgs, row_limit};
+use judge_cli::args::numbers::{at_least, number, part, positive};
 use judge_cli::report::OF_AGREEMENT;
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::svg;
@@ -83,11 +84,11 @@ pub(crate) struct Cli {
     pub confidence: Option<String>,
     /// What a rater costs beyond the judge, in the test whether it may take their place: 0.2 for experts, 0.15 for skilled raters, 0.1 for
     /// crowd workers
-    #[arg(long, default_value_t = 0.2, value_name = "SHARE")]
+    #[arg(long, default_value_t = 0.2, value_name = "SHARE", value_parser = number)]
     pub epsilon: f64,
     /// All labels, in their order, which says how far apart texts are [default: those that occur, if all scores are whole numbers or texts;
     /// texts then have no order]
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C", allow_hyphen_values = true)]
     pub labels: Option<Vec<String>>,
     /// Only these statistics, such as spearman,mae; groups are then shown in a line each
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
@@ -96,16 +97,16 @@ pub(crate) struct Cli {
     #[arg(long)]
     pub methods: bool,
     /// Resamples of each bootstrap
-    #[arg(long, default_value_t = OF_AGREEMENT.resamples, value_name = "N")]
+    #[arg(long, default_value_t = OF_AGREEMENT.resamples, value_name = "N", value_parser = at_least::<usize>(1))]
     pub resamples: usize,
     /// Width of the intervals to plan for, from end to end: shows how many rows they take, and which differences these rows find
-    #[arg(long, value_name = "WIDTH")]
+    #[arg(long, value_name = "WIDTH", value_parser = positive)]
     pub width: Option<f64>,
     /// Coverage of the intervals
-    #[arg(long, default_value_t = 0.95, value_name = "SHARE")]
+    #[arg(long, default_value_t = 0.95, value_name = "SHARE", value_parser = part)]
     pub level: f64,
     /// Chooses the resamples
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = at_least::<u64>(0))]
     pub seed: u64,
     /// Read at most this many rows
     #[arg(long, value_name = "ROWS", value_parser = row_limit)]
@@ -128,16 +129,6 @@ pub(crate) enum Adjust {
     BenjaminiHochberg,
 }
 
-impl Adjust {
-    /// As it is written in reports.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Holm => "holm",
-            Self::BenjaminiHochberg => "fdr_bh",
-        }
-    }
-}
-
 impl From<Adjust> for Adjustment {
     fn from(adjust: Adjust) -> Self {
         match adjust {
@@ -150,12 +141,6 @@ impl From<Adjust> for Adjustment {
 impl Cli {
     /// That options make sense, alone and together.
     pub fn check(&self) -> Result<()> {
-        if !(self.level > 0.0 && self.level < 1.0) {
-            return Err(usage("--level must lie between 0 and 1"));
-        }
-        if self.width.is_some_and(|width| !(width > 0.0 && width.is_finite())) {
-            return Err(usage("--width must be a number above 0"));
-        }
         if self.sampling_probability.is_some()
             && [&self.plot, &self.scores_plot, &self.risk_plot].into_iter().any(Option::is_some)
         {
@@ -165,9 +150,6 @@ impl Cli {
         }
         if self.adjust.is_some() && self.second.len() < 2 {
             return Err(usage("--adjust needs --second twice or more: one test has nothing to be adjusted for"));
-        }
-        if self.resamples == 0 {
-            return Err(usage("--resamples must be at least 1"));
         }
         if !(0.0..1.0).contains(&self.epsilon) {
             return Err(usage("--epsilon must be at least 0 and below 1"));

@@ -2,16 +2,16 @@
 
 use anyhow::{Result, ensure};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Loss, SelectiveRisk};
-use judge_metrics::prediction::RiskCoveragePoint;
 use plotters::prelude::*;
 
+use judge_cli::report::thinned;
 use judge_cli::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, axis, checked, intervals, svg};
 
 /// Points that are drawn of all rows.
 const MOST_POINTS: usize = 5_000;
 
-/// Points that are drawn of a long curve.
-const POINTS: usize = 500;
+/// Points that are kept of a long curve.
+pub const POINTS: usize = 500;
 
 /// What two judges are compared by: larger is better of each, and 0 is what chance gives, or for the last three ½ or less.
 pub const COMPARED: [&str; 9] = [
@@ -55,7 +55,7 @@ pub fn scores(items: &[ComparedItem], predicted: &str, human: &str) -> Result<St
 /// # Errors
 /// If the losses overflow or the picture cannot be drawn.
 pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
-    let curve = thinned(&risk.curve()?);
+    let curve = thinned(&risk.curve()?, POINTS);
     let overall = curve.last().map_or(0.0, |point| point.risk);
     let most = curve.iter().fold(1e-9_f64, |most, point| most.max(point.risk));
     let (loss, of_risk) = (in_words(risk.loss), checked(0.0..1.05 * most)?);
@@ -89,14 +89,6 @@ pub fn in_words(loss: Loss) -> &'static str {
     }
 }
 
-/// Every so many points, and the last.
-pub fn thinned(curve: &[RiskCoveragePoint]) -> Vec<RiskCoveragePoint> {
-    let step = curve.len().div_ceil(POINTS).max(1);
-    let last = curve.len().saturating_sub(1);
-    let kept = curve.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
-    kept.map(|(_, point)| *point).collect()
-}
-
 /// Judges that are drawn beside the first.
 pub const OTHERS_DRAWN: usize = 1 + MORE.len();
 
@@ -125,8 +117,7 @@ pub fn comparison(
     let by =
         ["spearman", "accuracy"].into_iter().find(|name| point(judge.1, name, BLUE).is_some()).unwrap_or("spearman");
     let of_groups = groups.iter().filter_map(|(group, found)| {
-        let name: String = format!("{by}, {group}").chars().take(30).collect();
-        Some(Line { name, points: vec![point(found, by, BLUE)?] })
+        Some(Line { name: format!("{by}, {group}"), points: vec![point(found, by, BLUE)?] })
     });
     let lines: Vec<Line> = of_judges.chain(of_groups).collect();
     ensure!(!lines.is_empty(), "--comparison-plot: none of {} is defined and asked for", COMPARED.join(", "));

@@ -1,7 +1,7 @@
 //! The rows of the input file.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::take;
 
 use anyhow::{Context, Result, bail};
 use judge_data::{ScoredFile, ScoredRow, Unread};
@@ -17,19 +17,10 @@ use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, text, value};
 use judge_cli::terminal::console::tell;
 
-/// Which fields hold what; the first two are looked for where they are not named.
-pub struct Fields<'a> {
-    pub predicted: Option<&'a str>,
-    pub human: Option<&'a str>,
-    /// Of other judges.
-    pub others: &'a [String],
-    pub group: Option<&'a str>,
-    pub cluster: Option<&'a str>,
-    pub sampling_probability: Option<&'a str>,
-    pub confidence: Option<&'a str>,
-}
+use super::cli::Cli;
 
 /// What the file holds.
+#[derive(Default)]
 pub struct Pairs {
     pub predicted: String,
     pub human: String,
@@ -66,6 +57,15 @@ const SAMPLING_PROBABILITY: &str = "sampling_probability";
 /// rows of this project's score files have the probability of each label there.
 const CONFIDENCE: &str = "probabilities";
 
+/// Where `judge grade` writes who gave each of a row's ratings.
+const RATERS: &str = "raters";
+
+/// Most places of raters in all items together, some 24 bytes each.
+const MOST_PLACES: usize = 20_000_000;
+
+/// Most raters of a file to whom one place each is given.
+const MOST_RATERS: usize = 100;
+
 /// The reason of rows with a value that is no grade.
 const ODD: &str = "unreadable";
 
@@ -84,10 +84,47 @@ fn tell_repeated(identifiers: &OtherFields, rows: usize) {
     }
 }
 
+/// Who gave each rating of an item, where the row says so.
+fn raters_of(row: &ScoredRow, item: &ComparedItem) -> Option<Vec<String>> {
+    let names: Vec<String> = row.row.optional(RATERS, "a list of names").ok()??;
+    let is_one_each = names.len() == item.human.len() && names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    is_one_each.then_some(names)
+}
+
+/// Gives each rater one place in all items where rows list them in other orders, as those of several files do.
+fn align(items: &mut [ComparedItem], raters: &[Option<Vec<String>>]) {
+    let mut named = raters.iter().flatten();
+    let Some(first) = named.next() else { return };
+    if named.all(|names| names == first) {
+        return;
+    }
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for name in raters.iter().flatten().flatten() {
+        let next = places.len();
+        places.entry(name).or_insert(next);
+    }
+    if raters.contains(&None) || places.len() > MOST_RATERS || places.len().saturating_mul(items.len()) > MOST_PLACES {
+        let (some, many) = ("some rows list none".to_owned(), format!("there are {} of them", places.len()));
+        tell(format_args!(
+            "note: rows differ in their {RATERS:?}, and {}: ratings stay in their places, so that a place is not one person's",
+            if raters.contains(&None) { some } else { many }
+        ));
+        return;
+    }
+    for (item, names) in items.iter_mut().zip(raters.iter().flatten()) {
+        let mut human = vec![None; places.len()];
+        for (rating, name) in take(&mut item.human).into_iter().zip(names) {
+            human[places[name.as_str()]] = rating;
+        }
+        item.human = human;
+    }
+}
+
 impl Pairs {
-    pub fn read(path: &Path, fields: &Fields<'_>, limit: Option<usize>) -> Result<Self> {
-        let file = ScoredFile::open(open(path)?, limit)?.with_unique_ids()?;
-        let found = file.fields(fields.predicted, fields.human);
+    pub fn read(cli: &Cli) -> Result<Self> {
+        let path = &cli.input;
+        let file = ScoredFile::open(open(path)?, cli.limit)?.with_unique_ids()?;
+        let found = file.fields(cli.predicted.as_deref(), cli.human.as_deref());
         let list = || file.present().collect::<Vec<_>>().join(", ");
         let Some(predicted) = found.predicted.clone() else {
             bail!(
@@ -105,9 +142,8 @@ impl Pairs {
             );
         }
         let Some(human) = found.human.clone().filter(|name| file.has(name)) else {
-            let looked = fields
-                .human
-                .map_or_else(|| ScoredFile::human_names(&predicted).collect::<Vec<_>>().join(", "), str::to_owned);
+            let names = || ScoredFile::human_names(&predicted).collect::<Vec<_>>().join(", ");
+            let looked = cli.human.clone().unwrap_or_else(names);
             let alike: Vec<String> = file.candidates(&predicted).map(|name| format!("{name:?}")).collect();
             let hint = if alike.is_empty() {
                 format!("the fields are {}", list())
@@ -116,48 +152,33 @@ impl Pairs {
             };
             bail!("{}: no row has a human score (looked for {looked}); {hint}; name it with --human", path.display());
         };
-        let named = fields.group.map(|field| ("--group", field)).into_iter();
-        for (option, field) in named.chain(fields.others.iter().map(|field| ("--second", field.as_str()))) {
+        let named = [("--group", &cli.group), ("--sampling-probability", &cli.sampling_probability)];
+        let named = named.into_iter().filter_map(|(option, field)| Some((option, field.as_ref()?)));
+        for (option, field) in named.chain(cli.second.iter().map(|field| ("--second", field))) {
             if !file.has(field) {
                 bail!("{}: {option}: no row has the field {field:?}; the fields are {}", path.display(), list());
             }
         }
-        let others = vec![Vec::new(); fields.others.len()];
-        let (items, names, groups, unlabelled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (excluded, lost) = (BTreeMap::new(), Lost::default());
-        let preferences = Preferences::default();
         let known = file.has(SAMPLING_PROBABILITY).then_some(SAMPLING_PROBABILITY);
-        let sampling_probability = fields.sampling_probability.or(known).map(str::to_owned);
-        if fields.sampling_probability.is_none() && known.is_some() {
+        let sampling_probability = cli.sampling_probability.as_deref().or(known).map(str::to_owned);
+        if cli.sampling_probability.is_none() && known.is_some() {
             tell(format_args!(
                 "note: rows are weighted by {SAMPLING_PROBABILITY:?}, the chance that each had of being graded"
             ));
         }
-        let mut pairs = Self {
-            predicted,
-            human,
-            items,
-            names,
-            others,
-            groups,
-            unlabelled,
-            excluded,
-            lost,
-            sampling_probability,
-            preferences,
-        };
+        let others = vec![Vec::new(); cli.second.len()];
+        let mut pairs = Self { predicted, human, others, sampling_probability, ..Self::default() };
         let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
-        let mut identifiers = OtherFields::default();
+        let (mut identifiers, mut raters) = (OtherFields::default(), Vec::new());
         let own = [pairs.predicted.clone(), pairs.human.clone(), "id".to_owned()];
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         for row in file.rows(&found)? {
             let row = row?;
             let place = row.place().to_string();
             let name = || row.id.as_ref().map_or_else(|| place.clone(), ToString::to_string);
-            let (item, others) = match pairs.item(&row, fields).with_context(|| place.clone())? {
+            let (item, others) = match pairs.item(&row, cli).with_context(|| place.clone())? {
                 Ok(item) => item,
-                Err(left_out) => {
-                    let (reason, odd) = left_out.in_words();
+                Err((reason, odd)) => {
                     unread.note(&place, odd);
                     if !NOT_GRADED.contains(&reason.as_str()) {
                         pairs.lost.push(name());
@@ -171,14 +192,15 @@ impl Pairs {
             if let Some(orders) = row.row.value("orders") {
                 pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
             }
-            if fields.cluster.is_none() {
+            if cli.cluster.is_none() {
                 let others = row.row.keys().filter(|&name| is_identifier(name) && !own.contains(&name));
                 identifiers.see(others.filter_map(|name| Some((name, row.row.value(name)?))));
             }
+            raters.push(raters_of(&row, &item));
             pairs.names.push(name());
             pairs.items.push(item);
             pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
-            pairs.groups.push(fields.group.and_then(|field| text(&row, field)));
+            pairs.groups.push(cli.group.as_deref().and_then(|field| text(&row, field)));
         }
         if let Some((place, why)) = unread.all() {
             bail!("no row can be read; the first is {place}: {why}");
@@ -186,6 +208,7 @@ impl Pairs {
         tell_unread_that(&unread, "have a value that is no grade and are left out");
         tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
         tell_repeated(&identifiers, pairs.items.len());
+        align(&mut pairs.items, &raters);
         Ok(pairs)
     }
 
@@ -196,39 +219,39 @@ impl Pairs {
     }
 
     /// A row's ratings and what the other judges say, or why it is left out; what the judge says of a row that nobody graded is kept.
-    fn item(&mut self, row: &ScoredRow, fields: &Fields<'_>) -> Result<Result<(ComparedItem, Vec<Rating>), LeftOut>> {
+    fn item(&mut self, row: &ScoredRow, cli: &Cli) -> Result<Result<(ComparedItem, Vec<Rating>), LeftOut>> {
         if let Some(unscored) = &row.unscored {
-            return Ok(Err(LeftOut::For(unscored.reason.clone())));
+            return Ok(Err((unscored.reason.clone(), None)));
         }
         let read = || -> Result<_, String> {
-            let others = fields.others.iter().map(|field| row.grade(field)).collect::<Result<Option<Vec<_>>, _>>()?;
+            let others = cli.second.iter().map(|field| row.grade(field)).collect::<Result<Option<Vec<_>>, _>>()?;
             Ok((row.predicted.clone()?.map(rating), others))
         };
         let (predicted, others) = match read() {
             Ok(read) => read,
-            Err(why) => return Ok(Err(LeftOut::Odd(ODD.to_owned(), why))),
+            Err(why) => return Ok(Err((ODD.to_owned(), Some(why)))),
         };
         let human = ratings(row.human.clone());
         if human.iter().all(Option::is_none) {
             if let Some(predicted) = predicted.and_then(|rating| rating.number()) {
-                let cluster = fields.cluster.and_then(|field| text(row, field));
+                let cluster = cli.cluster.as_deref().and_then(|field| text(row, field));
                 self.unlabelled.push(Unlabelled { predicted, cluster });
             }
             let [nobody, odd] = NOT_GRADED.map(str::to_owned);
             return Ok(Err(match &row.no_grade {
-                Some(why) => LeftOut::Odd(odd, why.clone()),
-                None => LeftOut::For(nobody),
+                Some(why) => (odd, Some(why.clone())),
+                None => (nobody, None),
             }));
         }
-        let Some(predicted) = predicted else { return Ok(Err(LeftOut::For("no_prediction".to_owned()))) };
-        let Some(others) = others else { return Ok(Err(LeftOut::For("no_second_prediction".to_owned()))) };
-        let cluster = match fields.cluster {
+        let Some(predicted) = predicted else { return Ok(Err(("no_prediction".to_owned(), None))) };
+        let Some(others) = others else { return Ok(Err(("no_second_prediction".to_owned(), None))) };
+        let cluster = match &cli.cluster {
             None => None,
             Some(field) => Some(text(row, field).with_context(|| {
                 format!("--cluster: the row has no {field:?}, so it is not known which rows it belongs to")
             })?),
         };
-        let confidence = match fields.confidence {
+        let confidence = match &cli.confidence {
             None => value(row, CONFIDENCE)?.and_then(|value| confidence(&value)),
             Some(field) => {
                 let found = value(row, field)?.with_context(|| format!("--confidence: the row has no {field:?}"))?;
@@ -269,23 +292,8 @@ pub fn furthest(items: &[ComparedItem]) -> Vec<usize> {
     off.into_iter().map(|(_, place)| place).collect()
 }
 
-/// Why a row is left out.
-enum LeftOut {
-    /// It lacks something, or says that it has no score.
-    For(String),
-    /// It has a value that is no grade: the reason, and what is odd.
-    Odd(String, String),
-}
-
-impl LeftOut {
-    /// The reason under which it is counted, and what is odd about it.
-    fn in_words(self) -> (String, Option<String>) {
-        match self {
-            Self::For(reason) => (reason, None),
-            Self::Odd(reason, why) => (reason, Some(why)),
-        }
-    }
-}
+/// Why a row is left out: the reason under which it is counted, and what is odd about it, where it has a value that is no grade.
+type LeftOut = (String, Option<String>);
 
 /// A number is the confidence itself; of probabilities, by label or in a list, it is the largest.
 fn confidence(value: &Value) -> Option<f64> {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_cli::report::p_in_words;
+use judge_cli::report::{p_in_words, undefined};
 use judge_cli::terminal::console::{say, say_table};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::prediction::bias_in_words;
@@ -230,34 +230,26 @@ fn figures(found: &Comparisons, methods: bool) -> Result<()> {
     rows[0].extend(adjusted.then(|| "adjusted p".to_owned()));
     rows[0].extend(methods.then(|| "method".to_owned()));
     let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
-    let mut undefined: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut shown = "";
     for (name, statistic) in &found.statistics {
-        match statistic {
-            Statistic::Defined(known) => {
-                // A part of which nothing is defined has no heading.
-                let part = part_of(name);
-                if part != shown {
-                    rows.push(vec![part.to_owned()]);
-                    shown = part;
-                }
-                let p = |p: Option<f64>| p.map_or_else(String::new, |p| p_in_words(p, known.p_at_most));
-                let (low, high) = (known.interval.map(|i| i.low), known.interval.map(|i| i.high));
-                let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p(known.p)];
-                cells.extend(adjusted.then(|| p(known.p_adjusted)));
-                cells.extend(methods.then(|| known.method.clone()));
-                rows.push(cells);
-            }
-            Statistic::Undefined { reason } => match undefined.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, names)) => names.push(name),
-                None => undefined.push((reason, vec![name])),
-            },
+        let Statistic::Defined(known) = statistic else { continue };
+        // A part of which nothing is defined has no heading.
+        let part = part_of(name);
+        if part != shown {
+            rows.push(vec![part.to_owned()]);
+            shown = part;
         }
+        let p = |p: Option<f64>| p.map_or_else(String::new, |p| p_in_words(p, known.p_at_most));
+        let (low, high) = (known.interval.map(|i| i.low), known.interval.map(|i| i.high));
+        let mut cells = vec![name.clone(), number(Some(known.estimate)), number(low), number(high), p(known.p)];
+        cells.extend(adjusted.then(|| p(known.p_adjusted)));
+        cells.extend(methods.then(|| known.method.clone()));
+        rows.push(cells);
     }
     if rows.len() > 1 {
         say_table(&rows)?;
     }
-    for (reason, names) in undefined {
+    for (reason, names) in undefined(found.statistics.iter().map(|(name, known)| (name.as_str(), known))) {
         let which = match names.as_slice() {
             [] => continue,
             [one] => (*one).to_owned(),

@@ -19,7 +19,7 @@ pub(super) const COMMAND: &str = "bench";
 ///
 /// Either a model judges here, in both orders (--output keeps its verdicts;
 /// interrupted, the same command resumes), or --verdicts has what a judge wrote elsewhere: JSON
-/// lines {"id", "given", "swapped"?}, or the output of prompt_judge.
+/// lines {"id", "given", "swapped"?}, or the output of `judge compare`.
 /// Reported are accuracy, macro precision, recall and F1 and Cohen's kappa in the given order, and with both orders
 /// accuracy when swapped and on average, agreement right in both, consistency, and how often the response shown first wins.
 ///

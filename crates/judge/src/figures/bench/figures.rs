@@ -16,7 +16,7 @@ pub(super) type Found = (PairComparisons, Option<Worth>);
 
 /// As the contract has it.
 pub(super) fn by_name((verdicts, preferences): &Found) -> BTreeMap<&'static str, Value> {
-    of_verdicts(verdicts).into_iter().chain(preferences.iter().flat_map(Worth::entries)).collect()
+    of_verdicts(verdicts).into_iter().chain(preferences.iter().flat_map(Worth::beside_verdicts)).collect()
 }
 
 /// Those of verdicts alone.
@@ -60,7 +60,7 @@ pub(super) fn plot(title: &str, (overall, worth): &Found, groups: &BTreeMap<&str
     }
     let line = |name: String, statistic: &Statistic, colour| {
         let (estimate, interval) = (statistic.estimate()?, statistic.interval());
-        Some(Line { name: name.chars().take(30).collect(), points: vec![Point { estimate, interval, colour }] })
+        Some(Line { name, points: vec![Point { estimate, interval, colour }] })
     };
     let of_all = overall.statistics.iter().filter_map(|known| line(known.name.to_owned(), &known.statistic, BLUE));
     let of_groups = groups.iter().filter_map(|(group, (found, _))| {

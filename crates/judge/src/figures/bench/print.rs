@@ -4,31 +4,33 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use judge_cli::args::judged_pairs::left_out;
-use judge_cli::terminal::console::{say, say_table};
+use judge_cli::terminal::console::{counted, say, say_table};
 use judge_data::Benchmark;
 use judge_metrics::comparison::PairComparisons;
 
 use super::figures::Found;
 
+/// `of_read` are the verdicts on the pairs whose preferences were read.
 pub(crate) fn report(
     (benchmark, undecided): (Benchmark, usize),
     policy: &str,
     (overall, worth): &Found,
+    of_read: &PairComparisons,
     (groups, means): (&BTreeMap<&str, Found>, &BTreeMap<&str, f64>),
     difference: Option<&PairComparisons>,
 ) -> Result<()> {
     let unparsed = match overall.unparsed {
         0 => "every text has a verdict".to_owned(),
-        n => format!("{n} texts without a verdict: {policy}"),
+        n => format!("{} without a verdict: {policy}", counted(n, "text")),
     };
-    say(format_args!("{benchmark}: {} pairs{}; {unparsed}", overall.n, left_out(undecided)))?;
+    say(format_args!("{benchmark}: {}{}; {unparsed}", counted(overall.n, "pair"), left_out(undecided)))?;
     let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
     rows.extend(
         overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
     );
     say_table(&rows)?;
     if let Some(worth) = worth {
-        let verdicts = overall.get("accuracy_mean").or_else(|| overall.get("accuracy"));
+        let verdicts = of_read.get("accuracy_mean").or_else(|| of_read.get("accuracy"));
         say("")?;
         worth.print(verdicts.map(|known| &known.statistic))?;
     }
@@ -41,8 +43,10 @@ pub(crate) fn report(
             _ => "no difference that these pairs can show",
         };
         say(format_args!(
-            "{}, first minus second judge, {} pairs: {:.3}: {means}",
-            known.name, known.n, known.statistic
+            "{}, first minus second judge, {}: {:.3}: {means}",
+            known.name,
+            counted(known.n, "pair"),
+            known.statistic
         ))?;
     }
     if !groups.is_empty() {

@@ -2,13 +2,14 @@
 
 use anyhow::{Result, bail};
 use judge_cli::args::files::{CarryArgs, OutputArgs};
+use judge_cli::args::prompt_judge::suited;
 use judge_cli::pair_orders::PairJudging;
 use judge_cli::row_job::{RowJob, Words, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Reason, Unscored, prompted::PairConvention};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, Extra, InputFile, PairRow, PairVerdicts, Record, RecordList, RowColumns,
-    UnreadRecord,
+    UnreadRecord, check_templates_on,
 };
 
 use super::Cli;
@@ -30,8 +31,9 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     }
     let default = match benchmark {
         Benchmark::MtBench => "pair-multi-turn",
-        Benchmark::Pairs if pairs.iter().all(|pair| pair.texts.is_none() || pair.reference.is_some()) => {
-            "pair-reference"
+        Benchmark::Pairs => {
+            let has_reference = |pair: &BenchmarkPair| pair.reference.as_ref().is_some_and(|text| !text.is_empty());
+            suited(true, pairs.iter().all(|pair| pair.texts.is_none() || has_reference(pair)), false)
         }
         Benchmark::LlmBar | Benchmark::Hhh | Benchmark::RubricBench | Benchmark::HelpSteer3 | Benchmark::Ppe => {
             "pair-forced"
@@ -48,6 +50,9 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         );
     }
     let records: Vec<Record> = pairs.iter().map(record).collect();
+    if !cli.judge.is_apart() {
+        check_templates_on(&cli.pairs.data, &records, [asked.fields()])?;
+    }
     cli.model.admit_items(&records, |record| record.id().to_string())?;
     let files = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;
     let source = RecordList { records, files };
@@ -59,9 +64,10 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
     let job = job.with_model(&cli.model, Some(asked.template()))?;
     let finished = job.run(&checked, |pending| {
         let model = cli.model.load()?;
-        let template = Some(asked.template().to_owned());
+        let (description, template) = (cli.judge.describe(&asked), Some(asked.template().to_owned()));
         let judge = cli.judge.judge(asked, &model)?;
         let resolved = resolved(&model, template, cli.judge.origin(&judge)?);
+        job.tell(description);
         let (tables, carry, apart) = (cli.judge.tables(&judge), &Carry::All, cli.judge.is_apart());
         let (place_offset, probe) = (None, None);
         let judging = PairJudging { judge: &judge, apart, both_orders: true, place_offset, probe, tables, carry };

@@ -57,7 +57,7 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
     if let Some(path) = &cli.json {
         let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
         let report = json!({
-            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy_name(),
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy().1,
             "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
         });
         write_json(path, "pairwise_benchmark", &report)?;
@@ -71,7 +71,7 @@ fn judges_votes(cli: &Cli, path: &Path, people: &[PairVote]) -> Result<(Vec<Pair
     if Rows::open(path)?.next().transpose()?.is_none_or(|row| row.has("winner")) {
         return Ok((PairVote::read(path)?, 0));
     }
-    let unparsed = match cli.pairs.policy() {
+    let unparsed = match cli.pairs.policy().0 {
         Unparsed::Dropped => None,
         Unparsed::Tie => Some(std::cmp::Ordering::Equal),
         _ => return Err(usage("--unparsed wrong: a vote that is missing cannot be wrong; give tie or drop")),

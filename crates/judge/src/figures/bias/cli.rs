@@ -14,9 +14,9 @@ use judge_cli::args::judged_pairs::PairsArgs;
 /// let them? (needs --own, and pairs with model_a and model_b.) Each gets a sentence that says whether it is larger than chance, and how
 /// large. Intervals draw whole questions.
 ///
-/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, any judge
-/// judges them (`judge compare` reads them), and --perturbed takes its verdicts. Changed is the response of a pair that people like less;
-/// gains count beyond those of a change of white space.
+/// Perturbations: is a response preferred after a change that adds nothing to it? --write-perturbed makes the changed pairs, the same judge
+/// judges them (`judge compare` reads them; with --template pair-forced where `judge bench` asked so), and --perturbed takes its verdicts.
+/// Changed is the response of a pair that people like less; gains count beyond those of a change of white space.
 #[derive(Args)]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -4,11 +4,15 @@ use std::cmp::Ordering;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use judge_cli::judge_record::{other_judge, other_model};
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::console::{counted, say, usage};
 use judge_core::prompted::PairConvention;
-use judge_data::{Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, write_new};
+use judge_data::{
+    Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, RunRecord, load,
+    record_path, write_new,
+};
 use judge_metrics::comparison::{BiasFinding, PerturbationReport, PerturbedVerdicts};
 use judge_metrics::preference::Preference;
 use serde_json::json;
@@ -88,7 +92,27 @@ pub(crate) fn write(cli: &Cli, path: &Path, pairs: &[BenchmarkPair]) -> Result<(
         writeln!(rows, "{row}")?;
     }
     write_new(path, &rows, cli.write.overwrite)?;
-    say(format_args!("{} changed pairs -> {}", perturbed.len(), path.display()))
+    say(format_args!("{} -> {}", counted(perturbed.len(), "changed pair"), path.display()))
+}
+
+/// Refuses verdicts of two judges, as far as run records beside both files say whose they are.
+fn check_judge(before: &Path, after: &Path) -> Result<()> {
+    if ![before, after].iter().all(|file| record_path(file).exists()) {
+        return Ok(());
+    }
+    let (known, here): (RunRecord, RunRecord) = (load(record_path(before))?, load(record_path(after))?);
+    let (before, after) = (before.display(), after.display());
+    let differs = match (other_judge(&known.settings, &here.settings), &here.model) {
+        (Some(difference), _) => format!("{before} has verdicts of another judge than {after}: {difference}"),
+        (None, Some(model)) => match other_model(known.model.as_ref(), model) {
+            Some(name) => format!("{before} has verdicts of {name}, {after} those of {}", model.name),
+            None => return Ok(()),
+        },
+        (None, None) => return Ok(()),
+    };
+    bail!(
+        "--verdicts and --perturbed: {differs}; judge the changed pairs with the model and the template of --verdicts"
+    )
 }
 
 /// What each change did.
@@ -99,6 +123,7 @@ pub(crate) fn findings(
     pairs: &[BenchmarkPair],
     before: &PairVerdicts,
 ) -> Result<Vec<BiasFinding>> {
+    cli.verdicts.as_deref().map_or(Ok(()), |verdicts| check_judge(verdicts, path))?;
     let named = named(path)?;
     let perturbed = of(cli, pairs, &named)?;
     let changed: Vec<BenchmarkPair> = perturbed.iter().map(|known| known.pair.clone()).collect();
@@ -130,7 +155,7 @@ pub(crate) fn findings(
             })
         });
         let report =
-            PerturbationReport { pairs: verdicts.collect(), unparsed: cli.pairs.policy(), bootstrap: BOOTSTRAP };
+            PerturbationReport { pairs: verdicts.collect(), unparsed: cli.pairs.policy().0, bootstrap: BOOTSTRAP };
         Ok(report.finding(perturbation.as_str())?)
     };
     named.map(finding).collect()

@@ -9,6 +9,7 @@ use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::json;
 
 use judge_cli::args::files::WriteArgs;
+use judge_cli::args::numbers::{at_least, number, part};
 use judge_cli::terminal::console::usage;
 
 /// Say what scores mean on the human scale.
@@ -34,10 +35,10 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = Method::Isotonic)]
     pub(crate) method: Method,
     /// Share of human scores that intervals should hold
-    #[arg(long, default_value_t = 0.9, value_name = "SHARE")]
+    #[arg(long, default_value_t = 0.9, value_name = "SHARE", value_parser = part)]
     pub(crate) level: f64,
     /// Lowest and highest human score: intervals end there, and graded rows outside are left out [default: not known]
-    #[arg(long, value_delimiter = ',', num_args = 1, value_name = "LOW,HIGH", allow_hyphen_values = true)]
+    #[arg(long, value_delimiter = ',', num_args = 1, value_name = "LOW,HIGH", value_parser = number, allow_hyphen_values = true)]
     pub(crate) range: Option<Vec<f64>>,
     /// Field of the score
     #[arg(long, default_value = "score", value_name = "FIELD")]
@@ -50,13 +51,13 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FIELD")]
     pub(crate) cluster: Option<String>,
     /// Width of the interval of the coverage to plan for, from end to end: shows how many graded rows it takes
-    #[arg(long, value_name = "WIDTH")]
+    #[arg(long, value_name = "WIDTH", value_parser = part)]
     pub(crate) width: Option<f64>,
     /// Folds of the graded rows
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = at_least::<usize>(2))]
     pub(crate) folds: usize,
     /// Chooses the folds
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = at_least::<u64>(0))]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) write: WriteArgs,
@@ -91,12 +92,6 @@ impl Cli {
             Some(&[low, high]) if low < high => Some([low, high]),
             Some(_) => return Err(usage("--range needs two numbers, the lower one first: --range 1,5")),
         };
-        if !(self.level > 0.0 && self.level < 1.0) || self.folds < 2 {
-            return Err(usage("--level must lie between 0 and 1, and --folds be at least 2"));
-        }
-        if self.width.is_some_and(|width| !(width > 0.0 && width < 1.0)) {
-            return Err(usage("--width must lie between 0 and 1: it is that of the interval of a share"));
-        }
         let method = match self.method {
             Method::Isotonic => CalibrationMethod::Isotonic,
             Method::Ordinal => CalibrationMethod::Ordinal,

@@ -12,6 +12,7 @@ use judge_core::{
 };
 
 use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::numbers::{at_least, positive, share};
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::svg;
 
@@ -19,8 +20,8 @@ use judge_cli::terminal::svg;
 ///
 /// Reads the score files of `judge score` (JSON lines with layers, labels, logits and human) and the result JSON of the
 /// LAGER reference program alike. Weights are also fitted on pairs that `judge compare` has judged with --verdict layers, of which the mean
-/// of both orders counts: with --valid and --weights-out, without --input. What they are worth is then measured on questions that took no
-/// part in fitting.
+/// of the orders counts that were asked: with --valid and --weights-out, without --input. What they are worth is then measured on questions
+/// that took no part in fitting.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Scored and graded items to compare the variants on; without, weights are fitted and saved, and nothing is compared
@@ -42,22 +43,22 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = Loss::Mae, conflicts_with = "weights")]
     pub(crate) loss: Loss,
     /// Share of the cross-entropy in the loss, or `learned` as in the reference program [default: 0.6225]
-    #[arg(long, value_name = "SHARE|learned", conflicts_with = "weights")]
-    pub(crate) alpha: Option<String>,
+    #[arg(long, value_name = "SHARE|learned", value_parser = alpha, conflicts_with = "weights")]
+    pub(crate) alpha: Option<Alpha>,
     /// Where the weights start: zeros, or last-one (the code behind the published numbers)
     #[arg(long, value_enum, default_value_t = Init::Zeros, conflicts_with = "weights")]
     pub(crate) init: Init,
     /// Passes over the validation items
-    #[arg(long, default_value_t = LayerWeightFit::paper().epochs, value_name = "N", conflicts_with = "weights")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().epochs, value_name = "N", value_parser = at_least::<usize>(1), conflicts_with = "weights")]
     pub(crate) epochs: usize,
     /// Items per step
-    #[arg(long, default_value_t = LayerWeightFit::paper().batch, value_name = "N", conflicts_with = "weights")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().batch, value_name = "N", value_parser = at_least::<usize>(1), conflicts_with = "weights")]
     pub(crate) batch: usize,
     /// Learning rate
-    #[arg(long, default_value_t = LayerWeightFit::paper().lr, value_name = "RATE", conflicts_with = "weights")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().lr, value_name = "RATE", value_parser = positive, conflicts_with = "weights")]
     pub(crate) lr: f64,
     /// Seed of the order of items
-    #[arg(long, default_value_t = LayerWeightFit::paper().seed, value_name = "N", conflicts_with = "weights")]
+    #[arg(long, default_value_t = LayerWeightFit::paper().seed, value_name = "N", value_parser = at_least::<u64>(0), conflicts_with = "weights")]
     pub(crate) seed: u64,
     /// Put all weight on one layer instead: its number, or of pairs `best`, the one whose averaged log-odds name people's choice most often
     #[arg(long, value_name = "best|N", requires = "weights_out")]
@@ -101,6 +102,13 @@ impl FromStr for LayerChoice {
     }
 }
 
+fn alpha(text: &str) -> Result<Alpha, String> {
+    match text {
+        "learned" => Ok(LayerWeightFit::reference_program().alpha),
+        text => share(text).map(Alpha::Fixed).map_err(|_| "expected a share from 0 to 1, or `learned`".to_owned()),
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Loss {
     Mae,
@@ -121,16 +129,8 @@ impl Cli {
         self.variants.split(',').map(|name| name.trim().parse().map_err(usage)).collect()
     }
 
-    pub(crate) fn settings(&self) -> Result<LayerWeightFit> {
-        let alpha = match self.alpha.as_deref() {
-            None => LayerWeightFit::paper().alpha,
-            Some("learned") => LayerWeightFit::reference_program().alpha,
-            Some(share) => match share.parse() {
-                Ok(share) => Alpha::Fixed(share),
-                Err(_) => return Err(usage(format!("--alpha {share:?} is neither a number nor `learned`"))),
-            },
-        };
-        Ok(LayerWeightFit {
+    pub(crate) fn settings(&self) -> LayerWeightFit {
+        LayerWeightFit {
             loss: match self.loss {
                 Loss::Mae => RegressionLoss::Mae,
                 Loss::Mse => RegressionLoss::Mse,
@@ -139,13 +139,13 @@ impl Cli {
                 Init::Zeros => ThetaInit::Zeros,
                 Init::LastOne => ThetaInit::LastOne,
             },
-            alpha,
+            alpha: self.alpha.unwrap_or(LayerWeightFit::paper().alpha),
             states: self.states.unwrap_or_default(),
             epochs: self.epochs,
             batch: self.batch,
             lr: self.lr,
             seed: self.seed,
             ..LayerWeightFit::paper()
-        })
+        }
     }
 }

@@ -10,7 +10,7 @@ use judge_data::{PairVerdict, Rows, ScoreTable, majority};
 use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Statistic};
 use judge_metrics::preference::Preference;
 use judge_probe::{GroupKFold, RowGroups};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 
 use judge_cli::groups::OtherFields;
@@ -20,6 +20,8 @@ use judge_cli::terminal::console::{in_words, say, say_table, tell, usage};
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
 pub(super) struct Worth {
+    /// Whether pairs were judged in the given order alone.
+    one_order: bool,
     readings: Vec<(&'static str, String, PairStatistic)>,
     /// The layer that is right most often.
     pub(super) chosen: Layer,
@@ -29,7 +31,7 @@ impl Worth {
     /// Of pairs that were read at every layer. Rows with the same value of the field `cluster` are about one question; without one each is
     /// about its own.
     pub(super) fn of(pairs: &ScoreTable, settings: &LayerWeightFit, cluster: Option<&str>) -> Result<Self> {
-        let (gold, questions) = people(pairs, cluster)?;
+        let (gold, questions, one_order) = people(pairs, cluster)?;
         // Columns are preferences, ascending: the first label is B, the last one A.
         let odds: Vec<Vec<f64>> = pairs
             .graded
@@ -66,16 +68,26 @@ impl Worth {
             ("weights", "weights fitted on other questions".to_owned()),
         ];
         let readings = names.into_iter().zip(known).map(|((name, words), known)| (name, words, known)).collect();
-        Ok(Self { readings, chosen: Layer(place) })
+        Ok(Self { one_order, readings, chosen: Layer(place) })
     }
 
     pub(super) fn print(&self) -> Result<()> {
-        say("accuracy of the log-odds averaged over both orders:")?;
+        say(match self.one_order {
+            true => {
+                "accuracy of the log-odds in the given order alone, in which what the place adds has not cancelled:"
+            }
+            false => "accuracy of the log-odds averaged over both orders:",
+        })?;
         let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
         rows.extend(self.readings.iter().map(|(_, words, known)| {
             vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
         }));
         say_table(&rows)
+    }
+
+    /// The orders in which pairs were judged.
+    pub(super) fn orders(&self) -> &'static str {
+        if self.one_order { "given" } else { "both" }
     }
 
     /// The readings by name.
@@ -99,13 +111,16 @@ enum Human {
     Raters(Vec<Option<PairVerdict>>),
 }
 
-/// People's majority and the question of each pair.
-fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>, Vec<String>)> {
-    let (mut known, mut named) = (HashMap::new(), false);
+/// People's majority and the question of each pair, and whether pairs were judged in one order alone.
+fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>, Vec<String>, bool)> {
+    let (mut known, mut named, mut one_order) = (HashMap::new(), false, false);
     let (mut others, mut ids) = (OtherFields::default(), Vec::new());
     for row in Rows::open(&pairs.path)? {
         let row = row?;
         let id: ItemId = row.required("id", "a string or a whole number")?;
+        // A pair that could not be asked about has one entry too.
+        let orders = row.optional::<Vec<IgnoredAny>>("orders", "a list")?.filter(|_| row.value("unscored").is_none());
+        one_order |= orders.is_some_and(|orders| orders.len() == 1);
         let raters = match row.optional("human", "\"A\", \"B\" or \"tie\", or a list with one for each rater")? {
             None => continue,
             Some(Human::One(rater)) => vec![Some(rater)],
@@ -140,7 +155,8 @@ fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>,
     }
     let found =
         pairs.ids.iter().map(|id| known.remove(id).with_context(|| format!("the pair {id} has no human verdict")));
-    Ok(found.collect::<Result<Vec<_>>>()?.into_iter().unzip())
+    let (gold, questions) = found.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    Ok((gold, questions, one_order))
 }
 
 /// The log-odds of each pair by weights that were fitted on other questions.

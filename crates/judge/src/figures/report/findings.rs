@@ -1,6 +1,7 @@
 //! Every number of the page.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
@@ -8,6 +9,7 @@ use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability::{self, Bin, histogram};
 use judge_cli::report::{BOOTSTRAP, OF_AGREEMENT};
+use judge_cli::terminal::svg::span;
 use judge_core::rag::RagMeasure;
 use judge_data::{InputFile, Program};
 use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
@@ -21,18 +23,18 @@ use crate::figures::layers::{self, LayerAgreement};
 
 /// Bars of each histogram.
 const BARS: usize = 40;
-/// What is said of the agreement with people, if the data define it.
-const SAID: [&str; 10] = [
-    "spearman",
-    "pearson",
-    "kendall_tau_b",
-    "mae",
-    "rmse",
-    "bias",
-    "accuracy",
-    "cohen_kappa",
-    "cohen_kappa_quadratic",
-    "auroc",
+/// What is said of the agreement with people, if the data define it, and what it is called on the page.
+pub const SAID: [(&str, &str); 10] = [
+    ("spearman", "Spearman's rank correlation"),
+    ("pearson", "Pearson's correlation"),
+    ("kendall_tau_b", "Kendall's tau-b"),
+    ("mae", "mean absolute error"),
+    ("rmse", "root mean squared error"),
+    ("bias", "bias (mean score minus mean human score)"),
+    ("accuracy", "same label"),
+    ("cohen_kappa", "Cohen's kappa"),
+    ("cohen_kappa_quadratic", "Cohen's kappa, quadratic weights"),
+    ("auroc", "area under the ROC curve"),
 ];
 
 /// Everything that is on the page. It is written as it is to the JSON file.
@@ -109,44 +111,30 @@ impl Findings {
             rows.compared.iter().filter_map(|item| Some((item.predicted.number()?, item.mean_human()?))).collect();
         let is_numeric = numbers.len() == rows.compared.len();
         let human: Vec<f64> = if is_numeric { numbers.iter().map(|pair| pair.1).collect() } else { Vec::new() };
-        let (layers, no_layers) = match &rows.layers {
-            Ok(_) if human.is_empty() => (Vec::new(), Some("no row has a human score".to_owned())),
-            Ok(scores) => {
-                let numbers = rows.layer_numbers();
-                let weights = record.layer_weights().filter(|weights| weights.len() <= numbers.len());
-                (layers::agreement(numbers, scores, &human, weights.as_deref())?, None)
-            }
-            Err(why) => (Vec::new(), Some(why.clone())),
+        let no_layers =
+            rows.no_layers.clone().or_else(|| human.is_empty().then(|| "no row has a human score".to_owned()));
+        let layers = if no_layers.is_none() {
+            let numbers = rows.layer_numbers();
+            let weights = record.layer_weights().filter(|weights| weights.len() <= numbers.len());
+            layers::agreement(numbers, &rows.layers, &human, weights.as_deref())?
+        } else {
+            Vec::new()
         };
         let scored = rows.scored();
-        let Rows {
-            n,
-            fields,
-            scores,
-            labels,
-            graded_labels,
-            unscored,
-            compared,
-            listed,
-            longest,
-            tokens,
-            preferences,
-            ..
-        } = rows;
-        let preferences = preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
-        let graded = compared.len();
+        let preferences = rows.preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
+        let graded = rows.compared.len();
         let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
         let (mut reliability, mut reliability_figure) = (Vec::new(), None);
         if graded > 0 {
-            constant_guess = guess(&compared, &human);
-            let only = Some(SAID.map(str::to_owned).to_vec());
+            constant_guess = guess(&rows.compared, &human);
+            let only = Some(SAID.map(|(name, _)| name.to_owned()).to_vec());
             let settings = ComparisonSettings { bootstrap: OF_AGREEMENT, only, ..ComparisonSettings::default() };
-            let comparison = Comparison::new(compared, settings)?;
+            let comparison = Comparison::new(rows.compared, settings)?;
             let all: Vec<usize> = (0..graded).collect();
             agreement = comparison.statistics(&all).statistics;
             if is_numeric {
                 let [predicted, human] =
-                    [&fields.predicted, &fields.human].map(|name| name.as_deref().unwrap_or_default());
+                    [&rows.fields.predicted, &rows.fields.human].map(|name| name.as_deref().unwrap_or_default());
                 reliability = reliability::bins(comparison.items(), BOOTSTRAP.level);
                 let figure = reliability::svg(comparison.items(), &reliability, predicted, human, BOOTSTRAP.level)?;
                 reliability_figure = Some(figure);
@@ -164,31 +152,31 @@ impl Findings {
                 bytes: file.as_ref().map(|file| file.bytes),
                 blake3: file.map(|file| file.blake3),
             },
-            rows: n,
+            rows: rows.n,
             scored,
             graded,
-            unscored,
+            unscored: rows.unscored,
             results: rows.tally.map(|tally| tally.digests.results.to_string()),
             runs: rows.runs,
             devices: rows.devices,
             record,
-            predicted: fields.predicted,
-            human: fields.human,
+            predicted: rows.fields.predicted,
+            human: rows.fields.human,
             agreement,
             preferences,
             constant_guess,
             layers,
             no_layers,
-            scores: bars(&scores, &human),
-            labels,
-            graded_labels,
+            scores: bars(&rows.scores, &human),
+            labels: rows.labels,
+            graded_labels: rows.graded_labels,
             measures: rows.measures.found(),
             reliability,
             coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0),
-            listed,
+            listed: rows.listed,
             answers: rows.answers,
-            longest,
-            tokens: bars(&tokens, &[]),
+            longest: rows.longest,
+            tokens: bars(&rows.tokens, &[]),
             slowest_parts: parts,
             parts: count,
             reliability_figure,
@@ -211,7 +199,17 @@ impl Findings {
                 false => (Some(false), "Not complete: the check found what is listed below.".to_owned()),
             };
         }
+        let outputs = &self.record.outputs;
+        let is_changed =
+            self.input.blake3.as_ref().is_some_and(|blake3| !outputs.is_empty() && !outputs.contains(blake3));
         match &self.record.counts {
+            Some(counts) if counts.rows() == self.rows && is_changed => (
+                None,
+                format!(
+                    "The run's record counts {} rows, and so many are here, but the file has changed since the run wrote it.",
+                    self.rows
+                ),
+            ),
             Some(counts) if counts.rows() == self.rows => {
                 (Some(true), format!("Complete: the run's record counts {} rows, and they are here.", self.rows))
             }
@@ -281,13 +279,7 @@ fn bars(values: &[f64], human: &[f64]) -> Vec<Bar> {
     if values.is_empty() {
         return Vec::new();
     }
-    let (low, high) = values
-        .iter()
-        .chain(human)
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &value| (low.min(value), high.max(value)));
-    // One value, or what differs in its last digits, has a bar of its own.
-    let least = 1e-9 * low.abs().max(high.abs()).max(1.0);
-    let (low, high) = if high - low > least { (low, high) } else { (low - 0.5, high + 0.5) };
+    let Range { start: low, end: high } = span(values.iter().chain(human).copied());
     let human = histogram(human, low, high, BARS);
     let both = histogram(values, low, high, BARS).into_iter().zip(human);
     both.map(|((low, high, rows), (.., human))| Bar { low, high, rows, human }).collect()

@@ -65,6 +65,12 @@ fn short(text: &str) -> String {
     }
 }
 
+/// A number by which rows are sorted and filtered, where [`short`] shows another.
+fn exact(number: Option<f64>) -> Option<String> {
+    let number = number.filter(|number| short(&number.to_string()).parse::<f64>() != Ok(*number))?;
+    Some(number.to_string())
+}
+
 fn row_of(item: &Listed, is_graded: bool, is_grouped: bool, with_texts: bool) -> Markup {
     let number = |number: Option<f64>| number.map(|number| short(&number.to_string())).unwrap_or_default();
     let people = if item.mean_human.is_some() { number(item.mean_human) } else { shown(&item.human.join(", "), ID) };
@@ -72,10 +78,10 @@ fn row_of(item: &Listed, is_graded: bool, is_grouped: bool, with_texts: bool) ->
         details.row {
             summary {
                 span data-of="id" { (shown(&item.id, ID)) }
-                span.n data-of="judge" { (short(&item.predicted)) }
+                span.n data-of="judge" data-exact=[exact(item.score)] { (short(&item.predicted)) }
                 @if is_graded {
-                    span.n data-of="people" { (people) }
-                    span.n data-of="difference" { (number(item.difference)) }
+                    span.n data-of="people" data-exact=[exact(item.mean_human)] { (people) }
+                    span.n data-of="difference" data-exact=[exact(item.difference)] { (number(item.difference)) }
                 }
                 @if is_grouped { span data-of="group" { (shown(item.group.as_deref().unwrap_or_default(), ID)) } }
             }
@@ -116,6 +122,19 @@ fn curve(item: &Listed) -> Markup {
         p.quiet {
             "The expected score of each layer alone" @if item.mean_human.is_some() { "; dashed: people" } ". "
             (numbers.collect::<Vec<_>>().join(" · "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_by_the_numbers_and_not_by_what_is_shown() {
+        assert_eq!(exact(Some(2.0004)).as_deref(), Some("2.0004"));
+        for shown in [Some(2.0), Some(2.5), Some(-1e12), None] {
+            assert_eq!(exact(shown), None, "{shown:?}");
         }
     }
 }

@@ -6,7 +6,10 @@ if (list) {
   const rows = [...list.querySelectorAll(".row")];
   const heads = [...list.querySelectorAll(".heads button")];
   const [groups, words, least, shown] = ["groups", "words", "least", "shown"].map((id) => document.getElementById(id));
-  const cell = (row, name) => row.querySelector(`summary > [data-of=${name}]`)?.textContent ?? "";
+  const cell = (row, name) => {
+    const found = row.querySelector(`summary > [data-of=${name}]`);
+    return found?.dataset.exact ?? found?.textContent ?? "";
+  };
   const number = (text) => (text === "" ? NaN : Number(text));
 
   for (const head of heads) {
@@ -39,7 +42,7 @@ if (list) {
   for (const field of [groups, words, least]) field?.addEventListener("input", filter);
   if (groups) {
     const named = new Set(rows.map((row) => cell(row, "group")).filter((group) => group !== ""));
-    for (const group of [...named].sort()) groups.append(new Option(group));
+    for (const group of [...named].sort()) groups.append(new Option(group, group));
   }
   document.querySelector(".controls").hidden = false;
 }

@@ -10,8 +10,9 @@ use judge_metrics::comparison::Statistic;
 use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
+use super::answers::Answer;
 use super::figures;
-use super::findings::Findings;
+use super::findings::{Findings, SAID};
 use super::list;
 use super::texts::{ID, SETTINGS, TEXT, shown, visible};
 use crate::figures::layers;
@@ -19,21 +20,10 @@ use crate::figures::layers;
 /// Problems of a check that are shown.
 const PROBLEMS: usize = 40;
 
-const SCRIPT: &str = include_str!("page.js");
+/// Bytes of answers from contexts, which stand beside those of [`list`]'s rows.
+const ANSWERS: usize = 250_000;
 
-/// What statistics are called on the page.
-const NAMES: [(&str, &str); 10] = [
-    ("spearman", "Spearman's rank correlation"),
-    ("pearson", "Pearson's correlation"),
-    ("kendall_tau_b", "Kendall's tau-b"),
-    ("mae", "mean absolute error"),
-    ("rmse", "root mean squared error"),
-    ("bias", "bias (mean score minus mean human score)"),
-    ("accuracy", "same label"),
-    ("cohen_kappa", "Cohen's kappa"),
-    ("cohen_kappa_quadratic", "Cohen's kappa, quadratic weights"),
-    ("auroc", "area under the ROC curve"),
-];
+const SCRIPT: &str = include_str!("page.js");
 
 /// The whole file. Nothing is loaded, and nothing runs but its own script, which is known by its digest.
 pub fn html(found: &Findings) -> Result<String> {
@@ -102,7 +92,7 @@ fn tiles(found: &Findings) -> Markup {
 
 /// What a statistic is called.
 fn in_words(name: &str) -> &str {
-    NAMES.iter().find(|(key, _)| *key == name).map_or(name, |(_, words)| words)
+    SAID.iter().find(|(key, _)| *key == name).map_or(name, |(_, words)| words)
 }
 
 /// Whether all rows are there.
@@ -327,32 +317,42 @@ fn unscored(found: &Findings) -> Markup {
     )
 }
 
+/// As many as there is room for.
 fn answers(found: &Findings) -> Markup {
-    let all = &found.answers.0;
+    let mut bytes = 0;
+    let all = found.answers.0.iter().map(answer).take_while(|answer| {
+        bytes += answer.0.len();
+        bytes <= ANSWERS
+    });
+    let all: Vec<Markup> = all.collect();
     html! {
         @if !all.is_empty() {
             (section("Sentences that the contexts support least", &html! {
             p class="quiet" { "Answers by their least supported sentence. The redder a sentence, the less probable that the contexts support it; \
                                below one half the probability stands behind it." }
-            @for answer in all {
-                div.item {
-                    p { strong { (shown(&answer.id, ID)) } ": faithfulness " strong { (format!("{:.3}", answer.faithfulness)) } }
-                    p.text dir="auto" {
-                        @for sentence in &answer.sentences {
-                            @let doubt = 1.0 - sentence.supported.unwrap_or(1.0).clamp(0.0, 1.0);
-                            span style=(format!("background:rgba(192,57,43,{:.2})", 0.6 * doubt)) { (visible(&sentence.text)) }
-                            @match sentence.supported {
-                                None => sup { "not read" },
-                                Some(p) if p < 0.5 => sup { (format!("{p:.2}")) },
-                                Some(_) => {},
-                            }
-                            " "
-                        }
-                        @if answer.more > 0 { "and " (answer.more) " more sentences" }
-                    }
-                }
-            }
+            @for answer in &all { (answer) }
             }))
+        }
+    }
+}
+
+fn answer(answer: &Answer) -> Markup {
+    html! {
+        div.item {
+            p { strong { (shown(&answer.id, ID)) } ": faithfulness " strong { (format!("{:.3}", answer.faithfulness)) } }
+            p.text dir="auto" {
+                @for sentence in &answer.sentences {
+                    @let doubt = 1.0 - sentence.supported.unwrap_or(1.0).clamp(0.0, 1.0);
+                    span style=(format!("background:rgba(192,57,43,{:.2})", 0.6 * doubt)) { (visible(&sentence.text)) }
+                    @match sentence.supported {
+                        None => sup { "not read" },
+                        Some(p) if p < 0.5 => sup { (format!("{p:.2}")) },
+                        Some(_) => {},
+                    }
+                    " "
+                }
+                @if answer.more > 0 { "and " (answer.more) " more sentences" }
+            }
         }
     }
 }

@@ -27,6 +27,9 @@ pub struct Record {
     /// Hashes of the files that were read, and of those that these were made of.
     #[serde(skip)]
     pub inputs: Vec<String>,
+    /// Hashes of the files that were written.
+    #[serde(skip)]
+    pub outputs: Vec<String>,
     /// Rows that the record counts.
     pub counts: Option<Counts>,
     /// What a check found.
@@ -82,6 +85,7 @@ impl Record {
             model,
             template,
             inputs,
+            outputs,
             mut settings,
             resolved,
             started,
@@ -104,6 +108,7 @@ impl Record {
             command,
             settings,
             inputs: sources(inputs),
+            outputs: outputs.into_iter().filter_map(|output| output.blake3).collect(),
             counts,
             completeness: None,
         }

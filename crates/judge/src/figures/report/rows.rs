@@ -22,6 +22,7 @@ use super::answers::Answers;
 use super::layers::{OfLayers, Tables, of_layers};
 use super::measures::Measures;
 use super::texts::{ID, TEXT, cut};
+use crate::ids::alike;
 
 /// Rows that are listed.
 pub const ROWS: usize = 1_000;
@@ -54,8 +55,15 @@ pub struct Example {
 /// A row with a score.
 #[derive(Serialize)]
 pub struct Listed {
+    /// As the page shows it.
     pub id: String,
+    /// By which its texts are found.
+    #[serde(skip)]
+    key: Key,
     pub predicted: String,
+    /// The score in full, where it is a number.
+    #[serde(skip)]
+    pub score: Option<f64>,
     /// What each rater says; empty where nobody graded the row.
     pub human: Vec<String>,
     pub mean_human: Option<f64>,
@@ -69,6 +77,24 @@ pub struct Listed {
     pub probabilities: Vec<(String, f64)>,
     /// Layers, and the expected score of each alone.
     pub layers: Vec<(usize, f64)>,
+}
+
+/// What a row is found by in another file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// Its id.
+    Id(ItemId),
+    /// Its number, from 0, of a row without an id.
+    Number(usize),
+}
+
+/// What became of texts.
+#[derive(Default)]
+pub struct Joined {
+    /// Rows that were found.
+    pub found: usize,
+    /// Whether rows of the texts have no id, those of the scores all having one.
+    pub nameless: bool,
 }
 
 /// A row with many tokens.
@@ -97,6 +123,7 @@ pub struct Coverage {
 }
 
 /// What is kept of all rows: some 8 bytes of each, and about 200 more, and 8 for each layer, of those with a human score.
+#[derive(Default)]
 pub struct Rows {
     /// The field of a row's group.
     group: Option<String>,
@@ -117,7 +144,8 @@ pub struct Rows {
     /// Rows with a score and a human one.
     pub compared: Vec<ComparedItem>,
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
-    pub layers: Result<Vec<Vec<f64>>, String>,
+    pub layers: Vec<Vec<f64>>,
+    pub no_layers: Option<String>,
     tables: Option<Tables>,
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
@@ -139,31 +167,7 @@ pub struct Rows {
 
 impl Rows {
     pub fn new(group: Option<String>) -> Self {
-        Self {
-            group,
-            fields: ScoredFields::default(),
-            n: 0,
-            scores: Vec::new(),
-            labels: BTreeMap::new(),
-            graded_labels: BTreeMap::new(),
-            unscored: BTreeMap::new(),
-            answered: 0,
-            odd_grades: Unread::default(),
-            compared: Vec::new(),
-            layers: Ok(Vec::new()),
-            tables: None,
-            preferences: Preferences::default(),
-            listed: Vec::new(),
-            measures: Measures::default(),
-            answers: Answers::default(),
-            longest: Vec::new(),
-            tokens: Vec::new(),
-            coverage: Coverage::default(),
-            tally: None,
-            runs: BTreeMap::new(),
-            devices: BTreeMap::new(),
-            parts: Vec::new(),
-        }
+        Self { group, ..Self::default() }
     }
 
     /// How many rows have a score.
@@ -200,6 +204,9 @@ impl Rows {
     ) -> Result<()> {
         let file = ScoredFile::open(judge_cli::args::files::open(path)?, None)?.with_unique_ids()?;
         self.fields = file.fields(predicted, human);
+        if let Some(field) = human.filter(|field| !file.has(field)) {
+            bail!("{}: no row has the field {field:?} that --human names", path.display());
+        }
         for row in file.rows(&self.fields.clone())? {
             let row = row?;
             see(1);
@@ -251,19 +258,19 @@ impl Rows {
             *kind(&mut self.graded_labels, text) += 1;
         }
         if item.ratings().next().is_some() {
-            return self.compare(item, &row.row, &id);
+            return self.compare(item, &row, &id);
         }
         if self.place(None).is_some() {
             let layers = of_layers(&row.row)?;
-            self.list(&row.row, &id, &item, None, layers.as_ref().ok());
+            self.list(&row, &id, &item, None, layers.as_ref().ok());
         }
         Ok(())
     }
 
-    fn compare(&mut self, item: ComparedItem, row: &Row, id: &str) -> Result<()> {
-        let of_layers = of_layers(row)?;
+    fn compare(&mut self, item: ComparedItem, row: &ScoredRow, id: &str) -> Result<()> {
+        let of_layers = of_layers(&row.row)?;
         let human = item.mean_human();
-        if let (Some(human), Some(interval)) = (human, row.optional::<Calibrated>("calibrated", "an interval")?) {
+        if let (Some(human), Some(interval)) = (human, row.row.optional::<Calibrated>("calibrated", "an interval")?) {
             self.coverage.n += 1;
             self.coverage.inside += usize::from((interval.low..=interval.high).contains(&human));
             self.coverage.level.get_or_insert(interval.level);
@@ -273,16 +280,16 @@ impl Rows {
             _ => f64::from(u8::from(item.ratings().all(|human| *human != item.predicted))),
         };
         self.list(row, id, &item, Some(difference), of_layers.as_ref().ok());
-        if let Some(orders) = row.value("orders") {
+        if let Some(orders) = row.row.value("orders") {
             self.preferences.push_row(orders, item.ratings(), None)?;
         }
-        if let Ok(all) = &mut self.layers {
+        if self.no_layers.is_none() {
             match of_layers {
                 Ok((tables, scores)) if *self.tables.get_or_insert_with(|| tables.clone()) == tables => {
-                    all.push(scores)
+                    self.layers.push(scores)
                 }
-                Ok(_) => self.layers = Err("rows differ in their layers or labels".to_owned()),
-                Err(why) => self.layers = Err(why.to_owned()),
+                Ok(_) => self.no_layers = Some("rows differ in their layers or labels".to_owned()),
+                Err(why) => self.no_layers = Some(why.to_owned()),
             }
         }
         self.compared.push(item);
@@ -295,14 +302,24 @@ impl Rows {
         Some(place).filter(|place| *place < ROWS)
     }
 
-    fn list(&mut self, row: &Row, id: &str, item: &ComparedItem, difference: Option<f64>, layers: Option<&OfLayers>) {
+    fn list(
+        &mut self,
+        scored: &ScoredRow,
+        id: &str,
+        item: &ComparedItem,
+        difference: Option<f64>,
+        layers: Option<&OfLayers>,
+    ) {
         let Some(place) = self.place(difference) else { return };
+        let row = &scored.row;
         let probabilities: Option<Vec<f64>> = row.optional("probabilities", "a list of numbers").unwrap_or_default();
         let labels: Option<Vec<String>> = row.optional("labels", "a list of texts").unwrap_or_default();
         let labels = labels.unwrap_or_default().into_iter().map(|label| cut(&label, ID));
         let listed = Listed {
             id: cut(id, ID),
+            key: scored.id.clone().map_or(Key::Number(scored.number), Key::Id),
             predicted: cut(&item.predicted.to_string(), ID),
+            score: item.predicted.number(),
             human: item.ratings().map(|rating| cut(&rating.to_string(), ID)).take(KINDS).collect(),
             mean_human: item.mean_human(),
             difference,
@@ -358,27 +375,45 @@ impl Rows {
         }
     }
 
-    /// Adds texts and groups from the rows that were scored, which are found by their ids, or else by their numbers. Returns whether any
-    /// row went by its number, and how many rows were found.
-    pub fn add_texts(&mut self, path: &Path) -> Result<(bool, usize)> {
-        let (mut places, mut numbered, mut found) = (HashMap::new(), false, 0);
-        for (place, item) in self.listed.iter().enumerate() {
-            places.entry(item.id.clone()).or_insert(place);
+    /// Adds texts and groups from the rows that were scored. They are found by their ids, and where the scores have none by their numbers, as
+    /// are rows without an id of the file that was scored (`is_scored`), whose ids in the scores are these numbers.
+    pub fn add_texts(&mut self, path: &Path, is_scored: bool) -> Result<Joined> {
+        let file = ScoredFile::open(judge_cli::args::files::open(path)?, None)?.with_unique_ids()?;
+        let keys = self.listed.iter().map(|item| item.key.clone());
+        let mut places: HashMap<Key, usize> = keys.zip(0..).collect();
+        let mut joined = self.add_texts_at(&file, &places, is_scored)?;
+        if joined.found == 0 {
+            let other = |key: Key| match &key {
+                Key::Id(id) => alike(id).map_or(key, Key::Id),
+                Key::Number(_) => key,
+            };
+            places = places.into_iter().map(|(key, place)| (other(key), place)).collect();
+            joined = self.add_texts_at(&file, &places, is_scored)?;
         }
-        for (number, row) in judge_data::Rows::open(path)?.enumerate() {
+        Ok(joined)
+    }
+
+    fn add_texts_at(&mut self, file: &ScoredFile, places: &HashMap<Key, usize>, is_scored: bool) -> Result<Joined> {
+        let mut joined = Joined::default();
+        let is_named = !places.keys().any(|key| matches!(key, Key::Number(_)));
+        for (number, row) in file.input().rows()?.enumerate() {
             let row = row?;
             let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());
-            numbered |= id.is_none();
-            let id = cut(&id.unwrap_or_else(|| (number as u64).into()).to_string(), ID);
-            let Some(&place) = places.get(&id) else { continue };
-            found += 1;
+            joined.nameless |= id.is_none() && is_named && !is_scored;
+            let key = match id {
+                Some(id) => Key::Id(id),
+                None if is_named && is_scored => Key::Id(number.into()),
+                None => Key::Number(number),
+            };
+            let Some(&place) = places.get(&key) else { continue };
+            joined.found += 1;
             let (texts, group) = (self.texts(&row), self.group_of(&row));
             let item = &mut self.listed[place];
             item.texts.extend(texts);
             item.texts.truncate(TEXTS);
             item.group = item.group.take().or(group);
         }
-        Ok((numbered, found))
+        Ok(joined)
     }
 
     /// Refuses a field of groups that no row has.

@@ -1,5 +1,7 @@
 //! Texts of data sets, which are hostile and of any length, as they may stand on a page.
 
+use judge_cli::pages::is_unseen;
+
 /// Characters of an id.
 pub const ID: usize = 100;
 /// Characters of a text.
@@ -21,13 +23,9 @@ pub fn cut(text: &str, most: usize) -> String {
 /// Line ends and tabs stay.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    let unseen = |c: char| {
-        let turns = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
-    };
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match unseen(c) {
+        match is_unseen(c) && !matches!(c, '\n' | '\t') {
             true => shown.extend(c.escape_unicode()),
             false => shown.push(c),
         }

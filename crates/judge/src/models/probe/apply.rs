@@ -10,10 +10,11 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 use judge_cli::args::files::{WriteArgs, program};
 use judge_cli::probes::ProbeFile;
-use judge_cli::terminal::console::say;
+use judge_cli::terminal::console::{end_of_rows, say};
 use judge_cli::terminal::progress::Progress;
-use judge_data::{Fate, InputFile, Opened, Outputs, Resolved, Run, RunPlan, StatesFile};
-use judge_probe::{FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precision};
+use judge_core::{Reason, Unscored};
+use judge_data::{Counts, Fate, InputFile, Opened, Outputs, Resolved, RunPlan, StatesFile};
+use judge_probe::{Error, FittedClassifier, FittedEstimator, FittedProbe, Matrix, Precision};
 use serde_json::{Map, Value, json};
 
 use self::features::{Features, States};
@@ -27,7 +28,7 @@ use self::features::{Features, States};
 ///
 /// Output: one JSON line a row {"row", "label", "decision": [...], "classes": [...], "probabilities": [...] or null};
 /// decisions are those of scikit-learn's decision_function, probabilities are in the order of the classes. Rows of
-/// hidden states also have their "id", and those that could not be read {"row", "id", "unscored"}.
+/// hidden states also have their "id". A row without states, or with a number that is NaN or infinite, is {"row", "unscored"}.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// Hidden states (several tables: one per pooling), or features
@@ -53,13 +54,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check_output(&cli.input)?;
     // A table in shards is no file of its name.
     let features = if cli.input[0].exists() { Features::open(&cli.input[0])? } else { None };
-    let n_rows = match (features, cli.input.as_slice()) {
+    let counts = match (features, cli.input.as_slice()) {
         (Some(features), [_]) => of_features(cli, &features)?,
         (Some(_), _) => bail!("{} has a tensor `features`: it must be the only input", cli.input[0].display()),
         (None, paths) => of_states(cli, paths)?,
     };
-    say(format_args!("{n_rows} rows -> {}", cli.output.display()))
+    say(format_args!("{} rows -> {}", counts.rows(), cli.output.display()))?;
+    end_of_rows(&counts)
 }
+
+/// What the probe says of a row, with the fields that the row has besides; or why it says nothing.
+type Judged = (Map<String, Value>, Result<Map<String, Value>, Unscored>);
 
 impl Cli {
     /// Refuses an output that cannot be one, where these files are read.
@@ -68,46 +73,58 @@ impl Cli {
         Ok(outputs.overwrite(self.write.overwrite).check()?)
     }
 
-    /// Opens the output for rows of these files; `None` if it is complete.
-    fn begin(&self, inputs: &[PathBuf], rows: usize) -> Result<Option<Run>> {
+    /// Writes the rows of these files, unless that was done before; `judged` gives those from a row on, one or more.
+    fn write(&self, inputs: &[PathBuf], rows: usize, judged: impl Fn(usize) -> Result<Vec<Judged>>) -> Result<Counts> {
         let mut plan = RunPlan::new(&self.output, rows, program("probe_apply"));
         plan.inputs = inputs.iter().chain([&self.probe]).map(InputFile::of).collect::<Result<_, _>>()?;
         plan.options = self.write.options();
-        match plan.open()? {
-            Opened::Complete(_) => {
+        let mut output = match plan.open()? {
+            Opened::Complete(record) => {
                 say(format_args!("{} is complete; nothing to do", self.output.display()))?;
-                Ok(None)
+                return Ok(record.counts);
             }
-            Opened::Ready(start) => Ok(Some(start.begin(Resolved::default())?)),
+            Opened::Ready(start) => start.begin(Resolved::default())?,
+        };
+        let bar = Progress::new("judging", rows, self.quiet);
+        for first in 0..rows {
+            bar.inc(1);
+            if output.is_done(first) {
+                continue;
+            }
+            for (row, (more, judged)) in (first..).zip(judged(first)?) {
+                if output.is_done(row) {
+                    continue;
+                }
+                let (said, fate) = match judged {
+                    Ok(said) => (said, Fate::SCORED),
+                    Err(why) => (object([("unscored", json!(why))]), Fate::unscored(why.reason)),
+                };
+                let mut value = object([("row", json!(row))]);
+                value.extend(more);
+                value.extend(said);
+                output.push(row, &value, fate)?;
+            }
         }
+        bar.finish_and_clear();
+        Ok(output.finish()?.counts)
     }
 }
 
-fn of_features(cli: &Cli, features: &Features) -> Result<usize> {
+fn of_features(cli: &Cli, features: &Features) -> Result<Counts> {
     // A pickle's scaler computes in the features' precision, as scikit-learn's does.
     let file = ProbeFile::read(&cli.probe, features.precision)?;
     let probe = file.probe();
-    let (n_rows, found, expected) = (features.n_rows, features.n_features, probe.n_features());
+    let (found, expected) = (features.n_features, probe.n_features());
     let path = cli.input[0].display();
     ensure!(found == expected, "{path}: rows have {found} features, the probe was fitted on {expected}");
-    let Some(mut output) = cli.begin(&cli.input, n_rows)? else { return Ok(n_rows) };
-    let bar = Progress::new("judging", n_rows, cli.quiet);
-    for first in (0..n_rows).step_by(AT_ONCE) {
-        let judged = judge(probe, &features.matrix(first, AT_ONCE)?)?;
-        bar.inc(judged.len());
-        for (index, judged) in judged.into_iter().enumerate() {
-            let index = first + index;
-            if !output.is_done(index) {
-                output.push(index, &row(index, [], judged), Fate::SCORED)?;
-            }
-        }
-    }
-    bar.finish_and_clear();
-    output.finish()?;
-    Ok(n_rows)
+    let judged = |first: usize| -> Result<Vec<Judged>> {
+        let judged = judge(probe, &features.values(first, AT_ONCE))?;
+        Ok(judged.into_iter().map(|judged| (Map::new(), judged)).collect())
+    };
+    cli.write(&cli.input, features.n_rows, judged)
 }
 
-fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
+fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<Counts> {
     let tables = paths.iter().map(|path| features::open_states(path)).collect::<Result<Vec<_>>>()?;
     let inputs: Vec<PathBuf> = tables.iter().flat_map(StatesFile::files).map(Path::to_path_buf).collect();
     cli.check_output(&inputs)?;
@@ -119,50 +136,52 @@ fn of_states(cli: &Cli, paths: &[PathBuf]) -> Result<usize> {
     };
     let states = States::new(tables, &saved)?;
     let ids = states.ids()?;
-    let Some(mut output) = cli.begin(&inputs, states.n_rows)? else { return Ok(states.n_rows) };
-    let bar = Progress::new("judging", states.n_rows, cli.quiet);
-    for (index, (id, unscored)) in ids.into_iter().enumerate() {
-        bar.inc(1);
-        if output.is_done(index) {
-            continue;
-        }
-        let id = ("id", json!(id));
-        match states.row(index)? {
-            Some(features) => {
-                let judged = judge(saved.probe(), &features)?;
-                let mut rows = judged.into_iter().map(|judged| row(index, [id.clone()], judged));
-                rows.try_for_each(|row| output.push(index, &row, Fate::SCORED))?;
-            }
-            None => {
-                let fate = Fate { unscored: unscored.as_ref().map(|unscored| unscored.reason), graded: false };
-                output.push(index, &row(index, [id, ("unscored", json!(unscored))], Map::new()), fate)?;
-            }
-        }
-    }
-    bar.finish_and_clear();
-    output.finish()?;
-    Ok(states.n_rows)
+    let judged = |row: usize| -> Result<Vec<Judged>> {
+        let (id, unscored) = &ids[row];
+        let judged = match (states.row(row)?, unscored) {
+            (Some(features), _) => judge(saved.probe(), &features)?,
+            (None, Some(why)) => vec![Err(why.clone())],
+            (None, None) => vec![Err(Unscored::new(Reason::Missing, "there are no states of this row"))],
+        };
+        Ok(judged.into_iter().map(|judged| (object([("id", json!(id))]), judged)).collect())
+    };
+    cli.write(&inputs, states.n_rows, judged)
 }
 
-/// What the probe says of each row of features.
-fn judge(probe: &FittedProbe, features: &Matrix) -> Result<Vec<Map<String, Value>>> {
-    let labels = probe.predict(features)?;
-    let decisions = probe.decision_function(features)?;
-    let probabilities = probe.predict_proba(features)?;
+/// What the probe says of rows that stand one behind the other, or why it says nothing of one.
+fn judge(probe: &FittedProbe, features: &[f64]) -> Result<Vec<Result<Map<String, Value>, Unscored>>> {
+    match judge_all(probe, features) {
+        Ok(judged) => Ok(judged.into_iter().map(Ok).collect()),
+        Err(Error::NonFiniteFeature { feature, value, .. }) if features.len() == probe.n_features() => {
+            let why = format!("feature {feature} is {value}, not a finite number");
+            Ok(vec![Err(Unscored::new(Reason::NonFinite, why))])
+        }
+        // One such row refuses all: each by itself is judged as it is among others, to the bit.
+        Err(Error::NonFiniteFeature { .. }) => {
+            let each = features.chunks(probe.n_features()).map(|row| judge(probe, row));
+            Ok(each.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn judge_all(probe: &FittedProbe, features: &[f64]) -> Result<Vec<Map<String, Value>>, Error> {
+    let features = Matrix::new(features.to_vec(), probe.n_features())?;
+    let labels = probe.predict(&features)?;
+    let decisions = probe.decision_function(&features)?;
+    let probabilities = probe.predict_proba(&features)?;
     let mut probabilities = probabilities.iter().flat_map(Matrix::rows);
     let judged = labels.iter().zip(decisions.rows()).map(|(label, decision)| {
-        let mut judged = Map::new();
-        judged.insert("label".to_owned(), json!(label));
-        judged.insert("decision".to_owned(), json!(decision));
-        judged.insert("classes".to_owned(), json!(probe.classes()));
-        judged.insert("probabilities".to_owned(), json!(probabilities.next()));
-        judged
+        object([
+            ("label", json!(label)),
+            ("decision", json!(decision)),
+            ("classes", json!(probe.classes())),
+            ("probabilities", json!(probabilities.next())),
+        ])
     });
     Ok(judged.collect())
 }
 
-fn row<const N: usize>(row: usize, more: [(&str, Value); N], judged: Map<String, Value>) -> Map<String, Value> {
-    let first = Map::from_iter([("row".to_owned(), json!(row))]);
-    let more = more.into_iter().map(|(name, value)| (name.to_owned(), value));
-    first.into_iter().chain(more).chain(judged).collect()
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use judge_cli::terminal::console::{end_of_rows, say, say_table, usage};
+use judge_cli::args::numbers::number;
+use judge_cli::terminal::console::{counted_that, end_of_rows, say, say_table, usage};
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
 
@@ -28,7 +29,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Keep only this share of the pairs, the best by total, best first; all of them stay in OUTPUT.judged.jsonl
-    #[arg(long, alias = "top-percent", value_name = "SHARE")]
+    #[arg(long, alias = "top-percent", value_name = "SHARE", value_parser = number)]
     top_share: Option<f64>,
     #[command(flatten)]
     pub(crate) probes: ProbeArgs,
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let array = cli.output.extension().is_some_and(|extension| extension == "json");
     let of_output = if array { Layout::Array } else { Layout::Lines };
-    let share = cli.top_share.filter(|&share| share != 1.0);
+    let share = cli.top_share;
     if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
         return Err(usage(format!(
             "--top-share {share} is not between 0 and 1; a fifth of the pairs is --top-share 0.2"
@@ -56,7 +57,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if share.is_some() {
         kept.check()?;
     }
-    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, layout, Clash::Refused)?;
+    let evaluation = evaluate(&cli.probes, &cli.probes.input.open()?, PROGRAM, &judged, layout, Clash::Refused)?;
     if let Some(part) = &cli.probes.input.part {
         // The best are chosen from all rows.
         return say(format_args!("rows {part} judged -> {}", judged.display()));
@@ -74,7 +75,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             say(format_args!("{} is complete", cli.output.display()))?;
         }
         let output = cli.output.display();
-        say(format_args!("{n} kept -> {output}; {tied} further rows have the same total as the last one"))?;
+        let further = counted_that(tied, "further row", ["has", "have"]);
+        say(format_args!("{n} kept -> {output}; {further} the same total as the last one"))?;
     }
     end_of_rows(&evaluation.counts)
 }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use judge_cli::args::numbers::number;
 use judge_cli::report::write_json;
-use judge_cli::terminal::console::{end_of_rows, say, usage};
+use judge_cli::terminal::console::{counted_that, end_of_rows, say, usage};
 use judge_data::{InputFile, Layout, Outputs};
 use serde_json::json;
 
@@ -29,10 +30,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// Keep this share of all rows, the best by total, best first
-    #[arg(long, alias = "top-percent", value_name = "SHARE")]
+    #[arg(long, alias = "top-percent", value_name = "SHARE", value_parser = number)]
     top_share: Option<f64>,
     /// Keep what has at least this total, in the order of the input
-    #[arg(long, value_name = "TOTAL", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TOTAL", value_parser = number)]
     min_total: Option<f64>,
     /// Where counts and the totals of the kept rows go
     #[arg(long, alias = "report", value_name = "FILE.json")]
@@ -47,9 +48,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             "--top-share {share} is not between 0 and 1; a fifth of the rows is --top-share 0.2"
         )));
     }
-    if cli.min_total.is_some_and(f64::is_nan) {
-        return Err(usage("--min-total must be a number"));
-    }
     let judged = judged_path(&cli.output);
     let outputs = Outputs::new([&cli.probes.input.input].into_iter().chain(&cli.probes.probes));
     let outputs = outputs.rows([&cli.output, &judged]).reports(PROGRAM, &cli.json);
@@ -63,7 +61,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         write: cli.probes.write,
     };
     of_kept.check()?;
-    let evaluation = evaluate(&cli.probes, PROGRAM, &judged, Layout::Lines, Clash::LeftOut)?;
+    // Opened once: a pipe has its rows no second time.
+    let input = cli.probes.input.open()?;
+    let evaluation = evaluate(&cli.probes, &input, PROGRAM, &judged, Layout::Lines, Clash::LeftOut)?;
     if let Some(part) = &cli.probes.input.part {
         // The best are chosen from all rows.
         return say(format_args!("rows {part} judged -> {}", judged.display()));
@@ -76,7 +76,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             ((0..ranking.totals.len()).filter(reaches).collect(), 0)
         }
     };
-    let input = cli.probes.input.open()?;
     let inputs = vec![input.identity()?.with_rows(evaluation.rows), InputFile::of(&judged)?];
     let was_complete = !of_kept.write(&input, &kept, inputs)?;
     let unscored: usize = evaluation.counts.unscored.values().sum();
@@ -94,9 +93,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     say(format_args!("{} of {n} rows kept, {unscored} unscored -> {output}", kept.len()))?;
     if tied > 0 {
-        say(format_args!(
-            "{tied} further rows have the same total as the last one kept; those kept have the higher expected grades"
-        ))?;
+        let knows_expected = ranking.totals.iter().flatten().any(|(_, expected)| expected.is_some());
+        let kept = if knows_expected { "have the higher expected grades" } else { "come first in the input" };
+        let further = counted_that(tied, "further row", ["has", "have"]);
+        say(format_args!("{further} the same total as the last one kept; those kept {kept}"))?;
     }
     end_of_rows(&evaluation.counts)
 }

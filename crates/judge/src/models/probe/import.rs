@@ -11,12 +11,14 @@ use judge_data::{Outputs, check_new, write_new};
 use judge_models::{LoadOptions, Model};
 use judge_probe::training::View;
 use judge_probe::{
-    DecisionRule, FittedClassifier, FittedEstimator, ImportedFrom, Precision, ProbedModel, SklearnProbe,
+    DecisionRule, FittedClassifier, FittedEstimator, FittedTransformer, ImportedFrom, Precision, ProbeStage,
+    ProbedModel, SklearnProbe,
 };
 
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::{find_model, is_template, read_template};
-use judge_cli::probes::ProbeFile;
+use judge_cli::args::numbers::at_least;
+use judge_cli::probes::{ProbeFile, check_aspect};
 use judge_cli::terminal::console::{say, say_fields, usage};
 
 /// Import a scikit-learn probe.
@@ -41,7 +43,7 @@ pub(crate) struct Cli {
     model: Option<String>,
     /// Layers whose states stand side by side in the features, in this order, e.g. 6 or 6,12 (0: the embeddings, as in Hugging Face's
     /// `judge states`)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "pooling")]
+    #[arg(long, value_name = "LIST", value_parser = at_least::<usize>(0), value_delimiter = ',', requires = "pooling")]
     layer: Vec<usize>,
     /// Poolings of each of these layers, in this order: first, last, mean, min, max, or concat (min, max and mean)
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "layer")]
@@ -100,6 +102,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !named && (cli.model.is_none() || cli.layer.is_empty()) {
         bail!("{path} says neither its model nor its layers: give --model, --layer and --pooling to save it");
     }
+    let aspect = imported.metadata.as_ref().map(|metadata| &metadata.dimension).or(cli.aspect.as_ref());
+    aspect.map_or(Ok(()), |aspect| check_aspect(aspect)).with_context(|| format!("cannot save {path}"))?;
     let template = cli.template.as_deref().map(read_template).transpose()?;
     if let (Some(template), Some(path)) = (&template, &template_beside) {
         check_new(path, &serde_json::to_vec_pretty(template)?, cli.write.overwrite)?;
@@ -155,6 +159,15 @@ fn signals(layers: &[usize], views: &[View]) -> Vec<(Layer, Signal)> {
     layers.iter().flat_map(of_layer).collect()
 }
 
+/// A transformer in words.
+fn stage(stage: &ProbeStage) -> String {
+    match stage {
+        ProbeStage::Scaler(_) => "StandardScaler".to_owned(),
+        ProbeStage::Pca(pca) => format!("PCA to {} of {} features", pca.n_features_out(), pca.n_features_in()),
+        ProbeStage::Blocks(_) => "each signal by itself".to_owned(), // a pickle has none
+    }
+}
+
 fn found(imported: &SklearnProbe) -> Vec<(String, String)> {
     let classifier = imported.probe.classifier();
     let mut rows = Vec::new();
@@ -167,7 +180,8 @@ fn found(imported: &SklearnProbe) -> Vec<(String, String)> {
         DecisionRule::OneVsRest => "support vector machine, one against the rest",
     };
     row("classifier", rule.to_owned());
-    row("scaler", if imported.probe.stages().is_empty() { "none" } else { "StandardScaler" }.to_owned());
+    let stages: Vec<String> = imported.probe.stages().iter().map(stage).collect();
+    row("before it", if stages.is_empty() { "nothing".to_owned() } else { stages.join(", then ") });
     row("classes", format!("{:?}", imported.probe.classes()));
     row("features", imported.probe.n_features().to_string());
     if let Some(version) = &imported.sklearn_version {

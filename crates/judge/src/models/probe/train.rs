@@ -22,7 +22,7 @@ use judge_cli::args::model_args::{is_template, read_template};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::probes::JUDGE_NOTE;
 use judge_cli::report::{write_json, write_marked};
-use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::console::{counted_that, say, tell, usage};
 use judge_core::{Backbone, Layer, ModelInfo, PromptTemplate, request::TokenId};
 use judge_data::{Outputs, check_new, write_atomic, write_new};
 use judge_models::Model;
@@ -62,7 +62,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let training = cli.training(judged.as_ref().map_or(&data, |judged| &judged.data))?;
     let read = judged.as_mut().map_or(&mut data, |judged| &mut judged.data);
     if read.ungraded > 0 {
-        say(format_args!("{} rows have no grade and are skipped", read.ungraded))?;
+        let ungraded = counted_that(read.ungraded, "row", ["has no grade and is", "have no grade and are"]);
+        say(format_args!("{ungraded} skipped"))?;
     }
     tell_unread_that(&read.unread, "cannot be read and are skipped");
     let groups = match cli.group.is_none() && !cli.ungrouped && input.is_some() {

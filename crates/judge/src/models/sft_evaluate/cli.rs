@@ -6,6 +6,7 @@ use clap::Args;
 
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::at_least;
 
 /// The name in records.
 pub(super) const PROGRAM: &str = "sft-evaluate";
@@ -28,7 +29,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// Upper bound on the tokens of an answer
-    #[arg(long, default_value_t = 512, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 512, value_name = "N", value_parser = at_least::<u32>(1))]
     pub(super) max_new_tokens: u32,
     #[command(flatten)]
     pub(super) carry: CarryArgs,

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use judge_cli::args::model_args::is_template;
 use judge_cli::checklists::read_checklist;
-use judge_cli::terminal::console::quoted;
+use judge_cli::probes::read_saved;
+use judge_cli::terminal::console::usage;
+use judge_core::ModelInfo;
 use judge_core::decision::Checklist;
 use judge_core::lager::{LagerJudge, LayerWeights};
-use judge_core::{Lens, ModelInfo};
 use judge_data::{DatasetFormat, Outputs, save_new, write_new};
-use judge_models::{Date, WeightForm};
 use judge_probe::training::RowSignals;
 use judge_probe::trial::{Compared, Kept, Reading, SIGNAL, Trial, Tried};
 use judge_probe::{DataHash, ProbeOrigin, ProbedModel, SavedProbe};
@@ -21,6 +21,7 @@ use super::cli::{Cli, PROGRAM};
 use super::rows::Rows;
 use super::tables;
 use crate::models::probe::import::is_probe;
+use crate::models::words::Words;
 
 /// What a probe of `judge try` judges, and the name of its file.
 const ASPECT: &str = "quality";
@@ -43,6 +44,27 @@ pub(super) fn outputs(folder: &Path, outputs: Outputs) -> Outputs {
         .made(one(folder.join(CHECKLIST)), |path| read_checklist(path).is_ok())
         .made(one(probe.with_extension("template.json")), is_template)
         .made(one(probe), is_probe)
+}
+
+/// Refuses, before readings are compared, a folder in which something is kept that was learnt of other grades.
+pub(super) fn check_learnt(folder: &Path, rows: &Rows, overwrite: bool) -> Result<()> {
+    let path = probe_path(folder);
+    if overwrite || !path.exists() || read_saved(&path)?.0.origin().data_hash == Some(hash(rows)?) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{} was learnt of other grades: choose another output folder with --output, or replace what is there with --overwrite",
+        path.display()
+    )))
+}
+
+/// Of the rows and their grades.
+fn hash(rows: &Rows) -> Result<String> {
+    let mut hash = DataHash::new();
+    for row in &rows.rows {
+        hash.add(&serde_json::to_vec(&(row.record.id(), row.grade))?);
+    }
+    Ok(hash.finish())
 }
 
 fn probe_path(folder: &Path) -> PathBuf {
@@ -137,12 +159,12 @@ impl Advice<'_> {
         let mut words = Words::default();
         match by {
             By::Score | By::MeanOfLayers | By::ScoreLayer | By::Weights => {
-                words = words.of("score").asked(self.cli);
+                words = words.of("score").asked(&self.cli.asked, &self.cli.model);
                 if by == By::MeanOfLayers {
                     words = words.option("--variant", "lager_wo");
                 }
             }
-            By::Yes => words = words.of("checklist").decided(self.cli),
+            By::Yes => words = words.of("checklist").decided(&self.cli.decisions),
             By::Probe => words = words.of("probe evaluate"),
             By::Nothing => {}
         }
@@ -164,10 +186,6 @@ impl Advice<'_> {
             (By::Probe, Kept::Probe(layer, probe)) => {
                 let folder = self.folder.join(PROBE);
                 std::fs::create_dir_all(&folder)?;
-                let mut hash = DataHash::new();
-                for row in &self.rows.rows {
-                    hash.add(&serde_json::to_vec(&(row.record.id(), row.grade))?);
-                }
                 let template = self.lager.template();
                 let notes = [
                     ("program", PROGRAM),
@@ -180,7 +198,7 @@ impl Advice<'_> {
                     signals: vec![(layer, SIGNAL)],
                     // Its agreement is of folds, in the figures; a file of the same rows is the same.
                     validation: None,
-                    data_hash: Some(hash.finish()),
+                    data_hash: Some(hash(self.rows)?),
                     notes: notes.map(|(name, note)| (name.to_owned(), note.to_owned())).into(),
                 };
                 let file = probe_path(self.folder);
@@ -193,89 +211,9 @@ impl Advice<'_> {
         };
         // They read an instruction and a response, and nothing else.
         let is_read = self.rows.format == DatasetFormat::Graded || !matches!(by, By::Yes | By::Probe);
-        Ok(Use { layer, command: is_read.then(|| words.of_model(self.cli).list) })
+        // The files are the reader's to name.
+        let words = words.option("--input", "ROWS").option("--output", "JUDGED");
+        let words = words.option_if("--columns", self.cli.input.columns.as_ref().map(ToString::to_string));
+        Ok(Use { layer, command: is_read.then(|| words.of_model(&self.cli.model).list) })
     }
-}
-
-/// A command, word by word.
-#[derive(Default)]
-struct Words {
-    list: Vec<String>,
-}
-
-impl Words {
-    fn of(mut self, command: &str) -> Self {
-        self.list.push("judge".to_owned());
-        self.list.extend(command.split(' ').map(str::to_owned));
-        self
-    }
-
-    fn option(mut self, name: &str, value: &str) -> Self {
-        self.list.extend([name.to_owned(), value.to_owned()]);
-        self
-    }
-
-    fn path(self, name: &str, path: &Path) -> Self {
-        let path = path.to_string_lossy().into_owned();
-        self.option(name, &path)
-    }
-
-    fn option_if(self, name: &str, value: Option<String>) -> Self {
-        match value {
-            Some(value) => self.option(name, &value),
-            None => self,
-        }
-    }
-
-    fn flag(mut self, name: &str, given: bool) -> Self {
-        self.list.extend(given.then(|| name.to_owned()));
-        self
-    }
-
-    /// What the model was asked, and how its prompts were made.
-    fn asked(self, cli: &Cli) -> Self {
-        let (asked, model) = (&cli.asked, &cli.model);
-        let lens = (Lens::from(asked.lens) == Lens::Normed).then(|| "normed".to_owned());
-        let words = self
-            .option_if("--template", asked.template.as_ref().map(|path| path.to_string_lossy().into_owned()))
-            .option_if("--rubric", asked.rubric.clone())
-            .option_if("--prefill", asked.prefill.clone())
-            .option_if("--points", asked.points.map(|points| points.to_string()))
-            .option_if("--lens", lens)
-            .flag("--raw-prompt", model.raw_prompt)
-            .option_if("--prefill-trusted", model.prefill_trusted.clone());
-        let argument =
-            |words: Self, (key, value): &(String, Value)| words.option("--template-arg", &format!("{key}={value}"));
-        model.template_args.iter().fold(words, argument)
-    }
-
-    /// How questions were put.
-    fn decided(self, cli: &Cli) -> Self {
-        cli.decisions.words().into_iter().fold(self, |words, (name, path)| words.path(name, path))
-    }
-
-    /// Which rows are read, by which model. The files are the reader's to name.
-    fn of_model(self, cli: &Cli) -> Self {
-        let model = &cli.model;
-        let words = self
-            .option("--input", "ROWS")
-            .option("--output", "JUDGED")
-            .option_if("--columns", cli.input.columns.as_ref().map(ToString::to_string))
-            .option_if("--model", model.model.clone())
-            .flag("--embedded", model.embedded);
-        let words = model.adapters.iter().fold(words, |words, adapter| words.path("--adapter", adapter));
-        let devices: Vec<String> = model.devices.iter().map(ToString::to_string).collect();
-        let is_plain = model.weight_form == WeightForm::default();
-        words
-            .option_if("--device", Some(devices.join(",")).filter(|device| device != "cpu"))
-            .option_if("--dtype", model.dtype.map(|dtype| dtype.to_string()))
-            .option_if("--weight-form", (!is_plain).then(|| model.weight_form.to_string()))
-            .option_if("--kernel", model.kernel.map(|kernel| kernel.to_string()))
-            .option_if("--date", (model.date != Date::default()).then(|| model.date.to_string()))
-    }
-}
-
-/// A command as a shell takes it.
-pub(super) fn in_a_shell(command: &[String]) -> String {
-    command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -9,6 +9,7 @@ use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_cli::args::files::{InputArgs, OverwriteArgs, beside};
 use judge_cli::args::lager::AskedArgs;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
+use judge_cli::args::numbers::{at_least, within};
 use judge_cli::terminal::console::{tell, usage};
 use judge_cli::terminal::svg;
 
@@ -52,10 +53,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FIELD")]
     pub(crate) group: Option<String>,
     /// Parts that the rows are cut into; each is judged by what was learnt from the others
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=50))]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = within::<u64>(2, 50))]
     folds: u64,
     /// Resamples of each interval
-    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1_000..))]
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = at_least::<u64>(1_000))]
     resamples: u64,
     #[command(flatten)]
     pub(crate) asked: AskedArgs,

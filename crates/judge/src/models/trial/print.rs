@@ -7,9 +7,10 @@ use judge_metrics::comparison::Statistic;
 use judge_metrics::planning::items_for_width;
 use judge_probe::trial::{Compared, Kept, Measure, Tried};
 
-use super::advice::{Use, in_a_shell, layer_of};
+use super::advice::{Use, layer_of};
 use super::cli::Cli;
 use super::rows::Rows;
+use crate::models::words::in_a_shell;
 
 /// How narrow an interval decides most questions.
 const NARROW: f64 = 0.1;

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_cli::prompts;
+use judge_cli::prompts::{self, Kept};
 use judge_core::decision::ChecklistJudge;
 use judge_core::lager::{LagerJudge, LayerTable};
-use judge_core::{Backbone, Judge, JudgeError, Layer, Outcome, Prompt, Request, Unscored, Want, request::Signal};
-use judge_data::{Error, Record, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
+use judge_core::{Backbone, Judge, JudgeError, Layer, Prompt, Reading, Request, Unscored, Want, request::Signal};
+use judge_data::{Record, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_models::Model;
 use judge_probe::training::RowSignals;
 use judge_probe::{DataHash, Matrix, trial::SIGNAL};
@@ -164,48 +164,25 @@ impl<'r> Pass<'r> {
             let options = WriteOptions { overwrite: cli.write.overwrite, ..WriteOptions::default() };
             StatesWriter::open(path, &spec, options)
         };
-        let mut logits = open(logits, labels.layers.clone(), labels.tokens.len())?;
-        let layers = info.layers();
-        let mut states = states.map(|path| open(path, layers.clone(), info.d_model)).transpose()?;
-        let is_done = |row: usize, logits: &StatesWriter, states: &Option<StatesWriter>| {
-            logits.is_done(row) && states.as_ref().is_none_or(|states| states.is_done(row))
-        };
-        let pending: Vec<usize> = (0..self.prompts.len()).filter(|&row| !is_done(row, &logits, &states)).collect();
-        if !pending.is_empty() {
+        let of_labels = |_: usize, reading: &Reading| Ok(Ok(reading.labels(labels)?.prompt_end()?.logits.clone()));
+        let mut kept =
+            vec![Kept { writer: open(logits, labels.layers.clone(), labels.tokens.len())?, of: Box::new(of_labels) }];
+        let mut want = self.want.clone();
+        if let Some(states) = states {
+            let layers = info.layers();
+            let writer = open(states, layers.clone(), info.d_model)?;
             let of_states = Want::of_signals(&layers.iter().map(|&layer| (layer, SIGNAL)).collect::<Vec<_>>());
-            let want = match states {
-                Some(_) => Want { labels: self.want.labels.clone(), ..of_states },
-                None => self.want.clone(),
-            };
-            let open = [self.prompts.len(), pending.len()];
-            let prompts = pending
-                .iter()
-                .map(|&row| Ok((self.rows.rows[row].record.id().clone(), row, self.prompts[row].clone())));
-            prompts::read(model, want, open, cli.model.quiet, prompts, |id, row, outcome| {
-                let reading = match outcome {
-                    Outcome::Read(reading) => reading,
-                    Outcome::Unscored(why) => {
-                        logits.write_unscored(row, id, why)?;
-                        return states.as_mut().map_or(Ok(()), |states| states.write_unscored(row, id, why));
-                    }
-                };
-                let found = reading.labels(labels)?;
-                let step = found.prompt_end()?;
-                if !logits.is_done(row) {
-                    logits.write(row, id, &step.logits)?;
-                }
-                if let Some(states) = states.as_mut().filter(|states| !states.is_done(row)) {
-                    let what = "state of a layer that was asked for";
-                    let of_layer =
-                        |&layer: &Layer| reading.signal(layer, SIGNAL).ok_or(judge_core::Error::NotRead { what });
-                    let values = layers.iter().map(of_layer).collect::<Result<Vec<_>, _>>()?.concat();
-                    states.write(row, id, &values)?;
-                }
-                Ok::<_, Error>(())
-            })?;
+            want = Want { labels: want.labels, ..of_states };
+            let states =
+                move |_: usize, reading: &Reading| Ok(Ok(prompts::signals(reading, layers.iter().copied(), SIGNAL)?));
+            kept.push(Kept { writer, of: Box::new(states) });
         }
-        logits.finish()?;
-        states.map(StatesWriter::finish).transpose()?;
+        let rows = self.rows.rows.iter().zip(&self.prompts).enumerate();
+        let prompts = rows.map(|(row, (read, prompt))| Ok((read.record.id().clone(), row, prompt.clone())));
+        prompts::keep(model, want, cli.model.quiet, self.prompts.len(), prompts, &mut kept)?;
+        for file in kept {
+            file.writer.finish()?;
+        }
         Ok(())
     }
 }

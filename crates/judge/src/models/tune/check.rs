@@ -3,8 +3,8 @@
 use anyhow::Result;
 use judge_cli::args::decisions::refuse_dressing;
 use judge_cli::args::lager::ConditionArg;
-use judge_cli::args::layers::LensArg;
 use judge_cli::terminal::console::usage;
+use judge_core::Lens;
 use judge_models::{Device, WeightForm};
 
 use super::Cli;
@@ -13,16 +13,10 @@ use super::settings::Chosen;
 
 /// Refuses what cannot work, or would have no effect.
 pub(super) fn check(cli: &Cli, chosen: &Chosen) -> Result<()> {
-    cli.lager.check()?;
+    cli.lager.check_condition()?;
     tuning(cli, chosen)?;
     model(cli)?;
     asked(cli, chosen.objective)?;
-    if !(0.0..=1.0).contains(&chosen.warmup) || !(0.0..=1.0).contains(&cli.cross_entropy) {
-        return Err(usage("--warmup and --cross-entropy are shares, from 0 to 1"));
-    }
-    if chosen.epochs == 0 {
-        return Err(usage("--epochs must be at least 1"));
-    }
     if cli.plot.is_some() && cli.dry_run {
         return no_effect("--plot", "with --dry-run, which takes one step");
     }
@@ -122,7 +116,7 @@ fn asked(cli: &Cli, objective: Objective) -> Result<()> {
     if !cli.learn_weights {
         let given = [
             (lager.states.is_some(), "--states"),
-            (lager.asked.lens != LensArg::Raw, "--lens"),
+            (lager.asked.lens() != Lens::Raw, "--lens"),
             (lager.weights.is_some(), "--weights"),
         ];
         first(&given, "without --learn-weights: the last layer is trained, as it is read")?;

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_cli::args::files::{InputArgs, OverwriteArgs};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::{at_least, not_negative, positive, share};
 use judge_cli::terminal::svg;
 
 /// The name in reports.
@@ -51,17 +53,17 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, help_heading = "What is learned")]
     pub(crate) method: Option<Method>,
     /// Rank of an adapter [default: 16]
-    #[arg(long, value_name = "R", help_heading = "What is learned")]
+    #[arg(long, value_name = "R", value_parser = at_least::<usize>(1), help_heading = "What is learned")]
     pub(crate) rank: Option<usize>,
     /// Numerator of an adapter's scale [default: twice the rank]
-    #[arg(long, value_name = "ALPHA", help_heading = "What is learned")]
+    #[arg(long, value_name = "ALPHA", value_parser = positive, help_heading = "What is learned")]
     pub(crate) alpha: Option<f64>,
     /// Which projections get an adapter, by the names of the model's folder, e.g. q_proj,v_proj [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…", help_heading = "What is learned")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = NonEmptyStringValueParser::new(), help_heading = "What is learned")]
     pub(crate) targets: Vec<String>,
     /// How many of the last blocks get an adapter [default: all]. The blocks below run once for each row: what comes out of them is kept in
     /// OUTPUT.states while the run lasts, 4 bytes for each number of each token
-    #[arg(long, value_name = "K", help_heading = "What is learned")]
+    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1), help_heading = "What is learned")]
     pub(crate) top_blocks: Option<usize>,
     /// Run the blocks below --top-blocks in every epoch, and keep no file of their states: less disk, more time, the same bits
     #[arg(long, requires = "top_blocks", help_heading = "What is learned")]
@@ -70,7 +72,7 @@ pub(crate) struct Cli {
     #[arg(long, help_heading = "What is learned")]
     pub(crate) rslora: bool,
     /// Share of the cross-entropy in the loss of marks; the rest is the distance of the expected mark
-    #[arg(long, default_value_t = 1.0, value_name = "SHARE", help_heading = "What is learned")]
+    #[arg(long, default_value_t = 1.0, value_name = "SHARE", value_parser = share, help_heading = "What is learned")]
     pub(crate) cross_entropy: f64,
     /// Marks and preferences: read all layers, and learn the weights of their logits too, as LAGER weighs them. They begin equal, or as
     /// --weights has them, and go to OUTPUT.weights.json, for --weights of the command that reads the tuned judge
@@ -86,43 +88,43 @@ pub(crate) struct Cli {
     pub(crate) decisions: DecisionPromptArgs,
 
     /// How often each row is seen [default: 3]
-    #[arg(long, value_name = "N", help_heading = "Run")]
+    #[arg(long, value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Run")]
     pub(crate) epochs: Option<u32>,
     /// Examples of a step [default: 8]
-    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub(crate) batch_size: Option<usize>,
     /// At most so many tokens in a step; an example that is longer is a step of its own [default: no bound]
-    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub(crate) batch_tokens: Option<usize>,
     /// Examples that are computed at once: memory depends on it, and results by rounding
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub(crate) micro_batch: usize,
     /// Blocks whose activations are kept; others are computed again on the way back: less memory, up to half more time
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least_one, help_heading = "Run")]
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub(crate) blocks_at_once: usize,
     /// Highest learning rate [default: 2e-4 for an adapter, 1e-5 for a model]
-    #[arg(long, value_name = "RATE", help_heading = "Run")]
+    #[arg(long, value_name = "RATE", value_parser = positive, help_heading = "Run")]
     pub(crate) lr: Option<f64>,
     /// How the rate falls after the warm-up [default: cosine]
     #[arg(long, value_enum, help_heading = "Run")]
     pub(crate) schedule: Option<Falls>,
     /// Share of the steps in which the rate rises; never all of them [default: 0.05]
-    #[arg(long, value_name = "SHARE", help_heading = "Run")]
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Run")]
     pub(crate) warmup: Option<f64>,
     /// Gradients of a larger norm are scaled down to it
-    #[arg(long, default_value_t = 1.0, value_name = "NORM", help_heading = "Run")]
+    #[arg(long, default_value_t = 1.0, value_name = "NORM", value_parser = positive, help_heading = "Run")]
     pub(crate) clip: f64,
     /// Decay of weights that are matrices [default: 0]
-    #[arg(long, value_name = "DECAY", help_heading = "Run")]
+    #[arg(long, value_name = "DECAY", value_parser = not_negative, help_heading = "Run")]
     pub(crate) weight_decay: Option<f64>,
     /// Draws an adapter's first factors, and the order of the rows in each epoch
-    #[arg(long, default_value_t = 0, help_heading = "Run")]
+    #[arg(long, default_value_t = 0, value_parser = at_least::<u64>(0), help_heading = "Run")]
     pub(crate) seed: u64,
     /// Checkpoints, at which held-out rows are measured [default: once in each epoch]
-    #[arg(long, value_name = "STEPS", value_parser = at_least_one, help_heading = "Run")]
+    #[arg(long, value_name = "STEPS", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub(crate) every: Option<usize>,
     /// Stop when so many measurements of held-out rows in a row had no smaller loss than the best before them [default: all steps are taken]
-    #[arg(long, value_name = "N", value_parser = at_least_one, requires = "eval", help_heading = "Run")]
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1), requires = "eval", help_heading = "Run")]
     pub(crate) patience: Option<usize>,
     #[command(flatten)]
     pub(crate) write: OverwriteArgs,
@@ -145,13 +147,6 @@ pub(crate) enum Objective {
     Completion,
 }
 
-impl Objective {
-    /// Its name on the command line and in reports.
-    pub(super) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-}
-
 /// `--recipe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Recipe {
@@ -167,13 +162,6 @@ pub(crate) enum Recipe {
     LagerSft,
     /// INSPECTOR's LoRA baseline: grades; 8 epochs of 32, rank 16 on q_proj and v_proj, rate 1e-4
     Inspector,
-}
-
-impl Recipe {
-    /// Its name on the command line and in reports.
-    pub(super) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
 }
 
 /// `--method`.
@@ -197,8 +185,4 @@ pub(crate) enum Swap {
     Both,
     Random,
     None,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "expected a whole number from 1 on".to_owned())
 }

@@ -8,34 +8,28 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use judge_cli::args::files::program;
 use judge_cli::report::{write_json, write_marked};
-use judge_cli::terminal::console::{say, tell};
+use judge_cli::terminal::console::{counted, say, tell};
 use judge_cli::terminal::interrupt::Interrupts;
 use judge_cli::terminal::memory::peak_memory;
+use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_core::ModelInfo;
+use judge_data::Error;
+use judge_models::Dtype;
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
 
-use super::cli::{Cli, Method, PROGRAM, Recipe};
+use super::cli::{Method, PROGRAM};
 use super::examples::Examples;
-use super::files::Files;
-use super::log::{Held, Log};
-use super::measure::Figures;
-use super::prompt::AtEnd;
-use super::settings::Chosen;
-use super::{plot, weights};
+use super::files::refuse_existing;
+use super::log::{Log, Resumed};
+use super::measure::{Figures, with_loss};
+use super::{Task, plot, prompt, settings, weights};
+use crate::models::words::{Words, in_a_shell};
 
 /// A run that is about to begin.
 pub(super) struct Course<'a, E> {
-    pub(super) cli: &'a Cli,
-    pub(super) chosen: &'a Chosen,
-    /// The command that reads what is learned, with its options but the adapter.
-    pub(super) reader: &'a str,
-    /// How marks are asked for whose layers may be weighed.
-    pub(super) weighed: Option<&'a AtEnd>,
-    pub(super) files: &'a Files,
-    /// The log's file; `None` in a dry run.
-    pub(super) held: Option<&'a Held>,
+    pub(super) task: &'a Task<'a>,
     pub(super) plan: &'a [Vec<usize>],
     pub(super) learned: &'a Examples<E>,
     pub(super) held_out: Option<&'a Examples<E>>,
@@ -64,11 +58,11 @@ impl<E: Clone> Course<'_, E> {
         trainer.step(&self.batch(largest as u64))?;
         let seconds = start.elapsed().as_secs_f64() * self.tokens() as f64 / size(&self.plan[largest]) as f64;
         say(format_args!(
-            "{} examples, {} steps of {} epochs, {} tokens; {} numbers are learned",
-            self.learned.all.len(),
-            self.plan.len(),
-            self.chosen.epochs,
-            self.tokens(),
+            "{}, {} of {}, {}; {} numbers are learned",
+            counted(self.learned.all.len(), "example"),
+            counted(self.plan.len(), "step"),
+            counted(self.task.chosen.epochs as usize, "epoch"),
+            counted(self.tokens(), "token"),
             trainer.n_parameters()
         ))?;
         say(format_args!("about {} by the time of the largest step, without held-out rows", span(seconds)))?;
@@ -87,22 +81,40 @@ impl<E: Clone> Course<'_, E> {
         settings: TrainSettings,
         measure: impl Fn(&Trainer<L>, &Examples<E>) -> Result<Figures>,
     ) -> Result<()> {
-        let Self { cli, files, plan, .. } = self;
-        if cli.write.overwrite {
+        let Self { task: Task { cli, files, .. }, plan, .. } = self;
+        // Without a checkpoint, what lies there is no work that could be resumed.
+        if cli.write.overwrite && !files.checkpoint.exists() {
             files.remove()?;
         }
+        let measure = |tuned: &Trainer<L>, held_out: &Examples<E>| with_loss(tuned, held_out, &measure);
         let mut trainer = Trainer::new(self.folder, loss, settings)?;
-        let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.chosen.epochs as usize));
-        let mut log = Log::open(files, self.held.context("a run has its log")?)?;
-        if files.checkpoint.exists() {
-            let advice = || format!("{}: --overwrite starts over", files.checkpoint.display());
-            trainer.resume(&files.checkpoint).with_context(advice)?;
+        let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.task.chosen.epochs as usize));
+        let is_resumed = files.checkpoint.exists();
+        let mut resumed = None;
+        if is_resumed {
+            let best = files.best.exists() && trainer.resume(&files.best).is_ok();
+            let best = best.then(|| trainer.steps_done());
+            trainer.resume(&files.checkpoint).map_err(|error| match error {
+                TrainError::OtherRun { what, expected, found } => {
+                    let differences = settings::differences(what, &found, &expected);
+                    Error::SettingsDiffer { path: files.checkpoint.clone(), differences }.into()
+                }
+                error => anyhow::Error::from(error),
+            })?;
             if !cli.model.quiet {
                 tell(format_args!("resuming: {} of {} steps are done", trainer.steps_done(), plan.len()));
             }
-        } else {
+            resumed = Some(Resumed { done: trainer.steps_done(), best });
+        }
+        let mut log = Log::open(files, self.task.held.context("a run has its log")?, resumed)?;
+        if !is_resumed {
             // From here on a run that is killed resumes, also while held-out rows are measured.
             trainer.save(&files.checkpoint)?;
+        }
+        let is_enough = |log: &Log, step| cli.patience.is_some_and(|most| log.since_best(step) >= most);
+        if (trainer.steps_done() as usize) < plan.len() && !is_enough(&log, trainer.steps_done()) {
+            // No run with steps left has written it.
+            refuse_existing(&cli.output)?;
         }
         let left = plan.len().saturating_sub(trainer.steps_done() as usize);
         let progress = Progress::new("tuning", left, cli.model.quiet);
@@ -111,7 +123,6 @@ impl<E: Clone> Course<'_, E> {
             log.measured(0, &measure(&trainer, held_out)?)?;
         }
         let run = Run { checkpoint: Some(&files.checkpoint), every: every as u64 };
-        let is_enough = |log: &Log, step| cli.patience.is_some_and(|most| log.since_best(step) >= most);
         let (mut stopped, mut seconds, mut since) = (false, Vec::new(), Instant::now());
         // A run that was killed after its last measurement has no step left.
         if !is_enough(&log, trainer.steps_done()) {
@@ -138,7 +149,9 @@ impl<E: Clone> Course<'_, E> {
                 let ends = stopped || (event == RunEvent::Checkpoint && is_enough(&log, step));
                 Ok(if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             };
-            trainer.run(&run, |step| Ok::<_, Failed>(self.batch(step)), observe).map_err(|Failed(error)| error)?;
+            trainer
+                .run(&run, |step| Ok::<_, Failed>(self.batch(step)), observe)
+                .map_err(|Failed(error)| self.explained(error))?;
         }
         progress.finish_and_clear();
         let done = trainer.steps_done() as usize;
@@ -164,38 +177,55 @@ impl<E: Clone> Course<'_, E> {
             }
             _ => done,
         };
-        trainer.write(&cli.output, None)?;
-        if let (Some(theta), Some(asked)) = (trainer.layer_weights(), self.weighed) {
-            let tuned = weights::tuned(self.base, self.folder, &cli.output, self.chosen.method);
-            let saved = tuned.and_then(|tuned| {
-                weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))
-            });
-            if saved.is_err() {
-                // Without its weights the folder is no result; the checkpoint has all of it.
-                let _ = std::fs::remove_dir_all(&cli.output);
-            }
-            saved?;
+        // What is said of the judge is said of the folder that is written.
+        let is_rounded = trainer.round_as_written(None);
+        let written = self.held_out.filter(|_| is_rounded).map(|held_out| measure(&trainer, held_out)).transpose()?;
+        if !trainer.is_written(&cli.output, None) {
+            refuse_existing(&cli.output)?;
+            trainer.write(&cli.output, None)?;
+        }
+        if let (Some(theta), Some(asked)) = (trainer.layer_weights(), self.task.weighed) {
+            let tuned = weights::tuned(self.base, self.folder, &cli.output, self.task.chosen.method)?;
+            weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))?;
         }
         // The same rows before the first step and at the end; of other rows it would be another loss.
         let first = log.losses.get(&1).copied();
         let loss = first.map(|first| Ok::<_, TrainError>([first, trainer.loss(&self.batch(0))?])).transpose()?;
-        let ended = Ended { done, kept, parameters: trainer.n_parameters(), seconds: &seconds, loss };
+        let (parameters, dtype) = (trainer.n_parameters(), trainer.stored_dtype());
+        let ended = Ended { done, kept, parameters, seconds: &seconds, loss, written: written.as_ref(), dtype };
         self.report(&log, &ended)?;
         files.remove()
     }
 
+    /// The error of a step with the rows that it is of, and what to do; any other as it is.
+    fn explained(&self, error: anyhow::Error) -> anyhow::Error {
+        let rows = match error.downcast_ref() {
+            Some(TrainError::Diverged { step, first, last, .. }) => {
+                let places = &self.plan[*step as usize][*first..=*last];
+                let mut ids: Vec<&str> = places.iter().map(|&place| self.learned.ids[place].as_str()).collect();
+                ids.dedup();
+                format!(" on the {} {}", if ids.len() == 1 { "row" } else { "rows" }, ids.join(", "))
+            }
+            Some(TrainError::Overflow { .. }) => String::new(),
+            _ => return error,
+        };
+        error.context(format!("training diverges{rows}: give a lower --lr; it is {:e}", self.task.chosen.lr))
+    }
+
     fn report(&self, log: &Log, ended: &Ended<'_>) -> Result<()> {
-        let (Ended { done, kept, parameters, seconds, loss }, steps) = (*ended, self.plan.len());
-        let output = self.cli.output.display();
+        let (Ended { done, kept, parameters, seconds, loss, written, dtype }, steps) = (*ended, self.plan.len());
+        let Task { cli, chosen, files, .. } = self.task;
+        let output = cli.output.display();
         if done < steps {
-            let measurements = log.since_best(done as u64);
+            let measurements = counted(log.since_best(done as u64), "measurement");
             say(format_args!(
-                "stopped early, after step {done} of {steps}: {measurements} measurements of held-out rows in a row had no smaller loss"
+                "stopped early, after step {done} of {steps}: {measurements} of held-out rows in a row had no smaller loss"
             ))?;
         }
         say(format_args!(
-            "{} examples, {done} steps, {parameters} numbers learned; the state after step {kept} -> {output}",
-            self.learned.all.len(),
+            "{}, {}, {parameters} numbers learned; the state after step {kept} -> {output}",
+            counted(self.learned.all.len(), "example"),
+            counted(done, "step"),
         ))?;
         if let Some([before, after]) = loss {
             say(format_args!("loss of the first step's rows: {before:.4} -> {after:.4}"))?;
@@ -210,31 +240,47 @@ impl<E: Clone> Course<'_, E> {
             |step: usize| log.figures.iter().find(|(known, _)| *known as usize == step).map(|(_, figures)| figures);
         if let (Some(before), Some(after)) = (of(0), of(kept)) {
             for (name, value) in before {
-                let after = after.get(name).map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+                let after = written.map_or(after.get(name), |written| written.get(name.as_str()));
+                let after = after.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
                 say(format_args!("held out, {name}: {value:.4} -> {after}"))?;
             }
         }
-        let option = match self.chosen.method {
-            Method::Lora => "--adapter",
-            Method::Full => "--model",
+        if let (Some(learned), Some(written)) =
+            (of(kept).and_then(|figures| figures.get("loss")), written.and_then(|figures| figures.get("loss")))
+        {
+            tell(format_args!(
+                "note: the folder is written in {dtype}, as the one that training began from: the loss of held-out rows was \
+                 {learned:.4} before the weights were rounded, and is {written:.4}"
+            ));
+        }
+        let words = match chosen.method {
+            Method::Lora => {
+                let words = Words::default()
+                    .option_if("--model", cli.model.model.clone())
+                    .flag("--embedded", cli.model.embedded);
+                words.path("--adapter", &cli.output)
+            }
+            Method::Full => Words::default().path("--model", &cli.output),
         };
-        let weights = match self.cli.learn_weights {
-            true => format!(" --weights {}", self.files.weights.display()),
-            false => String::new(),
-        };
-        say(format_args!("use it with {option} {output}{weights}: {}", self.reader))?;
-        let objective = self.chosen.objective.name();
-        if let Some(path) = &self.cli.plot {
+        let weights = cli.learn_weights.then(|| files.weights.to_string_lossy().into_owned());
+        // An adapter is measured over a base that is not rounded.
+        let in_f32 = (chosen.method == Method::Lora && dtype != Dtype::F32).then(|| Dtype::F32.to_string());
+        let words = words.option_if("--weights", weights).option_if("--dtype", in_f32);
+        let words = prompt::words(words, cli, chosen.objective);
+        say(format_args!("use it with {}: {}", in_a_shell(&words.list), self.task.reader))?;
+        let objective = name_of(chosen.objective);
+        if let Some(path) = &cli.plot {
             write_marked(path, PROGRAM, &plot::of(log, &objective, kept as u64)?)?;
         }
-        let Some(path) = &self.cli.json else { return Ok(()) };
+        let Some(path) = &cli.json else { return Ok(()) };
         let held_out: Vec<Value> =
             log.figures.iter().map(|(step, figures)| json!({"step": step, "figures": figures})).collect();
         let report = json!({
-            "program": program(PROGRAM), "objective": objective, "recipe": self.chosen.recipe.map(Recipe::name),
-            "settings": self.chosen.to_json(), "read_by": self.reader,
+            "program": program(PROGRAM), "objective": objective, "recipe": chosen.recipe.map(name_of),
+            "settings": chosen.to_json(), "read_by": self.task.reader,
             "examples": self.learned.all.len(), "held_out_examples": self.held_out.map(|held_out| held_out.all.len()),
             "steps": steps, "steps_done": done, "stopped_early": done < steps, "kept_step": kept, "parameters": parameters, "held_out": held_out,
+            "held_out_as_written": written,
             "loss_of_first_rows": loss, "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
         });
         write_json(path, PROGRAM, &report)
@@ -250,6 +296,10 @@ struct Ended<'a> {
     seconds: &'a [f64],
     /// Of the rows of the first step, before it and at the end.
     loss: Option<[f64; 2]>,
+    /// What held-out rows say of the folder, where its weights are rounded.
+    written: Option<&'a Figures>,
+    /// That of the model that training began from.
+    dtype: Dtype,
 }
 
 /// An error of the run, of training or of what is done between steps.

@@ -6,7 +6,7 @@ mod pairs;
 use anyhow::{Result, bail};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::replies::Replied;
-use judge_cli::terminal::console::tell;
+use judge_cli::terminal::console::{counted_that, tell};
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input, Record, Unread};
 use judge_models::Model;
@@ -30,6 +30,8 @@ pub(super) struct Examples<E> {
 pub(super) struct Maker<'a> {
     pub(super) cli: &'a Cli,
     pub(super) model: &'a Model,
+    /// The rows that are read at most: held-out ones are read all.
+    pub(super) limit: Option<usize>,
 }
 
 /// An example, its tokens, and what people said.
@@ -114,7 +116,7 @@ impl Maker<'_> {
         format: DatasetFormat,
         make: impl Fn(&Record) -> Made<E>,
     ) -> Result<Examples<E>> {
-        let records = self.cli.input.records(input, Some(format), self.cli.model.limit)?;
+        let records = self.cli.input.records(input, Some(format), self.limit)?;
         gathered(
             input,
             records.map(|record| {
@@ -153,10 +155,12 @@ fn gathered<E>(input: &Input, rows: impl Iterator<Item = Result<(String, Made<E>
     let path = input.path().display();
     if examples.all.is_empty() {
         let first = unread.first().map(|(id, why)| format!("; the first that cannot be used is {id}: {why}"));
-        bail!("{path}: no row can be learned from; {without} have no label{}", first.unwrap_or_default());
+        let without = counted_that(without, "row", ["has", "have"]);
+        bail!("{path}: no row can be learned from; {without} no label{}", first.unwrap_or_default());
     }
     if without > 0 {
-        tell(format_args!("note: {path}: {without} rows have no label, or one that prefers neither response"));
+        let without = counted_that(without, "row", ["has", "have"]);
+        tell(format_args!("note: {path}: {without} no label, or one that prefers neither response"));
     }
     tell_unread_that(&unread, "cannot be learned from, and are left out");
     Ok(examples)

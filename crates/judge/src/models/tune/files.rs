@@ -28,8 +28,9 @@ impl Files {
 
     /// Refuses to replace what no run of this command has left.
     pub(super) fn check(&self, cli: &Cli) -> Result<()> {
-        if cli.output.exists() && !cli.dry_run {
-            return Err(usage(format!("{} exists; name another folder with --output", cli.output.display())));
+        // A run that was killed at its end has the checkpoint and the folder, and finishes what is missing.
+        if !cli.dry_run && !self.checkpoint.exists() {
+            refuse_existing(&cli.output)?;
         }
         // A run that is resumed goes on with its own.
         let is_new = !self.checkpoint.exists() && !cli.write.overwrite;
@@ -58,4 +59,15 @@ impl Files {
         let ([checkpoint, begun], [best, best_begun]) = (checkpoint, best);
         [checkpoint, begun, best, best_begun]
     }
+}
+
+/// Refuses a folder that is there.
+///
+/// # Errors
+/// A usage error that names it.
+pub(super) fn refuse_existing(output: &Path) -> Result<()> {
+    if output.exists() {
+        return Err(usage(format!("{} exists; name another folder with --output", output.display())));
+    }
+    Ok(())
 }

@@ -65,6 +65,15 @@ pub(super) fn is_log(path: &Path) -> bool {
         }
 }
 
+/// What a run has that is resumed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resumed {
+    /// The steps that its checkpoint has.
+    pub(super) done: u64,
+    /// The step whose state is kept as the best.
+    pub(super) best: Option<u64>,
+}
+
 /// The log of a run.
 pub(super) struct Log {
     file: File,
@@ -77,23 +86,26 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A new one, unless a checkpoint says that a run is resumed: then its steps beyond the checkpoint are done again, and lines of them
-    /// come twice.
-    pub(super) fn open(files: &Files, held: &Held) -> Result<Self> {
-        let resumed = files.checkpoint.exists();
+    /// A new one, or that of a run that is resumed. Steps beyond its checkpoint are done again, perhaps with looks at held-out
+    /// rows after other steps: what it says of them counts no more, but for the step whose state is kept as the best.
+    /// Lines of them come twice.
+    pub(super) fn open(files: &Files, held: &Held, resumed: Option<Resumed>) -> Result<Self> {
         let path = &files.log;
         let unwritten = || format!("cannot write {}", path.display());
         let file = held.file.try_clone().with_context(unwritten)?;
         let mut found = Self { file, losses: BTreeMap::new(), figures: Vec::new(), best: None };
-        if !resumed {
+        let Some(Resumed { done, best }) = resumed else {
             found.file.set_len(0).with_context(unwritten)?;
             return Ok(found);
-        }
+        };
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         for line in text.lines() {
             // The last line may be cut off by what ended the run.
             let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
             let step = entry["step"].as_u64().unwrap_or_default();
+            if step > done && best != Some(step) {
+                continue;
+            }
             found.losses.extend(entry["loss"].as_f64().map(|loss| (step, loss)));
             if let Some(figures) = entry["held_out"].as_object() {
                 let figures = figures.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
@@ -138,10 +150,31 @@ impl Log {
         }
         self.figures.retain(|(known, _)| *known != step);
         self.figures.push((step, figures));
+        self.figures.sort_by_key(|(step, _)| *step);
         is_best
     }
 
     fn line(&mut self, entry: &Value) -> Result<()> {
         writeln!(self.file, "{entry}").context("cannot write the log")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which look was the best is known of states alone that a resumed run still has.
+    #[test]
+    fn what_is_beyond_the_checkpoint_counts_where_its_state_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::of(&folder.path().join("tuned"));
+        let lines =
+            [(3, 2.0), (6, 1.5), (9, 1.0)].map(|(step, loss)| json!({"step": step, "held_out": {"loss": loss}}));
+        fs::write(&files.log, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+        let held = Held::take(&files.log).unwrap();
+        for (done, best, expected) in [(6, 6, (6, 1.5)), (6, 9, (9, 1.0)), (4, 3, (3, 2.0))] {
+            let log = Log::open(&files, &held, Some(Resumed { done, best: Some(best) })).unwrap();
+            assert_eq!(log.best, Some(expected));
+        }
     }
 }

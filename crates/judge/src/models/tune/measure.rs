@@ -27,7 +27,7 @@ use judge_models::train::{
 
 use super::examples::{Examples, nearest};
 
-/// What held-out rows say of the judge, by name; `loss` is always there.
+/// What held-out rows say of the judge, by name.
 pub(super) type Figures = BTreeMap<&'static str, f64>;
 
 /// The labels that a judge reads: the points of a scale, and the token of each.
@@ -37,12 +37,14 @@ pub(super) struct Labels {
     pub(super) tokens: Vec<u32>,
 }
 
-/// The loss alone.
-pub(super) fn by_loss<L: Loss>(tuned: &Trainer<L>, held_out: &Examples<L::Example>) -> Result<Figures>
-where
-    L::Example: Clone,
-{
-    Ok([("loss", tuned.loss(&examples(held_out))?)].into())
+/// The loss, and the figures of a kind of judge.
+pub(super) fn with_loss<L: Loss<Example = E>, E: Clone>(
+    tuned: &Trainer<L>,
+    held_out: &Examples<E>,
+    of_kind: impl Fn(&Trainer<L>, &Examples<E>) -> Result<Figures>,
+) -> Result<Figures> {
+    let loss = tuned.loss(&examples(held_out))?;
+    Ok(of_kind(tuned, held_out)?.into_iter().chain([("loss", loss)]).collect())
 }
 
 fn examples<E: Clone>(held_out: &Examples<E>) -> Vec<E> {
@@ -54,11 +56,10 @@ pub(super) fn of_marks<L: Loss<Example = MarkExample>>(
     labels: &Labels,
 ) -> impl Fn(&Trainer<L>, &Examples<MarkExample>) -> Result<Figures> {
     move |tuned, held_out| {
-        let mut figures = by_loss(tuned, held_out)?;
         let found = distributions(tuned, &prompts(held_out, |example| &example.prompt), labels)?;
         let expected: Vec<f64> = found.iter().map(ScoreDistribution::expected).collect();
-        of_numbers(&mut figures, &expected, &held_out.human)?;
-        of_labels(&mut figures, &labels.scale, held_out, found)?;
+        let mut figures = of_numbers(&expected, &held_out.human)?;
+        figures.extend(of_labels(&labels.scale, held_out, found)?);
         Ok(figures)
     }
 }
@@ -68,10 +69,8 @@ pub(super) fn of_verdicts<L: Loss<Example = MarkExample>>(
     labels: &Labels,
 ) -> impl Fn(&Trainer<L>, &Examples<MarkExample>) -> Result<Figures> {
     move |tuned, held_out| {
-        let mut figures = by_loss(tuned, held_out)?;
         let found = distributions(tuned, &prompts(held_out, |example| &example.prompt), labels)?;
-        of_labels(&mut figures, &labels.scale, held_out, found)?;
-        Ok(figures)
+        of_labels(&labels.scale, held_out, found)
     }
 }
 
@@ -80,11 +79,9 @@ pub(super) fn of_classes<L: Loss<Example = ClassExample>>(
     scale: &Scale,
 ) -> impl Fn(&Trainer<L>, &Examples<ClassExample>) -> Result<Figures> {
     move |tuned, held_out| {
-        let mut figures = by_loss(tuned, held_out)?;
         let scores = tuned.scores(&examples(held_out))?;
         let found = scores.iter().map(|scores| softmax(scale, scores)).collect::<Result<_>>()?;
-        of_labels(&mut figures, scale, held_out, found)?;
-        Ok(figures)
+        of_labels(scale, held_out, found)
     }
 }
 
@@ -92,7 +89,6 @@ pub(super) fn of_classes<L: Loss<Example = ClassExample>>(
 /// the class is the number of steps of which that is at least ½.
 pub(super) fn of_ordinal(scale: &Scale) -> impl Fn(&Trainer<Ordinal>, &Examples<ClassExample>) -> Result<Figures> {
     move |tuned, held_out| {
-        let mut figures = by_loss(tuned, held_out)?;
         let scores = tuned.scores(&examples(held_out))?;
         let values: Vec<f64> = scale.values().collect();
         let expected = |logits: &Vec<f32>| {
@@ -101,7 +97,7 @@ pub(super) fn of_ordinal(scale: &Scale) -> impl Fn(&Trainer<Ordinal>, &Examples<
             values[0] + above.zip(steps).map(|(p, step)| p * step).sum::<f64>()
         };
         let expected: Vec<f64> = scores.iter().map(expected).collect();
-        of_numbers(&mut figures, &expected, &held_out.human)?;
+        let mut figures = of_numbers(&expected, &held_out.human)?;
         let class = |logits: &Vec<f32>| logits.iter().filter(|&&z| z >= 0.0).count();
         let right = scores.iter().zip(&held_out.all).filter(|(logits, (example, _))| class(logits) == example.class);
         figures.insert("accuracy", right.count() as f64 / scores.len() as f64);
@@ -114,7 +110,6 @@ pub(super) fn of_decisions(
     soft_cap: Option<f64>,
 ) -> impl Fn(&Trainer<Decision>, &Examples<DecisionExample>) -> Result<Figures> {
     move |tuned, held_out| {
-        let mut figures = by_loss(tuned, held_out)?;
         // Questions with the same options are read together.
         let mut by_options: BTreeMap<&[u32], Vec<&DecisionExample>> = BTreeMap::new();
         for (example, _) in &held_out.all {
@@ -133,8 +128,7 @@ pub(super) fn of_decisions(
                 compared.push((question, observed, predicted));
             }
         }
-        of_choices(&mut figures, compared)?;
-        Ok(figures)
+        of_choices(compared)
     }
 }
 
@@ -165,15 +159,13 @@ fn of_pairs(
     values: impl Fn(&Trainer<BradleyTerry>, &Examples<PairExample>) -> Result<Vec<(f64, f64)>>,
 ) -> impl Fn(&Trainer<BradleyTerry>, &Examples<PairExample>) -> Result<Figures> {
     move |tuned, held_out| {
-        let mut figures = by_loss(tuned, held_out)?;
         let values = values(tuned, held_out)?;
         let right = |(better, worse): &(f64, f64)| match better.total_cmp(worse) {
             Ordering::Greater => 1.0,
             Ordering::Equal => 0.5,
             Ordering::Less => 0.0,
         };
-        figures.insert("accuracy", values.iter().map(right).sum::<f64>() / values.len() as f64);
-        Ok(figures)
+        Ok([("accuracy", values.iter().map(right).sum::<f64>() / values.len() as f64)].into())
     }
 }
 
@@ -192,31 +184,26 @@ fn softmax(scale: &Scale, logits: &[f32]) -> Result<ScoreDistribution> {
 }
 
 /// Distance and rank correlation of numbers.
-fn of_numbers(figures: &mut Figures, expected: &[f64], human: &[f64]) -> Result<()> {
-    figures.insert("mae", mean_absolute_error(human, expected)?.estimate);
+fn of_numbers(expected: &[f64], human: &[f64]) -> Result<Figures> {
+    let mut figures = Figures::from([("mae", mean_absolute_error(human, expected)?.estimate)]);
     // Undefined where all of one side are equal.
     figures.extend(spearman(expected, human).ok().map(|found| ("spearman", found.estimate)));
-    Ok(())
+    Ok(figures)
 }
 
 /// What people say of each example is the point of the scale that is nearest.
-fn of_labels<E>(
-    figures: &mut Figures,
-    scale: &Scale,
-    held_out: &Examples<E>,
-    found: Vec<ScoreDistribution>,
-) -> Result<()> {
+fn of_labels<E>(scale: &Scale, held_out: &Examples<E>, found: Vec<ScoreDistribution>) -> Result<Figures> {
     let observed = |human: f64| {
         let mut observed = vec![0.0; scale.len()];
         observed[nearest(human, scale)] = 1.0;
         observed
     };
     let pairs = held_out.human.iter().zip(found);
-    of_choices(figures, pairs.map(|(&human, found)| (0, observed(human), found.probabilities().to_vec())).collect())
+    of_choices(pairs.map(|(&human, found)| (0, observed(human), found.probabilities().to_vec())).collect())
 }
 
 /// Of distributions, each what people say and what the judge says of a question; questions are those with the same options.
-fn of_choices(figures: &mut Figures, compared: Vec<(usize, Vec<f64>, Vec<f64>)>) -> Result<()> {
+fn of_choices(compared: Vec<(usize, Vec<f64>, Vec<f64>)>) -> Result<Figures> {
     let compared = compared.into_iter().enumerate().map(|(group, (question, observed, predicted))| ComparedDecision {
         observed,
         predicted,
@@ -232,6 +219,5 @@ fn of_choices(figures: &mut Figures, compared: Vec<(usize, Vec<f64>, Vec<f64>)>)
         ("ece", found.ece),
         ("brier", found.brier),
     ];
-    figures.extend(named.into_iter().filter_map(|(name, known)| Some((name, known.estimate()?))));
-    Ok(())
+    Ok(named.into_iter().filter_map(|(name, known)| Some((name, known.estimate()?))).collect())
 }

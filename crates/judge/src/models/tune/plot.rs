@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_cli::terminal::svg::{BLUE, FONT, svg};
+use judge_cli::terminal::svg::{BLUE, FONT, checked, svg, whole_number};
 use plotters::prelude::*;
 
 use super::log::Log;
@@ -17,19 +17,20 @@ pub(super) fn of(log: &Log, objective: &str, kept: u64) -> Result<String> {
     let all = || steps.iter().chain(&held_out);
     let last = all().fold(1.0_f64, |last, point| last.max(point.0));
     let (low, high) = all().fold((0.0_f64, 1e-9_f64), |(low, high), point| (low.min(point.1), high.max(point.1)));
+    let of_losses = checked(low..1.05 * high)?;
     svg((760, 420), |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(format!("judge tune, {objective}"), ("sans-serif", 20))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(60)
-            .build_cartesian_2d(0.0..1.02 * last, low..1.05 * high)?;
+            .build_cartesian_2d(0.0..1.02 * last, of_losses)?;
         chart
             .configure_mesh()
             .light_line_style(WHITE)
             .x_desc("steps; grey: loss of each step, blue: of held-out rows, ring: the state that is kept")
             .y_desc("loss")
-            .x_label_formatter(&|step| format!("{step:.0}"))
+            .x_label_formatter(&whole_number)
             .label_style(FONT)
             .draw()?;
         chart.draw_series(LineSeries::new(steps.iter().copied(), BLACK.mix(0.35).stroke_width(1)))?;

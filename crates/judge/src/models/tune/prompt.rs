@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use judge_cli::args::decisions::questions;
 use judge_cli::args::prompt_judge::{Asked, PromptedArgs, suited};
-use judge_cli::terminal::console::usage;
+use judge_cli::terminal::console::{quoted, usage};
 use judge_core::decision::DecisionSettings;
 use judge_core::lager::{LagerSettings, LayerWeights, States};
 use judge_core::reward::RewardJudge;
@@ -11,12 +11,14 @@ use judge_core::{Fields, Lens, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
+use super::cli::Objective;
+use crate::models::words::Words;
 
 /// A prompt at whose end labels of a scale are read, or a score head.
 pub(super) struct AtEnd {
     pub(super) template: PromptTemplate,
     pub(super) scale: Scale,
-    /// The command that reads it, with its options.
+    /// The command that reads it.
     pub(super) reader: String,
     /// The layers whose weights are learned; `None` where the last one is read.
     pub(super) layers: Option<Layers>,
@@ -27,8 +29,12 @@ impl AtEnd {
     pub(super) fn of_grades(cli: &Cli) -> Result<Self> {
         let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
         let layers = cli.learn_weights.then(|| Layers::of(&lager));
-        let lens = if cli.learn_weights && lager.lens == Lens::Normed { " --lens normed" } else { "" };
-        Ok(Self { layers, ..Self::of(&lager, format!("judge score{lens}")) })
+        if cli.learn_weights && lager.states == States::DropLast {
+            return Err(usage(
+                "--learn-weights needs the last layer, which --states drop-last, or the file of --weights, leaves out",
+            ));
+        }
+        Ok(Self { layers, ..Self::of(&lager, "judge score".to_owned()) })
     }
 
     /// Whole conversations, as `judge reward` asks; grades are those of the scale.
@@ -50,7 +56,7 @@ impl AtEnd {
         let asked = args.asked(suits, None, true, &cli.model)?;
         let Asked::Family { family, .. } = asked else { bail!("a verdict is read by a family of prompts") };
         let named = template.unwrap_or_else(|| family.name().to_owned());
-        let reader = format!("judge compare --verdict logits --template {named}");
+        let reader = format!("judge compare --verdict logits --template {}", quoted(&named));
         Ok(Self::of(&family.lager_settings(), reader))
     }
 
@@ -81,6 +87,22 @@ impl Layers {
     fn of(settings: &LagerSettings) -> Self {
         Self { states: settings.states, lens: settings.lens, first: settings.weights.clone() }
     }
+}
+
+/// Options with those that were given and that the command needs, too, by which a judge of this kind is read.
+pub(super) fn words(words: Words, cli: &Cli, objective: Objective) -> Words {
+    let (asked, model) = (&cli.lager.asked, &cli.model);
+    let words = match objective {
+        Objective::Mark | Objective::Preference => words.asked(asked, model),
+        // The command has the template.
+        Objective::Verdict => words.option_if("--rubric", asked.rubric.clone()).dressed(model),
+        Objective::Decision => {
+            let questions = cli.questions.as_ref().map(|path| path.to_string_lossy().into_owned());
+            words.option_if("--questions", questions).decided(&cli.decisions)
+        }
+        Objective::Reward | Objective::Class | Objective::Ordinal | Objective::Completion => words.dressed(model),
+    };
+    words.dated(model)
 }
 
 /// Typed questions, as `judge decide` puts them.

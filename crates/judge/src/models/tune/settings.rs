@@ -1,7 +1,8 @@
 //! What is done: the options that are given, else the recipe's, else the defaults. Nothing else looks at a recipe.
 
 use anyhow::Result;
-use judge_cli::terminal::console::usage;
+use judge_cli::terminal::console::{VERSION_NUMBER, usage};
+use judge_data::{Difference, Settings};
 use judge_models::train::{AdamW, Blocks, Course, Lora, Schedule, Targets, TrainSettings, Tuning};
 use serde_json::{Value, json};
 
@@ -21,12 +22,33 @@ pub(super) struct Chosen {
     targets: Vec<String>,
     pub(super) epochs: u32,
     pub(super) batch_size: usize,
-    lr: f64,
+    pub(super) lr: f64,
     schedule: Falls,
     pub(super) warmup: f64,
     weight_decay: f64,
     beta2: f64,
     pub(super) swap: Swap,
+}
+
+/// In what the run that left a checkpoint differs from this one, which has `now` where the checkpoint has `before` under this name: by
+/// options, or by the trainer's own settings where options are the same.
+pub(super) fn differences(name: &str, before: &str, now: &str) -> Vec<Difference> {
+    let [before, now] = [before, now].map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)));
+    let options =
+        |settings: &Value| settings["data"].as_str().and_then(|data| serde_json::from_str::<Settings>(data).ok());
+    if let (Some(before), Some(now)) = (options(&before), options(&now)) {
+        let found = Difference::between(&before, &now);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    if options(&before).is_none() && options(&now).is_some() {
+        let version = |text: &str| Some(Value::from(text));
+        let (before, now) = (version("an earlier version"), version(VERSION_NUMBER));
+        return vec![Difference { key: "program".to_owned(), before, now }];
+    }
+    let under = |value| Settings::from([(name.to_owned(), value)]);
+    Difference::between(&under(before), &under(now))
 }
 
 impl Chosen {
@@ -76,13 +98,6 @@ impl Chosen {
         })
     }
 
-    /// What of them decides which examples there are and in which steps, for a checkpoint's identity.
-    pub(super) fn of_examples(&self) -> String {
-        let Self { objective, epochs, batch_size, swap, .. } = self;
-        let swap = if *objective == Objective::Verdict { format!(" {swap:?}") } else { String::new() };
-        format!("{objective:?} {epochs} {batch_size}{swap}")
-    }
-
     /// Whether states of lower blocks of a model of so many blocks are kept: where there are such blocks, and rows are seen again.
     pub(super) fn keeps_states(&self, cli: &Cli, n_layers: usize) -> bool {
         let is_seen_again = self.epochs > 1 || cli.eval.is_some();
@@ -122,6 +137,8 @@ impl Chosen {
             max_grad_norm: Some(cli.clip),
             micro_batch: cli.micro_batch,
             blocks_at_once: Some(cli.blocks_at_once),
+            // The embedded model lies where it is unpacked as long as the program runs.
+            names_base: cli.model.model.is_some(),
             seed: cli.seed,
             data,
             ..TrainSettings::default()

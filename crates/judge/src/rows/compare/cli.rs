@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::at_least;
 use judge_cli::args::prompt_judge::PromptedArgs;
 
 /// The name of the command, and the one in records.
@@ -54,7 +55,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) judge: PromptedArgs,
     /// Single responses: the grades are 1 to N [default: the family's: 10, 5 for rubric and for the model's own template]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", value_parser = at_least::<u16>(2), help_heading = "Judge")]
     pub(super) points: Option<u16>,
     /// Pairs: ask in the given order alone, or in both [default: both]
     #[arg(long, value_enum, help_heading = "Judge")]

@@ -8,7 +8,7 @@ use judge_data::{OrderReading, Rows, RunRecord, Settings};
 use judge_metrics::preference::{PairReading, place_offset, place_pull};
 
 use judge_cli::judge_record::{other_judge, other_model, run_record};
-use judge_cli::terminal::console::{tell, usage};
+use judge_cli::terminal::console::{counted, tell, usage};
 
 /// A place offset, and the judge that it is of.
 pub(super) struct Place {
@@ -49,7 +49,7 @@ impl Place {
         let offset = place_offset(&pulls).with_context(|| format!("the place offset of {file}"))?;
         let orders =
             if both == n { "both orders" } else { "one order, as if neither place had the better response more often" };
-        tell(format_args!("place offset {offset:.3} nats, learned on {n} pairs in {orders}"));
+        tell(format_args!("place offset {offset:.3} nats, learned on {} in {orders}", counted(n, "pair")));
         Ok(Self { path: path.to_path_buf(), offset, record })
     }
 

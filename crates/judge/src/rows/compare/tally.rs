@@ -7,13 +7,14 @@ use judge_cli::args::bars::{Lost, Measured, first_names, rows_used_in_words, row
 use judge_cli::args::files::program;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::{BOOTSTRAP, share, write_json};
-use judge_cli::terminal::console::{say, say_table, tell};
+use judge_cli::terminal::console::{counted, say, say_table, tell};
 use judge_core::ItemId;
 use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
 use judge_metrics::preference::Preference;
+use judge_metrics::resampling::quantile;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -192,11 +193,12 @@ fn skill(separates: &PairStatistic, is_of_versions: bool) -> Option<String> {
                    from worse ones: one that cannot passes a gate on its preferences. Add such pairs with --graded.";
         return is_of_versions.then(|| why.to_owned());
     };
-    let known = format!("{statistic:.3} of the {n} pairs whose better response is known");
+    let known = format!("{statistic:.3} of the {} whose better response is known", counted(*n, "pair"));
+    let of = if is_of_versions { "versions" } else { "responses" };
     Some(match interval.low > 0.5 {
         true => format!("The judge tells better from worse: it rightly orders {known}."),
         false => format!(
-            "That the judge can tell better from worse is not shown: it rightly orders {known}. Its preferences say nothing of the versions."
+            "That the judge can tell better from worse is not shown: it rightly orders {known}. Its preferences say nothing of the {of}."
         ),
     })
 }
@@ -229,8 +231,8 @@ fn followed(found: &PairTallied) -> Option<String> {
         _ => ("second", found.flips[1]),
     };
     let mut note = format!(
-        "in {flips} of {} pairs the response shown {place} wins in both orders: verdicts of one order follow the place, not the response",
-        found.n
+        "in {flips} of {} the response shown {place} wins in both orders: verdicts of one order follow the place, not the response",
+        counted(found.n, "pair")
     );
     let preference = found.statistics.iter().find(|known| known.name == "mean_preference");
     if preference.is_some_and(|known| known.statistic.estimate().is_some()) {
@@ -253,12 +255,10 @@ fn of_grades(cli: &Cli, range: [f64; 2]) -> Result<Found> {
     let used = scores.len();
     scores.sort_by(f64::total_cmp);
     let mean = Statistic::estimated(sample_mean(&scores).map(|mean| mean.within(range)), BOOTSTRAP.level);
-    let quantiles: Vec<(&str, f64)> = match scores.len().checked_sub(1) {
-        None => Vec::new(),
-        Some(last) => [("least", 0), ("lower quartile", 1), ("median", 2), ("upper quartile", 3), ("greatest", 4)]
-            .map(|(name, quarter)| (name, scores[(last * quarter + 2) / 4]))
-            .to_vec(),
-    };
+    let quarters =
+        [("least", 0.0), ("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75), ("greatest", 1.0)];
+    let of_scores = |(name, q)| Some((name, quantile(&scores, q).ok()?));
+    let quantiles: Vec<(&str, f64)> = quarters.into_iter().filter_map(of_scores).collect();
     let mut lines = vec![vec!["score".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
     lines.push(vec!["  mean".to_owned(), format!("{mean:.3}"), scores.len().to_string()]);
     lines.extend(quantiles.iter().map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")]));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use judge_cli::args::files::InputArgs;
 use judge_cli::missing_fields::tell_unread_that;
-use judge_cli::terminal::console::tell;
+use judge_cli::terminal::console::{counted, tell};
 
 /// The pairs of the rows that both files have by their ids, in the order of the new one: A is the new response, B the old one. What only one
 /// file has, or what answers another prompt, is left out and said; of the others there are at most `limit`. Behind them come all `graded`
@@ -47,7 +47,9 @@ pub(super) fn joined(
     }
     let (old, new) = (old.display(), args.input.display());
     if alone > 0 || !known.is_empty() {
-        tell(format_args!("note: {alone} rows are in {new} alone, {} in {old} alone, and are left out", known.len()));
+        let alone = counted(alone, "row");
+        let before = counted(known.len(), "row");
+        tell(format_args!("note: left out: {alone} in {new} alone, {before} in {old} alone"));
     }
     tell_unread_that(&unlike, "are left out");
     if pairs.is_empty() {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
-use judge_cli::args::bars::{self, Lost, rows_used_json};
+use judge_cli::args::bars::{self, Lost, rows_compared};
 use judge_cli::args::files::program;
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{say, say_table, tell};
+use judge_cli::terminal::console::{counted, say, say_table, tell};
 use judge_core::decision::{Labelled, Question, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecords, Finished, Program};
@@ -101,11 +101,12 @@ impl Measured {
     ) -> Result<Self> {
         let mut by_question: BTreeMap<String, Vec<ComparedDecision>> = BTreeMap::new();
         let (mut labelled, mut not_read) = (Vec::new(), 0);
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        let mut known: BTreeSet<String> = named.collect();
+        let mut asked_about = Known::default();
+        let named: BTreeSet<String> = named.collect();
+        let mut known = named.clone();
         known.extend(asked.into_iter().flat_map(Questions::iter).map(|(name, _)| name.to_owned()));
         let mut unanswered: BTreeMap<String, Unanswered> = BTreeMap::new();
-        let (mut rows, mut used, mut lost) = (0, 0, Lost::default());
+        let (mut rows, mut used, mut n_compared, mut lost) = (0, 0, 0, Lost::default());
         for (group, row) in finished.rows()?.enumerate() {
             let (record, row) = row?;
             let answers: BTreeMap<String, Value> = row.optional("answers", "an object")?.unwrap_or_default();
@@ -113,6 +114,7 @@ impl Measured {
             let tables: BTreeMap<String, WrittenTable> =
                 row.optional("tables", "tables of logits by question")?.unwrap_or_default();
             let mut is_used = row.value("unscored").is_none();
+            let mut is_compared = false;
             let questions = record.questions.as_ref().or(asked);
             for (name, _) in questions.into_iter().flat_map(Questions::iter) {
                 if is_used && !answers.contains_key(name) {
@@ -139,18 +141,22 @@ impl Measured {
                     is_used = false;
                     continue;
                 };
-                let next = places.len();
-                let question = *places.entry(name.clone()).or_insert(next);
-                let compared = ComparedDecision { observed, predicted, group, question };
-                by_question.entry(name.clone()).or_default().push(compared);
+                let (question, [observed, predicted]) = asked_about.in_order(name, question, [observed, predicted]);
+                let decision = ComparedDecision { observed, predicted, group, question };
+                by_question.entry(name.clone()).or_default().push(decision);
+                is_compared = true;
             }
             rows += 1;
+            n_compared += usize::from(is_compared);
             if is_used {
                 used += 1;
             } else {
                 lost.push(&record.id);
             }
         }
+        // The statistics of bars rest on the rows of their questions; the least of these counts.
+        let of_question = |name: &String| by_question.get(name).map_or(0, Vec::len);
+        let n_compared = named.iter().map(of_question).min().unwrap_or(n_compared);
         let all: Vec<ComparedDecision> = by_question.values().flatten().cloned().collect();
         let compare = |decisions: &[ComparedDecision]| DecisionComparison::new(decisions, &BOOTSTRAP);
         let questions = by_question.iter().map(|(name, decisions)| Ok((name.clone(), compare(decisions)?)));
@@ -158,7 +164,8 @@ impl Measured {
         let n = all.len();
         let all = if all.is_empty() { None } else { Some(compare(&all)?) };
         let mut statistics = by_name(&known, &questions, all.as_ref());
-        statistics.extend(rows_used_json(used, rows));
+        let counts = rows_compared(n_compared, used, rows);
+        statistics.extend(counts.map(|(name, known)| (name.to_owned(), json!(known))));
         let figures =
             Figures { program: program(PROGRAM), n, labels_not_read: not_read, unanswered, questions, all, statistics };
         Ok(Self { figures, labelled, lost })
@@ -174,7 +181,7 @@ impl Measured {
     pub(super) fn print(&self) -> Result<()> {
         let Figures { n, labels_not_read, unanswered, questions, all, .. } = &self.figures;
         for (name, Unanswered { rows, first, why }) in unanswered {
-            say(format_args!("{name}: no answer in {rows} rows; the first is row {first}: {why}"))?;
+            say(format_args!("{name}: no answer in {}; the first is row {first}: {why}", counted(*rows, "row")))?;
         }
         if *labels_not_read > 0 {
             say(format_args!("{labels_not_read} labels name no option of a question that was asked"))?;
@@ -192,7 +199,7 @@ impl Measured {
         if questions.len() > 1 {
             rows.push(row("all", all));
         }
-        say(format_args!("\n{n} labelled decisions"))?;
+        say(format_args!("\n{}", counted(*n, "labelled decision")))?;
         say_table(&rows)?;
         say("constant: the accuracy of always giving the commonest label of these rows")?;
         let answers = questions.iter().filter_map(|(name, found)| Some((name, found.predicted_mode_share.estimate()?)));
@@ -200,6 +207,32 @@ impl Measured {
             say(format_args!("{name}: {:.1} % of the answers are the same one", 100.0 * share))?;
         }
         Ok(())
+    }
+}
+
+/// The questions that decisions are about. Those of one name with the same options are one question, whose options are in the order of its
+/// first row; those with others are another.
+#[derive(Default)]
+struct Known {
+    /// By the name and the sorted options: the place, and the options in their order.
+    questions: BTreeMap<(String, Vec<String>), (usize, Vec<String>)>,
+}
+
+impl Known {
+    /// The place of a question, and shares of its options in the order that it is known by.
+    fn in_order<const N: usize>(
+        &mut self,
+        name: &str,
+        question: &Question,
+        shares: [Vec<f64>; N],
+    ) -> (usize, [Vec<f64>; N]) {
+        let (own, next) = (question.options(), self.questions.len());
+        let mut sorted = own.clone();
+        sorted.sort();
+        let (place, order) = self.questions.entry((name.to_owned(), sorted)).or_insert_with(|| (next, own.clone()));
+        let of = |option: &String| own.iter().position(|known| known == option);
+        let ordered = shares.map(|shares| order.iter().filter_map(|option| shares.get(of(option)?).copied()).collect());
+        (*place, ordered)
     }
 }
 
@@ -215,7 +248,37 @@ fn of_table(question: &Question, found: &WrittenTable, observed: &[f64]) -> Resu
 /// The probabilities in an answer, in the order of the question's options.
 fn probabilities(question: &Question, answer: &Value) -> Option<Vec<f64>> {
     match question {
-        Question::Noul { .. } => answer.get("noul")?.as_f64().map(|yes| vec![yes, 1.0 - yes]),
+        Question::Noul { .. } => {
+            let yes = answer.get("noul")?.as_f64()?;
+            let no = answer.get("probabilities").and_then(|both| both.get("false")?.as_f64());
+            Some(vec![yes, no.unwrap_or(1.0 - yes)])
+        }
         _ => question.options().iter().map(|option| answer.get("probabilities")?.get(option)?.as_f64()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_in_another_order_are_those_of_the_question() {
+        let choice = |options: &[&str]| {
+            let criteria: Map<String, Value> = options.iter().map(|&name| (name.to_owned(), Value::Null)).collect();
+            Question::from_json(&json!({"type": "choice", "criteria": criteria})).unwrap()
+        };
+        let mut known = Known::default();
+        let mut place = |name, options, shares: [f64; 2]| known.in_order(name, &choice(options), [shares.to_vec()]);
+        assert_eq!(place("tone", &["calm", "angry"], [0.9, 0.1]), (0, [vec![0.9, 0.1]]));
+        assert_eq!(place("tone", &["angry", "calm"], [0.1, 0.9]), (0, [vec![0.9, 0.1]]));
+        assert_eq!(place("tone", &["angry", "glad"], [0.1, 0.9]), (1, [vec![0.1, 0.9]]));
+        assert_eq!(place("mood", &["angry", "calm"], [0.1, 0.9]), (2, [vec![0.1, 0.9]]));
+    }
+
+    #[test]
+    fn a_no_that_is_written_is_read() {
+        let of = |answer: Value| probabilities(&Question::noul("?"), &answer);
+        assert_eq!(of(json!({"noul": 1.0, "probabilities": {"true": 1.0, "false": 1e-20}})), Some(vec![1.0, 1e-20]));
+        assert_eq!(of(json!({"noul": 0.75})), Some(vec![0.75, 0.25]));
     }
 }

@@ -19,18 +19,19 @@ pub(super) fn check(
     asked: Option<&Questions>,
     named: &BTreeSet<&str>,
 ) -> Result<Checked> {
-    let (mut without, mut no_labels) = (0, Unread::default());
+    let (mut without, mut no_labels, mut has_state) = (0, Unread::default(), false);
     let mut unknown: BTreeSet<&str> = named.clone();
     let is_of = |questions: Option<&Questions>, name: &str| questions.is_some_and(|all| all.get(name).is_some());
     unknown.retain(|name| !is_of(asked, name));
     let checked = job.job.check(DecisionRow::KNOWN, |record| {
         no_labels.note(&record.id, record.no_labels.clone());
+        has_state |= !record.state.is_null();
         unknown.retain(|name| !is_of(record.questions.as_ref(), name));
         without += usize::from(record.questions.is_none() && record.unread.is_none());
         anyhow::Ok(None)
     })?;
-    let hint = offered(["if the states are in another column: --columns state=NAME".to_owned()]);
-    refuse_unusable(&job.job.source, &checked, "can be asked about", hint)?;
+    let hint = || offered(["if the states are in another column: --columns state=NAME".to_owned()]);
+    refuse_unusable(&job.job.source, &checked, "can be asked about", if has_state { None } else { hint() })?;
     tell_unread_that(&checked.unread, "cannot be asked about and are written as unscored");
     tell_unread_that(&no_labels, "have labels that cannot be read and are left out");
     if asked.is_none() && without > 0 {

@@ -5,16 +5,18 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::ValueEnum;
-use judge_data::{Program, ScoredFields, ScoredRows};
+use judge_data::{Program, ScoredFields, ScoredRows, Unread};
 use judge_metrics::comparison::Statistic;
 use judge_metrics::prediction::{
-    area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
+    RiskCoveragePoint, area_under_risk_coverage, auroc, auroc_difference, best_f1_threshold, risk_coverage_curve,
 };
 use serde::Serialize;
 
 use judge_cli::args::files::program;
-use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{say, usage};
+use judge_cli::missing_fields::tell_unread_that;
+use judge_cli::report::{BOOTSTRAP, thinned};
+use judge_cli::terminal::console::{counted, counted_that, say, usage};
+use judge_cli::terminal::options::name_of;
 
 /// The field that says whether a question can be answered.
 pub const ANSWERABLE: &str = "answerable";
@@ -55,7 +57,22 @@ impl Rule {
     }
 }
 
+/// What JSON says of whether a question can be answered, a cell of a table included; `None` where nothing is said.
+///
+/// # Errors
+/// If it is something else.
+pub fn answerable(json: Option<&str>) -> Result<Option<bool>, String> {
+    let Some(json) = json.filter(|json| *json != "null") else { return Ok(None) };
+    let cell: Option<String> = serde_json::from_str(json).ok();
+    match cell.as_deref().unwrap_or(json).trim().to_lowercase().as_str() {
+        "true" | "1" | "1.0" => Ok(Some(true)),
+        "false" | "0" | "0.0" => Ok(Some(false)),
+        _ => Err(format!("expected {ANSWERABLE:?} to be true or false, found {json}")),
+    }
+}
+
 /// What the rows of a file say.
+#[derive(Default)]
 pub struct Judged {
     scores: Vec<f64>,
     /// Of those rows of which the input says whether they are answerable: index of the score, and what it says.
@@ -63,6 +80,8 @@ pub struct Judged {
     /// What a probe says of the same rows, where there was one.
     probe: Vec<Option<f64>>,
     unscored: BTreeMap<String, usize>,
+    /// Rows with something else in the place of that.
+    odd: Unread,
 }
 
 impl Judged {
@@ -71,11 +90,13 @@ impl Judged {
     /// # Errors
     /// Whatever is wrong with the file.
     pub fn read(path: &Path) -> Result<Self> {
-        let mut found = Self { scores: Vec::new(), known: Vec::new(), probe: Vec::new(), unscored: BTreeMap::new() };
+        let mut found = Self::default();
         let fields = ScoredFields { predicted: Some("score".to_owned()), human: None };
         for row in ScoredRows::open(path, &fields)? {
             let row = row?;
-            let answerable: Option<bool> = row.row.optional(ANSWERABLE, "true or false")?;
+            let answerable = answerable(row.row.value(ANSWERABLE));
+            found.odd.note(row.place(), answerable.as_ref().err().cloned());
+            let answerable = answerable.unwrap_or_default();
             let why = |why| anyhow!("{}: {why}", row.place());
             match row.predicted_number().map_err(why)? {
                 Some(score) => {
@@ -91,6 +112,11 @@ impl Judged {
             }
         }
         Ok(found)
+    }
+
+    /// Says which rows have something else in the place of what is known.
+    pub fn tell_odd(&self) {
+        tell_unread_that(&self.odd, "do not say whether their question can be answered and are not fitted on");
     }
 
     fn range(&self) -> (f64, f64) {
@@ -142,14 +168,6 @@ impl Threshold {
     }
 }
 
-/// A point of the risk–coverage curve.
-#[derive(Serialize)]
-struct Point {
-    threshold: f64,
-    coverage: f64,
-    risk: f64,
-}
-
 /// Everything that is found; it is written as it is to the JSON file.
 #[derive(Serialize)]
 pub struct Boundary {
@@ -168,7 +186,7 @@ pub struct Boundary {
     /// The mean risk of answering the surest, from one to all; what it would be if scores said nothing is the share of unanswerable
     /// questions.
     area_under_risk_coverage: Statistic,
-    risk_coverage: Vec<Point>,
+    risk_coverage: Vec<RiskCoveragePoint>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<ByProbe>,
 }
@@ -229,11 +247,6 @@ impl Boundary {
         };
         let all: Vec<usize> = (0..n).collect();
         let curve = if n == 0 { Vec::new() } else { risk_coverage_curve(&losses(&answerable), &scores)? };
-        let step = curve.len().div_ceil(POINTS).max(1);
-        let last = curve.len().saturating_sub(1);
-        let kept = curve.iter().enumerate().filter(|(index, _)| index % step == 0 || *index == last);
-        let risk_coverage =
-            kept.map(|(_, point)| Point { threshold: point.threshold, coverage: point.coverage, risk: point.risk });
         Ok(Self {
             program: program("self_knowledge"),
             n: judged.scores.len(),
@@ -245,9 +258,17 @@ impl Boundary {
             f1_unanswerable: Statistic::of(BOOTSTRAP.interval(n, f1), || f1(&all))?,
             auroc: auroc_of(&answerable, &scores),
             area_under_risk_coverage: Statistic::of(BOOTSTRAP.interval(n, area), || area(&all))?,
-            risk_coverage: risk_coverage.collect(),
+            risk_coverage: thinned(&curve, POINTS),
             probe: ByProbe::new(judged)?,
         })
+    }
+
+    /// The points at which a quarter, a half and three quarters of the questions are answered; of few questions one may be several of them.
+    fn surest(&self) -> Vec<&RiskCoveragePoint> {
+        let reached = |share: f64| self.risk_coverage.iter().find(|point| point.coverage >= share);
+        let mut points: Vec<&RiskCoveragePoint> = [0.25, 0.5, 0.75].into_iter().filter_map(reached).collect();
+        points.dedup();
+        points
     }
 
     /// Says it to people, on stdout.
@@ -256,17 +277,19 @@ impl Boundary {
     /// If stdout takes nothing.
     pub fn print(&self) -> Result<()> {
         let Threshold { value, rule } = self.threshold;
-        let rule = rule.to_possible_value().map(|name| name.get_name().to_owned()).unwrap_or_default();
         say(format_args!(
-            "threshold {value:.4} ({rule}): {} of {} questions count as unanswerable",
-            self.called_unanswerable, self.n
+            "threshold {value:.4} ({}): {} of {} count as unanswerable",
+            name_of(rule),
+            self.called_unanswerable,
+            counted(self.n, "question")
         ))?;
         if self.known == 0 {
             return say(
                 "the input does not say which questions are answerable (\"answerable\": true or false), so nothing is known of how right that is",
             );
         }
-        say(format_args!("{} questions are known, {} of them answerable", self.known, self.answerable))?;
+        let known = counted_that(self.known, "question", ["is", "are"]);
+        say(format_args!("{known} known, {} of them answerable", self.answerable))?;
         for (name, found) in [
             ("F1 of unanswerable questions", &self.f1_unanswerable),
             ("AUROC", &self.auroc),
@@ -275,21 +298,15 @@ impl Boundary {
             say(format_args!("{name}: {found:.3}"))?;
         }
         if let Some(ByProbe { n, auroc, difference }) = &self.probe {
-            say(format_args!("AUROC of the probe on {n} questions: {auroc:.3}; LAGER's is higher by {difference:.3}"))?;
+            let questions = counted(*n, "question");
+            say(format_args!("AUROC of the probe on {questions}: {auroc:.3}; LAGER's is higher by {difference:.3}"))?;
         }
         let unanswerable = 1.0 - self.answerable as f64 / self.known as f64;
         say(format_args!("answering all risks {unanswerable:.3}; of the surest:"))?;
-        for share in [0.25, 0.5, 0.75] {
-            if let Some(point) = self.risk_coverage.iter().find(|point| point.coverage >= share) {
-                say(format_args!(
-                    "  {:3.0} % of the questions, from {:.3} on: {:.3}",
-                    100.0 * point.coverage,
-                    point.threshold,
-                    point.risk
-                ))?;
-            }
-        }
-        Ok(())
+        self.surest().into_iter().try_for_each(|RiskCoveragePoint { threshold, coverage, risk }| {
+            let percent = 100.0 * coverage;
+            say(format_args!("  {percent:3.0} % of the questions, from {threshold:.3} on: {risk:.3}"))
+        })
     }
 }
 
@@ -324,7 +341,7 @@ mod tests {
             scores: rows.iter().map(|row| row.0).collect(),
             known: rows.iter().enumerate().map(|(index, row)| (index, row.1)).collect(),
             probe: vec![None; rows.len()],
-            unscored: BTreeMap::new(),
+            ..Judged::default()
         }
     }
 
@@ -365,9 +382,27 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_says_what_is_known_as_json_does() {
+        let known = [r"true", r#""True""#, r#""TRUE""#, "1", r#""1""#];
+        assert!(known.iter().all(|json| answerable(Some(json)) == Ok(Some(true))));
+        assert!(["false", r#""False""#, r#""0""#].iter().all(|json| answerable(Some(json)) == Ok(Some(false))));
+        assert_eq!((answerable(None), answerable(Some("null"))), (Ok(None), Ok(None)));
+        assert!(answerable(Some(r#""yes""#)).unwrap_err().contains("found \"yes\""));
+    }
+
+    #[test]
+    fn a_point_of_few_questions_is_said_once() {
+        let coverages = |rows: &[(f64, bool)]| {
+            let found = Boundary::new(&judged(rows), Rule::MinMax, None).unwrap();
+            found.surest().iter().map(|point| point.coverage).collect::<Vec<_>>()
+        };
+        assert_eq!(coverages(&[(1.0, false)]), [1.0]);
+        assert_eq!(coverages(&[(1.0, false), (2.0, true)]), [0.5, 1.0]);
+    }
+
+    #[test]
     fn what_nobody_knows_is_undefined() {
-        let unknown =
-            Judged { scores: vec![1.0, 2.0], known: Vec::new(), probe: vec![None; 2], unscored: BTreeMap::new() };
+        let unknown = Judged { scores: vec![1.0, 2.0], probe: vec![None; 2], ..Judged::default() };
         let found = Boundary::new(&unknown, Rule::MinMax, None).unwrap();
         assert!(found.f1_unanswerable.estimate().is_none() && found.auroc.estimate().is_none());
         assert_eq!((found.called_unanswerable, found.risk_coverage.len()), (1, 0));

@@ -7,7 +7,8 @@ use judge_data::Settings;
 use judge_models::{ApiModel, ApiSettings, MaxTokensField};
 use serde_json::json;
 
-use judge_cli::args::service::{ServiceArgs, not_negative};
+use judge_cli::args::numbers::{at_least, not_negative};
+use judge_cli::args::service::ServiceArgs;
 
 /// Which service is asked, how, and how hard.
 #[derive(Args, Clone, Debug)]
@@ -22,16 +23,16 @@ pub struct ApiArgs {
     #[arg(long, value_enum, default_value_t = LimitField::MaxTokens, help_heading = "Service")]
     pub max_tokens_field: LimitField,
     /// Upper bound on generated tokens for one answer
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Service")]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least::<u32>(1), help_heading = "Service")]
     pub max_new_tokens: u32,
     /// Temperature; 0 takes the likeliest token each time
     #[arg(long, value_name = "T", default_value_t = 0.0, value_parser = not_negative, help_heading = "Service")]
     pub temperature: f64,
     /// Seed of what is drawn, for services that have one; without effect at temperature 0
-    #[arg(long, value_name = "SEED", default_value_t = 0, help_heading = "Service")]
+    #[arg(long, value_name = "SEED", value_parser = at_least::<u64>(0), default_value_t = 0, help_heading = "Service")]
     pub seed: u64,
     /// How many alternatives of each token are asked for, for the probabilities of the grades; 0 for services that refuse
-    #[arg(long, value_name = "K", default_value_t = 20, help_heading = "Service")]
+    #[arg(long, value_name = "K", value_parser = at_least::<u8>(0), default_value_t = 20, help_heading = "Service")]
     pub top_log_probs: u8,
     #[command(flatten)]
     pub service: ServiceArgs,

@@ -11,6 +11,7 @@ use judge_core::{
     inspector::Aspect,
     prompted::{PromptFamily, WrittenJudge},
     request::Generation,
+    settings::settings_from_json,
 };
 use judge_data::Numbered;
 use serde_json::{Map, Value, json};
@@ -77,7 +78,7 @@ impl Aspects {
 fn read(path: &Path) -> Result<Vec<(String, String)>> {
     let wrong = || format!("{} is no file of aspects, expected {{\"NAME\": \"DEFINITION\", ...}}", path.display());
     let text = judge_data::read_text(path).context("cannot read the aspects")?;
-    let map: Map<String, Value> = serde_json::from_str(&text).with_context(wrong)?;
+    let map: Map<String, Value> = settings_from_json(&text).with_context(wrong)?;
     let aspects: Option<Vec<(String, String)>> = map
         .into_iter()
         .map(|(name, definition)| Some((name, definition.as_str()?.to_owned())))

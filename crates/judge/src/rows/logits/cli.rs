@@ -1,7 +1,7 @@
 //! The command line, and the settings that it stands for.
 
 use anyhow::Result;
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use judge_core::{
     lager::{Condition, ScoreRule},
     request::Generation,
@@ -12,6 +12,7 @@ use serde_json::json;
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::layers::{LayerList, LensArg};
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::at_least;
 use judge_cli::terminal::console::usage;
 
 /// Read score-label logits at every layer.
@@ -26,22 +27,22 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// The labels are the numbers 1 to N
-    #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "labels", value_parser = value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "labels", value_parser = at_least::<u16>(1))]
     pub(crate) points: u16,
     /// The labels, in the order wanted
-    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C", allow_hyphen_values = true)]
     pub(crate) labels: Option<Vec<String>>,
     /// Where to read
     #[arg(long, value_enum, default_value_t = Position::PromptEnd)]
     pub(crate) position: Position,
     /// The text after which --position after-marker looks for a label
-    #[arg(long, value_name = "TEXT", required_if_eq("position", "after-marker"))]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, required_if_eq("position", "after-marker"))]
     pub(crate) marker: Option<String>,
     /// Plain text put after the rendered prompt: the opening of the reply
-    #[arg(long, default_value = "", value_name = "TEXT")]
+    #[arg(long, default_value = "", value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prefill: String,
     /// Upper bound on generated tokens, where anything is generated [default: 256]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least::<u32>(1))]
     pub(crate) max_new_tokens: Option<u32>,
     /// Whether inner states get the final norm before the head
     #[arg(long, value_enum, default_value_t = LensArg::Raw)]

@@ -85,6 +85,12 @@ impl Cli {
                 "--fit learns from sentences by the measure faithfulness, of contexts that are read together",
             ));
         }
+        if self.decisions.every_layer() && (self.by_context || !measures.contains(&RagMeasure::Faithfulness)) {
+            return Err(usage(
+                "--layers all has no effect without the measure faithfulness, nor with --by-context: the label logits of sentences are \
+                 written, of contexts that are read together",
+            ));
+        }
         Ok(measures)
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use judge_core::decision::{Labelled, QuestionKind};
 use judge_core::lager::LayerTable;
-use judge_core::rag::RagMeasure;
+use judge_core::rag::{RagField, RagMeasure};
 use judge_data::{Finished, RagRecord, RagRecords, Row};
 use judge_metrics::Error;
 use judge_metrics::agreement::ConfusionMatrix;
@@ -16,9 +16,9 @@ use judge_metrics::prediction::auroc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use judge_cli::args::bars::{Lost, Measured, first_names, rows_used};
+use judge_cli::args::bars::{Lost, Measured, first_names, rows_compared};
 use judge_cli::report::{BOOTSTRAP, SHARE, agreement, mean_of_clusters, share_of_clusters};
-use judge_cli::terminal::console::{say, say_table, tell, usage};
+use judge_cli::terminal::console::{counted, say, say_table, tell, usage};
 
 /// A measure as a row has it.
 #[derive(Clone, Copy, Deserialize)]
@@ -41,6 +41,13 @@ struct Marked {
     /// The share of people who say so.
     people: f64,
     table: Option<LayerTable>,
+}
+
+impl Marked {
+    /// Whether people are not divided evenly.
+    fn is_clear(&self) -> bool {
+        self.people != 0.5
+    }
 }
 
 /// What is read of one row.
@@ -83,6 +90,9 @@ pub(super) struct Figures {
     #[serde(skip)]
     lost: Lost,
 }
+
+/// At most so many groups are shown to people.
+const SHOWN_GROUPS: usize = 50;
 
 /// The name of the statistic of shares beside that of means.
 fn share_of(measure: RagMeasure) -> String {
@@ -138,18 +148,21 @@ impl Figures {
             return Err(usage(format!("--group: no row has the field {field:?}")));
         }
         let mut statistics: BTreeMap<String, Statistic> = BTreeMap::new();
-        let mut groups: Vec<String> = rows.iter().filter_map(|row| row.group.clone()).collect();
-        groups.sort();
-        groups.dedup();
-        for &measure in measures {
-            let all: Vec<&Read> = rows.iter().collect();
-            statistics.insert(measure.to_string(), mean(&all, measure, |value| value.mean));
-            statistics.insert(share_of(measure), mean(&all, measure, |value| value.share));
-            for group in &groups {
-                let own: Vec<&Read> = rows.iter().filter(|row| row.group.as_ref() == Some(group)).collect();
-                statistics.insert(format!("{measure}:{group}"), mean(&own, measure, |value| value.mean));
+        let all: Vec<&Read> = rows.iter().collect();
+        let mut groups: BTreeMap<&String, Vec<&Read>> = BTreeMap::new();
+        for row in &rows {
+            if let Some(group) = &row.group {
+                groups.entry(group).or_default().push(row);
             }
         }
+        for &measure in measures {
+            statistics.insert(measure.to_string(), mean(&all, measure, |value| value.mean));
+            statistics.insert(share_of(measure), mean(&all, measure, |value| value.share));
+            for (group, own) in &groups {
+                statistics.insert(format!("{measure}:{group}"), mean(own, measure, |value| value.mean));
+            }
+        }
+        let groups = groups.into_keys().cloned().collect();
         let clear = Clear::of(&rows);
         let mut layers = Vec::new();
         if let Some(clear) = &clear {
@@ -169,7 +182,15 @@ impl Figures {
         let counts =
             |row: &Read| !row.measures.is_empty() && needed.iter().all(|measure| row.measures.contains_key(measure));
         let (used, without): (Vec<&Read>, Vec<&Read>) = rows.iter().partition(|row| counts(row));
-        statistics.extend(rows_used(used.len(), rows.len()).map(|(name, known)| (name.to_owned(), known)));
+        // Of those, what is compared with people rests on the rows that people have marked or graded.
+        let is_for = |names: &[&str]| bars.iter().any(|bar| names.contains(bar));
+        let (needs_marks, needs_grade) = (is_for(&OF_SENTENCES), is_for(&OF_ROWS));
+        let is_compared = |row: &&&Read| {
+            (!needs_marks || row.sentences.iter().any(Marked::is_clear)) && (!needs_grade || row.human.is_some())
+        };
+        let compared = used.iter().filter(is_compared).count();
+        let counts = rows_compared(compared, used.len(), rows.len());
+        statistics.extend(counts.map(|(name, known)| (name.to_owned(), known)));
         let mut lost = Lost::default();
         lost.extend(without.into_iter().map(|row| &row.id));
         let mut least: Vec<(f64, String)> = rows
@@ -214,13 +235,15 @@ impl Figures {
         let mut rows = vec![["measure", "mean [95 %]", "share at 0.5 [95 %]"].map(str::to_owned).to_vec()];
         for &measure in &self.measures {
             rows.push(vec![measure.to_string(), found(measure.as_str()), found(&share_of(measure))]);
-            rows.extend(
-                self.groups.iter().map(|group| vec![format!("  {group}"), found(&format!("{measure}:{group}"))]),
-            );
+            let group = |group: &String| vec![format!("  {group}"), found(&format!("{measure}:{group}"))];
+            rows.extend(self.groups.iter().take(SHOWN_GROUPS).map(group));
         }
-        let questions = self.questions;
-        say(format_args!("\n{} answers to {questions} questions", self.n))?;
+        let (answers, questions) = (counted(self.n, "answer"), counted(self.questions, "question"));
+        say(format_args!("\n{answers} to {questions}"))?;
         say_table(&rows)?;
+        if let more @ 1.. = self.groups.len().saturating_sub(SHOWN_GROUPS) {
+            say(format_args!("{} more: --json has all of them", counted(more, "group")))?;
+        }
         for (measure, reasons) in &self.absent {
             let all: usize = reasons.values().sum();
             let why: Vec<String> = reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
@@ -265,7 +288,8 @@ fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
         decided.sum::<f64>() / sentences.len() as f64
     });
     let human = mean(&record.human).or(of_sentences);
-    let cluster = record.rag.question.clone().unwrap_or_else(|| format!("\u{0}{}", record.id));
+    let question = record.rag.question.clone().filter(|_| record.rag.lacks(RagField::Question).is_none());
+    let cluster = question.unwrap_or_else(|| format!("\u{0}{}", record.id));
     let group = group.map(|field| record.text(field).map_or_else(|| "null".to_owned(), Cow::into_owned));
     Ok(Read { id: record.id.to_string(), cluster, group, measures, sentences, human })
 }
@@ -297,7 +321,7 @@ impl<'r> Clear<'r> {
         let mut clear = Self { people: Vec::new(), supported: Vec::new(), tables: Vec::new(), clusters: Vec::new() };
         let mut even = 0;
         for (row, marked) in rows.iter().flat_map(|row| row.sentences.iter().map(move |marked| (row, marked))) {
-            if marked.people == 0.5 {
+            if !marked.is_clear() {
                 even += 1;
                 continue;
             }

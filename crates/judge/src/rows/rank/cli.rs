@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::at_least;
 use judge_cli::args::prompt_judge::PromptedArgs;
 
 use super::comparisons::Strategy;
@@ -15,8 +16,8 @@ use super::comparisons::Strategy;
 /// Rows {"id", "instruction", "responses": [text, …], "rubric"?, "reference"?, "human"?:
 /// [grade, …]} get "best" and "ranking" (places in `responses`, from 0), "scores" (the strength of
 /// each answer: log-odds, of sum 0; of equal ones the first comes first), their 95 % "intervals", "margin" (how far the best is ahead of
-/// the second) and "comparisons" with the preference for the first of two answers, the mean of both orders. With
-/// --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards.
+/// the second) and "comparisons" with the preference for the first of two answers, the mean of both orders, and the verdict of each.
+/// With --apart each answer is graded by itself, and "scores" are grades; with --reward they are rewards.
 /// Where people have graded the answers, a report says how good the chosen ones are.
 #[derive(Args)]
 pub(crate) struct Cli {
@@ -36,7 +37,7 @@ pub(crate) struct Cli {
     #[arg(long, value_enum, default_value_t = Strategy::RoundRobin, conflicts_with_all = ["apart", "reward"], help_heading = "Judge")]
     pub(super) strategy: Strategy,
     /// With --strategy adaptive: how many comparisons a row may take [default: 2 n of n answers]
-    #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = clap::value_parser!(u32).range(1..), help_heading = "Judge")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = at_least::<u32>(1), help_heading = "Judge")]
     pub(super) comparisons: Option<u32>,
     #[command(flatten)]
     pub(super) carry: CarryArgs,

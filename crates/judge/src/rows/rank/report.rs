@@ -6,16 +6,16 @@ use anyhow::{Result, bail};
 use judge_cli::args::bars::{Lost, Measured, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
 use judge_cli::report::{BOOTSTRAP, write_json};
-use judge_cli::terminal::console::{say, say_table, tell};
+use judge_cli::terminal::console::{counted, say, say_table, tell};
 use judge_core::ItemId;
 use judge_data::Rows;
 use judge_metrics::comparison::{
     BestOf, Coherence, ComparedAnswers, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset,
 };
-use serde::Deserialize;
 use serde_json::json;
 
 use super::Cli;
+use super::row::ComparisonRow;
 
 /// Names of the statistics.
 pub(super) fn names() -> Result<Vec<&'static str>> {
@@ -41,30 +41,6 @@ pub(crate) fn of_benchmark(id: &ItemId, subset: Option<&str>) -> Result<(String,
     Ok((id, subset.to_owned()))
 }
 
-/// A comparison of a row, as far as it says how comparisons fit together.
-#[derive(Deserialize)]
-struct WrittenComparison {
-    answers: [usize; 2],
-    preference: Option<f64>,
-    #[serde(default)]
-    orders: Vec<WrittenOrder>,
-}
-
-#[derive(Deserialize)]
-struct WrittenOrder {
-    order: String,
-    preference: Option<f64>,
-}
-
-impl WrittenComparison {
-    /// None of one without a verdict.
-    fn compared(self) -> Option<ComparedAnswers> {
-        let in_order = |name: &str| self.orders.iter().find(|found| found.order == name)?.preference;
-        let orders = in_order("given").zip(in_order("swapped")).map(|(given, swapped)| [given, swapped]);
-        Some(ComparedAnswers { answers: self.answers, preference: self.preference?, orders })
-    }
-}
-
 pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut found_of_benchmark = Vec::new();
     let (mut questions, mut unscored, mut without_human, mut lost) = (Vec::new(), 0, 0, Lost::default());
@@ -72,17 +48,24 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         let scores: Option<Vec<Option<f64>>> = row.optional("scores", "a list of numbers and nulls")?;
-        let met: Option<Vec<WrittenComparison>> = row.optional("comparisons", "comparisons of two answers")?;
-        compared.push(met.into_iter().flatten().filter_map(WrittenComparison::compared).collect());
+        let met: Option<Vec<ComparisonRow>> = row.optional("comparisons", "comparisons of two answers")?;
+        compared.push(met.into_iter().flatten().filter_map(ComparisonRow::compared).collect());
         let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
         let grades = human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>());
-        if let (Some(grades), Some(_)) = (&grades, cli.benchmark) {
+        if cli.benchmark.is_some() && (grades.is_some() || scores.is_none()) {
             let id: ItemId = row.required("id", "a string or a whole number")?;
-            let (id, subset) = self::of_benchmark(&id, Some(&row.string("subset")?))?;
-            // Of a prompt that could not be judged no answer has a score, which counts as wrong.
-            let scores = scores.clone().unwrap_or_else(|| vec![None; grades.len()]);
-            let answers = RankedAnswers { scores, grades: grades.clone() };
-            found_of_benchmark.push(RewardBenchRow { id, subset, answers });
+            let subset = row.string("subset").ok();
+            match (self::of_benchmark(&id, subset.as_deref()), &grades) {
+                (Ok((id, subset)), _) => {
+                    // Of a prompt that could not be judged no answer has a score, which counts as wrong; nor of one that could not be read,
+                    // whose answers are not known.
+                    let grades = grades.clone().unwrap_or_else(|| vec![1.0, 0.0]);
+                    let scores = scores.clone().unwrap_or_else(|| vec![None; grades.len()]);
+                    found_of_benchmark.push(RewardBenchRow { id, subset, answers: RankedAnswers { scores, grades } });
+                }
+                (Err(error), Some(_)) => return Err(error),
+                (Err(_), None) => {} // it could not be read, and is of no subset
+            }
         }
         match (scores, grades) {
             (None, _) => {
@@ -96,7 +79,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let comparisons: usize = compared.iter().map(Vec::len).sum();
     let coherence = Coherence { questions: compared, level: BOOTSTRAP.level }.statistics()?;
     if comparisons > 0 {
-        say(format_args!("{comparisons} comparisons, each in both orders"))?;
+        say(format_args!("{}, each in both orders", counted(comparisons, "comparison")))?;
         let mut rows = vec![["without anybody's grades", "estimate [95 %]"].map(str::to_owned).to_vec()];
         rows.extend(coherence.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
         say_table(&rows)?;
@@ -133,7 +116,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         }
         return Ok(measured);
     }
-    let mut rows = vec![vec![format!("{n} questions with grades"), "estimate [95 %]".to_owned()]];
+    let mut rows = vec![vec![format!("{} with grades", counted(n, "question")), "estimate [95 %]".to_owned()]];
     rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
     say("")?;
     say_table(&rows)?;

@@ -1,14 +1,16 @@
 //! A row of the output.
 
 use judge_core::{
-    Fields, ItemResult, Judge, JudgeError, Score, Unscored, Verdict,
+    Fields, ItemResult, Judge, JudgeError, Reason, Score, Unscored, Verdict,
     combine::{Compared, Pairing, Tournament},
     verdict::Part,
 };
-use judge_data::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, Record};
+use judge_data::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, PairVerdict, Record};
 use judge_metrics::Interval;
+use judge_metrics::comparison::ComparedAnswers;
+use judge_metrics::preference::Preference;
 use judge_metrics::ranking::BradleyTerry;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Strengths with a normal prior of precision 1, so that an answer that always wins has a finite one.
 const MODEL: BradleyTerry = BradleyTerry { ties: judge_metrics::ranking::TieModel::HalfWin, prior_precision: 1.0 };
@@ -48,21 +50,23 @@ struct Margin {
     high: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ComparisonRow {
     answers: [usize; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     preference: Option<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     orders: Vec<OrderOfTwo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unscored: Option<Unscored>,
 }
 
-/// What was said in one order, about the first of the two answers.
-#[derive(Debug, Serialize)]
+/// What was said in one order, about the first of the two answers, which is A.
+#[derive(Debug, Serialize, Deserialize)]
 struct OrderOfTwo {
     order: String,
+    /// Rows of before it was written lack it.
+    verdict: Option<PairVerdict>,
     preference: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -102,9 +106,9 @@ pub(crate) fn of_comparisons<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing>(
     result: ItemResult<Numbered>,
     carry: &Carry,
 ) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
-    if let Some(why) = result.item.record.unread() {
-        let outcome = RankOutcome::Unscored { unscored: why.clone(), comparisons: Vec::new() };
-        return row(result, carry, outcome);
+    let record = &result.item.record;
+    if let Some(unscored) = record.unread().cloned().or_else(|| too_few(record)) {
+        return row(result, carry, RankOutcome::Unscored { unscored, comparisons: Vec::new() });
     }
     let outcome = match tournament.comparisons(&result.item, &result.rounds(0)) {
         Ok(compared) => RankOutcome::of_comparisons(count(&result)?, compared)?,
@@ -112,6 +116,14 @@ pub(crate) fn of_comparisons<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing>(
         Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
     };
     row(result, carry, outcome)
+}
+
+/// Why there is nothing to compare.
+pub(super) fn too_few(record: &Record) -> Option<Unscored> {
+    let Record::Answers(answers) = record else { return None };
+    let found = answers.responses.len();
+    let detail = || format!("expected two answers or more in \"responses\", which are compared, found {found}");
+    (found < 2).then(|| Unscored::new(Reason::Missing, detail()))
 }
 
 /// The row of answers that were graded, each by itself.
@@ -156,9 +168,11 @@ impl RankOutcome {
     fn of_comparisons(n: usize, compared: Vec<Compared>) -> Result<Self, Error> {
         let known: Vec<_> = compared.iter().filter_map(|c| Some((c.answers, c.verdict.value()?))).collect();
         let scored: Vec<usize> = (0..n).filter(|answer| known.iter().any(|(pair, _)| pair.contains(answer))).collect();
-        let unscored_answers = (0..n).filter(|answer| !scored.contains(answer)).filter_map(|answer| {
-            let met = compared.iter().find(|c| c.answers.contains(&answer))?;
-            Some(UnscoredAnswer { answer, unscored: met.verdict.unscored()?.clone() })
+        let unscored_answers = (0..n).filter(|answer| !scored.contains(answer)).map(|answer| {
+            let met = compared.iter().find(|c| c.answers.contains(&answer));
+            let never = || Unscored::new(Reason::Missing, "it met no other answer: give more --comparisons");
+            let unscored = met.and_then(|met| met.verdict.unscored()).cloned().unwrap_or_else(never);
+            UnscoredAnswer { answer, unscored }
         });
         let unscored_answers: Vec<UnscoredAnswer> = unscored_answers.collect();
         let first = compared.iter().find_map(|c| c.verdict.unscored()).cloned();
@@ -200,9 +214,9 @@ impl RankOutcome {
     }
 }
 
-/// Without what an iteration leaves in the last digits, so that answers with the same record have the same strength.
+/// Without what an iteration leaves in the last digits, so that answers with the same record have the same strength; 0 has no sign.
 fn rounded(strength: f64) -> f64 {
-    (strength * 1e9).round() / 1e9
+    (strength * 1e9).round() / 1e9 + 0.0
 }
 
 impl ComparisonRow {
@@ -210,11 +224,27 @@ impl ComparisonRow {
         let parts = verdict.score().map(|score| score.parts.as_slice()).unwrap_or_default();
         let order = |part: &Part| OrderOfTwo {
             order: part.name.clone(),
+            verdict: part.verdict.score().map(PairVerdict::of_score),
             preference: part.verdict.value(),
             text: part.verdict.score().and_then(|score| score.text.clone()),
         };
         let orders = parts.iter().map(order).collect();
         Self { answers, preference: verdict.value(), orders, unscored: verdict.unscored().cloned() }
+    }
+
+    /// As far as it says how comparisons fit together; `None` of one without a verdict.
+    pub(super) fn compared(self) -> Option<ComparedAnswers> {
+        let in_order = |name: &str| self.orders.iter().find(|found| found.order == name)?.said();
+        let orders = in_order("given").zip(in_order("swapped")).map(|(given, swapped)| [given, swapped]);
+        Some(ComparedAnswers { answers: self.answers, preference: self.preference?, orders })
+    }
+}
+
+impl OrderOfTwo {
+    /// The verdict, or where the row has none the answer that the preference is for.
+    fn said(&self) -> Option<Preference> {
+        let verdict = self.verdict.or_else(|| Some(self.preference?.total_cmp(&0.5).into()));
+        Some(verdict?.ordering()?.into())
     }
 }
 
@@ -233,8 +263,34 @@ impl Ranked {
 
 /// The places of the answers that have a score, the best first; of equal ones the first.
 fn ranked(scores: &[Option<f64>]) -> Vec<usize> {
+    // Of zeros of either sign neither is better.
     let mut scored: Vec<(usize, f64)> =
-        scores.iter().enumerate().filter_map(|(n, score)| Some((n, (*score)?))).collect();
+        scores.iter().enumerate().filter_map(|(n, score)| Some((n, (*score)? + 0.0))).collect();
     scored.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     scored.into_iter().map(|(answer, _)| answer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_of_either_sign_are_equal() {
+        assert_eq!(ranked(&[Some(-0.0), None, Some(0.0), Some(-1e-300)]), [0, 2, 3]);
+        assert!(rounded(-1e-12).is_sign_positive());
+    }
+
+    #[test]
+    fn the_verdict_of_an_order_counts_and_not_the_side_of_its_preference() {
+        let comparison = |orders: &str| {
+            let json = format!("{{\"answers\": [0, 1], \"preference\": 0.6, \"orders\": [{orders}]}}");
+            serde_json::from_str::<ComparisonRow>(&json).unwrap().compared().unwrap().orders
+        };
+        let order = |name: &str, verdict: &str| format!("{{\"order\": \"{name}\"{verdict}, \"preference\": 0.6}}");
+        let both = |verdict: &str| [order("given", verdict), order("swapped", verdict)].join(", ");
+        assert_eq!(comparison(&both(", \"verdict\": \"tie\"")), Some([Preference::Tie; 2]));
+        // Rows of before verdicts were written.
+        assert_eq!(comparison(&both("")), Some([Preference::First; 2]));
+        assert_eq!(comparison(&order("given", "")), None);
+    }
 }

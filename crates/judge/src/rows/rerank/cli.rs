@@ -6,8 +6,9 @@ use clap::Args;
 
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::decisions::DecisionFitArgs;
-use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, row_limit};
+use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::at_least;
 use judge_cli::args::rerank::RerankArgs;
 
 /// The name in records.
@@ -37,16 +38,16 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) output: OutputArgs,
     /// Write this many documents of a row, the best ones
-    #[arg(long, value_name = "N", value_parser = row_limit)]
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1))]
     pub(super) top: Option<usize>,
     /// Where nDCG, MRR and recall go, of queries whose documents have `relevance`, with intervals
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// The cutoff of the statistic recall_k
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = row_limit)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least::<usize>(1))]
     pub(super) k: usize,
     /// Read the labels' logits, or the head that the model has at this layer, and run no block above it
-    #[arg(long = "layer", id = "layers", value_name = "N", help_heading = "Layers")]
+    #[arg(long = "layer", id = "layers", value_name = "N", value_parser = at_least::<usize>(0), help_heading = "Layers")]
     pub(super) layer: Option<usize>,
     /// Layer weights and temperature that --fit wrote, for this model, prompt and labels
     #[arg(long, value_name = "FILE", conflicts_with = "layers", help_heading = "Layers")]

@@ -18,8 +18,7 @@ struct WrittenTable {
     table: LayerTable,
 }
 
-/// A query whose documents people have found relevant or not.
-#[derive(Default)]
+/// A query with its documents.
 struct Query {
     name: String,
     text: String,
@@ -27,22 +26,30 @@ struct Query {
     documents: Vec<(Option<f64>, f64)>,
 }
 
-/// Reads the finished rows, beside what they were made of. Pairs of one query are one query. A document that nobody judged counts as not
-/// relevant, as in trec_eval.
+/// Reads the finished rows, beside what they were made of. Pairs of one query are one query. Of a query of which people have judged a
+/// document, one that nobody judged counts as not relevant, as in trec_eval.
 pub(super) fn queries(finished: &Finished<'_, RerankRecords>, k: usize) -> Result<Queries> {
-    let (mut queries, mut of_pairs): (Vec<Query>, BTreeMap<String, usize>) = Default::default();
+    let is_judged = |record: &RerankRecord| record.relevance.iter().any(Option::is_some);
+    // The queries of pairs of which one is judged: of them the other pairs count too.
+    let mut of_pairs: BTreeMap<String, Option<usize>> = BTreeMap::new();
+    for row in finished.rows()? {
+        let (record, _) = row?;
+        if record.is_pair && is_judged(&record) {
+            of_pairs.insert(text_of(&record), None);
+        }
+    }
+    let mut queries: Vec<Query> = Vec::new();
     for row in finished.rows()? {
         let (record, row) = row?;
-        if record.relevance.iter().all(Option::is_none) {
-            continue;
-        }
-        let place = match record.is_pair {
-            true => *of_pairs.entry(record.item.query.clone()).or_insert(queries.len()),
-            false => queries.len(),
+        let text = text_of(&record);
+        let next = queries.len();
+        let place = match of_pairs.get_mut(&text).filter(|_| record.is_pair) {
+            Some(place) => *place.get_or_insert(next),
+            None if is_judged(&record) => next,
+            None => continue,
         };
-        if place == queries.len() {
-            let (name, text) = (record.id.to_string(), record.item.query.clone());
-            queries.push(Query { name, text, documents: Vec::new() });
+        if place == next {
+            queries.push(Query { name: record.id.to_string(), text, documents: Vec::new() });
         }
         queries[place].documents.extend(documents(&record, &row)?);
     }
@@ -64,11 +71,19 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, k: usize) -> Resul
     Ok(measured)
 }
 
+/// The query of a row; without one it is that of its row alone.
+fn text_of(record: &RerankRecord) -> String {
+    match record.item.query.trim().is_empty() {
+        true => format!("\u{0}{}", record.id),
+        false => record.item.query.clone(),
+    }
+}
+
 /// The score and the relevance of each document of a row, in the order of its results; behind them those that it leaves out, without a
 /// score.
 fn documents(record: &RerankRecord, row: &Row) -> Result<Vec<(Option<f64>, f64)>> {
     let results: Vec<WrittenResult> = row.optional("results", "a list of results")?.unwrap_or_default();
-    let known = record.relevance.len();
+    let known = record.relevance.len().max(record.item.documents.len());
     let relevance = |index: usize| record.relevance.get(index).copied().flatten().unwrap_or(0.0);
     let written: BTreeSet<usize> = results.iter().map(|result| result.index).collect();
     let ranked = results.iter().filter(|result| result.index < known);

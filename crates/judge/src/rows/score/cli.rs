@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use judge_core::Lens;
 use judge_data::{DatasetFormat, Error, Outputs, read_lager_results};
 
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
@@ -59,6 +60,12 @@ impl Cli {
     /// Options without effect are refused rather than ignored, and no output may be an input.
     pub(crate) fn check(&self) -> Result<()> {
         self.lager.check()?;
+        let reads_last_alone = self.layers == LayerList::Last && !self.lager.variant().combines_layers();
+        if self.lager.asked.lens() != Lens::default() && reads_last_alone {
+            return Err(usage(
+                "--lens has no effect on the last layer, which always meets the final norm; name others with --layers",
+            ));
+        }
         if self.lager_json.is_some() && self.layers != LayerList::All {
             return Err(usage("--lager-json needs --layers all"));
         }

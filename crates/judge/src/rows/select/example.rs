@@ -106,8 +106,9 @@ impl Example {
             }
             .ok_or("expected turns of a user and an assistant that end with an answer"),
             Record::Graded(graded) => {
-                let history = graded.extra.text("history").filter(|json| *json != "null");
-                let history: Result<Vec<(String, String)>, _> = history.map_or(Ok(Vec::new()), serde_json::from_str);
+                let history = graded.extra.of_cell("history").filter(|json| json != "null");
+                let history: Result<Vec<(String, String)>, _> =
+                    history.map_or(Ok(Vec::new()), |json| serde_json::from_str(&json));
                 let said = |history| Said {
                     system,
                     history,
@@ -318,8 +319,11 @@ mod tests {
             row(json!("Hi"), json!("3")),
             row(json!([["Hi"]]), json!("3")),
             row(Value::Null, Value::Null),
+            // As a cell of a table has a list.
+            row(json!("[[\"Hi\", \"Hello\"]]"), json!("3")),
         ]);
         assert!(found[0].said.is_ok() && found[0].said == found[1].said);
+        assert_eq!(found[5].said.as_ref().unwrap().history, [("Hi".to_owned(), "Hello".to_owned())]);
         let why = |row: usize| found[row].unread().unwrap().detail.as_str();
         assert!(why(2).contains("\"history\"") && why(3).contains("\"history\""), "{found:?}");
         assert!(why(4).contains("no response"), "{found:?}");

@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use judge_cli::args::lager::{ConditionArg, LagerArgs};
 use judge_cli::args::model_args::{ModelArgs, OWN_POINTS};
 use judge_cli::probes::PromptedProbe;
-use judge_cli::prompts;
+use judge_cli::prompts::{self, Kept};
 use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
-    Backbone, Judge, JudgeError, Outcome, Prompt, PromptTemplate, Rounds, Verdict, Want,
+    Backbone, Judge, JudgeError, Prompt, PromptTemplate, Reading, Rounds, Verdict, Want,
     inspector::{InspectorJudge, total_score},
     lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant},
     prompted::ResponseLikelihoodJudge,
-    request::Pooling,
+    request::{Pooling, Signal},
 };
 use judge_data::{DatasetFormat, Error, Settings, Sharding, StatesFile, StatesSpec, StatesWriter};
 use serde_json::json;
@@ -254,14 +254,8 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
         metadata,
         sharding: Sharding::Whole,
     };
-    let mut writer = StatesWriter::open(output, &spec, passes.write.options())?;
-    let open: Vec<bool> = (0..passes.rows).map(|row| !writer.is_done(row)).collect();
-    let pending = open.iter().filter(|open| **open).count();
-    let is_open = |example: &Result<Example, Error>| match example {
-        Ok(example) => open.get(example.row) == Some(&true),
-        Err(_) => true,
-    };
-    let prompts = passes.examples()?.filter(is_open).map(|example| {
+    let writer = StatesWriter::open(output, &spec, passes.write.options())?;
+    let prompts = passes.examples()?.map(|example| {
         let example = example?;
         let prompt = match &example.said {
             Ok(_) => Ok(template.fill(&example)?),
@@ -270,20 +264,10 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
         Ok((example.id, example.row, prompt))
     });
     let want = Want { pooled: vec![(layer, pooling)], ..Want::default() };
-    prompts::read(
-        model,
-        want,
-        [passes.rows, pending],
-        passes.model.quiet,
-        prompts,
-        |id, row, outcome| match outcome {
-            Outcome::Read(reading) => {
-                let state = reading.pooled(layer, pooling);
-                writer.write(row, id, state.ok_or(judge_core::Error::NotRead { what: "a pooled state" })?)
-            }
-            Outcome::Unscored(why) => writer.write_unscored(row, id, why),
-        },
-    )?;
+    let of = |_: usize, reading: &Reading| Ok(Ok(prompts::signals(reading, [layer], Signal::State(pooling))?));
+    let mut kept = [Kept { writer, of: Box::new(of) }];
+    prompts::keep(model, want, passes.model.quiet, passes.rows, prompts, &mut kept)?;
+    let [Kept { writer, .. }] = kept;
     let written = writer.finish()?;
     let resolved = judge_data::Resolved { model: Some(info.clone()), ..judge_data::Resolved::default() };
     judge_data::save(judge_data::record_path(output), &plan.record(resolved, written.counts, written.outputs))?;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use judge_cli::terminal::options::name_of;
+use judge_core::Unscored;
 use judge_data::{Row, Rows};
 use serde::{Deserialize, Serialize};
 use tiny_judge::planted::Draw;
@@ -39,12 +41,6 @@ impl Criterion {
     #[must_use]
     pub fn reads_a_model(self) -> bool {
         !matches!(self, Self::Longest | Self::Random)
-    }
-
-    /// Its name on the command line.
-    #[must_use]
-    pub fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
@@ -116,6 +112,8 @@ pub struct Numbers<'a> {
     pub missing: Missing,
     /// Of the draws.
     pub seed: u64,
+    /// Why rows cannot be read, by their place: they have no number by any criterion.
+    pub unread: BTreeMap<usize, Unscored>,
 }
 
 impl Numbers<'_> {
@@ -125,16 +123,12 @@ impl Numbers<'_> {
     /// If a file cannot be read, or has other rows than it should.
     pub fn by(&self, criterion: Criterion) -> Result<Vec<Option<f64>>> {
         let number = |row: &Row, field: &'static str| row.optional::<f64>(field, "a number");
-        let values: Vec<Option<f64>> = match criterion {
+        let mut values: Vec<Option<f64>> = match criterion {
             Criterion::Score => self.graded(|graded| Some(&graded.aspects))?,
             Criterion::Direct => self.graded(|graded| graded.variants.get("direct_score"))?,
             Criterion::Expected => self.graded(|graded| graded.variants.get("e_score"))?,
             Criterion::Longest => {
-                let lengths = self.passes.examples()?.map(|example| {
-                    let example = example?;
-                    Ok(example.said.is_ok().then(|| example.length() as f64))
-                });
-                lengths.collect::<Result<_>>()?
+                self.passes.examples()?.map(|example| Ok(Some(example?.length() as f64))).collect::<Result<_>>()?
             }
             Criterion::Random => (0..self.passes.rows).map(|row| Some(draw(self.seed, row))).collect(),
             Criterion::Perplexity => read(self.files.likelihood.as_ref(), |row| Ok(number(row, "log_prob")?))?,
@@ -146,11 +140,18 @@ impl Numbers<'_> {
         anyhow::ensure!(
             values.len() == self.passes.rows,
             "{}: expected {} rows, found {}; the file has changed",
-            criterion.name(),
+            name_of(criterion),
             self.passes.rows,
             values.len()
         );
+        self.unread.keys().for_each(|&row| values[row] = None);
         Ok(values)
+    }
+
+    /// Why rows have no number where no model was asked, which would say so itself: by their place.
+    #[must_use]
+    pub fn unread_by_no_model(&self) -> Option<&BTreeMap<usize, Unscored>> {
+        Some(&self.unread).filter(|_| self.files.paths().next().is_none())
     }
 
     fn graded(&self, of: impl Fn(&Graded) -> Option<&BTreeMap<String, f64>>) -> Result<Vec<Option<f64>>> {

@@ -1,16 +1,19 @@
 //! What was chosen, and how it differs from what there was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, ensure};
 use judge_cli::choice::{Choice, best};
-use judge_cli::terminal::console::{say, say_table};
+use judge_cli::terminal::console::{counted_that, say, say_table};
+use judge_cli::terminal::options::name_of;
+use judge_core::Unscored;
 use judge_data::{Input, Program, Rows};
 use judge_metrics::Proportion;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::numbers::{Criterion, Graded, Numbers};
+use super::write::UNREAD;
 
 /// Different values of a field that rows are grouped by; a field with more is no grouping.
 const GROUPS: usize = 1_000;
@@ -302,8 +305,9 @@ impl Sources<'_> {
                 Some(Value::Array(items)) => items,
                 Some(one) => vec![one],
             };
-            for name in names {
-                let name = name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+            let name = |name: Value| name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+            // A group that is named twice has the row once.
+            for name in names.into_iter().map(name).collect::<BTreeSet<_>>() {
                 groups.entry(name).or_default().push(u32::try_from(row)?);
             }
             ensure!(
@@ -321,15 +325,17 @@ impl Sources<'_> {
     /// If a file cannot be read.
     pub fn missing(&self) -> Result<BTreeMap<String, BTreeMap<String, usize>>> {
         let mut missing: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+        let mut count = |what: String, why: &Unscored| {
+            *missing.entry(what).or_default().entry(why.reason.to_string()).or_default() += 1;
+        };
         for path in self.numbers.files.paths() {
             for row in Rows::open(path)? {
-                let reasons: Option<BTreeMap<String, judge_core::Unscored>> =
-                    row?.optional("unscored", "an object of reasons")?;
-                for (what, why) in reasons.into_iter().flatten() {
-                    *missing.entry(what).or_default().entry(why.reason.to_string()).or_default() += 1;
-                }
+                let reasons: Option<BTreeMap<String, Unscored>> = row?.optional("unscored", "an object of reasons")?;
+                reasons.into_iter().flatten().for_each(|(what, why)| count(what, &why));
             }
         }
+        let unread = self.numbers.unread_by_no_model().into_iter().flatten();
+        unread.for_each(|(_, why)| count(UNREAD.to_owned(), why));
         Ok(missing)
     }
 }
@@ -341,20 +347,23 @@ impl Report {
     /// If stdout takes nothing.
     pub fn print(&self) -> Result<()> {
         let Self { n, chosen, without, .. } = self;
-        say(format_args!("{chosen} of {n} rows chosen by {}, {without} without a number", self.criterion.name()))?;
+        say(format_args!("{chosen} of {n} rows chosen by {}, {without} without a number", name_of(self.criterion)))?;
         for (what, reasons) in &self.missing {
             let reasons: Vec<String> = reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
             say(format_args!("no {what}: {}", reasons.join(", ")))?;
         }
         if let Some(least) = self.least {
-            say(format_args!("lowest selected score: {least:.4} ({} unselected rows tie with it)", self.tied))?;
+            let tied = counted_that(self.tied, "unselected row", ["ties", "tie"]);
+            say(format_args!("lowest selected score: {least:.4} ({tied} with it)"))?;
         }
         if self.duplicates.rows > 0 {
             let Repeats { rows, chosen, .. } = self.duplicates;
-            say(format_args!("{rows} rows repeat an earlier one, {chosen} of them are chosen together with it"))?;
+            let repeat = counted_that(rows, "row", ["repeats", "repeat"]);
+            say(format_args!("{repeat} an earlier one, {chosen} of them chosen together with it"))?;
         }
         if let Some(Repeats { rows, .. }) = &self.near_duplicates {
-            say(format_args!("{rows} rows were passed over beside a chosen one that they are nearly equal to"))?;
+            let passed = counted_that(*rows, "row", ["was", "were"]);
+            say(format_args!("{passed} passed over beside a chosen one that is nearly equal"))?;
         }
         let mut lines = vec![["", "all", "±", "chosen", "±"].map(str::to_owned).to_vec()];
         for (name, Distribution { before, after, .. }) in &self.distributions {
@@ -374,7 +383,7 @@ impl Report {
         let mut lines = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
         for Compared { criterion, overlap, by_chance, human, .. } in &self.choices {
             let overlap = overlap.share.map_or("–".to_owned(), |share| format!("{share:.3}"));
-            let mut line = vec![criterion.name(), overlap, format!("{by_chance:.3}")];
+            let mut line = vec![name_of(*criterion), overlap, format!("{by_chance:.3}")];
             if people {
                 line.extend(match human {
                     Some(human) => [format!("{:.3}", human.mean), human.precision.to_string()],
@@ -388,7 +397,7 @@ impl Report {
             self.choices.first().map(|first| first.let_through.keys().collect()).unwrap_or_default();
         if !names.is_empty() {
             let mut lines = vec![vec!["let through".to_owned(), "rows".to_owned()]];
-            lines[0].extend(self.choices.iter().map(|choice| choice.criterion.name()));
+            lines[0].extend(self.choices.iter().map(|choice| name_of(choice.criterion)));
             for name in names {
                 let mut line = vec![name.clone(), self.choices[0].let_through[name].n.to_string()];
                 let share =

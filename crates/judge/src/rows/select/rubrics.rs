@@ -125,12 +125,12 @@ fn check(all: &[Rubric]) -> Result<()> {
         ensure!(is_name, "expected a name of letters, digits and _, found {name:?}");
         ensure!(!question.trim().is_empty(), "{name}: expected a question, found an empty text");
         ensure!(all[..place].iter().all(|other| other.name != *name), "there are two aspects {name:?}");
+        let (found, of_first) = (levels.len(), first.levels.len());
+        ensure!(found >= 2, "{name}: expected 2 levels or more, found {found}");
         ensure!(
-            levels.len() >= 2 && levels.len() == first.levels.len(),
-            "{name}: expected at least 2 levels and as many as {} has, {}, found {}",
-            first.name,
-            first.levels.len(),
-            levels.len()
+            found == of_first,
+            "{name}: expected as many levels as {:?} has, {of_first}, found {found}",
+            first.name
         );
         ensure!(levels.iter().all(|level| !level.trim().is_empty()), "{name}: one of the levels is empty");
     }
@@ -177,7 +177,9 @@ mod tests {
         assert!(said(one).contains("holds no rubrics"));
         assert!(said(r#"[{"name": "a b", "question": "q", "levels": ["no", "yes"]}]"#).contains("\"a b\""));
         let three = r#"{"name": "b", "question": "q", "levels": ["1", "2", "3"]}"#;
-        assert!(said(&format!("[{one}, {three}]")).contains("as many as a has, 2, found 3"));
+        assert!(said(&format!("[{one}, {three}]")).contains("b: expected as many levels as \"a\" has, 2, found 3"));
+        let single = r#"[{"name": "a", "question": "q", "levels": ["no"]}]"#;
+        assert!(said(single).contains("a: expected 2 levels or more, found 1"));
         std::fs::write(&path, format!("[{one}]")).unwrap();
         let rubrics = Rubrics::read(Some(&path), &[]).unwrap();
         rubrics.template().unwrap().fill(&[("instruction", "i"), ("response", "r")]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use judge_cli::choice::Choice;
 use judge_cli::terminal::console::usage;
 use judge_data::{Error, Extra, Fate, Input, Opened, Resolved, Row, Rows, Settings};
@@ -13,6 +13,9 @@ use super::numbers::Numbers;
 
 /// The fields that a row gets, which the input may not have.
 const ADDED: [&str; 7] = ["aspects", "variants", "likelihood", "probe", "score", "selected", "unscored"];
+
+/// What a row lacks that cannot be read, where no model was asked about it.
+pub const UNREAD: &str = "score";
 
 /// Refuses an input with fields that would be overwritten, or without the one that its rows are grouped by.
 ///
@@ -85,6 +88,9 @@ pub fn rows(
                 value.set(name, &found.into_extra(&["id", "unscored"]))?;
             }
         }
+        if let Some(why) = numbers.unread_by_no_model().and_then(|unread| unread.get(&place)) {
+            unscored.insert(UNREAD.to_owned(), serde_json::to_value(why)?);
+        }
         value.set("score", &values[place])?;
         value.set("selected", &choice.chosen[place])?;
         let reason = unscored.values().next().and_then(|why| serde_json::from_value(why["reason"].clone()).ok());
@@ -131,7 +137,14 @@ pub fn selected(
         if run.is_done(place) {
             continue;
         }
-        match example.said.ok().and_then(|said| said.to(form)) {
+        let Ok(said) = example.said else {
+            bail!(
+                "{}: the chosen row {} can no longer be read; the file has changed",
+                input.path().display(),
+                example.id
+            );
+        };
+        match said.to(form) {
             None => run.push(place, &row.into_extra(&[]), Fate::SCORED)?,
             Some(value) => {
                 let mut fields = Extra::new();

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use judge_cli::args::files::{OverwriteArgs, parquet_files, program};
+use judge_cli::args::numbers::at_least;
 use judge_cli::report::write_json;
 use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
@@ -16,6 +17,7 @@ use judge_data::{
 use serde_json::Value;
 
 use super::command;
+use super::said::{lines_of, show, with_folder};
 
 /// What is checked, and how: of `check`, and of `export`, which checks first.
 #[derive(Args)]
@@ -33,7 +35,7 @@ pub(crate) struct PartsArgs {
     #[arg(long)]
     allow_repeats: bool,
     /// This many rows whose worker died are no fault
-    #[arg(long, default_value_t = 0, value_name = "ROWS")]
+    #[arg(long, default_value_t = 0, value_name = "ROWS", value_parser = at_least::<u64>(0))]
     allow_lost: u64,
     /// All rows must come from one device and instruction set: on the CPU, bits are promised for each
     #[arg(long)]
@@ -84,24 +86,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<()> {
 impl Checked<'_> {
     pub(super) fn run(&self) -> Result<()> {
         match (&self.parts.plan, &self.parts.run) {
-            (Some(path), _) => {
-                let [folder] = self.output else {
-                    return Err(usage("with --plan, the parts are in one folder"));
-                };
-                if let Some(plan) = command::planned(path)? {
-                    return self.command(path, &plan, folder.as_ref());
-                }
-                if self.rows.is_some() {
-                    return Err(usage("--rows is for the plan of a command; a score file has the texts in it"));
-                }
-                let plan: ShardPlan = load(path)?;
-                let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
-                let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
-                let model =
-                    plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
-                let scored = Scored { record: path, output, files: &files, model, resolved: &plan.resolved };
-                scored.check(self)
-            }
+            (Some(path), _) => self.planned(path).map_err(|error| with_folder(path, error)),
             (None, Some(path)) => {
                 let record: RunRecord = load(path)?;
                 let setting = |name: &str| setting(path, record.setting(name), name);
@@ -114,6 +99,25 @@ impl Checked<'_> {
             }
             (None, None) => Err(usage("give --plan, or --input and --run")),
         }
+    }
+
+    /// Checks the parts of a plan of either kind.
+    fn planned(&self, path: &Path) -> Result<()> {
+        let [folder] = self.output else {
+            return Err(usage("with --plan, the parts are in one folder"));
+        };
+        if let Some(plan) = command::planned(path)? {
+            return self.command(path, &plan, folder.as_ref());
+        }
+        if self.rows.is_some() {
+            return Err(usage("--rows is for the plan of a command; a score file has the texts in it"));
+        }
+        let plan: ShardPlan = load(path)?;
+        let files: Vec<PathBuf> = plan.files.iter().map(|file| file.path.clone()).collect();
+        let output = Output::Parts { plan: &plan, folder: folder.as_ref() };
+        let model = plan.resolved.get("model").map(|model| serde_json::from_value(model.clone())).transpose()?;
+        let scored = Scored { record: path, output, files: &files, model, resolved: &plan.resolved };
+        scored.check(self)
     }
 
     /// Checks the parts of a command, and joins them if that is wanted.
@@ -159,10 +163,9 @@ impl Scored<'_> {
         if let Some(path) = &args.parts.json {
             write_json(path, "score_files", &found)?;
         }
-        show(&found)?;
-        if !found.complete {
-            bail!("not complete: {}", found.problems.join("\n  "));
-        }
+        let Completeness { planned, rows, scored, unscored, digests, runs, devices, problems, .. } = &found;
+        let lines = [lines_of("unscored,", unscored), lines_of("run", runs), lines_of("device", devices)].concat();
+        show([rows, planned, scored], &lines, &digests.results, problems)?;
         match args.export {
             Some(path) => self.export(path, usize::try_from(found.planned)?, args),
             None => Ok(()),
@@ -200,20 +203,4 @@ impl Scored<'_> {
 fn setting(path: &Path, found: Option<&Value>, name: &str) -> Result<Value> {
     let expected = || format!("{}: expected the setting `{name}`, as this version writes it", path.display());
     found.cloned().with_context(expected)
-}
-
-fn show(found: &Completeness) -> Result<()> {
-    let Completeness { planned, rows, scored, unscored, digests, runs, devices, .. } = found;
-    say(format_args!("{rows} results of {planned} rows, {scored} with a score"))?;
-    for (status, rows) in unscored {
-        say(format_args!("unscored, {status}: {rows}"))?;
-    }
-    for (run, rows) in runs {
-        say(format_args!("run {run}: {rows}"))?;
-    }
-    for (device, rows) in devices {
-        say(format_args!("device {device}: {rows}"))?;
-    }
-    say(format_args!("results {}", digests.results))?;
-    say(if found.complete { "complete" } else { "not complete" })
 }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use clap::error::ErrorKind;
 use judge_cli::args::files::{input_files, program};
 use judge_cli::report::write_json;
 use judge_cli::terminal::console::{in_words, say, tell, usage};
@@ -10,11 +11,12 @@ use judge_cli::terminal::interrupt::Stopped;
 use judge_cli::terminal::progress::{Progress, Whole};
 use judge_core::ItemId;
 use judge_data::{
-    CommandPart, CommandPlan, CommandResults, Error, Input, Outputs, RunPlan, SeeIds, Source, load, record_path,
-    save_new,
+    Columns, CommandPart, CommandPlan, CommandResults, Error, Field, Input, Outputs, RunPlan, SeeIds, Source, load,
+    record_path, save_new,
 };
 
 use super::run_args::RunArgs;
+use super::said::{lines_of, show};
 
 /// How a command reads its rows, and what it makes of them.
 pub(crate) struct Reading {
@@ -43,11 +45,12 @@ pub(crate) trait Commands {
     fn run(&self, words: &[String]) -> Result<()>;
 }
 
-/// Options that are not for a part: what the plan itself decides, and files of which each part would write its own in the place of the
-/// last.
-const NOT_OF_A_PART: [&str; 10] = [
+/// Options that are not for a part: what the plan itself decides, files of which each part would write its own in the place of the last,
+/// and what is measured, or learned, of all rows.
+const NOT_OF_A_PART: [&str; 15] = [
     "--input",
     "--data",
+    "--new",
     "--output",
     "--part",
     "--limit",
@@ -56,6 +59,10 @@ const NOT_OF_A_PART: [&str; 10] = [
     "--lager-json",
     "--dry-run",
     "--rows-per-shard",
+    "--fit",
+    "--require",
+    "--min-coverage",
+    "--junit",
 ];
 
 pub(super) fn plan(
@@ -77,7 +84,8 @@ pub(super) fn plan(
     let outputs = Outputs::new(&files).documents::<CommandPlan>([output]);
     outputs.overwrite(overwrite).check()?;
     let first = files.first().map(PathBuf::as_path).unwrap_or(output);
-    let Some(reading) = commands.reading(&of_part(words, first, "0..1", Path::new("part")))? else {
+    let reading = commands.reading(&of_part(words, first, "0..1", Path::new("part")));
+    let Some(reading) = reading.map_err(|error| without_parts(words, error))? else {
         return Err(usage(format!("`judge {}` makes no rows of rows, so it has no parts", words.join(" "))));
     };
     let rows = usize::try_from(rows_per_shard)?;
@@ -97,6 +105,23 @@ pub(super) fn plan(
         words.join(" "),
         output.display()
     ))
+}
+
+/// What is wrong with the command line of a part; where it is that it is one of a part, this is what is said.
+fn without_parts(words: &[String], error: anyhow::Error) -> anyhow::Error {
+    let is_of_all =
+        |error: &clap::Error| error.kind() == ErrorKind::ArgumentConflict && error.to_string().contains("--part");
+    match error.downcast_ref().is_some_and(is_of_all) {
+        true => usage(format!("`judge {}` reads all rows together, so it has no parts", words.join(" "))),
+        false => error,
+    }
+}
+
+/// Whether options choose the column of the ids.
+fn chooses_ids(words: &[String]) -> bool {
+    let behind = words.windows(2).filter(|two| two[0] == "--columns").map(|two| two[1].as_str());
+    let mut chosen = words.iter().filter_map(|word| word.strip_prefix("--columns=")).chain(behind);
+    chosen.any(|columns| columns.parse::<Columns>().is_ok_and(|columns| columns.is_chosen(Field::Id)))
 }
 
 /// The command line of a part.
@@ -128,23 +153,16 @@ fn with_options(words: &[String], options: &[(&str, Option<String>)], quiet: boo
 }
 
 pub(super) fn run(commands: &dyn Commands, plan: &CommandPlan, args: &RunArgs) -> Result<()> {
-    let share = args.share()?;
-    std::fs::create_dir_all(&args.output)
-        .with_context(|| format!("cannot make the folder {}", args.output.display()))?;
-    let mine: Vec<usize> = (share.index..plan.shards()).step_by(share.of).collect();
-    let mut pending = Vec::new();
-    for &shard in &mine {
-        if CommandPart::find(&args.output, plan, shard)?.is_none() {
-            pending.push(shard);
-        }
-    }
-    let done = mine.len() - pending.len();
-    if pending.is_empty() {
-        return say(format_args!("all {done} shards of {}/{} are there; nothing to do", share.index, share.of));
-    }
-    if done > 0 {
-        tell(format_args!("{done} of {} shards are there already", mine.len()));
-    }
+    let find = CommandPart::finder(&args.output, plan);
+    let is_done = |shard| -> Result<bool> {
+        Ok(match find(shard)? {
+            Some(part) => part.is_whole(&args.output, plan)?,
+            None => false,
+        })
+    };
+    let Some((pending, mine)) = args.pending(plan.shards(), is_done)? else { return Ok(()) };
+    plan.check_inputs(&pending)?;
+    let done = mine - pending.len();
     let words = with_options(&plan.command, &args.options(), args.quiet);
     let rows = pending.iter().map(|&shard| plan.rows_of(shard).len()).sum();
     let whole = Whole::of(rows);
@@ -156,17 +174,22 @@ pub(super) fn run(commands: &dyn Commands, plan: &CommandPlan, args: &RunArgs) -
             tell(format_args!(
                 "shard {shard}, {} of {}: rows {part} of {}",
                 done + index + 1,
-                mine.len(),
+                mine,
                 file.path.display()
             ));
         }
+        for removed in CommandPart::clear(&args.output, plan, shard)? {
+            let removed = removed.display();
+            tell(format_args!("note: shard {shard}: {removed} was not what its run had written; it is made again"));
+        }
         let ended = commands.run(&of_part(&words, &file.path, &part.to_string(), &output));
         if let Err(error) = ended {
-            let is_whole = record_path(&output).exists() && !error.is::<Stopped>() && !error.is::<clap::Error>();
-            if !is_whole {
+            let nothing_was_done =
+                error.is::<Stopped>() || error.is::<clap::Error>() || error.downcast_ref().is_some_and(Error::is_usage);
+            if nothing_was_done || !record_path(&output).exists() {
                 return Err(error.context(format!("shard {shard}, rows {part} of {}", file.path.display())));
             }
-            // The rows are all there: what failed is said of them, such as that none has a score.
+            // What is not whole was removed before, so the rows are all there: what failed is said of them, such as that none has a score.
             tell(format_args!("note: shard {shard}: {}", in_words(&error)));
         }
         CommandPart::finish(&args.output, plan, shard)?;
@@ -190,20 +213,9 @@ pub(super) fn check(
     if let Some(path) = json {
         write_json(path, "score_files", &found)?;
     }
-    let CommandResults { planned, rows, scored, unscored, devices, results, .. } = &found;
-    say(format_args!("{rows} results of {planned} rows, {scored} with a score"))?;
-    for (reason, rows) in unscored {
-        say(format_args!("unscored, {reason}: {rows}"))?;
-    }
-    for (device, rows) in devices {
-        say(format_args!("device {device}: {rows}"))?;
-    }
-    say(format_args!("results {results}"))?;
-    say(if found.complete { "complete" } else { "not complete" })?;
-    if !found.complete {
-        bail!("not complete: {}", found.problems.join("\n  "));
-    }
-    Ok(())
+    let CommandResults { planned, rows, scored, unscored, devices, results, problems, .. } = &found;
+    let lines = [lines_of("unscored,", unscored), lines_of("device", devices)].concat();
+    show([rows, planned, scored], &lines, results, problems)
 }
 
 /// Joins the parts of a plan that was checked. `rows` is where the rows of several files go.
@@ -221,7 +233,7 @@ pub(super) fn export(
             // By its record the program knows the file again.
             let mut record = RunPlan::new(path, plan.rows(), program("score_files"));
             record.options.overwrite = write.overwrite;
-            let input = plan.write_rows(&record, |rows| bar.inc(rows));
+            let input = plan.write_rows(&record, chooses_ids(&plan.command), |rows| bar.inc(rows));
             bar.finish_and_clear();
             Some(input?)
         }

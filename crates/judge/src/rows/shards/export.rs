@@ -22,7 +22,7 @@ pub(crate) struct ExportArgs {
     /// Write the rows of all files of a command's plan here, for commands that go on from the joined results
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "input")]
     rows: Option<PathBuf>,
-    /// The input's column of human scores, for a score file [default: human, scores or score, the first that is there]
+    /// The input's column of human scores, for a score file [default: as every command finds it: human, scores or score]
     #[arg(long, value_name = "COLUMN")]
     human: Option<String>,
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, Parser};
 use judge_cli::args::files::{OverwriteArgs, parquet_files};
+use judge_cli::args::numbers::at_least;
 use judge_cli::args::scale_out::ScoringArgs;
 use judge_cli::terminal::console::{say, usage};
 use judge_cli::terminal::progress::Progress;
@@ -24,7 +25,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "PLAN.json")]
     output: PathBuf,
     /// Rows of a shard: what is lost when a process dies, some 10 minutes of work
-    #[arg(long, default_value_t = 25_000, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 25_000, value_name = "ROWS", value_parser = at_least::<u64>(1))]
     rows_per_shard: u64,
     #[command(flatten)]
     write: OverwriteArgs,
@@ -53,6 +54,16 @@ pub(super) fn options_of_plan(arguments: &[String]) -> Result<PlanArgs> {
 /// The options of a plan itself, beside which those of a command stand behind `--`.
 const OF_PLAN: [&str; 5] = ["--input", "--output", "--rows-per-shard", "--overwrite", "--quiet"];
 
+/// The words of this process's command line behind `shards plan`, but for how tables are written, which is no part of a plan.
+fn own_words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "plan").skip(1).collect();
+    if let Some(at) = words.iter().take_while(|word| *word != "--").position(|word| word == "--tables") {
+        words.drain(at..(at + 2).min(words.len()));
+    }
+    words.retain(|word| !word.to_string_lossy().starts_with("--tables="));
+    words
+}
+
 /// Whether a file begins as Parquet does. One that cannot be read is left to whoever reads it.
 fn is_parquet(path: &Path) -> bool {
     let mut magic = [0; 4];
@@ -61,8 +72,9 @@ fn is_parquet(path: &Path) -> bool {
 
 pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     if !args.command.is_empty() {
-        let mut own = std::env::args().take_while(|word| word != "--").filter(|word| word.starts_with("--"));
-        if let Some(word) = own.find(|word| !OF_PLAN.contains(&word.split('=').next().unwrap_or_default())) {
+        let own = own_words().into_iter().map(|word| word.to_string_lossy().into_owned());
+        let mut options = own.take_while(|word| word != "--").filter(|word| word.starts_with("--"));
+        if let Some(word) = options.find(|word| !OF_PLAN.contains(&word.split('=').next().unwrap_or_default())) {
             return Err(usage(format!("{word}: it says how rows are scored; put the options of a command behind it")));
         }
         let flags = [args.scoring.model.quiet, args.write.overwrite];
@@ -80,7 +92,7 @@ pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     let inputs = files.iter().chain(args.scoring.lager.inputs());
     let outputs = Outputs::new(inputs).documents::<ShardPlan>([&args.output]);
     outputs.overwrite(args.write.overwrite).check()?;
-    let arguments = std::env::args_os().skip(3).map(OsString::into_string).collect::<Result<_, _>>();
+    let arguments = own_words().into_iter().map(OsString::into_string).collect::<Result<_, _>>();
     let arguments =
         arguments.map_err(|argument| usage(format!("{argument:?} is not UTF-8, so no plan could hold it")))?;
     let judge = args.scoring.judge()?;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result, bail};
 use judge_cli::args::scale_out::{Scoring, now};
-use judge_cli::terminal::console::{say, tell, usage};
+use judge_cli::terminal::console::{say, usage};
 use judge_cli::terminal::interrupt::Interrupts;
 use judge_cli::terminal::progress::Progress;
 use judge_data::{Difference, PartRecord, PartWriter, ResultTally, ShardPlan, load};
@@ -50,31 +50,19 @@ pub(crate) fn run(args: &RunArgs, commands: &dyn Commands) -> Result<()> {
         }
         return command::run(commands, &plan, args);
     }
-    let share = args.share()?;
     let plan: ShardPlan = load(&args.plan)?;
-    std::fs::create_dir_all(&args.output)
-        .with_context(|| format!("cannot make the folder {}", args.output.display()))?;
-    let mine: Vec<usize> = (share.index..plan.shards()).step_by(share.of).collect();
-    let mut pending = Vec::new();
-    for &shard in &mine {
+    let find = PartRecord::finder(&args.output, &plan);
+    let is_done = |shard| -> Result<bool> {
         PartRecord::refuse_foreign(&args.output, &plan, shard)?;
         let part = PartRecord::part_path(&args.output, shard, plan.shards());
-        let is_done = match PartRecord::find(&args.output, &plan, shard)? {
+        Ok(match find(shard)? {
             Some(record) => record.describes(&part)?,
             None => false,
-        };
-        if !is_done {
-            pending.push(shard);
-        }
-    }
-    let done = mine.len() - pending.len();
-    if pending.is_empty() {
-        return say(format_args!("all {done} shards of {}/{} are there; nothing to do", share.index, share.of));
-    }
+        })
+    };
+    let Some((pending, mine)) = args.pending(plan.shards(), is_done)? else { return Ok(()) };
+    let done = mine - pending.len();
     let scoring = args.open(&plan)?;
-    if done > 0 {
-        tell(format_args!("{done} of {} shards are there already", mine.len()));
-    }
     let size = |shard: usize| plan.range(shard).end - plan.range(shard).start;
     let rows = usize::try_from(pending.iter().map(|&shard| size(shard)).sum::<u64>())?;
     let mut bar = Progress::new("scoring", rows, args.quiet);
@@ -83,7 +71,7 @@ pub(crate) fn run(args: &RunArgs, commands: &dyn Commands) -> Result<()> {
     for (index, &shard) in pending.iter().enumerate() {
         let Some(record) = score(&scoring, &plan, shard, args, &stop, &mut bar)? else {
             bar.finish_and_clear();
-            return stop.check(true, done + index, mine.len(), "shards");
+            return stop.check(true, done + index, mine, "shards");
         };
         tally += &record.tally;
     }

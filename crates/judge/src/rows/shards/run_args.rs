@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use judge_models::{Device, Kernel};
 
-use judge_cli::terminal::console::usage;
+use judge_cli::args::numbers::at_least;
+use judge_cli::terminal::console::{say, tell, usage};
 
 /// What tells the number of a task, of Slurm and of Kubernetes.
 const TASK: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
@@ -24,7 +25,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "i/n", required_unless_present = "of")]
     shard: Option<Share>,
     /// The same with i from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
-    #[arg(long, value_name = "n", conflicts_with = "shard")]
+    #[arg(long, value_name = "n", value_parser = at_least::<usize>(1), conflicts_with = "shard")]
     of: Option<usize>,
     /// Where the model lies on this machine [default: as in the plan]
     #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]", help_heading = "Model")]
@@ -42,7 +43,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", help_heading = "Model")]
     pub(super) packed_cache: Option<PathBuf>,
     /// Upper bound on the tokens in flight at once
-    #[arg(long, value_name = "TOKENS", help_heading = "Run")]
+    #[arg(long, value_name = "TOKENS", value_parser = at_least::<usize>(1), help_heading = "Run")]
     pub(super) max_batch_tokens: Option<usize>,
     /// No progress on stderr
     #[arg(long, help_heading = "Run")]
@@ -51,9 +52,9 @@ pub(crate) struct RunArgs {
 
 /// `i/n`.
 #[derive(Clone, Copy)]
-pub(super) struct Share {
-    pub(super) index: usize,
-    pub(super) of: usize,
+struct Share {
+    index: usize,
+    of: usize,
 }
 
 impl Share {
@@ -77,7 +78,34 @@ impl FromStr for Share {
 }
 
 impl RunArgs {
-    pub(super) fn share(&self) -> Result<Share> {
+    /// Of the shards that are this machine's: those that are not done yet, and how many there are in all. `None`, with a word to the user,
+    /// where nothing is left to do. The folder of the parts is there afterwards.
+    pub(super) fn pending(
+        &self,
+        shards: usize,
+        is_done: impl Fn(usize) -> Result<bool>,
+    ) -> Result<Option<(Vec<usize>, usize)>> {
+        let share = self.share()?;
+        std::fs::create_dir_all(&self.output)
+            .with_context(|| format!("cannot make the folder {}", self.output.display()))?;
+        let (mut pending, mut mine) = (Vec::new(), 0);
+        for shard in (share.index..shards).step_by(share.of) {
+            mine += 1;
+            if !is_done(shard)? {
+                pending.push(shard);
+            }
+        }
+        if pending.is_empty() {
+            say(format_args!("all {mine} shards of {}/{} are there; nothing to do", share.index, share.of))?;
+            return Ok(None);
+        }
+        if pending.len() < mine {
+            tell(format_args!("{} of {mine} shards are there already", mine - pending.len()));
+        }
+        Ok(Some((pending, mine)))
+    }
+
+    fn share(&self) -> Result<Share> {
         if let Some(share) = self.shard {
             return Ok(share);
         }

@@ -46,11 +46,11 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     assert_eq!(browser.value("document.querySelector('.before .label').innerText"), json!("4"));
     assert_eq!(browser.value("document.querySelector('textarea').value"), json!("see 55"));
     browser.answer("5");
-    // Skip with a reason.
+    // Skip with a reason of one's own: Enter sends it, and no answer.
     browser.press("s");
-    browser.loads(|page| {
-        page.value("document.querySelector('button.reason').click()");
-    });
+    browser.value("document.querySelector('[name=reason]').focus()");
+    browser.write("not my field");
+    browser.loads(|page| page.press("Enter"));
     assert!(browser.text().contains("2 of 4 graded"));
     // A second tab of the same rater shows the same row; what it answers later changes nothing.
     let here = page.url();
@@ -97,7 +97,7 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     let third: usize = third.parse().expect("a place");
     assert_eq!(found[third]["human"][0], json!(1), "the first answer counts");
     let of_ann: Vec<_> = found.iter().filter(|row| row["human"][0].is_null()).collect();
-    assert!(of_ann.len() == 1 && of_ann[0]["skipped"][0] == json!("I cannot tell"), "{of_ann:?}");
+    assert!(of_ann.len() == 1 && of_ann[0]["skipped"][0] == json!("not my field"), "{of_ann:?}");
     let mut of_bob: Vec<_> = found.iter().map(|row| row["human"][1].as_u64()).collect();
     of_bob.sort();
     assert_eq!(of_bob, [1, 2, 3, 4].map(Some));
@@ -120,6 +120,12 @@ fn questions_are_answered_by_keys_alone() {
     assert_eq!(browser.value("document.querySelectorAll(':checked').length"), json!(2));
     browser.press("ArrowUp");
     browser.press("n");
+    // They answer the question that has the focus; in a text that scrolls they answer none.
+    browser.value("document.querySelector('[name=g0]').focus()");
+    browser.press("y");
+    browser.value("document.querySelector('.scroll').focus()");
+    browser.press("ArrowUp");
+    assert_eq!(browser.value("document.querySelector('.group.now').dataset.group"), json!("2"));
     browser.press("a");
     browser.answer("Enter");
     assert!(browser.text().contains("All rows graded"), "{}", browser.text());
@@ -127,7 +133,7 @@ fn questions_are_answered_by_keys_alone() {
     page.wait();
     let row = &rows(folder.path().join("graded.jsonl"))[0];
     let marks: Vec<_> = (0..3).map(|sentence| row["sentences"][sentence]["human"][0].clone()).collect();
-    assert_eq!(marks, [json!(0), json!(0), json!(1)]);
+    assert_eq!(marks, [json!(1), json!(0), json!(1)]);
 }
 
 #[test]

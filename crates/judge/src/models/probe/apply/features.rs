@@ -1,13 +1,13 @@
 //! Features from a file: a table of features as they are, or hidden states of which the probe takes its own.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use half::f16;
 use judge_core::{ItemId, Layer, Unscored, request::Signal};
 use judge_data::StatesFile;
-use judge_probe::{Matrix, Precision, SavedProbe};
+use judge_probe::{Precision, SavedProbe};
 use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors};
 
@@ -16,7 +16,6 @@ type Read = fn(&[u8]) -> Vec<f64>;
 
 /// The tensor `features` [n, d] of a safetensors file, in the probe's order.
 pub struct Features {
-    path: PathBuf,
     map: Mmap,
     at: std::ops::Range<usize>,
     read: Read,
@@ -51,15 +50,13 @@ impl Features {
         };
         let start = features.data().as_ptr() as usize - map.as_ptr() as usize; // a slice of the map
         let at = start..start + features.data().len();
-        Ok(Some(Self { path: path.to_path_buf(), at, read, precision, n_rows, n_features, map }))
+        Ok(Some(Self { at, read, precision, n_rows, n_features, map }))
     }
 
-    /// The rows from `first`, at most `n` of them.
-    pub fn matrix(&self, first: usize, n: usize) -> Result<Matrix> {
+    /// The rows from `first`, at most `n` of them, one behind the other.
+    pub fn values(&self, first: usize, n: usize) -> Vec<f64> {
         let row_bytes = self.at.len() / self.n_rows.max(1);
-        let bytes = &self.map[self.at.clone()][first * row_bytes..(first + n).min(self.n_rows) * row_bytes];
-        Matrix::new((self.read)(bytes), self.n_features)
-            .with_context(|| format!("{}: rows are counted from row {first}", self.path.display()))
+        (self.read)(&self.map[self.at.clone()][first * row_bytes..(first + n).min(self.n_rows) * row_bytes])
     }
 }
 
@@ -136,13 +133,13 @@ impl States {
     }
 
     /// The probe's features of a row; `None` if it was not read.
-    pub fn row(&self, row: usize) -> Result<Option<Matrix>> {
-        let mut values: Vec<f32> = Vec::new();
+    pub fn row(&self, row: usize) -> Result<Option<Vec<f64>>> {
+        let mut values = Vec::new();
         for &(table, layer) in &self.places {
             let Some(state) = self.tables[table].state(row, layer)? else { return Ok(None) };
-            values.extend(state);
+            values.extend(state.into_iter().map(f64::from));
         }
-        Ok(Some(Matrix::from_f32_rows([values])?))
+        Ok(Some(values))
     }
 }
 

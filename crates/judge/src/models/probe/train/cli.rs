@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, builder::ArgPredicate};
 use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
-use judge_cli::args::service::positive;
+use judge_cli::args::numbers::{at_least, number, part, positive};
 use judge_cli::prompts::read_by;
 use judge_cli::terminal::console::usage;
 use judge_core::ModelInfo;
@@ -93,7 +93,7 @@ pub(crate) struct Cli {
     #[arg(long, help_heading = "Training")]
     pub binary: bool,
     /// Lowest grade of the upper class (only with --binary)
-    #[arg(long, value_name = "GRADE", requires = "binary", help_heading = "Training")]
+    #[arg(long, value_name = "GRADE", value_parser = number, requires = "binary", help_heading = "Training")]
     pub threshold: Option<f64>,
     /// Layers to choose from: all, last, or a list such as 0,5,12-16; blocks above the highest are not run
     #[arg(long, default_value = "all", value_name = "LIST", help_heading = "Training")]
@@ -121,21 +121,22 @@ pub(crate) struct Cli {
         long,
         value_name = "LIST",
         value_delimiter = ',',
+        value_parser = positive,
         default_value = "0.001,0.01,0.1,1",
         help_heading = "Training"
     )]
     pub c: Vec<f64>,
     /// Most layers that a probe may read
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1), default_value_t = 5, help_heading = "Training")]
     pub top_k: usize,
     /// Folds of the cross-validation
-    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(2), default_value_t = 5, help_heading = "Training")]
     pub folds: usize,
     /// Share of rows to test on, where no split is given
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2, help_heading = "Training")]
+    #[arg(long, value_name = "SHARE", value_parser = part, default_value_t = 0.2, help_heading = "Training")]
     pub test_share: f64,
     /// Seed of the choice of rows to test on
-    #[arg(long, value_name = "SEED", default_value_t = 731, help_heading = "Training")]
+    #[arg(long, value_name = "SEED", value_parser = at_least::<u32>(0), default_value_t = 731, help_heading = "Training")]
     pub split_seed: u32,
     /// Split rows as the published protocol does, so that a question may be on both sides
     #[arg(long, help_heading = "Training")]
@@ -150,7 +151,7 @@ pub(crate) struct Cli {
         long,
         value_name = "N",
         default_value_t = 3,
-        value_parser = clap::value_parser!(u32).range(1..),
+        value_parser = at_least::<u32>(1),
         requires = "tuned_baseline",
         help_heading = "Tuned baseline"
     )]
@@ -166,7 +167,7 @@ pub(crate) struct Cli {
     )]
     pub tuned_lr: f64,
     /// How many of the last blocks get an adapter [default: all]; the blocks below run once for each row
-    #[arg(long, value_name = "K", requires = "tuned_baseline", help_heading = "Tuned baseline")]
+    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1), requires = "tuned_baseline", help_heading = "Tuned baseline")]
     pub tuned_top_blocks: Option<usize>,
 
     #[command(flatten)]
@@ -188,12 +189,6 @@ pub enum Learner {
 impl Cli {
     /// What clap cannot check.
     pub fn check(&self) -> Result<()> {
-        if !(self.test_share > 0.0 && self.test_share < 1.0) {
-            return Err(usage("--test-share must lie between 0 and 1"));
-        }
-        if let Some(c) = self.c.iter().find(|c| !(c.is_finite() && **c > 0.0)) {
-            return Err(usage(format!("--c must be above 0, found {c}")));
-        }
         if (self.verdicts.is_some() || self.rag) && matches!(self.classifier, Learner::Svm) {
             return Err(usage(
                 "--classifier svm gives no probabilities: of --verdicts and --rag it is brier or logistic",
@@ -201,9 +196,6 @@ impl Cli {
         }
         if let Some(option) = self.decisions.given().filter(|_| !self.rag) {
             return Err(usage(format!("{option} has no effect without --rag")));
-        }
-        if self.top_k == 0 || self.folds < 2 {
-            return Err(usage("--top-k must be at least 1, --folds at least 2"));
         }
         Ok(())
     }

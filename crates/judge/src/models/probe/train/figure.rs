@@ -62,7 +62,7 @@ fn draw(
         .light_line_style(WHITE)
         .x_desc("layer (0: embeddings)")
         .y_desc(score)
-        .x_label_formatter(&|layer| if layer.fract().abs() < 1e-9 { format!("{layer:.0}") } else { String::new() })
+        .x_label_formatter(&svg::whole_number)
         .label_style(FONT)
         .draw()?;
     // Beside each other, so that no bar covers another's.

@@ -7,7 +7,7 @@ use judge_probe::Scoring;
 use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
-use judge_cli::terminal::console::{say, say_table};
+use judge_cli::terminal::console::{counted_that, say, say_table};
 
 /// Rows that would look slipped by chance as rarely as this are shown.
 const SLIPPED: f64 = 0.01;
@@ -33,8 +33,8 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
     ))?;
     if report.rounded > 0 {
         say(format_args!(
-            "note: {} grades are no whole numbers and were rounded (2.5 to 3) to be classes; Spearman is with the grades as they are",
-            report.rounded
+            "note: {} rounded (2.5 to 3) to be classes; Spearman is with the grades as they are",
+            counted_that(report.rounded, "grade", ["is no whole number and was", "are no whole numbers and were"])
         ))?;
     }
     if !report.untested.is_empty() {

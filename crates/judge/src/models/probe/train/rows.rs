@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::{
-    Fields, ItemId, Prompt, PromptTemplate, Scale, inspector::Aspect, lager::LagerSettings, request::Generation,
+    ItemId, Prompt, PromptTemplate, Scale, combine::Renamed, inspector::Aspect, lager::LagerSettings,
+    request::Generation,
 };
 use judge_data::{
     Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
@@ -20,6 +21,7 @@ use tiny_judge::planted::{Split, generate, prompt};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::groups::OtherFields;
 use judge_cli::missing_fields::RowError;
+use judge_cli::probes::check_aspect;
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";
@@ -182,6 +184,7 @@ impl Data {
         for aspect in data.rows.keys() {
             let plain = Path::new(aspect).file_name().is_some_and(|name| name == aspect.as_str());
             ensure!(plain, "{}: files are named by aspects, and {aspect:?} cannot be a file's name", path.display());
+            check_aspect(aspect).with_context(|| path.display().to_string())?;
         }
         match (data.rows.is_empty(), data.ungraded) {
             (true, 0) => bail!("{} has no rows", path.display()),
@@ -225,18 +228,26 @@ impl Data {
         let belonging = reading.belonging(&fields, |name| reading.columns.text(&row, Field::from_name(name)?).ok());
         // A whole prompt under the name of an instruction, as prometheus-eval has it: the prompt unless there is a template of its parts.
         let published = matches!(DatasetFormat::detect(&row, reading.columns), Ok(DatasetFormat::Prometheus));
+        let has = |field| reading.columns.has(&row, field);
+        let is_named = |field| reading.columns.names(field).any(|name| row.keys().any(|key| key == name));
+        // A response that is null makes no prompt of a row that has none.
+        let is_prompt = has(Field::Prompt) || has(Field::Messages);
+        let is_pair = has(Field::Response) || (is_named(Field::Response) && !is_prompt);
         let (grade, mut graded) = if published && reading.template.is_none() {
             let whole = reading.columns.text(&row, Field::Instruction)?;
             let record = GradedRecord::from_prometheus(row, index, &options)?;
             let prompt = dressed(reading.model, PromptInput::Text(whole));
             (record.human(), GradedRow::new(record.id, prompt, 0.0))
-        } else if published || reading.columns.has(&row, Field::Response) {
+        } else if published || is_pair {
             let record = match published {
                 true => GradedRecord::from_prometheus(row, index, &options)?,
                 false => GradedRecord::from_row(row, index, &options)?,
             };
             let template = reading.model.dress_template(template(reading, aspect.as_deref())?);
-            let (prompt, question) = (template.fill(&Pair(&record))?, record.asked().into_owned());
+            // Whatever its columns are called.
+            let names = [("question", "instruction"), ("prediction", "response")];
+            let prompt = template.fill(&Renamed { item: &record, fields: names })?;
+            let question = record.asked().into_owned();
             self.templates.insert(aspect.clone().unwrap_or_else(|| UNNAMED.to_owned()), template);
             let grade = grade(record.human(), &record.columns)?;
             let row = GradedRow::new(record.id, prompt, 0.0);
@@ -276,28 +287,6 @@ impl Data {
             }
         }
         Ok(())
-    }
-}
-
-/// A pair in a template, whatever its columns are called.
-struct Pair<'a>(&'a GradedRecord);
-
-impl Fields for Pair<'_> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.field_beside(name, &[])
-    }
-
-    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        let name = match name {
-            "question" => "instruction",
-            "prediction" => "response",
-            other => other,
-        };
-        self.0.field_beside(name, shown)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names()
     }
 }
 

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_cli::prompts;
+use judge_cli::prompts::{self, Kept};
 use judge_core::{
-    Backbone, ItemId, Layer, Lens, Outcome, Reason, Unscored, Want,
+    Backbone, ItemId, Layer, Lens, Reason, Unscored, Want,
     request::{LabelRead, ReadAt, Signal, TokenId},
 };
 use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, Unread, WriteOptions};
@@ -50,16 +50,24 @@ impl<'a> Reading<'a> {
         self.signals.iter().map(|&(_, signal)| signal).collect()
     }
 
-    /// Why a signal of a row cannot be learnt from: the row's text came out otherwise, or it lacks the signal.
-    fn lacks(&self, row: usize, signal: Signal, reading: &judge_core::Reading) -> Result<Option<Unscored>, Error> {
-        let (Some(written), Signal::Reply(_)) = (self.written, signal) else { return Ok(None) };
-        if reading.text()? != written.texts[row] {
-            let detail = "the judge wrote another text this time than the verdict is of";
-            return Ok(Some(Unscored::new(Reason::OtherText, detail)));
+    /// A signal of a row, or why it cannot be learnt from: the row's text came out otherwise, or it lacks the signal.
+    fn signal(
+        &self,
+        row: usize,
+        signal: Signal,
+        reading: &judge_core::Reading,
+    ) -> Result<Result<Vec<f32>, Unscored>, Error> {
+        if let (Some(written), Signal::Reply(_)) = (self.written, signal) {
+            if reading.text()? != written.texts[row] {
+                let detail = "the judge wrote another text this time than the verdict is of";
+                return Ok(Err(Unscored::new(Reason::OtherText, detail)));
+            }
+            if !self.layers_of(signal).all(|layer| reading.signal(layer, signal).is_some()) {
+                let detail = format!("the judge's text has no {}", signal.as_str());
+                return Ok(Err(Unscored::new(Reason::NoMarker, detail)));
+            }
         }
-        let is_there = self.layers_of(signal).all(|layer| reading.signal(layer, signal).is_some());
-        let missing = || Unscored::new(Reason::NoMarker, format!("the judge's text has no {}", signal.as_str()));
-        Ok((!is_there).then(missing))
+        prompts::signals(reading, self.layers_of(signal), signal).map(Ok)
     }
 
     fn layers_of(&self, signal: Signal) -> impl Iterator<Item = Layer> {
@@ -98,43 +106,41 @@ impl States {
         quiet: bool,
     ) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let mut parts = Vec::new();
-        for signal in reading.signals() {
-            let name = signal.as_str().to_owned();
-            let layers = reading.layers_of(signal).collect();
-            parts.push((Part::Signal(signal), name, layers, model.info().width(signal)));
-        }
-        if let Some(labels) = reading.labels {
-            parts.push((Part::Labels, LABELS.to_owned(), vec![Layer(model.info().n_layers)], labels.len()));
-        }
-        let mut paths: Vec<(Part, PathBuf)> = Vec::new();
-        let mut writers = Vec::new();
-        for (part, name, layers, width) in parts {
-            let path = path(folder, aspect, &name);
+        let open = |name: &str, layers: Vec<Layer>, d_model, more: Option<(&str, String)>| {
             let mut metadata = settings.clone();
-            if let (Part::Labels, Some(tokens)) = (part, reading.labels) {
-                metadata.insert("tokens".to_owned(), serde_json::to_string(tokens)?);
-            }
-            metadata.insert("read".into(), name);
+            metadata.extend(more.map(|(key, value)| (key.to_owned(), value)));
+            metadata.insert("read".into(), name.to_owned());
             let sharding = Sharding::Bytes(prompts::SHARD_BYTES);
-            let spec = StatesSpec { rows: rows.len(), layers, d_model: width, metadata, sharding };
-            let writer = StatesWriter::open(&path, &spec, WriteOptions::default()).map_err(of_others)?;
-            writers.push((part, writer));
-            paths.push((part, path));
+            let spec = StatesSpec { rows: rows.len(), layers, d_model, metadata, sharding };
+            StatesWriter::open(path(folder, aspect, name), &spec, WriteOptions::default()).map_err(of_others)
+        };
+        let labels = reading.labels.map(|tokens| {
+            let layers = vec![Layer(model.info().n_layers)];
+            LabelRead { tokens: tokens.to_vec(), layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false }
+        });
+        let mut kept = Vec::new();
+        for signal in reading.signals() {
+            let writer = open(signal.as_str(), reading.layers_of(signal).collect(), model.info().width(signal), None)?;
+            kept.push(Kept { writer, of: Box::new(move |row, read| reading.signal(row, signal, read)) });
         }
-        write(model, rows, reading, &mut writers, quiet)?;
-        for (_, writer) in writers {
-            writer.finish()?;
+        if let Some(labels) = &labels {
+            let tokens = ("tokens", serde_json::to_string(&labels.tokens)?);
+            let writer = open(LABELS, labels.layers.clone(), labels.tokens.len(), Some(tokens))?;
+            kept.push(Kept {
+                writer,
+                of: Box::new(|_, read| Ok(Ok(read.labels(labels)?.prompt_end()?.logits.clone()))),
+            });
         }
-        let mut states = Self { files: Vec::new(), labels: None };
-        for (part, path) in paths {
-            let file = StatesFile::open(path)?;
-            match part {
-                Part::Signal(signal) => states.files.push((signal, file)),
-                Part::Labels => states.labels = Some(file),
-            }
+        let generate = reading.written.map(|written| written.generation.clone());
+        let want = Want { labels: labels.iter().cloned().collect(), generate, ..Want::of_signals(&reading.signals) };
+        let asked = rows.iter().enumerate().map(|(index, row)| Ok((row.id.clone(), index, Ok(row.prompt.clone()))));
+        prompts::keep(model, want, quiet, rows.len(), asked, &mut kept)?;
+        for file in kept {
+            file.writer.finish()?;
         }
-        Ok(states)
+        let file = |name: &str| StatesFile::open(path(folder, aspect, name));
+        let files = reading.signals().into_iter().map(|signal| Ok((signal, file(signal.as_str())?)));
+        Ok(Self { files: files.collect::<Result<_>>()?, labels: reading.labels.map(|_| file(LABELS)).transpose()? })
     }
 }
 
@@ -187,78 +193,4 @@ impl RowSignals for States {
         let logits = self.labels.as_ref().map(|file| file.row(row)).transpose()?.flatten();
         Ok(logits.map(|logits| logits.into_iter().map(f64::from).collect()))
     }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Signal(Signal),
-    Labels,
-}
-
-fn write(
-    model: &dyn Backbone,
-    rows: &[GradedRow],
-    reading: &Reading<'_>,
-    writers: &mut [(Part, StatesWriter)],
-    quiet: bool,
-) -> Result<()> {
-    let pending: Vec<usize> =
-        (0..rows.len()).filter(|&row| writers.iter().any(|(_, writer)| !writer.is_done(row))).collect();
-    if pending.is_empty() {
-        return Ok(());
-    }
-    let read = label_read(model, reading);
-    let generate = reading.written.map(|written| written.generation.clone());
-    let want = Want { labels: read.iter().cloned().collect(), generate, ..Want::of_signals(&reading.signals) };
-    let open = [rows.len(), pending.len()];
-    let prompts = pending.iter().map(|&row| Ok((rows[row].id.clone(), row, Ok(rows[row].prompt.clone()))));
-    prompts::read(model, want, open, quiet, prompts, |_, row, outcome| {
-        store(writers, row, &rows[row], reading, read.as_ref(), outcome)
-    })
-}
-
-/// The logits of the grades, where they are read.
-fn label_read(model: &dyn Backbone, reading: &Reading<'_>) -> Option<LabelRead> {
-    let tokens = reading.labels?.to_vec();
-    let layers = vec![Layer(model.info().n_layers)];
-    Some(LabelRead { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: false })
-}
-
-fn store(
-    writers: &mut [(Part, StatesWriter)],
-    index: usize,
-    row: &GradedRow,
-    asked: &Reading<'_>,
-    labels: Option<&LabelRead>,
-    outcome: &Outcome,
-) -> Result<(), Error> {
-    let not_read = |what| judge_core::Error::NotRead { what };
-    for (part, writer) in writers.iter_mut().filter(|(_, writer)| !writer.is_done(index)) {
-        let reading = match outcome {
-            Outcome::Unscored(reason) => {
-                writer.write_unscored(index, &row.id, reason)?;
-                continue;
-            }
-            Outcome::Read(reading) => reading,
-        };
-        if let Part::Signal(signal) = part
-            && let Some(reason) = asked.lacks(index, *signal, reading)?
-        {
-            writer.write_unscored(index, &row.id, &reason)?;
-            continue;
-        }
-        let values = match part {
-            Part::Signal(signal) => {
-                let values =
-                    |layer| reading.signal(layer, *signal).ok_or(not_read("signal of a layer that was asked for"));
-                asked.layers_of(*signal).map(values).collect::<Result<Vec<_>, _>>()?.concat()
-            }
-            Part::Labels => {
-                let read = labels.ok_or(not_read("logits of the grades"))?;
-                reading.labels(read)?.prompt_end()?.logits.clone()
-            }
-        };
-        writer.write(index, &row.id, &values)?;
-    }
-    Ok(())
 }

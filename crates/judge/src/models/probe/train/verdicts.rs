@@ -95,10 +95,14 @@ impl Judged {
     pub fn read(input: &Input, verdicts: &Path, within: Option<f64>, reading: &Reading<'_>) -> Result<Self> {
         let record = run_record("--verdicts", verdicts, "what the judge was asked")?;
         let family: PromptFamily = setting(&record, "family")?.filter(|_| !is_apart(&record)).with_context(|| {
-            format!(
-                "--verdicts: {} is of responses of pairs judged apart, or of rewards; expected verdicts by a prompt, each on what it shows",
-                verdicts.display()
-            )
+            let found = match ["reward", "lager"].map(|name| record.setting(name).is_some()) {
+                _ if is_apart(&record) => "of responses of pairs judged apart",
+                [true, _] => "of rewards",
+                [_, true] => "of scores that `judge score` reads of layers",
+                _ => "no output of `judge compare`",
+            };
+            let file = verdicts.display();
+            format!("--verdicts: {file} is {found}; expected the output of `judge compare`, verdicts by a prompt on what it shows")
         })?;
         if family.is_pair() && within.is_some() {
             return Err(usage(

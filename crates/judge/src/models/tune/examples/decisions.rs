@@ -16,8 +16,7 @@ impl Maker<'_> {
         input: &Input,
         judge: &DecisionJudge,
     ) -> Result<Examples<DecisionExample>> {
-        let records =
-            DecisionRecord::all(input, self.cli.model.limit, &self.cli.input.columns.clone().unwrap_or_default())?;
+        let records = DecisionRecord::all(input, self.limit, &self.cli.input.columns.clone().unwrap_or_default())?;
         let rows = records.flat_map(|record| match record {
             Ok(record) => self.labelled(&record, judge).into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error.into())],

@@ -1,36 +1,15 @@
 //! Pairs of responses as examples: each response by itself, or both in one prompt.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_core::combine::SwappedFields;
+use judge_core::combine::{Renamed, SwappedFields};
 use judge_core::{Fields, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input, PairRecord, Record};
 use judge_models::train::{MarkExample, PairExample};
 
 use super::{Examples, Maker, target};
 use crate::models::tune::cli::Swap;
-
-/// The response of a pair as that of a row by itself.
-struct Side<'a> {
-    pair: &'a PairRecord,
-    response: &'a str,
-}
-
-impl Fields for Side<'_> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.field_beside(name, &[])
-    }
-
-    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        if name == "response" { Some(self.response.into()) } else { self.pair.field_beside(name, shown) }
-    }
-
-    fn names(&self) -> Vec<String> {
-        [vec!["response".to_owned()], self.pair.names()].concat()
-    }
-}
 
 impl Maker<'_> {
     /// Pairs whose raters prefer one response: the better one first.
@@ -42,14 +21,16 @@ impl Maker<'_> {
         self.of_records(input, DatasetFormat::Pairs, |record| {
             let pair = of_record(record)?;
             let Some(preferred) = pair.human().filter(|preferred| *preferred != 0.5) else { return Ok(Vec::new()) };
-            let side = |response| self.tokens(template, &Side { pair, response });
-            let (a, b) = (side(&pair.response_a)?, side(&pair.response_b)?);
+            // A response of a pair as that of a row by itself.
+            let side = |name| self.tokens(template, &Renamed { item: pair, fields: [("response", name)] });
+            let (a, b) = (side("response_a")?, side("response_b")?);
             let (better, worse) = if preferred > 0.5 { (a, b) } else { (b, a) };
             let margin = match pair.extra.text("margin") {
                 None | Some("null") => 0.0,
-                Some(text) => {
-                    let margin = text.parse().ok().filter(|margin: &f32| margin.is_finite());
-                    margin.ok_or_else(|| format!("expected \"margin\" to be a finite number, found {text}"))?
+                Some(json) => {
+                    let margin = pair.extra.rendered("margin").and_then(|text| text.trim().parse().ok());
+                    let margin = margin.filter(|margin: &f32| margin.is_finite());
+                    margin.ok_or_else(|| format!("expected \"margin\" to be a finite number, found {json}"))?
                 }
             };
             let n = better.len() + worse.len();

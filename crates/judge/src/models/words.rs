@@ -1,0 +1,96 @@
+//! Commands word by word, for advice that says what was given.
+
+use std::path::Path;
+
+use judge_cli::args::decisions::DecisionPromptArgs;
+use judge_cli::args::lager::AskedArgs;
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console::quoted;
+use judge_core::Lens;
+use judge_models::{Date, WeightForm};
+use serde_json::Value;
+
+/// A command, or options of one.
+#[derive(Default)]
+pub(crate) struct Words {
+    pub(crate) list: Vec<String>,
+}
+
+impl Words {
+    pub(crate) fn of(mut self, command: &str) -> Self {
+        self.list.push("judge".to_owned());
+        self.list.extend(command.split(' ').map(str::to_owned));
+        self
+    }
+
+    pub(crate) fn option(mut self, name: &str, value: &str) -> Self {
+        self.list.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    pub(crate) fn path(self, name: &str, path: &Path) -> Self {
+        let path = path.to_string_lossy().into_owned();
+        self.option(name, &path)
+    }
+
+    pub(crate) fn option_if(self, name: &str, value: Option<String>) -> Self {
+        match value {
+            Some(value) => self.option(name, &value),
+            None => self,
+        }
+    }
+
+    pub(crate) fn flag(mut self, name: &str, given: bool) -> Self {
+        self.list.extend(given.then(|| name.to_owned()));
+        self
+    }
+
+    /// What the model was asked, and how its prompts were made.
+    pub(crate) fn asked(self, asked: &AskedArgs, model: &ModelArgs) -> Self {
+        let lens = (asked.lens() == Lens::Normed).then(|| "normed".to_owned());
+        self.option_if("--template", asked.template.as_ref().map(|path| path.to_string_lossy().into_owned()))
+            .option_if("--rubric", asked.rubric.clone())
+            .option_if("--prefill", asked.prefill.clone())
+            .option_if("--points", asked.points.map(|points| points.to_string()))
+            .option_if("--lens", lens)
+            .dressed(model)
+    }
+
+    /// What was done to prompts, whatever they ask.
+    pub(crate) fn dressed(self, model: &ModelArgs) -> Self {
+        let words =
+            self.flag("--raw-prompt", model.raw_prompt).option_if("--prefill-trusted", model.prefill_trusted.clone());
+        let argument =
+            |words: Self, (key, value): &(String, Value)| words.option("--template-arg", &format!("{key}={value}"));
+        model.template_args.iter().fold(words, argument)
+    }
+
+    /// How questions were put.
+    pub(crate) fn decided(self, decisions: &DecisionPromptArgs) -> Self {
+        decisions.words().into_iter().fold(self, |words, (name, path)| words.path(name, path))
+    }
+
+    /// Which model reads, and how.
+    pub(crate) fn of_model(self, model: &ModelArgs) -> Self {
+        let words = self.option_if("--model", model.model.clone()).flag("--embedded", model.embedded);
+        let words = model.adapters.iter().fold(words, |words, adapter| words.path("--adapter", adapter));
+        let devices: Vec<String> = model.devices.iter().map(ToString::to_string).collect();
+        let is_plain = model.weight_form == WeightForm::default();
+        words
+            .option_if("--device", Some(devices.join(",")).filter(|device| device != "cpu"))
+            .option_if("--dtype", model.dtype.map(|dtype| dtype.to_string()))
+            .option_if("--weight-form", (!is_plain).then(|| model.weight_form.to_string()))
+            .option_if("--kernel", model.kernel.map(|kernel| kernel.to_string()))
+            .dated(model)
+    }
+
+    /// The date that templates were told.
+    pub(crate) fn dated(self, model: &ModelArgs) -> Self {
+        self.option_if("--date", (model.date != Date::default()).then(|| model.date.to_string()))
+    }
+}
+
+/// Words as a shell takes them.
+pub(crate) fn in_a_shell(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}

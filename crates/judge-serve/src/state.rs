@@ -118,6 +118,7 @@ mod tests {
         }
         let listed = |json: &str| State::of(json).listed();
         assert_eq!(listed(r#"{"response": "a", "checklist": ["b", "c"]}"#), Some(2));
+        assert_eq!(listed(r#"{"response": "a", "checklist": "[\"b\", \"c\"]"}"#), Some(2), "as a cell of a table");
         assert_eq!(listed(r#"{"instruction": "?", "response": "a", "checklist": ["b"]}"#), Some(1));
         assert_eq!(listed(r#"{"response": "a"}"#), None);
     }

@@ -1,5 +1,4 @@
 use std::fs;
-use std::io::Read;
 use std::path::Path;
 
 use judge_core::decision::DecisionWeights;
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use crate::foreign::BOM;
 use crate::row::describe;
-use crate::{Error, Input, Place, write_atomic, write_new};
+use crate::{Error, Place, write_atomic, write_new};
 
 /// A thing that is saved whole in a JSON file of its own.
 ///
@@ -85,7 +84,7 @@ pub(crate) fn text_of<T: Document>(document: &T) -> Result<Vec<u8>, Error> {
 /// [`Error::Document`] if it is not JSON or the content is not what the format says, [`Error::Utf8`], [`Error::Io`].
 pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     let path = path.as_ref();
-    let text = read_text(path)?;
+    let text = decoded(path, fs::read(path).map_err(Error::io("read", path))?)?;
     let failed = |source| Error::Document { path: path.to_path_buf(), source };
     let other = |found| Error::FileFormat { path: path.to_path_buf(), expected: T::FORMAT, found };
     let mut file = match serde_json::from_str::<Value>(&text).map_err(failed)? {
@@ -110,20 +109,11 @@ pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     serde_json::from_value(content).map_err(failed)
 }
 
-/// Reads a whole small file as text, such as one of settings; `-` is standard input. A byte-order mark, which Windows editors write, is
-/// left out.
+/// The text of a file's bytes. A byte-order mark, which Windows editors write, is left out.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Utf8`].
-pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
-    let path = path.as_ref();
-    let mut bytes = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        Input::open(path)?.text()?.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
-        bytes
-    } else {
-        fs::read(path).map_err(Error::io("read", path))?
-    };
+/// [`Error::Utf8`].
+pub(crate) fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<String, Error> {
     if bytes.starts_with(BOM) {
         bytes.drain(..BOM.len());
     }

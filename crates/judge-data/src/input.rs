@@ -193,6 +193,15 @@ impl Input {
         Ok(InputReader { reader: BufReader::with_capacity(BUFFER, decoder), opened: self.opened.clone() })
     }
 
+    /// The identity of a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open) and [`identity`](Self::identity).
+    pub fn identify(path: impl AsRef<Path>) -> Result<InputFile, Error> {
+        let path = path.as_ref();
+        if path == Path::new("-") { Self::open(path)?.identity() } else { InputFile::of(path) }
+    }
+
     /// Name, length and hash of the bytes as they are stored (compressed ones of a compressed file), for a run record. The
     /// file is read once for it.
     ///

@@ -1,5 +1,7 @@
 //! A file judged, resumably: rows in, rows and a record out. Every command over rows is such a job.
 
+mod carry_check;
+mod cuts;
 mod finished;
 mod missing;
 mod source;
@@ -14,8 +16,10 @@ use judge_core::{
     runner::{Flow, RunEvent},
 };
 
-use crate::carry::{CARRY, CarryCheck};
-use crate::cut::{CUT, can_be_cut, check_once, cuttable};
+use self::carry_check::CarryCheck;
+use self::cuts::{can_be_cut, check_once, cuttable};
+use crate::carry::CARRY;
+use crate::cut::CUT;
 use crate::ids::UniqueIds;
 use crate::{
     Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,

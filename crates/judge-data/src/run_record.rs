@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::paths::{target, with_suffix};
-use crate::{Document, Error, Input, Settings};
+use crate::{Document, Error, Settings};
 
 /// How a result came to be: enough to make it again, or to say why it cannot be.
 ///
@@ -180,15 +180,12 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Reads a file once to identify it; `-` is standard input. Its rows are not counted.
+    /// Reads a file once to identify it. Its rows are not counted.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn of(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        if path == Path::new("-") {
-            return Input::open(path)?.identity();
-        }
         let mut hasher = blake3::Hasher::new();
         let file = File::open(path).map_err(Error::io("open", path))?;
         hasher.update_reader(file).map_err(Error::io("read", path))?;

@@ -8,7 +8,7 @@ use judge_core::{
     scale::ScalePoint,
 };
 
-use crate::{Error, InputFile, ScoreFile, ScoreFormat, Unread, is_unrecorded, recorded_origin, unrecorded_origin};
+use crate::{Error, Input, ScoreFile, ScoreFormat, Unread, is_unrecorded, recorded_origin, unrecorded_origin};
 
 /// All tables of a score file with their human scores, checked to belong together:
 /// what layer weights are fitted on, and score variants compared on.
@@ -177,7 +177,7 @@ impl ScoreTable {
     pub fn origin_or_file(&self) -> Result<TableOrigin, Error> {
         match &self.origin {
             Some(origin) => Ok(origin.clone()),
-            None => Ok(unrecorded_origin(&InputFile::of(&self.path)?, self.n_layers, &self.scale)),
+            None => Ok(unrecorded_origin(&Input::identify(&self.path)?, self.n_layers, &self.scale)),
         }
     }
 }

@@ -30,8 +30,7 @@ use judge_cli::row_job::refuse_unusable;
 use judge_cli::terminal::console::{counted, quoted, say, tell};
 use judge_cli::terminal::interrupt::Stopped;
 use judge_data::{
-    Columns, Field, GradingRecord, GradingRecords, GradingTask, InputFile, Job, Opened, Outputs, Resolved, RowItem,
-    Source,
+    Columns, Field, GradingRecord, GradingRecords, GradingTask, Input, Job, Opened, Outputs, Resolved, RowItem, Source,
 };
 use serde_json::json;
 
@@ -73,7 +72,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     plan.rows = rows.len();
     plan.seed = Some(cli.seed);
     for path in &cli.scores {
-        plan.inputs.push(InputFile::of(path)?);
+        plan.inputs.push(Input::identify(path)?);
     }
     let output = cli.output.output.display().to_string();
     let run = match plan.open()? {

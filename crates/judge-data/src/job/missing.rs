@@ -7,7 +7,7 @@ use judge_core::{ItemResult, Judge, Outcome, Prompt, TextModel, Unscored, Verdic
 use serde::Serialize;
 
 use super::Source;
-use crate::cut::cut;
+use super::cuts::cut;
 use crate::jobs::Reader;
 use crate::{Cut, Error, Fate, Observer, Resolved, RunResult, RunStart};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 use judge_core::Reason;
-use judge_data::{Fate, Input, InputFile, Opened, Resolved, Run, RunPlan, Unread};
+use judge_data::{Fate, Input, Opened, Resolved, Run, RunPlan, Unread};
 use judge_metrics::calibration::{CalibrationReport, FittedCalibrator};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     tell_unread_that(&unread, "have a score that cannot be read and get none");
     let mut plan = RunPlan::new(&cli.output, total, program("calibrate"));
-    plan.inputs = vec![InputFile::of(&cli.graded)?, input.identity()?.with_rows(total)];
+    plan.inputs = vec![Input::identify(&cli.graded)?, input.identity()?.with_rows(total)];
     plan.seed = Some(cli.seed);
     plan.settings = cli.choices();
     plan.options = cli.write.options();

@@ -22,7 +22,7 @@ use judge_core::{
     lager::{LayerWeights, States, Variant},
     scale::ScoreDistribution,
 };
-use judge_data::{InputFile, Outputs, Program, Rows, ScoreFormat, ScoreTable, save_new};
+use judge_data::{Input, InputFile, Outputs, Program, Rows, ScoreFormat, ScoreTable, save_new};
 use judge_metrics::comparison::RankAgreement;
 use judge_metrics::prediction::bias_in_words;
 use judge_probe::RowGroups;
@@ -92,7 +92,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let read = [Some(input), cli.valid.as_ref(), cli.weights.as_ref()];
     let mut results = Results {
         program: program("lager_evaluate"),
-        inputs: read.into_iter().flatten().map(InputFile::of).collect::<Result<_, _>>()?,
+        inputs: read.into_iter().flatten().map(Input::identify).collect::<Result<_, _>>()?,
         n: data.graded.len(),
         unscored: data.unscored.values().sum(),
         unscored_by_reason: reasons,
@@ -208,7 +208,7 @@ fn fit_alone(cli: &Cli, valid: &ScoreTable, out: &Path) -> Result<()> {
         None => Ok(()),
         Some(path) => {
             let report = json!({
-                "program": program("lager_evaluate"), "inputs": [InputFile::of(&valid.path)?], "n": valid.graded.len(),
+                "program": program("lager_evaluate"), "inputs": [Input::identify(&valid.path)?], "n": valid.graded.len(),
                 "weights": weights, "orders": worth.orders(), "readings": worth.json(),
             });
             write_json(path, "lager_evaluate", &report)

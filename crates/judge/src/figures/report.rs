@@ -24,7 +24,7 @@ use judge_cli::args::files::{OverwriteArgs, parquet_files};
 use judge_cli::report::{write_json, write_marked};
 use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
-use judge_data::{InputFile, Outputs};
+use judge_data::{Input, Outputs};
 
 use self::findings::Findings;
 use self::record::Record;
@@ -113,7 +113,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     bar.finish_and_clear();
     if let Some(path) = &cli.texts {
-        let is_scored = record.inputs.contains(&InputFile::of(path)?.blake3);
+        let is_scored = record.inputs.contains(&Input::identify(path)?.blake3);
         let is_another = !record.inputs.is_empty() && !is_scored;
         let joined = rows.add_texts(path, is_scored)?;
         let first = rows.listed.first().filter(|_| joined.found == 0);

@@ -25,6 +25,7 @@ mod plot;
 mod prompt;
 mod recipes;
 mod settings;
+mod task;
 mod weights;
 
 use std::path::PathBuf;
@@ -53,6 +54,7 @@ use self::measure::Figures;
 use self::plan::Batches;
 use self::prompt::AtEnd;
 use self::settings::Chosen;
+use self::task::{Rows, Task};
 
 pub(crate) use self::cli::Cli;
 
@@ -234,27 +236,6 @@ fn tell_one_label(objective: Objective, human: &[f64]) {
         };
         tell(format_args!("note: {which}: nothing can be told apart, and the judge learns to give it always"));
     }
-}
-
-/// The rows that are learned from, and those that are held out.
-#[derive(Clone, Copy)]
-struct Rows<'a> {
-    input: &'a Input,
-    held_out: Option<&'a Input>,
-}
-
-/// What is done, whatever is learned.
-struct Task<'a> {
-    cli: &'a Cli,
-    chosen: &'a Chosen,
-    files: &'a Files,
-    /// The log, which no other run has; `None` in a dry run.
-    held: Option<&'a Held>,
-    rows: Rows<'a>,
-    data: String,
-    reader: String,
-    /// How marks are asked for whose layers may be weighed.
-    weighed: Option<&'a AtEnd>,
 }
 
 impl Task<'_> {

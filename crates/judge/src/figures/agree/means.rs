@@ -7,7 +7,11 @@ use judge_metrics::means::{
     CalibratedMean, PredictionPoweredMean, clustered_mean, clustered_share, sample_mean, weighted_mean,
 };
 
-use super::pairs::Unlabelled;
+/// A row without a human score.
+pub struct Unlabelled {
+    pub predicted: f64,
+    pub cluster: Option<String>,
+}
 
 /// The mean of the rows that people graded, and that of all rows with the judge's help, its scores as they are and on people's scale:
 /// names of the results.

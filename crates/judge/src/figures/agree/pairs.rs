@@ -18,6 +18,7 @@ use judge_cli::ratings::{rating, ratings, text, value};
 use judge_cli::terminal::console::tell;
 
 use super::cli::Cli;
+use super::means::Unlabelled;
 
 /// What the file holds.
 #[derive(Default)]
@@ -42,12 +43,6 @@ pub struct Pairs {
     pub sampling_probability: Option<String>,
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
-}
-
-/// A row without a human score.
-pub struct Unlabelled {
-    pub predicted: f64,
-    pub cluster: Option<String>,
 }
 
 /// Where `judge grade` writes the chance that a row had of being graded.

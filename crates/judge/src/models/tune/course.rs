@@ -24,7 +24,8 @@ use super::examples::Examples;
 use super::files::refuse_existing;
 use super::log::{Log, Resumed};
 use super::measure::{Figures, with_loss};
-use super::{Task, plot, prompt, settings, weights};
+use super::task::Task;
+use super::{plot, prompt, settings, weights};
 use crate::models::words::{Words, in_a_shell};
 
 /// A run that is about to begin.

@@ -47,7 +47,7 @@ pub(super) fn fetch(
         (Ok((_, true)), Some(cached)) => Ok(cached.taken(repo)),
         (Ok((found, _)), _) => Ok(found),
         // A commit does not change: what the cache has of it is no older than what the hub has.
-        (Err(error), Some(cached)) if is_commit(revision) => {
+        (Err(error @ Error::Hub(_)), Some(cached)) if is_commit(revision) => {
             tracing::warn!(repo, revision, %error, "the hub does not give the files: taking what the cache has");
             Ok(cached.taken(repo))
         }

@@ -183,7 +183,7 @@ def _line(at: int, row: dict) -> str:
             try:
                 json.dumps(value, allow_nan=False, default=_plain)
             except (TypeError, ValueError) as found:
-                raise kind(f"row {at} (from 0), {name!r}: {found}") from None
+                raise kind(f"row {at} (from 0), {name!r}: {found}: {value!r:.100}") from None
         raise
 
 

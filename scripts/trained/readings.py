@@ -1,4 +1,4 @@
-"""Which reading of a trained model agrees with people: its score, P(yes), layers, weights of layers, and a probe, on four sets of rows.
+"""Which reading of a trained model agrees with people: its score, P(yes), layers, weights of layers, and a probe, on five sets of rows.
 
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/readings.py OUTPUT [--model MODEL] [--only QAGS] [--results results/trained-NAME.json]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_core::request::Signal;
+use judge_core::request::{LabelRead, Signal};
 use judge_core::{ItemId, Layer, ModelInfo, Outcome, Prompt, Reading, TextModel, Unscored, Want};
 use judge_data::{Error, PromptInput, Record, StatesWriter, read_rows};
 
@@ -78,6 +78,20 @@ pub struct Kept<'a> {
     pub of: Box<OfRow<'a>>,
 }
 
+impl<'a> Kept<'a> {
+    /// A signal of each of these layers, one behind the other.
+    #[must_use]
+    pub fn of_signal(writer: StatesWriter, layers: Vec<Layer>, signal: Signal) -> Self {
+        Self { writer, of: Box::new(move |_, reading| signals(reading, layers.iter().copied(), signal).map(Ok)) }
+    }
+
+    /// The logits of these labels at the end of the prompt.
+    #[must_use]
+    pub fn of_labels(writer: StatesWriter, labels: &'a LabelRead) -> Self {
+        Self { writer, of: Box::new(move |_, reading| Ok(Ok(reading.labels(labels)?.prompt_end()?.logits.clone()))) }
+    }
+}
+
 /// Reads the prompts of the rows that one of these files lacks, of `rows` in all, and writes into each file what it lacks of them.
 ///
 /// # Errors
@@ -143,10 +157,8 @@ mod tests {
         let why = Unscored::new(Reason::TooLong, "too long");
         open(&paths[0]).write_unscored(0, &ItemId::from(0_u64), &why).unwrap();
 
-        let of = move |_: usize, reading: &Reading| -> Result<Result<Vec<f32>, Unscored>, Error> {
-            signals(reading, [layer], Signal::State(Pooling::Last)).map(Ok)
-        };
-        let mut kept = paths.each_ref().map(|path| Kept { writer: open(path), of: Box::new(of) });
+        let mut kept =
+            paths.each_ref().map(|path| Kept::of_signal(open(path), vec![layer], Signal::State(Pooling::Last)));
         let rows = [Err(why.clone()), Ok(Prompt::user("Why?"))].into_iter().enumerate();
         let prompts = rows.map(|(row, prompt)| Ok((ItemId::from(row as u64), row, prompt)));
         let want = Want { pooled: vec![(layer, Pooling::Last)], ..Want::default() };

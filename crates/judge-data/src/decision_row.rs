@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use judge_core::decision::{Answer, Answered, Decidable, DecisionTable, Question, Questions, exact_json};
 use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::numbered_rows::{numbered_rows, split};
 use crate::reading::Reading;
@@ -210,22 +210,13 @@ struct WrittenAnswer<'a> {
     #[serde(flatten)]
     answer: &'a Answer,
     #[serde(skip_serializing_if = "Option::is_none")]
-    probabilities: Option<YesAndNo>,
-}
-
-/// The probabilities of both answers.
-#[derive(Serialize)]
-struct YesAndNo {
-    #[serde(rename = "true")]
-    yes: f64,
-    #[serde(rename = "false")]
-    no: f64,
+    probabilities: Option<Value>,
 }
 
 impl Decided {
     fn written<'a>(&self, name: &str, answer: &'a Answer) -> WrittenAnswer<'a> {
         let probabilities = match (answer, self.no.get(name)) {
-            (Answer::Noul { noul }, Some(no)) => Some(YesAndNo { yes: *noul, no: *no }),
+            (Answer::Noul { noul }, Some(no)) => Some(json!({"true": noul, "false": no})),
             _ => None,
         };
         WrittenAnswer { answer, probabilities }
@@ -294,7 +285,6 @@ mod tests {
     use judge_core::scale::{ScalePoint, ScoreDistribution};
     use judge_core::verdict::{CombinedBy, Part};
     use judge_core::{Scale, Score};
-    use serde_json::json;
 
     use super::*;
 

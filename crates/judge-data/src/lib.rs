@@ -171,7 +171,7 @@ pub use lock::{Locking, open as open_locked};
 pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
 pub use output::{OutputProblem, check_outputs};
 pub use output_row::{Judged, OutputRow};
-pub use outputs::{Outputs, check_new, report_mark};
+pub use outputs::{Outputs, check_new, is_any_document, report_mark};
 pub use pair_reading::OrderReading;
 pub use pair_table::{PairLogits, PairTable};
 pub use pair_verdict::{PairVerdict, majority};

@@ -96,13 +96,7 @@ impl Outputs {
         self.made(paths, is_document::<T>)
     }
 
-    /// Files of another format that are kept, as [`documents`](Self::documents) are; `is_own` says whether a file is one of that format.
-    #[must_use]
-    pub fn kept(self, paths: impl IntoIterator<Item: AsRef<Path>>, is_own: fn(&Path) -> bool) -> Self {
-        self.made(paths, is_own)
-    }
-
-    /// Files whose content is compared when it is made, by [`write_new`](crate::write_new). Here a file is refused that is none of theirs:
+    /// Files whose content is compared when it is made, by [`write_new`](crate::write_new), as that of [`documents`](Self::documents). Here a file is refused that is none of theirs:
     /// `is_own` says whether one is.
     #[must_use]
     pub fn made(self, paths: impl IntoIterator<Item: AsRef<Path>>, is_own: fn(&Path) -> bool) -> Self {
@@ -165,15 +159,17 @@ impl Outputs {
     /// Its own is made anew, what another run made only where somebody said so, and rows, states and anything else never.
     fn may_replace(&self, path: &Path, is_own: impl Fn(&Path) -> Result<bool, Error>) -> Result<(), Error> {
         let target = target(path)?;
-        let is_kept = is_kept(&target)?;
-        if is_empty(&target)? || !is_kept && is_own(&target)? {
+        if is_empty(&target)? {
             return Ok(());
         }
-        match is_of_a_run(&target)? {
-            false => Err(foreign(path)),
-            true if is_kept => Err(other_kind(path)),
-            true if self.overwrite => Ok(()),
-            true => Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() }),
+        if is_kept(&target)? {
+            return Err(other_kind(path));
+        }
+        match is_own(&target)? {
+            true => Ok(()),
+            false if !is_of_a_run(&target)? => Err(foreign(path)),
+            false if self.overwrite => Ok(()),
+            false => Err(Error::OutputExists { path: path.to_path_buf(), differences: Vec::new() }),
         }
     }
 
@@ -315,7 +311,8 @@ pub(crate) fn is_document<T: Document>(path: &Path) -> bool {
 }
 
 /// Whether a file is a document of any format of these crates.
-fn is_any_document(path: &Path) -> bool {
+#[must_use]
+pub fn is_any_document(path: &Path) -> bool {
     head(path).is_some_and(|head| head.format.starts_with("judge-"))
 }
 

@@ -157,10 +157,10 @@ impl<'a> Reading<'a> {
         json: &str,
         read: impl FnOnce(&str) -> serde_json::Result<T>,
     ) -> Result<T, Error> {
-        match (read(json), name_twice(json)) {
-            (Err(_), _) => Err(self.wrong(field, column, expected)),
-            (Ok(found), None) => Ok(found),
-            (Ok(_), Some(twice)) => {
+        let Ok(found) = read(json) else { return Err(self.wrong(field, column, expected)) };
+        match name_twice(json) {
+            None => Ok(found),
+            Some(twice) => {
                 let expected = "JSON with each name of an object once";
                 Err(self.wrong_value(field, column, expected, twice.to_string()))
             }

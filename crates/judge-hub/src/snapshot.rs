@@ -25,7 +25,7 @@ use crate::cache::{FoundModel, absent_folder, is_commit, repo_folder};
 use crate::client::{Client, HubProblem, RepoInfo, Stated, patiently};
 use crate::error::{HubError, HubFileProblem};
 use crate::options::{Download, HubOptions};
-use crate::store::{Place, store};
+use crate::store::{Place, make_parent, store, write};
 
 /// What asking the hub for a revision brought.
 pub enum Asked<'a> {
@@ -58,9 +58,8 @@ impl<'a> Snapshot<'a> {
     /// Asks the hub what a revision of a repository is.
     ///
     /// `cached` is what the cache has for the revision, if that will do. It is returned, with a warning, if the hub gives no
-    /// answer or has no time; a hub that refuses is an error even then, because the model may be gone or the token wrong, unless the
-    /// revision is a commit. Without it a hub that has no time, or breaks off, is asked again, a few times. `progress` is called while
-    /// bytes arrive, and `wait` waits.
+    /// answer or has no time; a hub that refuses is an error even then, because the model may be gone or the token wrong. Without it
+    /// a hub that has no time, or breaks off, is asked again, a few times. `progress` is called while bytes arrive, and `wait` waits.
     ///
     /// # Errors
     /// [`HubError::Refused`], and [`HubError::Commit`] for an answer that names none.
@@ -80,9 +79,9 @@ impl<'a> Snapshot<'a> {
         };
         let info = match (asked, cached) {
             (Ok(info), _) => info,
-            (Err(error), Some(found)) if error.is_unreachable() || is_commit(revision) => {
+            (Err(error), Some(found)) if error.is_unreachable() => {
                 let commit = found.revision.as_deref();
-                tracing::warn!(repo, revision, commit, %error, "the hub does not list the files: taking what the cache has");
+                tracing::warn!(repo, revision, commit, %error, "the hub cannot be reached: taking what the cache has");
                 return Ok(Asked::Cache(found));
             }
             (Err(error), _) => return Err(failed(error)),
@@ -142,12 +141,12 @@ impl<'a> Snapshot<'a> {
     /// # Errors
     /// [`HubError::Write`], unless nothing was fetched: such a cache may be one that cannot be written.
     pub fn finish(self, path: PathBuf, looked_for: impl IntoIterator<Item = String>) -> Result<FoundModel, HubError> {
-        let (refs, none) = (self.folder.join("refs"), absent_folder(&self.folder, &self.info.sha));
-        let absent = looked_for.into_iter().filter(|name| !self.offers(name)).map(|name| (none.join(name), ""));
-        let branch = (self.revision != self.info.sha).then(|| (refs.join(self.revision), self.info.sha.as_str()));
+        let none = absent_folder(&self.folder, &self.info.sha);
+        let absent = looked_for.into_iter().filter(|name| !self.offers(name));
         // Without a mark the hub is asked once more, no worse.
-        absent.for_each(|(path, text)| drop(write_if_new(&path, text)));
-        match branch.map_or(Ok(()), |(path, text)| write_if_new(&path, text)) {
+        absent.for_each(|name| drop(write_if_new(&none.join(name), "")));
+        let branch = Some(self.folder.join("refs").join(self.revision)).filter(|_| self.revision != self.info.sha);
+        match branch.map_or(Ok(()), |path| write_if_new(&path, &self.info.sha)) {
             Err(error) if self.has_fetched => Err(error),
             _ => Ok(FoundModel { path, revision: Some(self.info.sha) }),
         }
@@ -162,13 +161,13 @@ fn write_if_new(path: &Path, text: &str) -> Result<(), HubError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let partial = path.with_file_name(format!(".{name}.{}.{}", process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed)));
-    let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&partial, text));
-    let written = written.and_then(|()| fs::rename(&partial, path));
+    make_parent(path)?;
+    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
     let _ = fs::remove_file(&partial); // which is not there but for an error
     match written {
         // Another process has written the same.
         Err(_) if fs::read_to_string(path).is_ok_and(|found| found == text) => Ok(()),
-        written => written.map_err(|source| HubError::Write { path: path.to_owned(), source }),
+        written => written.map_err(write(path)),
     }
 }
 

@@ -111,12 +111,12 @@ fn lock(folder: &Path, etag: &str) -> Result<File, HubError> {
 }
 
 /// Makes the folder of a path.
-fn make_parent(path: &Path) -> Result<(), HubError> {
+pub(crate) fn make_parent(path: &Path) -> Result<(), HubError> {
     path.parent().map_or(Ok(()), fs::create_dir_all).map_err(write(path))
 }
 
 /// The error of a path that cannot be written.
-fn write(path: &Path) -> impl FnOnce(io::Error) -> HubError {
+pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> HubError {
     |source| HubError::Write { path: path.to_owned(), source }
 }
 

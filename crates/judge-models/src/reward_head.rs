@@ -20,7 +20,7 @@ pub(crate) fn take(spec: &Architecture, tensors: &mut dyn Tensors) -> Result<Vec
     match spec {
         Architecture::Decoder(spec) => spec.labels().map_or(Ok(Vec::new()), |head| of_decoder(head, spec, tensors)),
         Architecture::Encoder(spec) => {
-            let head = spec.head.as_ref().map(|head| of_encoder(head, spec.d_model, tensors));
+            let head = spec.head.as_ref().map(|head| of_encoder(head, tensors));
             Ok(head.transpose()?.into_iter().collect())
         }
     }
@@ -55,7 +55,7 @@ fn norm(spec: &NormSpec, kind: NormKind, eps: f64, tensors: &mut dyn Tensors) ->
 }
 
 /// An encoder's head, step by step.
-fn of_encoder(spec: &EncoderHeadSpec, d_model: usize, tensors: &mut dyn Tensors) -> Result<RewardHead, Error> {
+fn of_encoder(spec: &EncoderHeadSpec, tensors: &mut dyn Tensors) -> Result<RewardHead, Error> {
     let mut steps = Vec::with_capacity(spec.steps.len());
     let (weights, bias) = linear(&spec.out, tensors)?;
     for step in &spec.steps {
@@ -68,8 +68,8 @@ fn of_encoder(spec: &EncoderHeadSpec, d_model: usize, tensors: &mut dyn Tensors)
             HeadStepSpec::Activation(function) => HeadStep::Activation(*function),
         });
     }
-    let head =
-        RewardHead::new(spec.labels.clone(), weights, d_model).and_then(|head| head.with_steps(spec.pooling, steps));
+    let head = RewardHead::new(spec.labels.clone(), weights, spec.out.d_in);
+    let head = head.and_then(|head| head.with_steps(spec.pooling, steps));
     let head = if bias.is_empty() { head } else { head.and_then(|head| head.with_bias(bias)) };
     head.map_err(|source| Error::Head { source })
 }

@@ -8,14 +8,12 @@ use judge_data::{DatasetFormat, DatasetOptions, Extra, GradedRecord, Ids, Prompt
 use serde_json::Value;
 
 /// What such a judge reads.
-#[derive(Default)]
 pub(super) enum State {
     /// A row, read as those of files are: so it gets the score that it has there.
     Row(Box<Record>),
     /// The fields of an object that is no such row, as they are written.
     Fields(Extra),
     /// A text or a list, which has no fields.
-    #[default]
     Other,
 }
 
@@ -27,7 +25,7 @@ impl State {
             let row = rows.next()?.ok()?;
             rows.next().is_none().then_some(row)
         };
-        match row().filter(|_| json.trim_start().starts_with('{')) {
+        match json.trim_start().starts_with('{').then(row).flatten() {
             None => Self::Other,
             Some(row) => match record(row.clone()) {
                 Some(record) => Self::Row(Box::new(record)),

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
+use judge_cli::terminal::console::counted;
 use judge_core::Reason;
 use judge_core::prompted::{GradeConvention, PairConvention};
 use judge_data::{Benchmark, Field};
@@ -139,7 +140,7 @@ fn on_cpus() -> String {
             let floor = row.of_floor.map(|share| format!("{:.0} %", 100.0 * share)).unwrap_or_default();
             let difference = row.difference.map(|difference| format!("{difference:.1e}")).unwrap_or_default();
             let ratio = if row.ratio < 1.05 { format!("{:.2}", row.ratio) } else { format!("{:.1}", row.ratio) };
-            let of = format!("{}, {} prompt{}", row.workload, row.prompts, if row.prompts == 1 { "" } else { "s" });
+            let of = format!("{}, {}", row.workload, counted(row.prompts, "prompt"));
             let machine = std::mem::take(&mut machine);
             rows.push([machine, row.model, of, row.date, theirs, here, ratio, floor, difference, memory]);
         }

@@ -103,8 +103,8 @@ pub fn rows_compared(n: usize, used: usize, of: usize) -> [(&'static str, Statis
 }
 
 /// The same as JSON.
-pub fn rows_used_json(used: usize, of: usize) -> impl Iterator<Item = (String, Value)> {
-    rows_used(used, of).into_iter().map(|(name, known)| (name.to_owned(), json!(known)))
+pub fn rows_compared_json(n: usize, used: usize, of: usize) -> impl Iterator<Item = (String, Value)> {
+    rows_compared(n, used, of).into_iter().map(|(name, known)| (name.to_owned(), json!(known)))
 }
 
 /// In words: `55 of 60 rows count, a coverage of 0.917`.
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(args(&[]).all(), []);
         assert_eq!(args(&["a>=1"]).all()[1].text, "coverage>=0.98 (--min-coverage)");
         assert_eq!(args(&["coverage.low>=0.5"]).all().len(), 1);
-        let found: Map<String, Value> = rows_used_json(54, 60).collect();
+        let found: Map<String, Value> = rows_compared_json(54, 54, 60).collect();
         let held = |text: &str| {
             bar(text).held_against(&found[if text.starts_with('n') { "n" } else { "coverage" }]).is_reached
         };

@@ -1,17 +1,14 @@
 //! The options that say which rows are read and where rows are written, and what of a run depends on them.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{
     Carry, Columns, Cut, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records, RunPlan,
-    Settings, WriteOptions,
+    Settings, WriteOptions, is_any_document,
 };
-use serde::Deserialize;
 
 use crate::terminal::console::{VERSION_NUMBER, tell, usage};
 
@@ -251,13 +248,7 @@ fn walk(folder: &Path, is_called: fn(&str) -> bool, above: &[PathBuf], listed: &
 
 /// Whether a file is a record, a plan or another document of this program, and so no rows.
 fn is_record(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Head {
-        format: String,
-    }
-    let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let head = || serde_json::from_reader::<_, Head>(BufReader::new(File::open(path).ok()?)).ok();
-    is_json && head().is_some_and(|head| head.format.starts_with("judge-"))
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) && is_any_document(path)
 }
 
 /// Which of a row's other fields its output row gets, and which the judge sees a part of.

@@ -1,6 +1,5 @@
 //! Whether each name appears once in each object of a JSON text.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -36,30 +35,21 @@ pub fn name_twice(json: &str) -> Option<NameTwice> {
     if !json.contains('{') {
         return None;
     }
-    let found = RefCell::new(None);
+    let mut search = Search::default();
     // That it ends early, or is no JSON, is for whoever reads it.
-    let _ = Part { path: &RefCell::new(Vec::new()), found: &found }
-        .deserialize(&mut serde_json::Deserializer::from_str(json));
-    found.into_inner()
+    let _ = search.deserialize(&mut serde_json::Deserializer::from_str(json));
+    let Search { path, name } = search;
+    name.map(|name| NameTwice { path, name })
 }
 
-/// A value somewhere in the text.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    path: &'a RefCell<Vec<Value>>,
-    found: &'a RefCell<Option<NameTwice>>,
+/// The names and numbers on the way to where the text is read, and the name that was found, whose object they then lead to.
+#[derive(Default)]
+struct Search {
+    path: Vec<Value>,
+    name: Option<String>,
 }
 
-impl Part<'_> {
-    fn within<T>(&self, step: Value, read: impl FnOnce() -> T) -> T {
-        self.path.borrow_mut().push(step);
-        let read = read();
-        self.path.borrow_mut().pop();
-        read
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Part<'_> {
+impl<'de> DeserializeSeed<'de> for &mut Search {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -67,7 +57,7 @@ impl<'de> DeserializeSeed<'de> for Part<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Part<'_> {
+impl<'de> Visitor<'de> for &mut Search {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,22 +68,28 @@ impl<'de> Visitor<'de> for Part<'_> {
         let mut names: HashSet<String> = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             let shown: String = name.chars().take(SHOWN).collect();
-            if names.contains(&name) {
-                *self.found.borrow_mut() = Some(NameTwice { path: self.path.borrow().clone(), name: shown });
+            if !names.insert(name) {
+                self.name = Some(shown);
                 return Err(A::Error::custom("a name appears twice"));
             }
-            names.insert(name);
-            self.within(shown.into(), || map.next_value_seed(self))?;
+            self.path.push(shown.into());
+            map.next_value_seed(&mut *self)?;
+            self.path.pop();
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let mut place = 0_u64;
-        while self.within(place.into(), || list.next_element_seed(self))?.is_some() {
+        loop {
+            self.path.push(place.into());
+            let next = list.next_element_seed(&mut *self)?;
+            self.path.pop();
+            if next.is_none() {
+                return Ok(());
+            }
             place += 1;
         }
-        Ok(())
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {

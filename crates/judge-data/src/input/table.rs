@@ -313,12 +313,10 @@ impl Text {
                 let key = self.json.split_off(start);
                 self.string(&key);
             }
-            let name = self.json[start..].to_owned();
-            if seen.contains(&name) {
+            if let Some(name) = seen.replace(self.json[start..].to_owned()) {
                 self.json.truncate(before);
                 return self.nothing(column, &format!("a map with the key {name} twice"));
             }
-            seen.insert(name);
             self.json.push(':');
             self.value(values, value, index, column);
         }

@@ -16,8 +16,8 @@ use crate::beside::is_empty;
 use crate::carry::in_words_of;
 use crate::run_record::RECORD;
 use crate::{
-    Difference, Document, Error, Input, InputFile, OutputFile, PART, Part, RowHasher, RunRecord, Settings, load,
-    record_path, run_id, save,
+    Difference, Document, Error, Input, InputFile, OutputFile, PART, Part, RowHasher, RunRecord, load, record_path,
+    run_id, save,
 };
 
 /// Tells of the id of every row of an input, in its order.
@@ -450,9 +450,10 @@ fn has_read(record: &RunRecord, file: &InputFile) -> bool {
 
 /// In what two parts were made otherwise, apart from which rows they are of; `by_device`: also on what they ran.
 pub(super) fn made_otherwise(before: &RunRecord, now: &RunRecord, by_device: bool) -> Vec<Difference> {
-    let of = |record: &RunRecord, settings: &Settings| {
+    // Either may be of an earlier version.
+    let of = |record: &RunRecord, other: &RunRecord| {
         let RunRecord { program, model, template, judges, seed, resolved, inputs, .. } = record;
-        let mut settings = settings.clone();
+        let mut settings = in_words_of(&other.settings, record.settings.clone());
         settings.remove(PART);
         let model = model.as_ref().map(|model| {
             json!({
@@ -467,10 +468,5 @@ pub(super) fn made_otherwise(before: &RunRecord, now: &RunRecord, by_device: boo
         })
     };
     let fields = |value: serde_json::Value| value.as_object().cloned().unwrap_or_default().into_iter().collect();
-    // Either may be of an earlier version.
-    let settings =
-        [in_words_of(&now.settings, before.settings.clone()), in_words_of(&before.settings, now.settings.clone())];
-    let [before, now] =
-        [(before, &settings[0]), (now, &settings[1])].map(|(record, settings)| fields(of(record, settings)));
-    Difference::between(&before, &now)
+    Difference::between(&fields(of(before, now)), &fields(of(now, before)))
 }

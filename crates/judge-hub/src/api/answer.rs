@@ -122,28 +122,26 @@ pub(super) fn read(response: &Response, route: ApiRoute, generation: &Generation
 /// run's. The body may be an object `{"error": …}` as OpenAI writes it, the error object itself, an
 /// object with a `detail`, or any text, of which the beginning is shown. `hide` takes the key out.
 fn failure(status: u16, body: &[u8], hide: &dyn Fn(&str) -> String) -> Answer {
-    let json: Option<Value> = serde_json::from_slice(body).ok();
-    let error = json.as_ref().map(|json| json.get("error").unwrap_or(json));
-    let text = |field: &str| error.and_then(|error| error.get(field)).and_then(Value::as_str);
-    let message = text("message").or_else(|| error.and_then(Value::as_str)).or_else(|| text("detail"));
-    let listed = error.and_then(|error| error.get("detail")).and_then(details);
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let error = json.get("error").unwrap_or(&json);
+    let text = |field: &str| error.get(field).and_then(Value::as_str);
+    let message = text("message").or_else(|| error.as_str()).or_else(|| text("detail"));
+    let listed = error.get("detail").and_then(details);
     let message = message.or(listed.as_deref());
     let said = hide(message.unwrap_or(&quoted(body)));
-    let coded = |known: &[&str]| error.is_some_and(|error| is_coded(error, known));
     let worded = |known: &[&str]| {
         let lower = said.to_lowercase();
         known.iter().any(|words| lower.contains(words))
     };
-    let is_moderated = error.is_some_and(is_moderated);
     let unscored = |reason| Answer::new(Ok(Outcome::Unscored(Unscored::new(reason, shown(&said)))));
     match status {
-        400 | 403 | 422 | 451 if is_moderated => unscored(Reason::Refused),
+        400 | 403 | 422 | 451 if is_moderated(error) => unscored(Reason::Refused),
         451 if worded(&REFUSED_WORDS) => unscored(Reason::Refused),
         413 => unscored(Reason::TooLong),
-        400 | 422 if coded(&TOO_LONG) || worded(&TOO_LONG_WORDS) => unscored(Reason::TooLong),
+        400 | 422 if is_coded(error, &TOO_LONG) || worded(&TOO_LONG_WORDS) => unscored(Reason::TooLong),
         _ => {
             let answer = Answer::new(Err(ApiProblem::Status { status, said: shown(&said) }));
-            Answer { is_transient: answer.is_transient && !coded(&[NO_QUOTA]), ..answer }
+            Answer { is_transient: answer.is_transient && !is_coded(error, &[NO_QUOTA]), ..answer }
         }
     }
 }

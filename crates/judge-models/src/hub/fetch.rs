@@ -17,7 +17,6 @@ use judge_hub::snapshot::{Asked, Snapshot};
 
 use super::cache::{Cached, OTHER_GGUF, beside, looked_for, parts_of, shards, wanted};
 use crate::Error;
-use crate::folder::file::Fetched;
 use crate::folder::{file, is_gguf_model};
 
 /// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
@@ -92,14 +91,10 @@ fn fetched(
     if !path.exists() {
         return Err(lacks(&snapshot, "file of a model, such as config.json or a .gguf file"));
     }
-    let mut looked_for = looked_for(&at, &beside);
-    looked_for.retain(|(_, _, fetched)| *fetched != Fetched::Never);
-    let mut looked_for: Vec<String> =
-        looked_for.into_iter().map(|(folder, name, _)| format!("{folder}{name}")).collect();
-    if parts.is_empty() && weights.first().is_some_and(|name| is_gguf_model(name)) {
-        looked_for.push(OTHER_GGUF.to_owned());
-    }
-    Ok((snapshot.finish(path, looked_for)?, false))
+    let looked_for = looked_for(&at, &beside).into_iter().map(|(folder, name, _)| format!("{folder}{name}"));
+    let is_only_gguf = parts.is_empty() && weights.first().is_some_and(|name| is_gguf_model(name));
+    let other = is_only_gguf.then(|| OTHER_GGUF.to_owned());
+    Ok((snapshot.finish(path, looked_for.chain(other))?, false))
 }
 
 /// The files of a repository's weights, in one form. An index of shards is fetched, to know them.

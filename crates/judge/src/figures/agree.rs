@@ -19,7 +19,7 @@ use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability;
 use judge_cli::report::{thinned, write_json, write_marked};
-use judge_cli::terminal::console::{say, usage};
+use judge_cli::terminal::console::{counted, say, usage};
 use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_data::Outputs;
@@ -212,7 +212,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if overall.n < rows {
         left_out += &format!("; {}", rows_used_in_words(overall.n, rows));
     }
-    let title = format!("{predicted} against {human}: {}{left_out}", rows_in_words(overall.n));
+    let title = format!("{predicted} against {human}: {}{left_out}", counted(overall.n, "row"));
     print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?;
     plan.print()?;
     if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
@@ -244,7 +244,7 @@ fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> R
         return print::compact(cli.group.as_deref().unwrap_or_default(), &lines, &names);
     }
     groups.iter().try_for_each(|(group, found)| {
-        let title = format!("\n{group}: {}", rows_in_words(found.n));
+        let title = format!("\n{group}: {}", counted(found.n, "row"));
         print::whole(&title, found, numeric, None, cli.methods)
     })
 }
@@ -254,8 +254,4 @@ fn by_name<'f>(found: &'f Comparisons, worth: Option<&Worth>) -> BTreeMap<&'f st
     let found = found.statistics.iter().map(|(name, statistic)| (name.as_str(), json!(statistic)));
     let worth = worth.into_iter().flat_map(Worth::beside_verdicts);
     found.chain(worth.map(|(name, value)| -> (&'f str, Value) { (name, value) })).collect()
-}
-
-fn rows_in_words(n: usize) -> String {
-    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
 }

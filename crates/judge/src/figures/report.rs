@@ -113,8 +113,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     bar.finish_and_clear();
     if let Some(path) = &cli.texts {
-        let is_scored = record.inputs.contains(&Input::identify(path)?.blake3);
-        let is_another = !record.inputs.is_empty() && !is_scored;
+        let has_inputs = !record.inputs.is_empty();
+        let is_scored = has_inputs && record.inputs.contains(&Input::identify(path)?.blake3);
+        let is_another = has_inputs && !is_scored;
         let joined = rows.add_texts(path, is_scored)?;
         let first = rows.listed.first().filter(|_| joined.found == 0);
         if joined.nameless && (is_another || first.is_some()) {

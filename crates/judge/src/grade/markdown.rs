@@ -68,6 +68,7 @@ fn rendered(text: &str) -> Option<String> {
             return None;
         }
         let is_single = || !text.get(range.clone()).is_some_and(|struck| struck.starts_with("~~"));
+        let is_image = matches!(event, Event::Start(Tag::Image { .. }));
         let event = match event {
             // Models write lines, not paragraphs.
             Event::SoftBreak => Event::HardBreak,
@@ -102,15 +103,10 @@ fn rendered(text: &str) -> Option<String> {
                 shown += at + number.len();
                 Event::Html(format!("\n<li value=\"{number}\">").into())
             }
-            Event::Start(Tag::Link { dest_url, title, .. }) => {
+            Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
                 shown = shown_to(text, shown, &(range.start..range.start))?;
                 addresses.push((dest_url, title));
-                Event::Text("[".into())
-            }
-            Event::Start(Tag::Image { dest_url, title, .. }) => {
-                shown = shown_to(text, shown, &(range.start..range.start))?;
-                addresses.push((dest_url, title));
-                Event::Text("![".into())
+                Event::Text(if is_image { "![" } else { "[" }.into())
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
                 shown = shown.max(range.end);

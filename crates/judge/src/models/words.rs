@@ -29,8 +29,11 @@ impl Words {
     }
 
     pub(crate) fn path(self, name: &str, path: &Path) -> Self {
-        let path = path.to_string_lossy().into_owned();
-        self.option(name, &path)
+        self.option(name, &path.to_string_lossy())
+    }
+
+    pub(crate) fn path_if(self, name: &str, path: Option<&Path>) -> Self {
+        path.into_iter().fold(self, |words, path| words.path(name, path))
     }
 
     pub(crate) fn option_if(self, name: &str, value: Option<String>) -> Self {
@@ -48,7 +51,7 @@ impl Words {
     /// What the model was asked, and how its prompts were made.
     pub(crate) fn asked(self, asked: &AskedArgs, model: &ModelArgs) -> Self {
         let lens = (asked.lens() == Lens::Normed).then(|| "normed".to_owned());
-        self.option_if("--template", asked.template.as_ref().map(|path| path.to_string_lossy().into_owned()))
+        self.path_if("--template", asked.template.as_deref())
             .option_if("--rubric", asked.rubric.clone())
             .option_if("--prefill", asked.prefill.clone())
             .option_if("--points", asked.points.map(|points| points.to_string()))

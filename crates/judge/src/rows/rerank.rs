@@ -47,8 +47,10 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
     let columns = cli.input.columns.clone().unwrap_or_default();
     let source = RerankRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let (mut odd, mut no_relevance) = (Unread::default(), Unread::default());
+    let (mut odd, mut no_relevance, mut judged) =
+        (Unread::default(), Unread::default(), figures::JudgedPairs::default());
     let checked = job.job.check(RerankRow::KNOWN, |record| {
+        judged.extend(figures::judged_pair(record));
         no_relevance.note(&record.id, record.no_relevance.clone());
         let unread = record.item.documents.iter().find_map(|document| document.as_ref().err());
         odd.note(&record.id, unread.map(|unread| unread.detail.clone()));
@@ -85,7 +87,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         Ok(result)
     })?;
     end_of_rows(&finished.counts)?;
-    let figures = figures::queries(&finished, cli.k)?.figures(cli.k);
+    let figures = figures::queries(&finished, judged, cli.k)?.figures(cli.k);
     if cli.fitting.fit.is_some() {
         let of_judge = || Ok(judge(cli, &cli.model.load()?, &form)?.origin());
         cli.fitting.learn(&figures::labelled(&finished)?, origin, of_judge, cli.output.write.overwrite)?;

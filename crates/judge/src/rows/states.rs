@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{Backbone, Reading, Want, request::Pooling, request::Signal};
+use judge_core::{Backbone, Want, request::Pooling, request::Signal};
 use judge_data::{
     DatasetFormat, Error, Job, Numbered, Outputs, Resolved, RunPlan, Sharding, Source, StatesSpec, StatesWriter,
     ids_path, record_path, save,
@@ -103,10 +103,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let Numbered { row, record } = item?;
         Ok((record.id().clone(), row, prompt(&record, &cli.model, "")))
     });
-    let of = |_: usize, reading: &Reading| {
-        Ok(Ok(prompts::signals(reading, layers.iter().copied(), Signal::State(pooling))?))
-    };
-    let mut kept = [Kept { writer: output, of: Box::new(of) }];
+    let mut kept = [Kept::of_signal(output, layers.clone(), Signal::State(pooling))];
     prompts::keep(&model, want, cli.model.quiet, rows, prompts, &mut kept)?;
     let [Kept { writer: output, .. }] = kept;
     let (files, counts) = (output.files(), output.counts());

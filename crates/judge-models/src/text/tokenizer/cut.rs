@@ -32,7 +32,7 @@ impl TextCodec {
         for shorter in ["", half, other] {
             let mut shortened = prompt.clone();
             set_text(&mut shortened, shorter);
-            let mut ids = self.open_within(&shortened, usize::MAX)?;
+            let mut ids = self.open_ended(&shortened)?;
             if self.is_surrounded(&shortened) {
                 ids.extend(&self.surround.after);
             }

@@ -98,11 +98,15 @@ fn align(items: &mut [ComparedItem], raters: &[Option<Vec<String>>]) {
         let next = places.len();
         places.entry(name).or_insert(next);
     }
-    if raters.contains(&None) || places.len() > MOST_RATERS || places.len().saturating_mul(items.len()) > MOST_PLACES {
-        let (some, many) = ("some rows list none".to_owned(), format!("there are {} of them", places.len()));
+    let n = places.len();
+    let is_too_much = n > MOST_RATERS || n.saturating_mul(items.len()) > MOST_PLACES;
+    let why = match raters.contains(&None) {
+        true => Some("some rows list none".to_owned()),
+        false => is_too_much.then(|| format!("there are {n} of them")),
+    };
+    if let Some(why) = why {
         tell(format_args!(
-            "note: rows differ in their {RATERS:?}, and {}: ratings stay in their places, so that a place is not one person's",
-            if raters.contains(&None) { some } else { many }
+            "note: rows differ in their {RATERS:?}, and {why}: ratings stay in their places, so that a place is not one person's"
         ));
         return;
     }

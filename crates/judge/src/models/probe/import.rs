@@ -84,7 +84,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let template_beside = cli.template_beside();
     let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
-    let outputs = Outputs::new(inputs).kept(&cli.output, is_probe).made(&template_beside, is_template);
+    let outputs = Outputs::new(inputs).made(&cli.output, is_probe).made(&template_beside, is_template);
     outputs.overwrite(cli.write.overwrite).check()?;
     let imported = match ProbeFile::read(&cli.input, cli.precision.into())? {
         ProbeFile::Sklearn(imported) => *imported,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use judge_cli::prompts::{self, Kept};
 use judge_core::decision::ChecklistJudge;
 use judge_core::lager::{LagerJudge, LayerTable};
-use judge_core::{Backbone, Judge, JudgeError, Layer, Prompt, Reading, Request, Unscored, Want, request::Signal};
+use judge_core::{Backbone, Judge, JudgeError, Layer, Prompt, Request, Unscored, Want, request::Signal};
 use judge_data::{Record, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_models::Model;
 use judge_probe::training::RowSignals;
@@ -164,18 +164,14 @@ impl<'r> Pass<'r> {
             let options = WriteOptions { overwrite: cli.write.overwrite, ..WriteOptions::default() };
             StatesWriter::open(path, &spec, options)
         };
-        let of_labels = |_: usize, reading: &Reading| Ok(Ok(reading.labels(labels)?.prompt_end()?.logits.clone()));
-        let mut kept =
-            vec![Kept { writer: open(logits, labels.layers.clone(), labels.tokens.len())?, of: Box::new(of_labels) }];
+        let mut kept = vec![Kept::of_labels(open(logits, labels.layers.clone(), labels.tokens.len())?, labels)];
         let mut want = self.want.clone();
         if let Some(states) = states {
             let layers = info.layers();
             let writer = open(states, layers.clone(), info.d_model)?;
             let of_states = Want::of_signals(&layers.iter().map(|&layer| (layer, SIGNAL)).collect::<Vec<_>>());
             want = Want { labels: want.labels, ..of_states };
-            let states =
-                move |_: usize, reading: &Reading| Ok(Ok(prompts::signals(reading, layers.iter().copied(), SIGNAL)?));
-            kept.push(Kept { writer, of: Box::new(states) });
+            kept.push(Kept::of_signal(writer, layers, SIGNAL));
         }
         let rows = self.rows.rows.iter().zip(&self.prompts).enumerate();
         let prompts = rows.map(|(row, (read, prompt))| Ok((read.record.id().clone(), row, prompt.clone())));

@@ -90,9 +90,8 @@ impl<E: Clone> Course<'_, E> {
         let measure = |tuned: &Trainer<L>, held_out: &Examples<E>| with_loss(tuned, held_out, &measure);
         let mut trainer = Trainer::new(self.folder, loss, settings)?;
         let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.task.chosen.epochs as usize));
-        let is_resumed = files.checkpoint.exists();
         let mut resumed = None;
-        if is_resumed {
+        if files.checkpoint.exists() {
             let best = files.best.exists() && trainer.resume(&files.best).is_ok();
             let best = best.then(|| trainer.steps_done());
             trainer.resume(&files.checkpoint).map_err(|error| match error {
@@ -108,7 +107,7 @@ impl<E: Clone> Course<'_, E> {
             resumed = Some(Resumed { done: trainer.steps_done(), best });
         }
         let mut log = Log::open(files, self.task.held.context("a run has its log")?, resumed)?;
-        if !is_resumed {
+        if resumed.is_none() {
             // From here on a run that is killed resumes, also while held-out rows are measured.
             trainer.save(&files.checkpoint)?;
         }
@@ -237,8 +236,7 @@ impl<E: Clone> Course<'_, E> {
                 );
             }
         }
-        let of =
-            |step: usize| log.figures.iter().find(|(known, _)| *known as usize == step).map(|(_, figures)| figures);
+        let of = |step: usize| log.figures.get(&(step as u64));
         if let (Some(before), Some(after)) = (of(0), of(kept)) {
             for (name, value) in before {
                 let after = written.map_or(after.get(name), |written| written.get(name.as_str()));
@@ -263,10 +261,10 @@ impl<E: Clone> Course<'_, E> {
             }
             Method::Full => Words::default().path("--model", &cli.output),
         };
-        let weights = cli.learn_weights.then(|| files.weights.to_string_lossy().into_owned());
         // An adapter is measured over a base that is not rounded.
         let in_f32 = (chosen.method == Method::Lora && dtype != Dtype::F32).then(|| Dtype::F32.to_string());
-        let words = words.option_if("--weights", weights).option_if("--dtype", in_f32);
+        let words =
+            words.path_if("--weights", cli.learn_weights.then_some(&*files.weights)).option_if("--dtype", in_f32);
         let words = prompt::words(words, cli, chosen.objective);
         say(format_args!("use it with {}: {}", in_a_shell(&words.list), self.task.reader))?;
         let objective = name_of(chosen.objective);

@@ -80,7 +80,7 @@ pub(super) struct Log {
     /// The loss of each step, by the number of steps with it.
     pub(super) losses: BTreeMap<u64, f64>,
     /// What held-out rows said, by the number of steps.
-    pub(super) figures: Vec<(u64, BTreeMap<String, f64>)>,
+    pub(super) figures: BTreeMap<u64, BTreeMap<String, f64>>,
     /// The smallest loss of held-out rows, and after which step.
     pub(super) best: Option<(u64, f64)>,
 }
@@ -93,7 +93,7 @@ impl Log {
         let path = &files.log;
         let unwritten = || format!("cannot write {}", path.display());
         let file = held.file.try_clone().with_context(unwritten)?;
-        let mut found = Self { file, losses: BTreeMap::new(), figures: Vec::new(), best: None };
+        let mut found = Self { file, losses: BTreeMap::new(), figures: BTreeMap::new(), best: None };
         let Some(Resumed { done, best }) = resumed else {
             found.file.set_len(0).with_context(unwritten)?;
             return Ok(found);
@@ -133,7 +133,7 @@ impl Log {
     /// How many measurements up to a step came after the best, which none of them was better than.
     pub(super) fn since_best(&self, step: u64) -> usize {
         let best = self.best.map_or(0, |(best, _)| best);
-        self.figures.iter().filter(|(at, _)| best < *at && *at <= step).count()
+        self.figures.keys().filter(|&&at| best < at && at <= step).count()
     }
 
     /// That the run stops here, and why.
@@ -148,9 +148,7 @@ impl Log {
         if is_best {
             self.best = Some((step, loss));
         }
-        self.figures.retain(|(known, _)| *known != step);
-        self.figures.push((step, figures));
-        self.figures.sort_by_key(|(step, _)| *step);
+        self.figures.insert(step, figures);
         is_best
     }
 

@@ -96,10 +96,7 @@ pub(super) fn words(words: Words, cli: &Cli, objective: Objective) -> Words {
         Objective::Mark | Objective::Preference => words.asked(asked, model),
         // The command has the template.
         Objective::Verdict => words.option_if("--rubric", asked.rubric.clone()).dressed(model),
-        Objective::Decision => {
-            let questions = cli.questions.as_ref().map(|path| path.to_string_lossy().into_owned());
-            words.option_if("--questions", questions).decided(&cli.decisions)
-        }
+        Objective::Decision => words.path_if("--questions", cli.questions.as_deref()).decided(&cli.decisions),
         Objective::Reward | Objective::Class | Objective::Ordinal | Objective::Completion => words.dressed(model),
     };
     words.dated(model)

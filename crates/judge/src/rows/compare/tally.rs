@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_cli::args::bars::{Lost, Measured, first_names, rows_used_in_words, rows_used_json};
+use judge_cli::args::bars::{Lost, Measured, first_names, rows_compared_json, rows_used_in_words};
 use judge_cli::args::files::program;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::{BOOTSTRAP, share, write_json};
@@ -27,7 +27,7 @@ pub(crate) fn report(cli: &Cli, pairs: bool, range: [f64; 2], counts: &Counts, l
     let (used, of) = (found.used, found.rows + lost.len());
     found.lost.extend(lost);
     if let Some(statistics) = found.json.get_mut("statistics").and_then(Value::as_object_mut) {
-        statistics.extend(rows_used_json(used, of));
+        statistics.extend(rows_compared_json(used, used, of));
     }
     if let Some(path) = &cli.json {
         found.json.insert("program".to_owned(), json!(program(PROGRAM)));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
-use judge_cli::args::bars::{self, Lost, rows_compared};
+use judge_cli::args::bars::{self, Lost, rows_compared_json};
 use judge_cli::args::files::program;
 use judge_cli::report::BOOTSTRAP;
 use judge_cli::terminal::console::{counted, say, say_table, tell};
@@ -164,8 +164,7 @@ impl Measured {
         let n = all.len();
         let all = if all.is_empty() { None } else { Some(compare(&all)?) };
         let mut statistics = by_name(&known, &questions, all.as_ref());
-        let counts = rows_compared(n_compared, used, rows);
-        statistics.extend(counts.map(|(name, known)| (name.to_owned(), json!(known))));
+        statistics.extend(rows_compared_json(n_compared, used, rows));
         let figures =
             Figures { program: program(PROGRAM), n, labels_not_read: not_read, unanswered, questions, all, statistics };
         Ok(Self { figures, labelled, lost })

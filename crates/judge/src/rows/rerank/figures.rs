@@ -26,18 +26,21 @@ struct Query {
     documents: Vec<(Option<f64>, f64)>,
 }
 
+/// The queries of pairs of which one is judged, each with its place once it has one: of them the other pairs count too.
+pub(super) type JudgedPairs = BTreeMap<String, Option<usize>>;
+
+/// The query of a pair that people have judged.
+pub(super) fn judged_pair(record: &RerankRecord) -> Option<(String, Option<usize>)> {
+    (record.is_pair && is_judged(record)).then(|| (text_of(record), None))
+}
+
+fn is_judged(record: &RerankRecord) -> bool {
+    record.relevance.iter().any(Option::is_some)
+}
+
 /// Reads the finished rows, beside what they were made of. Pairs of one query are one query. Of a query of which people have judged a
 /// document, one that nobody judged counts as not relevant, as in trec_eval.
-pub(super) fn queries(finished: &Finished<'_, RerankRecords>, k: usize) -> Result<Queries> {
-    let is_judged = |record: &RerankRecord| record.relevance.iter().any(Option::is_some);
-    // The queries of pairs of which one is judged: of them the other pairs count too.
-    let mut of_pairs: BTreeMap<String, Option<usize>> = BTreeMap::new();
-    for row in finished.rows()? {
-        let (record, _) = row?;
-        if record.is_pair && is_judged(&record) {
-            of_pairs.insert(text_of(&record), None);
-        }
-    }
+pub(super) fn queries(finished: &Finished<'_, RerankRecords>, mut of_pairs: JudgedPairs, k: usize) -> Result<Queries> {
     let mut queries: Vec<Query> = Vec::new();
     for row in finished.rows()? {
         let (record, row) = row?;

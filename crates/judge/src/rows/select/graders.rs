@@ -10,7 +10,7 @@ use judge_cli::probes::PromptedProbe;
 use judge_cli::prompts::{self, Kept};
 use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
-    Backbone, Judge, JudgeError, Prompt, PromptTemplate, Reading, Rounds, Verdict, Want,
+    Backbone, Judge, JudgeError, Prompt, PromptTemplate, Rounds, Verdict, Want,
     inspector::{InspectorJudge, total_score},
     lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant},
     prompted::ResponseLikelihoodJudge,
@@ -264,8 +264,7 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
         Ok((example.id, example.row, prompt))
     });
     let want = Want { pooled: vec![(layer, pooling)], ..Want::default() };
-    let of = |_: usize, reading: &Reading| Ok(Ok(prompts::signals(reading, [layer], Signal::State(pooling))?));
-    let mut kept = [Kept { writer, of: Box::new(of) }];
+    let mut kept = [Kept::of_signal(writer, vec![layer], Signal::State(pooling))];
     prompts::keep(model, want, passes.model.quiet, passes.rows, prompts, &mut kept)?;
     let [Kept { writer, .. }] = kept;
     let written = writer.finish()?;

@@ -126,10 +126,7 @@ impl States {
         if let Some(labels) = &labels {
             let tokens = ("tokens", serde_json::to_string(&labels.tokens)?);
             let writer = open(LABELS, labels.layers.clone(), labels.tokens.len(), Some(tokens))?;
-            kept.push(Kept {
-                writer,
-                of: Box::new(|_, read| Ok(Ok(read.labels(labels)?.prompt_end()?.logits.clone()))),
-            });
+            kept.push(Kept::of_labels(writer, labels));
         }
         let generate = reading.written.map(|written| written.generation.clone());
         let want = Want { labels: labels.iter().cloned().collect(), generate, ..Want::of_signals(&reading.signals) };

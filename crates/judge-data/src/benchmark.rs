@@ -29,7 +29,7 @@ pub use votes::PairVote;
 
 use pair::{read_rows, read_several};
 
-use crate::ids::UniqueIds;
+use crate::rows::ids::UniqueIds;
 use crate::{Columns, Error};
 
 /// A published set of pairs with the verdicts of people, or a file of your own.

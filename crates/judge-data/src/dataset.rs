@@ -1,16 +1,24 @@
+pub(crate) mod answers_record;
+pub(crate) mod numbered_rows;
+pub(crate) mod preference;
+pub(crate) mod prometheus;
+pub(crate) mod record;
+pub(crate) mod records;
+pub(crate) mod unread_record;
+
 mod options;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use crate::columns::Unseen;
-use crate::ids::UniqueIds;
-use crate::prometheus::Graded;
-use crate::reading::Rest;
-use crate::row::rendered;
+use crate::dataset::prometheus::Graded;
+use crate::rows::columns::Unseen;
+use crate::rows::ids::UniqueIds;
+use crate::rows::reading::Rest;
+use crate::rows::row::rendered;
 use crate::{
     AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
-    PromptRecord, Record, Row, Rows, UnreadRecord, preference,
+    PromptRecord, Record, Row, Rows, UnreadRecord,
 };
 
 pub use options::{DatasetFormat, DatasetOptions};

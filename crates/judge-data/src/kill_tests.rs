@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Counts, Error, Fate, InputFile, JsonlWriter, Opened, Outputs, Program, Resolved, RunPlan, RunRecord, Sharding,
-    StatesFile, StatesSpec, StatesWriter, SyncEvery, WriteOptions, fault, load, record_path,
+    StatesFile, StatesSpec, StatesWriter, SyncEvery, WriteOptions, files::fault, load, record_path,
 };
 
 const ROWS: usize = 5;

@@ -58,146 +58,95 @@
 //! There is no network here; CSV, gzip and zstd are read, not written. Files are not edited in place: a new version
 //! replaces the old one. Model folders are read by `judge-models`.
 
-mod answers_record;
 #[cfg(feature = "arrow")]
 mod arrow;
-mod atomic;
 mod benchmark;
-mod beside;
-mod body;
-mod carry;
-mod columns;
-mod cut;
 mod dataset;
-mod decision_row;
-mod digest;
-mod document;
 mod error;
-mod fault;
-mod field;
-mod foreign;
-mod grades;
+mod files;
 mod grading;
-mod human;
-mod human_scores;
-mod ids;
 mod input;
 mod job;
-mod jobs;
-mod journal;
-mod jsonl;
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
 mod known_tests;
-mod label_row;
-mod lager_result;
-mod lock;
-mod messages;
-mod numbered_rows;
-mod origin;
-mod output;
-mod output_row;
-mod outputs;
-mod pair_reading;
-mod pair_table;
-mod pair_verdict;
-mod paths;
-mod preference;
-mod prometheus;
-mod python_json;
-mod rag;
-mod read_text;
-mod reading;
-mod record;
-mod recorded;
-mod records;
-mod rerank_row;
-mod row;
+mod results;
 mod rows;
 mod run;
-mod run_record;
-mod score_file;
-mod score_row;
-mod score_table;
 mod scored;
-mod settings;
 #[cfg(feature = "parquet")]
 mod shards;
 mod states;
-mod texts;
-mod trec;
-mod unread_record;
-mod verdict_row;
 
-pub use answers_record::AnswersRecord;
 #[cfg(feature = "arrow")]
 pub use arrow::{
     BatchItem, BatchReader, BatchWriter, IdKind, ItemColumns, ItemSpec, ResultColumns, ResultDigests, ResultRow,
     ResultScorer, ResultTally,
 };
-pub use atomic::{AtomicFile, write_atomic, write_new};
 pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
-pub use body::BodyProblem;
-pub use carry::Carry;
-pub use columns::{Columns, RowColumns};
-pub use cut::{Cut, Kept};
+pub use dataset::answers_record::AnswersRecord;
+pub use dataset::record::{Numbered, Record};
+pub use dataset::records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
+pub use dataset::unread_record::UnreadRecord;
 pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
-pub use decision_row::{Decided, DecisionRecord, DecisionRow};
-pub use digest::{RowHash, RowHasher, SetDigest};
-pub use document::{Document, load, save, save_new};
 pub use error::{Error, PartialProblem, Place};
-pub use field::Field;
+pub use files::atomic::{AtomicFile, write_atomic, write_new};
+pub use files::body::BodyProblem;
+pub use files::document::{Document, load, save, save_new};
+pub use files::lock::{Locking, open as open_locked};
+pub use files::output::{OutputProblem, check_outputs};
+pub use files::read_text::read_text;
 pub use grading::{
     Given, GradingGroup, GradingOption, GradingRecord, GradingScale, GradingTask, GradingTool, ImportedGrades,
     RaterGrade, Shown, graded_row, grades_of,
 };
-pub use human::Human;
-pub use human_scores::HumanScores;
-pub use ids::Ids;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
+pub use job::cut::{Cut, Kept};
+pub use job::jobs::{check_templates, check_templates_on, read_rows, score_row, split_label};
 pub use job::{
     Checked, DecisionRecords, Finished, GradingRecords, Job, Missing, RagRecords, RecordList, Records, RerankRecords,
     Source, Unread,
 };
-pub use jobs::{check_templates, check_templates_on, read_rows, score_row, split_label};
-pub use journal::{Resumed, SyncEvery};
-pub use jsonl::JsonlWriter;
-pub use label_row::{JudgedAspect, LabelRow};
-pub use lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
-pub use lock::{Locking, open as open_locked};
-pub use origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
-pub use output::{OutputProblem, check_outputs};
-pub use output_row::{Judged, OutputRow};
-pub use outputs::{Outputs, check_new, is_any_document, report_mark};
-pub use pair_reading::OrderReading;
-pub use pair_table::{PairLogits, PairTable};
-pub use pair_verdict::{PairVerdict, majority};
-pub use rag::{MeasuredRag, RagRecord, RagRow};
-pub use read_text::read_text;
-pub use record::{Numbered, Record};
-pub use records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
-pub use rerank_row::{RerankRecord, RerankRow, Reranked, WrittenResult};
-pub use row::{Extra, Row};
+pub use results::carry::Carry;
+pub use results::decision_row::{Decided, DecisionRecord, DecisionRow};
+pub use results::label_row::{JudgedAspect, LabelRow};
+pub use results::lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
+pub use results::output_row::{Judged, OutputRow};
+pub use results::pair_verdict::{PairVerdict, majority};
+pub use results::rag::{MeasuredRag, RagRecord, RagRow};
+pub use results::rerank_row::{RerankRecord, RerankRow, Reranked, WrittenResult};
+pub use results::score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
+pub use results::verdict_row::{
+    JudgedPair, JudgedResponse, OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined,
+};
+pub use rows::columns::{Columns, RowColumns};
+pub use rows::digest::{RowHash, RowHasher, SetDigest};
+pub use rows::field::Field;
+pub use rows::human::Human;
+pub use rows::ids::Ids;
+pub use rows::row::{Extra, Row};
+pub use rows::texts::with_input;
 pub use rows::{Layout, Rows};
+pub use run::journal::{Resumed, SyncEvery};
+pub use run::jsonl::JsonlWriter;
+pub use run::origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
+pub use run::outputs::{Outputs, check_new, is_any_document, report_mark};
+pub use run::run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
+pub use run::settings::{Difference, Settings, run_id};
 pub use run::{MadeBy, Observer, Opened, Resolved, RowItem, Run, RunPlan, RunResult, RunStart, WriteOptions};
-pub use run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
-pub use score_file::{ScoreFile, ScoreFormat, ScoredItem};
-pub use score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
-pub use score_table::ScoreTable;
+pub use scored::human_scores::HumanScores;
+pub use scored::pair_reading::OrderReading;
+pub use scored::pair_table::{PairLogits, PairTable};
+pub use scored::score_file::{ScoreFile, ScoreFormat, ScoredItem};
+pub use scored::score_table::ScoreTable;
+pub use scored::trec::{Qrels, TrecRun};
 pub use scored::{Grade, NoScore, ScoredFields, ScoredFile, ScoredRow, ScoredRows};
-pub use settings::{Difference, Settings, run_id};
 #[cfg(feature = "parquet")]
 pub use shards::{
     Check, CommandPart, CommandPlan, CommandResults, Completeness, Export, Exported, Output, ParquetTable, PartRecord,
     PartWriter, PlannedFile, SeeIds, ShardPlan,
 };
 pub use states::{Sharding, StatesFile, StatesRow, StatesSpec, StatesWriter, StatesWritten, ids_path};
-pub use texts::with_input;
-pub use trec::{Qrels, TrecRun};
-pub use unread_record::UnreadRecord;
-pub use verdict_row::{
-    JudgedPair, JudgedResponse, OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined,
-};

@@ -1,3 +1,16 @@
+//! Rows of a file: objects whatever the file's layout, their ids, which column of them holds which field, and what its value says.
+
+pub(crate) mod columns;
+pub(crate) mod digest;
+pub(crate) mod field;
+pub(crate) mod grades;
+pub(crate) mod human;
+pub(crate) mod ids;
+pub(crate) mod messages;
+pub(crate) mod reading;
+pub(crate) mod row;
+pub(crate) mod texts;
+
 use std::io::BufRead;
 use std::ops::Range;
 use std::path::Path;
@@ -5,8 +18,8 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
-use crate::foreign::BOM;
-use crate::{Error, Input, InputReader, IntoInput, Place, Row, foreign};
+use crate::files::foreign::BOM;
+use crate::{Error, Input, InputReader, IntoInput, Place, Row, files::foreign};
 
 /// How a file holds its objects, whatever its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,14 @@
 //! A run: rows that come in any order and lose nothing.
 
+pub(crate) mod beside;
+pub(crate) mod journal;
+pub(crate) mod jsonl;
+pub(crate) mod origin;
+pub(crate) mod outputs;
+pub(crate) mod recorded;
+pub(crate) mod run_record;
+pub(crate) mod settings;
+
 mod judge;
 mod made_by;
 mod plan;
@@ -13,7 +22,7 @@ use judge_core::Judge;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::journal::Journal;
+use crate::run::journal::Journal;
 use crate::{Counts, Error, Fate, OutputFile, Resumed, RunRecord};
 
 use made_by::{judged_otherwise, settings_of};

@@ -1,13 +1,20 @@
 //! Files of scores, read in one way by every program that compares them with people.
 
+pub(crate) mod human_scores;
+pub(crate) mod pair_reading;
+pub(crate) mod pair_table;
+pub(crate) mod score_file;
+pub(crate) mod score_table;
+pub(crate) mod trec;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use judge_core::ItemId;
 use serde_json::Value;
 
-use crate::grades::{self, Given};
-use crate::ids::{UniqueIds, optional_id_of};
+use crate::rows::grades::{self, Given};
+use crate::rows::ids::{UniqueIds, optional_id_of};
 use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
 
 /// Fields that hold a prediction, in the order in which they are looked for; the last is that of answers from contexts.
@@ -336,7 +343,7 @@ impl ScoredRow {
         let numbers: Vec<f64> = given.map(|grade| number(field, grade)).collect::<Result<_, _>>()?;
         match &self.no_grade {
             Some(why) if numbers.is_empty() => Err(why.clone()),
-            _ => Ok(crate::ids::mean(numbers)),
+            _ => Ok(crate::rows::ids::mean(numbers)),
         }
     }
 }
@@ -398,7 +405,7 @@ fn grade_in(row: &Row, field: &str) -> Result<Option<Grade>, String> {
         Some(Value::Array(samples)) => {
             let all = samples.into_iter().filter(|sample| !sample.is_null());
             let numbers: Vec<f64> = all.map(|sample| number(field, grade(field, sample)?)).collect::<Result<_, _>>()?;
-            Ok(crate::ids::mean(numbers).map(Grade::Number))
+            Ok(crate::rows::ids::mean(numbers).map(Grade::Number))
         }
         Some(value) => grade(field, value).map(Some),
     }

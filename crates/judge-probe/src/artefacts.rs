@@ -21,7 +21,7 @@ use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
 use crate::artefacts::baselines::{Tested, counted};
-use crate::cross_validation::check_splits;
+use crate::selection::cross_validation::check_splits;
 use crate::{Error, LogisticRegression, RowGroups, Scoring, Split, TfidfVectorizer};
 
 /// Looks for artefacts of rows that are split: those learnt from and tested on again, baselines that see no meaning and predict the label

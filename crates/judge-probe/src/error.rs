@@ -425,7 +425,7 @@ pub enum Error {
     /// A multi-layer perceptron that was not fitted.
     #[cfg(feature = "mlp")]
     #[error("multi-layer perceptron: {0}")]
-    Mlp(#[from] crate::mlp::MlpError),
+    Mlp(#[from] crate::estimators::mlp::MlpError),
 
     /// An estimator that does not keep its contract.
     #[error("not as the contract has it: {0}")]
@@ -440,7 +440,7 @@ pub enum Error {
 
     /// Something that scikit-learn saved and that is no probe.
     #[error("scikit-learn object: {0}")]
-    Import(#[from] crate::sklearn_import::ImportError),
+    Import(#[from] crate::saved::sklearn_import::ImportError),
 
     /// Graded rows that no probe can be trained on.
     #[error(transparent)]
@@ -452,5 +452,5 @@ pub enum Error {
 
     /// A saved probe that is damaged, or another's.
     #[error("saved probe: {0}")]
-    SavedProbe(#[from] crate::saved_probe::SavedProbeError),
+    SavedProbe(#[from] crate::saved::saved_probe::SavedProbeError),
 }

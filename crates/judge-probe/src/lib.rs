@@ -64,103 +64,61 @@
 //!   systems are solved directly.
 
 pub mod artefacts;
-mod balanced_sample;
-mod blocks;
-mod brier_regression;
-mod calibration;
-mod class_probabilities;
-mod class_weight;
-mod cross_validation;
-mod data_hash;
-mod decision_rule;
-mod dense_classifier;
 mod error;
-mod estimator;
-mod feature_family;
-mod fitted_probe;
-mod grid_search;
+mod estimators;
 mod inspector;
-mod labels;
-mod layer_selection;
-mod linear_classifier;
-mod linear_functions;
-mod linear_kernel_svc;
-#[cfg(feature = "linfa")]
-mod linfa_classifier;
-mod logistic_regression;
-mod matrix;
-mod mersenne_twister;
-#[cfg(feature = "mlp")]
-mod mlp;
-mod numpy_random;
-mod ordinal_regression;
-mod pairwise_sum;
-mod parameters;
-mod pca;
+mod matrices;
+mod numpy;
 pub mod pickle;
-mod pipeline;
-mod precision;
-mod predictions;
-mod probe_stage;
-mod products;
-mod python_random;
-mod ridge;
-mod ridge_to_class;
-mod row_groups;
-mod row_space;
-mod saved_probe;
-mod scoring;
-mod sigmoid;
-mod sklearn_import;
-mod sparse_matrix;
-mod split;
-mod standard_scaler;
-mod surface;
+mod preprocessing;
+mod saved;
+mod selection;
 pub mod testing;
-mod tfidf;
 pub mod training;
 pub mod trial;
 
-pub use balanced_sample::BalancedSample;
-pub use blocks::{Block, Blocks, FittedBlocks};
-pub use brier_regression::BrierRegression;
-pub use calibration::{calibrate_out_of_fold, out_of_fold_scores};
-pub use class_probabilities::ClassProbabilities;
-pub use class_weight::ClassWeight;
-pub use cross_validation::{cross_val_predict, cross_val_score};
-pub use data_hash::DataHash;
-pub use decision_rule::DecisionRule;
-pub use dense_classifier::{DenseClassifier, HiddenLayer};
 pub use error::Error;
-pub use estimator::{Classifier, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Transformer};
-pub use feature_family::{FeatureFamily, FittedFeatureFamily};
-pub use fitted_probe::{FittedProbe, IntoProbe};
-pub use grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
-pub use layer_selection::{
+pub use estimators::brier_regression::BrierRegression;
+pub use estimators::class_probabilities::ClassProbabilities;
+pub use estimators::class_weight::ClassWeight;
+pub use estimators::decision_rule::DecisionRule;
+pub use estimators::dense_classifier::{DenseClassifier, HiddenLayer};
+pub use estimators::estimator::{
+    Classifier, Estimator, FittedClassifier, FittedEstimator, FittedTransformer, Transformer,
+};
+pub use estimators::linear_classifier::LinearClassifier;
+pub use estimators::linear_kernel_svc::LinearKernelSvc;
+#[cfg(feature = "linfa")]
+pub use estimators::linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
+pub use estimators::logistic_regression::LogisticRegression;
+#[cfg(feature = "mlp")]
+pub use estimators::mlp::{FittedMlpClassifier, MlpClassifier, MlpError};
+pub use estimators::ordinal_regression::OrdinalRegression;
+pub use estimators::pipeline::{FittedPipeline, Pipeline};
+pub use estimators::predictions::{Predictions, ProbabilityTable};
+pub use estimators::ridge::{FittedRidge, Ridge};
+pub use estimators::ridge_to_class::{OnScale, RidgeToClass};
+pub use matrices::matrix::{F32Rows, Matrix};
+pub use matrices::precision::Precision;
+pub use matrices::row_groups::RowGroups;
+pub use matrices::sparse_matrix::SparseMatrix;
+pub use preprocessing::blocks::{Block, Blocks, FittedBlocks};
+pub use preprocessing::feature_family::{FeatureFamily, FittedFeatureFamily};
+pub use preprocessing::pca::{FittedPca, Pca};
+pub use preprocessing::standard_scaler::{FittedStandardScaler, StandardScaler};
+pub use preprocessing::surface::{SURFACE_FEATURES, surface_features};
+pub use preprocessing::tfidf::{FittedTfidfVectorizer, TfidfVectorizer};
+pub use saved::data_hash::DataHash;
+pub use saved::fitted_probe::{FittedProbe, IntoProbe};
+pub use saved::probe_stage::ProbeStage;
+pub use saved::saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
+pub use saved::sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
+pub use selection::balanced_sample::BalancedSample;
+pub use selection::calibration::{calibrate_out_of_fold, out_of_fold_scores};
+pub use selection::cross_validation::{cross_val_predict, cross_val_score};
+pub use selection::grid_search::{FittedGridSearch, GridSearch, NestedSplit, SearchScores};
+pub use selection::layer_selection::{
     FittedLayerProbe, LayerSelection, LayerView, NestedSelection, ScoredView, SelectedLayers, SelectionStep,
 };
-pub use linear_classifier::LinearClassifier;
-pub use linear_kernel_svc::LinearKernelSvc;
-#[cfg(feature = "linfa")]
-pub use linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
-pub use logistic_regression::LogisticRegression;
-pub use matrix::{F32Rows, Matrix};
-#[cfg(feature = "mlp")]
-pub use mlp::{FittedMlpClassifier, MlpClassifier, MlpError};
-pub use ordinal_regression::OrdinalRegression;
-pub use pca::{FittedPca, Pca};
-pub use pipeline::{FittedPipeline, Pipeline};
-pub use precision::Precision;
-pub use predictions::{Predictions, ProbabilityTable};
-pub use probe_stage::ProbeStage;
-pub use ridge::{FittedRidge, Ridge};
-pub use ridge_to_class::{OnScale, RidgeToClass};
-pub use row_groups::RowGroups;
-pub use saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
-pub use scoring::{RegressionScoring, Scorer, Scoring, SplitScores};
-pub use sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
-pub use sparse_matrix::SparseMatrix;
-pub use split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};
-pub use standard_scaler::{FittedStandardScaler, StandardScaler};
-pub use surface::{SURFACE_FEATURES, surface_features};
-pub use tfidf::{FittedTfidfVectorizer, TfidfVectorizer};
+pub use selection::scoring::{RegressionScoring, Scorer, Scoring, SplitScores};
+pub use selection::split::{GroupKFold, KFold, Split, StratifiedGroupKFold, StratifiedKFold, TestSize, TrainTestSplit};

@@ -10,7 +10,7 @@ use judge_core::{Fields, ItemId, Message, PromptTemplate};
 use serde::{Deserialize, Serialize};
 
 use super::{IdKind, ids, integers, required, texts, wrong};
-use crate::columns::INPUT;
+use crate::rows::columns::INPUT;
 use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHash, RowHasher, with_input};
 
 /// What a column of a template's field may hold.

@@ -3,8 +3,8 @@ use std::cmp::Ordering::{Greater, Less};
 use judge_core::{ItemId, Message};
 
 use super::pair::{BenchmarkPair, PairTexts};
-use crate::messages::{self, MESSAGES, Problem};
-use crate::preference::asked;
+use crate::dataset::preference::asked;
+use crate::rows::messages::{self, MESSAGES, Problem};
 use crate::{Error, Row};
 
 const PREFERENCE: &str = "a whole number from -3, the first response is much better, to 3, the second is";

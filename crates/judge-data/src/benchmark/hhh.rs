@@ -4,7 +4,7 @@ use judge_core::ItemId;
 use serde::Deserialize;
 
 use super::pair::{BenchmarkPair, PairTexts};
-use crate::prometheus::{Graded, PROMPT};
+use crate::dataset::prometheus::{Graded, PROMPT};
 use crate::{Error, Row};
 
 /// What a pair tests.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use judge_core::ItemId;
 
 use super::pair::{BenchmarkPair, PairTexts, order_of, read_rows};
-use crate::ids::UniqueIds;
+use crate::rows::ids::UniqueIds;
 use crate::{Error, Row};
 
 const FILE: &str = "dataset.json";

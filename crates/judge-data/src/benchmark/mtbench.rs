@@ -3,8 +3,8 @@ use std::cmp::Ordering::{self, Equal, Greater, Less};
 use judge_core::{ItemId, Message};
 
 use super::pair::{BenchmarkPair, PairTexts, models};
-use crate::ids::plain;
-use crate::records::conversation;
+use crate::dataset::records::conversation;
+use crate::rows::ids::plain;
 use crate::{Error, Row};
 
 const WINNERS: &str = "model_a, model_b, tie or tie (inconsistent)";

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use judge_core::ItemId;
 
-use crate::ids::UniqueIds;
+use crate::rows::ids::UniqueIds;
 use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
 
 /// One pair of a benchmark: two responses, and which of them people prefer.

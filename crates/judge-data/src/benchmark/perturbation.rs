@@ -8,7 +8,7 @@ use judge_core::ItemId;
 
 use super::pair::{BenchmarkPair, PairTexts};
 use crate::Error;
-use crate::ids::plain;
+use crate::rows::ids::plain;
 
 /// A change to a response that adds nothing to it. All words that are put in are fixed and this project's own;
 /// what is cited does not exist. The same text always becomes the same text.

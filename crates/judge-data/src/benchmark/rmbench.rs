@@ -3,8 +3,8 @@ use std::cmp::Ordering::{Greater, Less};
 use judge_core::ItemId;
 
 use super::pair::{BenchmarkPair, PairTexts};
-use crate::ids::plain;
-use crate::preference::drawn;
+use crate::dataset::preference::drawn;
+use crate::rows::ids::plain;
 use crate::{Error, Row};
 
 /// Styles of a response in the order of the file: concise, detailed in plain text, detailed in Markdown.

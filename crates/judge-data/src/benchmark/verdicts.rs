@@ -6,7 +6,7 @@ use judge_core::{ItemId, prompted::PairConvention};
 
 use super::judgebench::{Released, released};
 use super::pair::BenchmarkPair;
-use crate::ids::{UniqueIds, id_of, plain};
+use crate::rows::ids::{UniqueIds, id_of, plain};
 use crate::{Error, OrderReading, Row, Rows};
 
 /// What a judge said of each pair of a benchmark, in the order of the pairs.
@@ -113,6 +113,6 @@ type Said = ([Option<Ordering>; 2], [Option<OrderReading>; 2]);
 /// What a judge wrote; numbers are rendered.
 fn text(row: &Row, field: &'static str) -> Result<Option<String>, Error> {
     let Some(json) = row.value(field) else { return Ok(None) };
-    let text = crate::row::rendered(json).ok_or_else(|| row.wrong(field, "a string, a number or null"))?;
+    let text = crate::rows::row::rendered(json).ok_or_else(|| row.wrong(field, "a string, a number or null"))?;
     Ok(Some(text.into_owned()))
 }

@@ -3,11 +3,11 @@ use judge_core::rag::{RagField, RagItem};
 use judge_core::{ItemId, Message, Unscored};
 use serde_json::Value;
 
-use crate::decision_row::questions_of;
-use crate::numbered_rows::numbered_rows;
-use crate::preference;
-use crate::rag::RagRecord;
-use crate::reading::Reading;
+use crate::dataset::numbered_rows::numbered_rows;
+use crate::dataset::preference;
+use crate::results::decision_row::questions_of;
+use crate::results::rag::RagRecord;
+use crate::rows::reading::Reading;
 use crate::run::of_fields;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, PairRecord, Row, RowItem};
 

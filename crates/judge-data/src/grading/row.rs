@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::fields_of;
 use super::{GradingGroup, GradingRecord, GradingTask};
-use crate::columns::INPUT;
+use crate::rows::columns::INPUT;
 use crate::{Carry, Error, Extra};
 
 /// What one rater said of a row.

@@ -10,7 +10,7 @@ use std::path::Path;
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator};
 
 use self::quotes::{Quotes, damaged};
-use crate::foreign::{self, BOM};
+use crate::files::foreign::{self, BOM};
 
 /// What separates the cells of a table, by its name, else by its first lines; `None` for what is none. What begins as JSON or a file of
 /// another format does is none, whatever its name.

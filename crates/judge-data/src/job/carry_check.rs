@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::columns::OWN;
+use crate::rows::columns::OWN;
 use crate::{Carry, Error, RowItem};
 
 /// Says before any work what cannot be carried: a field that the output has itself, and one that no row of the input has.

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use judge_core::runner::RunSummary;
 
 use super::Source;
-use crate::ids::optional_id_of;
+use crate::rows::ids::optional_id_of;
 use crate::{Counts, Error, Row, RowItem, Rows};
 
 /// A job whose rows are all in place, unless it was ended before.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Source;
 use super::cuts::cut;
-use crate::jobs::Reader;
+use crate::job::jobs::Reader;
 use crate::{Cut, Error, Fate, Observer, Resolved, RunResult, RunStart};
 
 type AnyError = Box<dyn StdError + Send + Sync>;

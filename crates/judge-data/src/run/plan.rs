@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use serde_json::json;
 
-use crate::carry::in_words_of;
-use crate::journal::Head;
-use crate::lock::Locking;
-use crate::outputs::is_of_a_run;
-use crate::paths::target;
+use crate::files::lock::Locking;
+use crate::files::paths::target;
+use crate::results::carry::in_words_of;
+use crate::run::journal::Head;
 use crate::run::made_by::made_otherwise;
+use crate::run::outputs::is_of_a_run;
 use crate::run::{MadeBy, Resolved};
 use crate::{
     Counts, Difference, Error, InputFile, Layout, OutputFile, OutputProblem, Program, RunRecord, Settings, SyncEvery,

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::atomic::{remove, rename};
-use crate::journal::Journal;
-use crate::paths::with_suffix;
-use crate::{Error, Layout, RunRecord, fault, record_path, save};
+use crate::files::atomic::{remove, rename};
+use crate::files::paths::with_suffix;
+use crate::run::journal::Journal;
+use crate::{Error, Layout, RunRecord, files::fault, record_path, save};
 
 /// Completes what [`Run::finish`](crate::Run::finish) has begun.
 pub(super) fn finish_interrupted(

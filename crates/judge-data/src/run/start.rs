@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::beside::refuse_foreign_beside;
-use crate::journal::Journal;
-use crate::paths::{target, with_suffix};
+use crate::files::paths::{target, with_suffix};
+use crate::run::beside::refuse_foreign_beside;
+use crate::run::journal::Journal;
 use crate::run::plan::layout_of;
 use crate::run::publish::finish_interrupted;
 use crate::{Error, Resolved, Resumed, Run, RunPlan, RunRecord, check_outputs};

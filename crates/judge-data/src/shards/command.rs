@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::buckets::Buckets;
 use super::part::stem;
-use crate::atomic::remove;
-use crate::beside::is_empty;
-use crate::carry::in_words_of;
-use crate::run_record::RECORD;
+use crate::files::atomic::remove;
+use crate::results::carry::in_words_of;
+use crate::run::beside::is_empty;
+use crate::run::run_record::RECORD;
 use crate::{
     Difference, Document, Error, Input, InputFile, OutputFile, PART, Part, RowHasher, RunRecord, load, record_path,
     run_id, save,

@@ -18,9 +18,9 @@ use super::check::{Output, each_input, results};
 use super::part::PartRecord;
 use super::table::ParquetTable;
 use crate::arrow::wrong;
-use crate::grades::NUMBERS;
 use crate::input::CellText;
-use crate::reading::Reading;
+use crate::rows::grades::NUMBERS;
+use crate::rows::reading::Reading;
 use crate::{
     BatchItem, Columns, Counts, Dataset, Error, Extra, Fate, Field, Human, Ids, ItemColumns, ItemSpec, JsonlWriter,
     JudgedScore, LabelTable, Place, Resolved, ResultRow, Row, RowHasher, RunPlan, ScoreOutcome, ScoreRow, Unread,

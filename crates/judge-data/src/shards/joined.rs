@@ -12,10 +12,10 @@ use super::buckets::Buckets;
 use super::command::{
     CommandPart, CommandPlan, damaged, is_changed, is_of_other_rows, made_otherwise, place_of, repeated,
 };
-use crate::body::body;
-use crate::ids::id_of;
-use crate::paths::{target, with_suffix};
-use crate::run_record::RECORD;
+use crate::files::body::body;
+use crate::files::paths::{target, with_suffix};
+use crate::rows::ids::id_of;
+use crate::run::run_record::RECORD;
 use crate::{
     AtomicFile, Counts, Error, Field, InputFile, OutputFile, PART, Resolved, Row, Rows, RunPlan, RunRecord, Sharding,
     StatesFile, StatesSpec, StatesWriter, WriteOptions, ids_path, load, record_path, save,

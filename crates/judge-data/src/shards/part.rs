@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use super::plan::ShardPlan;
-use crate::atomic::sync_folder;
-use crate::beside::is_empty;
-use crate::document::text_of;
-use crate::outputs::is_document;
+use crate::files::atomic::sync_folder;
+use crate::files::document::text_of;
+use crate::run::beside::is_empty;
+use crate::run::outputs::is_document;
 use crate::{Document, Error, InputFile, OutputProblem, ResultColumns, ResultRow, ResultTally};
 
 /// Rows that are written at a time.
@@ -268,7 +268,7 @@ fn remove_temporaries(folder: &Path, shard: usize, shards: usize) -> Result<(), 
     for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
         let entry = entry.map_err(Error::io("list", folder))?;
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            crate::atomic::remove(&entry.path())?;
+            crate::files::atomic::remove(&entry.path())?;
         }
     }
     Ok(())

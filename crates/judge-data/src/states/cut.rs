@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::paths::{folder, with_suffix};
+use crate::files::paths::{folder, with_suffix};
 use crate::states::shard::{FIRST_ROW, FORMAT, Shard, TABLE_ROWS};
 use crate::{Difference, Error, Sharding, StatesSpec};
 

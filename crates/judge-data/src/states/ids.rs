@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use judge_core::{ItemId, Unscored};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::id_of;
-use crate::paths::with_suffix;
+use crate::files::paths::with_suffix;
+use crate::rows::ids::id_of;
 use crate::states::mapped::MappedStates;
 use crate::{Error, Row, Rows};
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensorError;
 
-use crate::beside::{is_empty, refuse_foreign_journal, taken};
-use crate::output::run_names;
-use crate::paths::{folder, with_suffix};
+use crate::files::output::run_names;
+use crate::files::paths::{folder, with_suffix};
+use crate::run::beside::{is_empty, refuse_foreign_journal, taken};
 use crate::states::cut::{Number, PARTIAL, shard_path, split};
 use crate::states::ids_path;
 use crate::states::mapped::MappedStates;

@@ -2,13 +2,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::{remove, rename};
-use crate::journal::{Journal, short_hash};
-use crate::paths::with_suffix;
+use crate::files::atomic::{remove, rename};
+use crate::files::paths::with_suffix;
+use crate::run::journal::{Journal, short_hash};
 use crate::states::cut::PARTIAL;
 use crate::states::shard::{FileLayout, Shard};
 use crate::states::{StatesRow, ids_path};
-use crate::{Counts, Difference, Error, Fate, Layout, Resumed, RunRecord, WriteOptions, fault};
+use crate::{Counts, Difference, Error, Fate, Layout, Resumed, RunRecord, WriteOptions, files::fault};
 
 /// One file of a table while it is written. Rows are those of the file, from 0, and checked by who calls.
 ///

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use judge_core::{ItemId, Unscored};
 
-use crate::paths::target;
+use crate::files::paths::target;
 use crate::states::cut::Cut;
 use crate::states::ids::ids_of;
 use crate::states::mapped::MappedStates;

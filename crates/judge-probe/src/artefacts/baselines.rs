@@ -12,7 +12,7 @@ use judge_metrics::comparison::Reported;
 use judge_metrics::resampling::Bootstrap;
 use serde::{Serialize, Serializer};
 
-use crate::cross_validation::{in_each_split, in_parallel, select};
+use crate::selection::cross_validation::{in_each_split, in_parallel, select};
 use crate::{
     Error, Estimator, FittedEstimator, LogisticRegression, Pipeline, Scoring, Split, StandardScaler, TfidfVectorizer,
     surface_features,

@@ -9,7 +9,7 @@ use judge_metrics::resampling::{Alternative, PermutationTest};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::tfidf::words;
+use crate::preprocessing::tfidf::words;
 
 /// Whether responses have slipped by a row against their questions, as they do where one of two lists loses an item and the rest moves up.
 ///

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::GradedRow;
-use crate::cross_validation::{in_parallel, select};
-use crate::grid_search::{SearchScores, in_candidate};
-use crate::scoring::score_of;
+use crate::selection::cross_validation::{in_parallel, select};
+use crate::selection::grid_search::{SearchScores, in_candidate};
+use crate::selection::scoring::score_of;
 use crate::{
     ClassWeight, Error, Estimator, FittedEstimator, FittedTfidfVectorizer, GridSearch, LinearClassifier,
     LogisticRegression, Matrix, Pipeline, Predictions, Scoring, Split, StandardScaler, TfidfVectorizer,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::ProbeTraining;
 use crate::Error;
-use crate::pairwise_sum::pairwise_sum;
+use crate::numpy::pairwise_sum::pairwise_sum;
 
 /// How good the calibrator of a probe is, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,8 +3,8 @@
 //! It owns the baseline `prompted`, for which nothing is fitted, and `tuned`, whose logits others have learnt; the baselines that learn here
 //! are in `baselines`.
 
-use crate::linear_functions::first_greatest;
-use crate::sigmoid::softmax;
+use crate::estimators::linear_functions::first_greatest;
+use crate::estimators::sigmoid::softmax;
 use crate::{Error, Matrix, Predictions, ProbabilityTable};
 
 use super::grading::whole;

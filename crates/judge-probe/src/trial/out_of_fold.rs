@@ -8,7 +8,7 @@ use judge_metrics::correlation::spearman;
 use super::error::TrialError;
 use super::reading::{ReadAs, Reading, SIGNAL};
 use super::rows::Trial;
-use crate::cross_validation::select;
+use crate::selection::cross_validation::select;
 use crate::training::RowSignals;
 use crate::{
     Error, FeatureFamily, FittedProbe, IntoProbe, LayerSelection, LayerView, Matrix, OnScale, Pipeline,

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use crate::foreign::BOM;
+use crate::files::foreign::BOM;
 
 /// The bytes of a table, of which a cell is an error that a quote opens and that goes on to the end of the table, or over lines to a quote
 /// with text behind it. Text behind a quote in one line is as other programs read it. Every line comes with LF as its end.

@@ -1,0 +1,253 @@
+//! A record of whatever kind.
+
+use std::borrow::Cow;
+
+use judge_core::{Fields, ItemId, Unscored};
+use serde_json::Value;
+
+use crate::rows::ids::mean_of_places;
+use crate::rows::row::describe;
+use crate::rows::texts::Texts;
+use crate::{
+    AnswersRecord, EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
+    UnreadRecord,
+};
+
+/// A record of any kind.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // records come in thousands of one kind; a box would cost more than it saves
+pub enum Record {
+    /// A prompt.
+    Prompt(PromptRecord),
+    /// A graded response.
+    Graded(GradedRecord),
+    /// Two responses.
+    Pair(PairRecord),
+    /// Many responses.
+    Answers(AnswersRecord),
+    /// A record of LAGER's files.
+    Lager(LagerRecord),
+    /// An emotion.
+    Emotion(EmotionRecord),
+    /// A row of any kind that could not be read.
+    Unread(UnreadRecord),
+}
+
+impl Record {
+    /// Its id.
+    pub fn id(&self) -> &ItemId {
+        match self {
+            Self::Prompt(record) => &record.id,
+            Self::Graded(record) => &record.id,
+            Self::Pair(record) => &record.id,
+            Self::Answers(record) => &record.id,
+            Self::Lager(record) => &record.id,
+            Self::Emotion(record) => &record.id,
+            Self::Unread(record) => &record.id,
+        }
+    }
+
+    /// What people gave it: a place for each rater in the order of the file, `None` for one who gave none; empty where nobody did. Of a
+    /// pair: 1 for the first response, 0 for the second, ½ for a tie. Nothing of many responses, which have a grade each.
+    pub fn raters(&self) -> Cow<'_, [Option<f64>]> {
+        match self {
+            Self::Prompt(record) => Cow::Borrowed(&record.scores),
+            Self::Graded(record) => Cow::Borrowed(&record.scores),
+            Self::Pair(record) => Cow::Owned(record.preferences()),
+            Self::Answers(_) => Cow::Borrowed(&[]),
+            Self::Lager(record) => Cow::Borrowed(&record.scores),
+            Self::Emotion(record) => Cow::Owned(vec![Some(record.score as f64)]),
+            Self::Unread(record) => Cow::Borrowed(&record.scores),
+        }
+    }
+
+    /// The mean of the raters; `None` without any.
+    pub fn human(&self) -> Option<f64> {
+        mean_of_places(&self.raters())
+    }
+
+    /// The fields that the record has no use for, as the file has them and in its order.
+    pub fn extra(&self) -> &Extra {
+        match self {
+            Self::Prompt(record) => &record.extra,
+            Self::Graded(record) => &record.extra,
+            Self::Pair(record) => &record.extra,
+            Self::Answers(record) => &record.extra,
+            Self::Lager(record) => &record.extra,
+            Self::Emotion(record) => &record.extra,
+            Self::Unread(record) => &record.extra,
+        }
+    }
+
+    /// The same, to be carried to an output.
+    pub fn into_extra(mut self) -> Extra {
+        std::mem::take(self.extra_mut())
+    }
+
+    /// Where they are kept.
+    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+        match self {
+            Self::Prompt(record) => &mut record.extra,
+            Self::Graded(record) => &mut record.extra,
+            Self::Pair(record) => &mut record.extra,
+            Self::Answers(record) => &mut record.extra,
+            Self::Lager(record) => &mut record.extra,
+            Self::Emotion(record) => &mut record.extra,
+            Self::Unread(record) => &mut record.extra,
+        }
+    }
+
+    /// Changes each text of a field, by its own name, or among the other fields.
+    pub(crate) fn edit(&mut self, name: &str, change: &mut dyn FnMut(&mut String)) {
+        let texts = self.texts_of(name);
+        if texts.is_empty() {
+            self.extra_mut().edit(name, change);
+        } else {
+            texts.into_iter().for_each(change);
+        }
+    }
+
+    /// The texts of one of its own fields. Whole prompts are none: their end is what is asked.
+    fn texts_of(&mut self, field: &str) -> Vec<&mut String> {
+        match (self, field) {
+            (Self::Prompt(PromptRecord { input, .. }), _) => input.text_of(field).into_iter().collect(),
+            (
+                Self::Graded(GradedRecord { instruction, .. })
+                | Self::Pair(PairRecord { instruction, .. })
+                | Self::Answers(AnswersRecord { instruction, .. }),
+                "instruction",
+            ) => vec![instruction],
+            (
+                Self::Graded(GradedRecord { rubric, .. })
+                | Self::Pair(PairRecord { rubric, .. })
+                | Self::Answers(AnswersRecord { rubric, .. }),
+                "rubric",
+            ) => rubric.iter_mut().collect(),
+            (
+                Self::Graded(GradedRecord { reference, .. })
+                | Self::Pair(PairRecord { reference, .. })
+                | Self::Answers(AnswersRecord { reference, .. }),
+                "reference",
+            ) => reference.iter_mut().collect(),
+            (Self::Graded(GradedRecord { response, .. }), "response") => vec![response],
+            (Self::Pair(PairRecord { response_a, .. }), "response_a") => vec![response_a],
+            (Self::Pair(PairRecord { response_b, .. }), "response_b") => vec![response_b],
+            (Self::Answers(AnswersRecord { responses, .. }), "responses") => responses.iter_mut().collect(),
+            (Self::Emotion(EmotionRecord { dialogue, .. }), "dialogue") => vec![dialogue],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Why it cannot be judged; `None` for a record that was read.
+    pub fn unread(&self) -> Option<&Unscored> {
+        match self {
+            Self::Unread(record) => Some(&record.why),
+            _ => None,
+        }
+    }
+
+    /// What stands in the place of a person's grade and is none, with what was expected: see [`RowColumns::no_grade`].
+    pub fn no_grade(&self) -> Option<&str> {
+        match self {
+            Self::Lager(record) => record.columns.no_grade(),
+            other => other.columns()?.no_grade(),
+        }
+    }
+
+    /// Which columns its fields were read from; `None` for kinds whose columns have fixed names.
+    pub fn columns(&self) -> Option<&RowColumns> {
+        match self {
+            Self::Prompt(record) => Some(&record.columns),
+            Self::Graded(record) => Some(&record.columns),
+            Self::Pair(record) => Some(&record.columns),
+            Self::Answers(record) => Some(&record.columns),
+            Self::Unread(record) => Some(&record.columns),
+            Self::Lager(_) | Self::Emotion(_) => None,
+        }
+    }
+
+    /// Says before any model work whether a template that uses these fields, such as
+    /// [`PromptTemplate::field_names`](judge_core::PromptTemplate::field_names), can be filled from the record.
+    ///
+    /// # Errors
+    /// [`Error::NoText`] for the first field that is absent, `null`, a list or an object; each is of a record that could not be read.
+    pub fn check_fields<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<(), Error> {
+        match names.into_iter().find(|name| self.field(name.as_ref()).is_none()) {
+            None => Ok(()),
+            Some(name) => Err(Error::NoText {
+                id: self.id().to_string(),
+                field: name.as_ref().to_owned(),
+                found: self.extra().text(name.as_ref()).map(describe),
+                available: self.names(),
+            }),
+        }
+    }
+
+    /// Its texts; a record with many responses finds them by number instead, and one that was not read has none.
+    fn texts(&self) -> Result<Texts<'_>, Option<&AnswersRecord>> {
+        Ok(match self {
+            Self::Prompt(record) => record.texts(),
+            Self::Graded(record) => record.texts(),
+            Self::Pair(record) => record.texts(),
+            Self::Answers(record) => return Err(Some(record)),
+            Self::Lager(record) => record.texts(),
+            Self::Emotion(record) => record.texts(),
+            Self::Unread(_) => return Err(None),
+        })
+    }
+}
+
+/// What the record of each kind has.
+impl Fields for Record {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.field_beside(name, &[])
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.texts().map_or_else(|answers| answers?.field_beside(name, shown), |texts| texts.field_beside(name, shown))
+    }
+
+    /// A list or an object among the fields that the record does not know.
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.extra().json(name).map(Cow::Owned)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let of_answers = |answers: Option<&AnswersRecord>| answers.map(AnswersRecord::names).unwrap_or_default();
+        self.texts().map_or_else(of_answers, |texts| texts.names())
+    }
+}
+
+/// A record with its place in the file, counted from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbered {
+    /// The place.
+    pub row: usize,
+    /// The record.
+    pub record: Record,
+}
+
+impl Numbered {
+    /// Records with their places.
+    pub fn all<E>(records: impl Iterator<Item = Result<Record, E>>) -> impl Iterator<Item = Result<Self, E>> {
+        records.enumerate().map(|(row, record)| record.map(|record| Self { row, record }))
+    }
+}
+
+impl Fields for Numbered {
+    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.record.field(name)
+    }
+
+    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+        self.record.field_beside(name, shown)
+    }
+
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.record.json(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.record.names()
+    }
+}

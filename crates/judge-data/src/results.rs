@@ -1,0 +1,12 @@
+//! The rows that programs write, and read back: scores, verdicts, decisions, labels, rankings.
+
+pub(crate) mod carry;
+pub(crate) mod decision_row;
+pub(crate) mod label_row;
+pub(crate) mod lager_result;
+pub(crate) mod output_row;
+pub(crate) mod pair_verdict;
+pub(crate) mod rag;
+pub(crate) mod rerank_row;
+pub(crate) mod score_row;
+pub(crate) mod verdict_row;

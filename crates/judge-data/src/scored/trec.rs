@@ -1,0 +1,211 @@
+//! What people say of documents, and rankings of them, in the forms of trec_eval.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::BufRead as _;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::rows::ids::plain;
+use crate::{Error, Input, Place, WrittenResult};
+
+/// Relevance of documents for queries, by their names: lines `QUERY ITERATION DOCUMENT RELEVANCE` as trec_eval reads them, or BEIR's table
+/// with the columns `query-id`, `corpus-id` and `score`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Qrels(BTreeMap<String, HashMap<String, f64>>);
+
+/// Documents in order for queries, by their names: lines `QUERY Q0 DOCUMENT RANK SCORE NAME` as trec_eval reads them, or rows of
+/// [`RerankRow`](crate::RerankRow) whose documents have an id.
+///
+/// As in trec_eval the score decides, not the rank, and of equal scores the later name comes first. Rows of this project keep their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrecRun(BTreeMap<String, Vec<String>>);
+
+/// A row of a reranker, as far as it is a ranking.
+#[derive(Deserialize)]
+struct RankedRow {
+    id: judge_core::ItemId,
+    #[serde(default)]
+    results: Vec<WrittenResult>,
+}
+
+const QREL: &str = "QUERY ITERATION DOCUMENT RELEVANCE, or QUERY DOCUMENT RELEVANCE, with a number at the end";
+const RANKED: &str = "QUERY Q0 DOCUMENT RANK SCORE NAME with a number for the score, or a row of `judge rerank` whose documents have an id";
+
+impl Qrels {
+    /// Reads a file, compressed or not. Relevance below 0 counts as 0, as in trec_eval.
+    ///
+    /// # Errors
+    /// [`Error::TrecLine`] for a line of another form, [`Error::TrecTwice`] for a document that a query has twice; [`Error::Io`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let mut found = Self::default();
+        for_lines(path.as_ref(), |place, line| {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let (query, document, relevance) = match cells[..] {
+                [query, _, document, relevance] | [query, document, relevance] => (query, document, relevance),
+                _ => return Err(wrong(place, QREL, line)),
+            };
+            match number(relevance) {
+                // The names of the columns.
+                None if place.line == 1 && cells.len() == 3 => Ok(()),
+                None => Err(wrong(place, QREL, line)),
+                Some(relevance) => {
+                    let documents = found.0.entry(query.to_owned()).or_default();
+                    match documents.insert(document.to_owned(), relevance.max(0.0)) {
+                        None => Ok(()),
+                        Some(_) => Err(twice(place, query, document)),
+                    }
+                }
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// The queries, in the order of their names.
+    pub fn queries(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether somebody judged a document of a query.
+    #[must_use]
+    pub fn has(&self, query: &str) -> bool {
+        self.0.contains_key(query)
+    }
+
+    /// Relevance in the order of a ranking of a query, 0 of documents that nobody judged, and that of judged documents which the ranking
+    /// leaves out: what judge-metrics' `Ranking` takes.
+    #[must_use]
+    pub fn along(&self, query: &str, ranking: &[String]) -> (Vec<f64>, Vec<f64>) {
+        let judged = self.0.get(query).into_iter().flatten();
+        let mut left: BTreeMap<&str, f64> = judged.map(|(document, of)| (document.as_str(), *of)).collect();
+        let order = ranking.iter().map(|document| left.remove(document.as_str()).unwrap_or(0.0)).collect();
+        (order, left.into_values().collect())
+    }
+}
+
+impl TrecRun {
+    /// Reads a file, compressed or not.
+    ///
+    /// # Errors
+    /// [`Error::TrecLine`] for a line of another form, [`Error::TrecTwice`] for a document or a row that is there twice; [`Error::Io`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let mut scored: BTreeMap<String, HashMap<String, f64>> = BTreeMap::new();
+        let mut rankings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for_lines(path.as_ref(), |place, line| {
+            if line.starts_with('{') {
+                let row: RankedRow = serde_json::from_str(line).map_err(|_| wrong(place, RANKED, line))?;
+                let query = plain(&row.id);
+                let ids = row.results.into_iter().map(|result| result.id.as_ref().map(plain));
+                let ranking = ids.collect::<Option<Vec<_>>>().ok_or_else(|| wrong(place, RANKED, line))?;
+                return match rankings.insert(query.clone(), ranking) {
+                    None => Ok(()),
+                    Some(_) => Err(twice(place, &query, "")),
+                };
+            }
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let [query, _, document, _, score, _] = cells[..] else { return Err(wrong(place, RANKED, line)) };
+            let score = number(score).ok_or_else(|| wrong(place, RANKED, line))?;
+            match scored.entry(query.to_owned()).or_default().insert(document.to_owned(), score) {
+                None => Ok(()),
+                Some(_) => Err(twice(place, query, document)),
+            }
+        })?;
+        for (query, documents) in scored {
+            let mut order: Vec<(String, f64)> = documents.into_iter().collect();
+            order.sort_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then_with(|| b.cmp(a)));
+            rankings.insert(query, order.into_iter().map(|(document, _)| document).collect());
+        }
+        Ok(Self(rankings))
+    }
+
+    /// The documents of a query, the best first.
+    #[must_use]
+    pub fn ranking(&self, query: &str) -> Option<&[String]> {
+        self.0.get(query).map(Vec::as_slice)
+    }
+
+    /// The queries, in the order of their names.
+    pub fn queries(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+/// Calls `each` with the lines of a file that are not empty.
+fn for_lines(path: &Path, mut each: impl FnMut(&Place, &str) -> Result<(), Error>) -> Result<(), Error> {
+    let input = Input::open(path)?;
+    for (at, line) in input.text()?.lines().enumerate() {
+        let line = line.map_err(Error::reading(path))?;
+        let line = line.trim_start_matches('\u{feff}').trim();
+        if !line.is_empty() {
+            each(&Place { path: path.to_owned(), line: at + 1 }, line)?;
+        }
+    }
+    Ok(())
+}
+
+fn number(cell: &str) -> Option<f64> {
+    cell.parse().ok().filter(|number: &f64| number.is_finite()).map(|number| number + 0.0)
+}
+
+fn wrong(place: &Place, expected: &'static str, line: &str) -> Error {
+    Error::TrecLine { place: place.clone(), expected, found: line.chars().take(80).collect() }
+}
+
+fn twice(place: &Place, query: &str, document: &str) -> Error {
+    Error::TrecTwice { place: place.clone(), query: query.to_owned(), document: document.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn written(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn relevance_is_read_in_both_forms_and_follows_a_ranking() {
+        let trec = Qrels::read(written("q1 0 a 2\nq1 0 b -1\nq1\t0\tc\t1\n\nq2 0 a 0\n").path()).unwrap();
+        let beir =
+            Qrels::read(written("query-id\tcorpus-id\tscore\nq1\ta\t2\nq1\tb\t0\r\nq1\tc\t1\nq2\ta\t0\n").path())
+                .unwrap();
+        assert_eq!(trec, beir);
+        assert_eq!(trec.queries().collect::<Vec<_>>(), ["q1", "q2"]);
+        let ranking = ["x", "c", "b"].map(str::to_owned);
+        assert_eq!(trec.along("q1", &ranking), (vec![0.0, 1.0, 0.0], vec![2.0]));
+        assert_eq!(trec.along("q3", &ranking), (vec![0.0; 3], vec![]));
+    }
+
+    #[test]
+    fn the_score_decides_and_of_equal_ones_the_later_name() {
+        let run = TrecRun::read(written("q Q0 a 1 0.5 x\nq Q0 c 2 0.5 x\nq Q0 b 3 2e0 x\n").path()).unwrap();
+        assert_eq!(run.ranking("q").unwrap(), ["b", "c", "a"]);
+        let rows = r#"{"id": "q", "results": [{"index": 1, "id": 7, "relevance_score": 0.5}, {"index": 0, "id": "a"}], "x": 1}
+{"id": 4, "unscored": {"reason": "missing", "detail": "x"}}"#;
+        let run = TrecRun::read(written(rows).path()).unwrap();
+        assert_eq!(run.ranking("q").unwrap(), ["7", "a"]);
+        assert_eq!(run.ranking("4").unwrap(), [""; 0]);
+        assert_eq!(run.queries().count(), 2);
+    }
+
+    #[test]
+    fn what_is_no_line_is_named_with_its_place() {
+        let qrels = |text: &str| Qrels::read(written(text).path()).unwrap_err().to_string();
+        let run = |text: &str| TrecRun::read(written(text).path()).unwrap_err().to_string();
+        for (message, words) in [
+            (qrels("q 0 a 1\nq 0 b\n"), "line 2: expected QUERY ITERATION DOCUMENT RELEVANCE"),
+            (qrels("q 0 a yes\n"), "found \"q 0 a yes\""),
+            (qrels("q 0 a 1\nq 0 a 2\n"), "line 2: the document \"a\" of the query \"q\" is there twice"),
+            (run("q 0 a 1\n"), "line 1: expected QUERY Q0 DOCUMENT RANK SCORE NAME"),
+            (run("q Q0 a 1 nan x\n"), "a number for the score"),
+            (run("{\"id\": 1, \"results\": [{\"index\": 0}]}\n"), "whose documents have an id"),
+            (run("{\"id\": 1}\n{\"id\": 1}\n"), "line 2: the query \"1\" is there twice"),
+        ] {
+            assert!(message.contains(words), "{message}");
+        }
+    }
+}

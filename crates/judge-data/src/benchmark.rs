@@ -163,7 +163,7 @@ impl Benchmark {
     ///
     /// # Errors
     /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`], [`Error::WrongType`] or [`Error::DuplicateId`], each
-    /// with its line; for a folder without subsets [`Error::NoSubset`]; [`Error::Io`] and what [`Rows`](crate::Rows) refuses.
+    /// with its line; for a folder without subsets [`Error::Content`]; [`Error::Io`] and what [`Rows`](crate::Rows) refuses.
     pub fn read(self, path: impl AsRef<Path>) -> Result<Vec<BenchmarkPair>, Error> {
         self.read_with(path, &Columns::default())
     }
@@ -194,7 +194,7 @@ impl Benchmark {
     /// The files that [`read`](Self::read) reads: the path itself, or those of a folder's subsets.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::NoSubset`].
+    /// [`Error::Io`], [`Error::Content`].
     pub fn files(self, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
         let path = path.as_ref();
         if self == Self::LlmBar { llmbar::files(path) } else { Ok(vec![path.to_path_buf()]) }
@@ -212,7 +212,8 @@ impl FromStr for Benchmark {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|benchmark| benchmark.as_str() == name);
-        found.ok_or_else(|| Error::UnknownBenchmark {
+        found.ok_or_else(|| Error::Unknown {
+            what: "benchmark",
             found: name.to_owned(),
             known: Self::ALL.map(Self::as_str).join(", "),
         })

@@ -9,7 +9,7 @@ pub(crate) mod unread_record;
 mod options;
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::dataset::prometheus::Graded;
 use crate::rows::columns::Unseen;
@@ -34,7 +34,7 @@ impl DatasetFormat {
     /// A row that is nothing else and whose instruction is a whole prompt of Prometheus is one of its evaluations.
     ///
     /// # Errors
-    /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::TableByColumns`] for a table written by columns.
+    /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::RowLayout`] for a table written by columns.
     pub fn detect(row: &Row, columns: &Columns) -> Result<Self, Error> {
         let mut fitting: Vec<Self> =
             [Self::Lager, Self::Emotion].into_iter().filter(|format| format.fits(row, columns)).collect();
@@ -325,56 +325,5 @@ impl Iterator for Dataset {
             self.left = 0;
         }
         Some(record)
-    }
-}
-
-/// What LAGER's program takes a data file for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LagerDataset {
-    /// FLASK.
-    Flask,
-    /// The validation split that layer weights are fitted on.
-    Valid,
-    /// HelpSteer.
-    HelpSteer,
-    /// BiGGen Bench.
-    BiGGen,
-    /// Anything else, by its file name up to the first dot.
-    Other(String),
-}
-
-impl LagerDataset {
-    /// Goes by the *whole* path, upper and lower case alike, first match in the order flask, valid, helpsteer, biggen:
-    /// `valid_runs/helpsteer.json` is [`Valid`](Self::Valid). For comparison with LAGER's program only.
-    pub fn from_path(path: &Path) -> Self {
-        let lower = path.to_string_lossy().to_lowercase();
-        let known = [Self::Flask, Self::Valid, Self::HelpSteer, Self::BiGGen];
-        known.into_iter().find(|dataset| lower.contains(dataset.name())).unwrap_or_else(|| {
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            Self::Other(file.split('.').next().unwrap_or_default().to_owned())
-        })
-    }
-
-    /// The name of its folder of results.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Flask => "flask",
-            Self::Valid => "valid",
-            Self::HelpSteer => "helpsteer",
-            Self::BiGGen => "biggen",
-            Self::Other(name) => name,
-        }
-    }
-
-    /// The number of rows after which LAGER's loader stops: 2,001 for HelpSteer (2,000 were meant), none else.
-    pub fn row_cap(&self) -> Option<usize> {
-        (*self == Self::HelpSteer).then_some(2001)
-    }
-
-    /// Where LAGER's program puts, and looks for, the results of `model` in the direct or the reasoning condition.
-    pub fn result_path(&self, save_dir: &Path, model: &Path, reasoning: bool) -> PathBuf {
-        let model = model.file_name().unwrap_or_default().to_string_lossy();
-        let feedback = if reasoning { "_with_feedback" } else { "" };
-        save_dir.join(self.name()).join(format!("{model}{feedback}_logits.json"))
     }
 }

@@ -3,21 +3,15 @@
 
 mod making;
 mod of_row;
-mod partial;
 mod place;
 mod words;
 
 use std::io;
 use std::path::PathBuf;
 
-use judge_core::ItemId;
-
-use crate::{BodyProblem, Difference, Field, OutputProblem};
-pub use partial::PartialProblem;
+use crate::{Difference, Field, OutputProblem};
 pub use place::Place;
-use words::{
-    besides, item, list, looked_for, made_otherwise, meant, no_row_has, no_text, several, two_columns, without_position,
-};
+use words::{besides, list, looked_for, made_otherwise, meant, no_row_has, several, two_columns, without_position};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -33,18 +27,12 @@ pub enum Error {
         field: String,
     },
     /// What is to be written is no row.
-    #[error("a row cannot be written: {problem}")]
+    #[error("a row cannot be written: expected {expected}, found {found}")]
     Body {
-        /// Why not.
-        problem: BodyProblem,
-    },
-    /// No row of a score file has a table.
-    #[error("{}: no item was scored: {unscored} have a reason instead", path.display())]
-    NothingScored {
-        /// The file.
-        path: PathBuf,
-        /// Rows without a table.
-        unscored: usize,
+        /// What a row is.
+        expected: &'static str,
+        /// What it is instead, shortened.
+        found: String,
     },
     /// No scored row has a human score.
     #[error("{}: none of the {scored} scored items has a human score (field `human`)", path.display())]
@@ -54,45 +42,17 @@ pub enum Error {
         /// Rows with a table.
         scored: usize,
     },
-    /// The tables of a score file do not belong together.
-    #[error("{}: expected {what} {expected}, found {found}", path.display())]
-    NotUniform {
+    /// The content of a file, or of a folder, is not what it must be.
+    #[error("{}: {what}: expected {expected}, found {found}", path.display())]
+    Content {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// What of it.
         what: &'static str,
-        /// That of the first item.
+        /// What it must be.
         expected: String,
-        /// That of another, and which.
+        /// What it is.
         found: String,
-    },
-    /// A human score outside the scale that layer weights are to be fitted on.
-    #[error("{}: item {id} has the human score {human}, off the scale {low} to {high}", path.display())]
-    OffScale {
-        /// The file.
-        path: PathBuf,
-        /// The item.
-        id: String,
-        /// Its human score.
-        human: f64,
-        /// Lower end of the scale.
-        low: f64,
-        /// Upper end.
-        high: f64,
-    },
-    /// A label that should be a number, to be scored by its value, is none.
-    #[error("{}: label {label:?} is not a number, so it has no value to score by", path.display())]
-    LabelValue {
-        /// The file.
-        path: PathBuf,
-        /// The label.
-        label: String,
-    },
-    /// A run record does not say what a score file's tables were read from.
-    #[error("{}: expected the setting `origin`, which says what the tables were read from", path.display())]
-    NoOrigin {
-        /// The record.
-        path: PathBuf,
     },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
@@ -135,21 +95,23 @@ pub enum Error {
         /// The byte found; `None` at the end of the file.
         found: Option<char>,
     },
-    /// A row that is JSON but not an object.
-    #[error("{place}: expected an object, found {found}")]
-    NotAnObject {
+    /// A line or a row of another form: JSON that is no object, or what is no relevance or ranking.
+    #[error("{place}: expected {expected}, found {found}")]
+    Line {
         /// Where.
         place: Place,
-        /// The value, shortened.
+        /// The form.
+        expected: &'static str,
+        /// The line or the value, shortened.
         found: String,
     },
-    /// Objects one after another, each over several lines, as jq writes them.
-    #[error(
-        "{place}: the object goes over several lines and another one follows; expected one object a line: `jq -c .` writes them so"
-    )]
-    ObjectsOverLines {
+    /// Objects that are not laid out as rows: one after another over several lines, as jq writes them, or a table by its columns.
+    #[error("{place}: {problem}")]
+    RowLayout {
         /// Where the first begins.
         place: Place,
+        /// How they are, and how they must be.
+        problem: &'static str,
     },
     /// An object that has one key twice.
     #[error("{place}: the key {key:?} appears twice")]
@@ -201,14 +163,6 @@ pub enum Error {
         /// Where it stood first.
         first_line: usize,
     },
-    /// Two rows of a [`Source`](crate::Source) with one id.
-    #[error("rows {} and {} (from 0) have the same id {id}", rows[0], rows[1])]
-    SameId {
-        /// The id.
-        id: ItemId,
-        /// The numbers of the rows.
-        rows: [usize; 2],
-    },
     /// A [`Source`](crate::Source) names nothing that identifies its rows.
     #[error(
         "nothing identifies the rows, which come from no file: a finished output could not be told from that of other rows; \
@@ -233,16 +187,6 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A row of an output that is not the row of the item in its place.
-    #[error("{path}: expected the row of {}, found {}; was the input or the output changed?", item(expected.as_ref()), item(found.as_ref()))]
-    OtherRow {
-        /// The output.
-        path: PathBuf,
-        /// The item in its place; `None` behind the last.
-        expected: Option<ItemId>,
-        /// Whose row is there; `None` if none is.
-        found: Option<ItemId>,
-    },
     /// Rows, columns or lists of a table that do not fit together.
     #[error("{place}: {what}: expected {expected} entries, found {found}")]
     Ragged {
@@ -264,20 +208,6 @@ pub enum Error {
         expected: &'static str,
         /// What its `format` field holds, as JSON, or what stands in its place.
         found: String,
-    },
-    /// A format version that this crate does not know.
-    #[error("{}: expected {format} of a version from {oldest} to {expected}, found version {found}", path.display())]
-    FileVersion {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        format: &'static str,
-        /// The oldest version that this crate reads.
-        oldest: u64,
-        /// The newest version that this crate reads, and the one that it writes.
-        expected: u64,
-        /// The file's version.
-        found: u64,
     },
     /// The content of a saved file is not what its format says.
     #[error("{}: {source}", path.display())]
@@ -383,12 +313,14 @@ pub enum Error {
         source: io::Error,
     },
     /// An unfinished output holds what this crate did not write there.
-    #[error("{place}: {problem}; delete the file to start again")]
+    #[error("{place}: expected {expected}, found {found}; delete the file to start again")]
     Partial {
         /// Where.
         place: Place,
-        /// What is wrong.
-        problem: PartialProblem,
+        /// What should be there.
+        expected: String,
+        /// What is there.
+        found: String,
     },
     /// A row that is already there.
     #[error("row {row} is already written")]
@@ -513,7 +445,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// An id that occurs twice in the files of a plan, of the feature `parquet`.
+    /// An id that occurs twice in the files of a plan, or among the rows of a [`Source`](crate::Source).
     #[error("the id {id} occurs twice: {first}, and {second}")]
     RepeatedRow {
         /// The id.
@@ -531,37 +463,11 @@ pub enum Error {
         /// Where the row is.
         place: String,
     },
-    /// A part of another plan, of the feature `parquet`.
-    #[error("{}: expected a part of {expected}, found one of {found}; take a new folder for each plan", path.display())]
-    OtherPlan {
-        /// The part's record.
-        path: PathBuf,
-        /// The plan and the shard.
-        expected: String,
-        /// Those of the record.
-        found: String,
-    },
     /// A part of a command's plan that is not there, of the feature `parquet`.
     #[error("{}: no finished part; run its shard again", path.display())]
     NoPart {
         /// The part.
         path: PathBuf,
-    },
-    /// The rows of a part are not those of its shard, of the feature `parquet`.
-    #[error("{}: the {rows} rows that were scored are not the {planned} of the plan; an input has changed since", path.display())]
-    WrongInputs {
-        /// The part.
-        path: PathBuf,
-        /// Its rows.
-        rows: u64,
-        /// Those of the shard.
-        planned: u64,
-    },
-    /// Text that is not a [`SetDigest`](crate::SetDigest).
-    #[error("{found:?} is no digest of rows: expected 64 hexadecimal digits in small letters")]
-    NoDigest {
-        /// What was found.
-        found: String,
     },
     /// An output is to be finished before all of its rows are there.
     #[error("{missing} of {rows} rows are not written yet, the first is row {first}")]
@@ -580,30 +486,6 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with its header.
         source: safetensors::SafeTensorError,
-    },
-    /// A tensor that is absent, or not of the dtype and shape that the file's format says.
-    #[error("{}: expected tensor {tensor:?} as {expected}, found {found}", path.display())]
-    Tensor {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        tensor: &'static str,
-        /// Dtype and shape it should have.
-        expected: String,
-        /// Dtype and shape it has.
-        found: String,
-    },
-    /// A file of a table of hidden states that is not what the others call for.
-    #[error("{}: {what}: expected {expected}, found {found}", path.display())]
-    StatesPart {
-        /// The file.
-        path: PathBuf,
-        /// What of it, e.g. `first row`.
-        what: &'static str,
-        /// What it should be.
-        expected: String,
-        /// What it is.
-        found: String,
     },
     /// A row without a field that it must have, under none of the names that are looked for.
     #[error("{place}: no field for {field}{}, found the fields {found:?}", looked_for(names))]
@@ -792,34 +674,22 @@ pub enum Error {
         /// The fields of the first row that can be carried.
         found: Vec<String>,
     },
-    /// A field that a template uses and the record has no text for.
-    #[error("item {id}: {}", no_text(field, found.as_deref(), available))]
-    NoText {
-        /// The item.
-        id: String,
-        /// The field.
-        field: String,
-        /// What it holds, shortened; `None` if there is no such field.
-        found: Option<String>,
-        /// The fields that have a text.
-        available: Vec<String>,
-    },
-    /// A field name that [`Field`] does not have.
-    #[error("expected one of the fields {}, found {found:?}", Field::ALL.map(Field::as_str).join(", "))]
-    UnknownField {
+    /// A name that nothing has.
+    #[error("unknown {what} {found:?}: expected one of {known}")]
+    Unknown {
+        /// What is named: a field, a benchmark or a perturbation.
+        what: &'static str,
         /// The name.
         found: String,
+        /// The names that there are.
+        known: String,
     },
-    /// A choice of columns that cannot be read.
-    #[error("expected FIELD=COLUMN or FIELD=COLUMN|COLUMN, found {found:?}")]
-    ColumnsSyntax {
-        /// The part that cannot be read.
-        found: String,
-    },
-    /// A part of a file that cannot be read as one.
-    #[error("expected rows FROM..TO or FROM..TO@NUMBER, FROM below TO, e.g. 200..300, found {found:?}")]
-    PartSyntax {
-        /// What was given.
+    /// A text that is not of the form of what it should be.
+    #[error("expected {expected}, found {found:?}")]
+    Form {
+        /// The form.
+        expected: &'static str,
+        /// The text.
         found: String,
     },
     /// A field that is chosen twice, or a column that is chosen for two fields.
@@ -829,14 +699,6 @@ pub enum Error {
         what: &'static str,
         /// Its name.
         name: String,
-    },
-    /// A table that is written by columns.
-    #[error(
-        "{place}: the table is written by columns, expected one object per row; in pandas: to_json(path, orient=\"records\", lines=True)"
-    )]
-    TableByColumns {
-        /// Where.
-        place: Place,
     },
     /// A file of another format.
     #[error("{} looks like {found}, expected JSON lines or a JSON array; {cure}", path.display())]
@@ -870,49 +732,13 @@ pub enum Error {
         /// Its length now; the same where it was written over.
         bytes_now: u64,
     },
-    /// A line of relevance or of a ranking that is none.
-    #[error("{place}: expected {expected}; found {found:?}")]
-    TrecLine {
-        /// Where.
-        place: Place,
-        /// The form of a line.
-        expected: &'static str,
-        /// The line, shortened.
-        found: String,
-    },
-    /// A document that a query has twice in a file of relevance or of a ranking; without a document, the query.
-    #[error("{place}: {}the query {query:?} is there twice, expected once", if document.is_empty() { String::new() } else { format!("the document {document:?} of ") })]
-    TrecTwice {
+    /// What may be there once and is there a second time: a vote of a judge, a document of a query.
+    #[error("{place}: expected one {what}, found a second one")]
+    Twice {
         /// Where, the second time.
         place: Place,
-        /// The query.
-        query: String,
-        /// The document.
-        document: String,
-    },
-    /// A name that no benchmark has.
-    #[error("no benchmark is called {found:?}; there are {known}")]
-    UnknownBenchmark {
-        /// The name.
-        found: String,
-        /// The names that there are.
-        known: String,
-    },
-    /// A name that no perturbation has.
-    #[error("unknown perturbation {found:?}; expected one of {known}")]
-    UnknownPerturbation {
-        /// The name.
-        found: String,
-        /// The names that there are.
-        known: String,
-    },
-    /// A folder in which no part of a benchmark lies.
-    #[error("{}: expected a folder with files called {file}, found none in it or below", path.display())]
-    NoSubset {
-        /// The folder.
-        path: PathBuf,
-        /// The name of a subset's file.
-        file: &'static str,
+        /// What.
+        what: String,
     },
     /// A verdict on a pair that the benchmark does not have.
     #[error("{place}: no pair has the id {id}; the benchmark has {pairs} pairs, the first is {known}")]
@@ -937,18 +763,6 @@ pub enum Error {
         pairs: usize,
         /// The id of the first one without, as JSON.
         first: String,
-    },
-    /// A judge that votes twice on what MT-bench asks once.
-    #[error(
-        "{place}: expected one vote of {annotator} on each question, pair of models and turn, found a second one; the first is on line {first_line}"
-    )]
-    VoteTwice {
-        /// Where it votes again.
-        place: Place,
-        /// The judge.
-        annotator: String,
-        /// Where it voted first.
-        first_line: usize,
     },
     /// Logits that do not make a table.
     #[error("{place}: {source}")]

@@ -162,7 +162,7 @@ impl<S: Source> Job<S> {
     /// with a row, either an error, or why it gets no score besides what it lacks itself.
     ///
     /// # Errors
-    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::SameId`]; [`Error::FieldClash`] and [`Error::NothingToCarry`];
+    /// Whatever is wrong with the source; [`Error::NoRows`]; [`Error::RepeatedRow`]; [`Error::FieldClash`] and [`Error::NothingToCarry`];
     /// [`Error::CutTwice`] and [`Error::NothingToCut`]; those of `see`.
     pub fn check<E: From<Error>>(
         &self,

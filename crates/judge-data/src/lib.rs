@@ -45,7 +45,7 @@
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | have people grade rows | [`GradingTask`], [`GradingRecord`], [`graded_row`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |
-//! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`], [`LagerDataset`] |
+//! | swap files with LAGER's program | [`read_lager_results`], [`write_lager_results`] |
 //! | keep hidden states, in one file or in shards | [`StatesWriter`], [`StatesFile`], [`Sharding`] |
 //! | take items from an engine that moves rows, score them, and hand over results | `BatchReader`, `ItemColumns`, `ResultScorer`, `ResultColumns`, `BatchWriter` (feature `arrow`) |
 //! | cut Parquet files into shards, and prove that no row is missing | `ShardPlan`, `PartWriter`, `Check` (feature `parquet`) |
@@ -91,10 +91,9 @@ pub use dataset::answers_record::AnswersRecord;
 pub use dataset::record::{Numbered, Record};
 pub use dataset::records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
 pub use dataset::unread_record::UnreadRecord;
-pub use dataset::{Dataset, DatasetFormat, DatasetOptions, LagerDataset};
-pub use error::{Error, PartialProblem, Place};
+pub use dataset::{Dataset, DatasetFormat, DatasetOptions};
+pub use error::{Error, Place};
 pub use files::atomic::{AtomicFile, write_atomic, write_new};
-pub use files::body::BodyProblem;
 pub use files::document::{Document, load, save, save_new};
 pub use files::lock::{Locking, open as open_locked};
 pub use files::output::{OutputProblem, check_outputs};

@@ -48,6 +48,9 @@ pub struct Rows<R = InputReader> {
     left: usize,
 }
 
+const OVER_LINES: &str =
+    "the object goes over several lines and another one follows; expected one object a line: `jq -c .` writes them so";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Start,
@@ -149,18 +152,13 @@ impl<R: BufRead> Rows<R> {
         for _ in 0..rows.start {
             let is_line = self.layout == Layout::Lines && self.state == State::Between && self.peeked.is_none();
             let was_there =
-                if is_line { self.pass_over_line(&mut passed)? } else { self.next().transpose()?.is_some() };
+                if is_line { self.read_line(&mut passed)?.is_some() } else { self.next().transpose()?.is_some() };
             if !was_there {
                 break;
             }
         }
         self.left = rows.len();
         Ok(())
-    }
-
-    /// `false` at the end. `passed` is room for a line.
-    fn pass_over_line(&mut self, passed: &mut Vec<u8>) -> Result<bool, Error> {
-        Ok(self.read_line(passed)?.is_some())
     }
 
     fn place(&self) -> Place {
@@ -276,12 +274,6 @@ impl<R: BufRead> Rows<R> {
         if self.state == State::Start && row.as_ref().is_err_and(Error::is_unfinished) {
             return self.only_object(place, column, text);
         }
-        if self.state == State::Start && matches!(row, Err(Error::Malformed { .. } | Error::NotAnObject { .. })) {
-            let next = self.reader.fill_buf().map_err(Error::reading(&self.path))?;
-            if let Some(error) = foreign::by_first_line(&text, next, &self.path) {
-                return Err(error);
-            }
-        }
         self.state = State::Between;
         row.map(Some)
     }
@@ -302,7 +294,7 @@ impl<R: BufRead> Rows<R> {
             if added == 0 || !row.as_ref().is_err_and(Error::is_unfinished) {
                 self.state = State::Between;
                 let is_followed = row.is_err() && is_followed_by_another(&text);
-                return if is_followed { Err(Error::ObjectsOverLines { place }) } else { row.map(Some) };
+                return if is_followed { Err(Error::RowLayout { place, problem: OVER_LINES }) } else { row.map(Some) };
             }
         }
     }

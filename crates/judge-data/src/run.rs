@@ -5,7 +5,6 @@ pub(crate) mod journal;
 pub(crate) mod jsonl;
 pub(crate) mod origin;
 pub(crate) mod outputs;
-pub(crate) mod recorded;
 pub(crate) mod run_record;
 pub(crate) mod settings;
 

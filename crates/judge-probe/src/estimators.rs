@@ -5,6 +5,7 @@ pub(crate) mod class_probabilities;
 pub(crate) mod class_weight;
 pub(crate) mod decision_rule;
 pub(crate) mod dense_classifier;
+pub(crate) mod descent;
 pub(crate) mod estimator;
 pub(crate) mod labels;
 pub(crate) mod linear_classifier;

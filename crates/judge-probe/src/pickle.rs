@@ -40,7 +40,7 @@ mod value;
 
 pub use compressed::decompress;
 pub use element::{Bytes, Element};
-pub use error::{Limit, Problem, ReadError};
+pub use error::{Problem, ReadError};
 pub use limits::Limits;
 pub use value::{Array, Data, Object, Value};
 

@@ -74,6 +74,7 @@ pub use calibration::{HeldOutCalibration, ProbeCalibration};
 pub use comparison::Outcome;
 pub use error::TrainingError;
 pub use grading::Grading;
+pub(crate) use held_out::brief_or_null;
 pub use held_out::{Agreement, Gain, HeldOut, OfProbability};
 pub use report::{ChosenView, Evaluation, Selection, TrainingReport};
 pub use rows::{GradedRow, RowSignals};

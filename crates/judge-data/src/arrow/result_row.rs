@@ -291,7 +291,7 @@ impl ResultRow {
     /// The hash of the id.
     #[must_use]
     pub fn id_hash(&self) -> RowHash {
-        RowHasher::new("id").id("id", &self.id).finish()
+        RowHash::of_id(&self.id)
     }
 
     /// The hash of what was scored, under which id: `input` of another row does not pass for this one's.
@@ -310,32 +310,27 @@ impl ResultRow {
     #[must_use]
     pub fn result_hash(&self) -> RowHash {
         let Self { id, score, status, detail, tokens, input, run, device: _, probabilities, logits } = self;
-        let mut hasher =
+        let hasher =
             RowHasher::new("result").id("id", id).text("status", status).bytes("input", input).text("run", run);
-        hasher = match score {
-            Some(score) => hasher.numbers("score", &[*score]),
-            None => hasher.null("score"),
-        };
-        hasher = match detail {
-            Some(detail) => hasher.text("detail", detail),
-            None => hasher.null("detail"),
-        };
-        hasher = match tokens {
-            Some(tokens) => hasher.integer("tokens", i128::from(*tokens)),
-            None => hasher.null("tokens"),
-        };
-        hasher = match probabilities {
-            Some(probabilities) => hasher.numbers("probabilities", probabilities),
-            None => hasher.null("probabilities"),
-        };
-        hasher = match logits {
-            Some(logits) => {
-                let logits: Vec<f64> = logits.iter().copied().map(f64::from).collect();
-                hasher.numbers("logits", &logits)
-            }
-            None => hasher.null("logits"),
-        };
-        hasher.finish()
+        let hasher = with(hasher, "score", *score, |hasher, name, score| hasher.numbers(name, &[score]));
+        let hasher = with(hasher, "detail", detail.as_deref(), RowHasher::text);
+        let hasher = with(hasher, "tokens", *tokens, |hasher, name, tokens| hasher.integer(name, tokens.into()));
+        let hasher = with(hasher, "probabilities", probabilities.as_deref(), RowHasher::numbers);
+        let logits = logits.as_ref().map(|logits| logits.iter().copied().map(f64::from).collect::<Vec<_>>());
+        with(hasher, "logits", logits.as_deref(), RowHasher::numbers).finish()
+    }
+}
+
+/// The hash with one more value, which may not be there.
+fn with<T>(
+    hasher: RowHasher,
+    name: &str,
+    value: Option<T>,
+    add: impl FnOnce(RowHasher, &str, T) -> RowHasher,
+) -> RowHasher {
+    match value {
+        Some(value) => add(hasher, name, value),
+        None => hasher.null(name),
     }
 }
 

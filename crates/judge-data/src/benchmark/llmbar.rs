@@ -34,7 +34,8 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     find(path, &mut files)?;
     if files.is_empty() {
-        return Err(Error::NoSubset { path: path.to_path_buf(), file: FILE });
+        let expected = format!("files called {FILE} in the folder or below");
+        return Err(Error::Content { path: path.to_path_buf(), what: "subsets", expected, found: "none".to_owned() });
     }
     files.sort();
     Ok(files)

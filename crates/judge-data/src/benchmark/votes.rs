@@ -42,7 +42,7 @@ impl PairVote {
     /// A person may vote on a pair more than once, as some of the published experts do. A judge may not.
     ///
     /// # Errors
-    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`] or [`Error::WrongType`], and [`Error::VoteTwice`] for
+    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`] or [`Error::WrongType`], and [`Error::Twice`] for
     /// a second vote of a judge on the same question, models and turn, each with its line; [`Error::Io`] and what [`Rows`] refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>, Error> {
         let path = path.as_ref();
@@ -53,9 +53,13 @@ impl PairVote {
             let vote = Self::from_row(&row)?;
             let (place, annotator) = (row.place().clone(), vote.annotator.clone());
             if !vote.is_persons()
-                && let Some(first_line) = seen.insert((annotator.clone(), vote.key()), place.line)
+                && let Some(first) = seen.insert((annotator.clone(), vote.key()), place.line)
             {
-                return Err(Error::VoteTwice { place, annotator, first_line });
+                let of = "on each question, pair of models and turn";
+                return Err(Error::Twice {
+                    place,
+                    what: format!("vote of {annotator} {of} (the first is on line {first})"),
+                });
             }
             votes.push(vote);
         }

@@ -34,15 +34,6 @@ pub struct AnswersRecord {
 }
 
 impl AnswersRecord {
-    /// Reads row number `index`, counted from 0.
-    ///
-    /// # Errors
-    /// [`Error::NoColumn`]; [`Error::WrongColumn`], also for an empty list; [`Error::AmbiguousColumns`], [`Error::FractionalId`].
-    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
-        let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row, &options.columns), ..record })
-    }
-
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;

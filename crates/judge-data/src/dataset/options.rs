@@ -57,7 +57,7 @@ impl fmt::Display for DatasetFormat {
 pub struct DatasetOptions {
     /// Its kind; told from the fields of the first rows if not given.
     pub format: Option<DatasetFormat>,
-    /// At most this many rows are read. [`LagerDataset::row_cap`](crate::LagerDataset::row_cap) is what LAGER's own loader stops at.
+    /// At most this many rows are read.
     pub max_rows: Option<usize>,
     /// Which columns hold which fields.
     pub columns: Columns,

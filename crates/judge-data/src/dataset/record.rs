@@ -6,11 +6,9 @@ use judge_core::{Fields, ItemId, Unscored};
 use serde_json::Value;
 
 use crate::rows::ids::mean_of_places;
-use crate::rows::row::describe;
 use crate::rows::texts::Texts;
 use crate::{
-    AnswersRecord, EmotionRecord, Error, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns,
-    UnreadRecord,
+    AnswersRecord, EmotionRecord, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns, UnreadRecord,
 };
 
 /// A record of any kind.
@@ -36,14 +34,19 @@ pub enum Record {
 impl Record {
     /// Its id.
     pub fn id(&self) -> &ItemId {
+        self.parts().0
+    }
+
+    /// Its id, its other fields, and where its own were found.
+    fn parts(&self) -> (&ItemId, &Extra, Option<&RowColumns>) {
         match self {
-            Self::Prompt(record) => &record.id,
-            Self::Graded(record) => &record.id,
-            Self::Pair(record) => &record.id,
-            Self::Answers(record) => &record.id,
-            Self::Lager(record) => &record.id,
-            Self::Emotion(record) => &record.id,
-            Self::Unread(record) => &record.id,
+            Self::Prompt(PromptRecord { id, extra, columns, .. })
+            | Self::Graded(GradedRecord { id, extra, columns, .. })
+            | Self::Pair(PairRecord { id, extra, columns, .. })
+            | Self::Answers(AnswersRecord { id, extra, columns, .. })
+            | Self::Lager(LagerRecord { id, extra, columns, .. })
+            | Self::Unread(UnreadRecord { id, extra, columns, .. }) => (id, extra, Some(columns)),
+            Self::Emotion(EmotionRecord { id, extra, .. }) => (id, extra, None),
         }
     }
 
@@ -68,15 +71,7 @@ impl Record {
 
     /// The fields that the record has no use for, as the file has them and in its order.
     pub fn extra(&self) -> &Extra {
-        match self {
-            Self::Prompt(record) => &record.extra,
-            Self::Graded(record) => &record.extra,
-            Self::Pair(record) => &record.extra,
-            Self::Answers(record) => &record.extra,
-            Self::Lager(record) => &record.extra,
-            Self::Emotion(record) => &record.extra,
-            Self::Unread(record) => &record.extra,
-        }
+        self.parts().1
     }
 
     /// The same, to be carried to an output.
@@ -86,15 +81,14 @@ impl Record {
 
     /// Where they are kept.
     pub(crate) fn extra_mut(&mut self) -> &mut Extra {
-        match self {
-            Self::Prompt(record) => &mut record.extra,
-            Self::Graded(record) => &mut record.extra,
-            Self::Pair(record) => &mut record.extra,
-            Self::Answers(record) => &mut record.extra,
-            Self::Lager(record) => &mut record.extra,
-            Self::Emotion(record) => &mut record.extra,
-            Self::Unread(record) => &mut record.extra,
-        }
+        let (Self::Prompt(PromptRecord { extra, .. })
+        | Self::Graded(GradedRecord { extra, .. })
+        | Self::Pair(PairRecord { extra, .. })
+        | Self::Answers(AnswersRecord { extra, .. })
+        | Self::Lager(LagerRecord { extra, .. })
+        | Self::Emotion(EmotionRecord { extra, .. })
+        | Self::Unread(UnreadRecord { extra, .. })) = self;
+        extra
     }
 
     /// Changes each text of a field, by its own name, or among the other fields.
@@ -148,39 +142,12 @@ impl Record {
 
     /// What stands in the place of a person's grade and is none, with what was expected: see [`RowColumns::no_grade`].
     pub fn no_grade(&self) -> Option<&str> {
-        match self {
-            Self::Lager(record) => record.columns.no_grade(),
-            other => other.columns()?.no_grade(),
-        }
+        self.parts().2?.no_grade()
     }
 
     /// Which columns its fields were read from; `None` for kinds whose columns have fixed names.
     pub fn columns(&self) -> Option<&RowColumns> {
-        match self {
-            Self::Prompt(record) => Some(&record.columns),
-            Self::Graded(record) => Some(&record.columns),
-            Self::Pair(record) => Some(&record.columns),
-            Self::Answers(record) => Some(&record.columns),
-            Self::Unread(record) => Some(&record.columns),
-            Self::Lager(_) | Self::Emotion(_) => None,
-        }
-    }
-
-    /// Says before any model work whether a template that uses these fields, such as
-    /// [`PromptTemplate::field_names`](judge_core::PromptTemplate::field_names), can be filled from the record.
-    ///
-    /// # Errors
-    /// [`Error::NoText`] for the first field that is absent, `null`, a list or an object; each is of a record that could not be read.
-    pub fn check_fields<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Result<(), Error> {
-        match names.into_iter().find(|name| self.field(name.as_ref()).is_none()) {
-            None => Ok(()),
-            Some(name) => Err(Error::NoText {
-                id: self.id().to_string(),
-                field: name.as_ref().to_owned(),
-                found: self.extra().text(name.as_ref()).map(describe),
-                available: self.names(),
-            }),
-        }
+        self.parts().2.filter(|_| !matches!(self, Self::Lager(_)))
     }
 
     /// Its texts; a record with many responses finds them by number instead, and one that was not read has none.

@@ -267,15 +267,6 @@ pub struct PairRecord {
 }
 
 impl PairRecord {
-    /// Reads row number `index`, counted from 0.
-    ///
-    /// # Errors
-    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
-    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
-        let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row, &options.columns), ..record })
-    }
-
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let mut row = Reading::new(row, options);
         let id = row.id(index)?;
@@ -363,15 +354,6 @@ impl LagerRecord {
     /// The columns of the prompts.
     pub(crate) const COLUMNS: [&str; 2] = ["user_prompt", "user_prompt_feedback"];
 
-    /// Reads row number `index`, counted from 0.
-    ///
-    /// # Errors
-    /// [`Error::MissingField`], [`Error::WrongType`].
-    pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
-        let (record, rest) = Self::read(&row, index, options)?;
-        Ok(Self { extra: rest.of(row, &options.columns), ..record })
-    }
-
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
         let (scores, columns, rest) = Self::scores(row, options);
         let (direct, reasoning) = (row.string("user_prompt")?, row.optional("user_prompt_feedback", "a string")?);
@@ -430,15 +412,6 @@ pub struct EmotionRecord {
 }
 
 impl EmotionRecord {
-    /// Reads row number `index`, counted from 0. The fields have the names of the published file, whatever the options.
-    ///
-    /// # Errors
-    /// [`Error::MissingField`], [`Error::WrongType`].
-    pub fn from_row(row: Row, index: usize) -> Result<Self, Error> {
-        let record = Self::read(&row, index)?;
-        Ok(Self { extra: Self::rest().of(row, &Columns::default()), ..record })
-    }
-
     /// What is kept besides the record.
     pub(crate) fn rest() -> Rest {
         Rest::default().without(&["dialogue", "human", "emotion", "emotion_score"])

@@ -8,13 +8,6 @@ pub(super) fn looked_for(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" (looked for {})", names.join(", ")) }
 }
 
-pub(super) fn no_text(field: &str, found: Option<&str>, available: &[String]) -> String {
-    match found {
-        Some(found) => format!("the template uses {{{field}}}, expected text, a number or a boolean, found {found}"),
-        None => format!("the template uses {{{field}}}, found no such field; there are {available:?}"),
-    }
-}
-
 pub(super) fn no_row_has(rows: usize, field: &str, holds: Option<&str>, found: &[String]) -> String {
     match holds {
         Some(holds) => format!(
@@ -71,9 +64,4 @@ pub(super) fn made_otherwise(differences: &[Difference]) -> String {
     } else {
         format!("made with other settings: {}", list(differences))
     }
-}
-
-/// A row by its item.
-pub(super) fn item(id: Option<&judge_core::ItemId>) -> String {
-    id.map_or_else(|| "none".to_owned(), |id| format!("item {id}"))
 }

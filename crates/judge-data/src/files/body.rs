@@ -1,17 +1,9 @@
 //! What a row is where it is written: one JSON object on one line, with each of its keys once.
 
-mod problem;
+use serde::Serialize;
 
-use std::collections::HashSet;
-use std::fmt;
-
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::Error;
 use crate::rows::row::describe;
-
-pub use problem::BodyProblem;
+use crate::{Error, Extra};
 
 /// A row as JSON text, without the end of its line. Whatever writes rows takes them from here.
 ///
@@ -20,46 +12,18 @@ pub use problem::BodyProblem;
 pub(crate) fn body<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
     let json = serde_json::to_vec(value).map_err(Error::serialize)?;
     let found = || describe(&String::from_utf8_lossy(&json));
-    let problem = if json.first() != Some(&b'{') {
-        Some(BodyProblem::NotAnObject { found: found() })
-    } else if json.contains(&b'\n') {
-        Some(BodyProblem::LineBreak { found: found() })
-    } else {
-        let Keys(repeated) = serde_json::from_slice(&json).map_err(Error::serialize)?;
-        repeated.map(|key| BodyProblem::KeyTwice { key })
-    };
-    match problem {
-        None => Ok(json),
-        Some(problem) => Err(Error::Body { problem }),
+    if json.first() != Some(&b'{') {
+        return Err(Error::Body { expected: "a JSON object", found: found() });
     }
-}
-
-/// The first key of an object that was there before.
-struct Keys(Option<String>);
-
-impl<'de> Deserialize<'de> for Keys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Keys;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
-                let (mut seen, mut repeated) = (HashSet::new(), None);
-                while let Some((key, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
-                    if repeated.is_none() && seen.contains(&key) {
-                        repeated = Some(key);
-                    } else {
-                        seen.insert(key);
-                    }
-                }
-                Ok(Keys(repeated))
-            }
-        }
-        deserializer.deserialize_map(Fields)
+    // Readers would take it for several rows.
+    if json.contains(&b'\n') {
+        return Err(Error::Body { expected: "an object on one line", found: format!("a line break in {}", found()) });
+    }
+    let fields: Extra = serde_json::from_slice(&json).map_err(Error::serialize)?;
+    // They would see one of the values alone.
+    match fields.repeated() {
+        Some(key) => Err(Error::Body { expected: "each key once", found: format!("{key:?} twice") }),
+        None => Ok(json),
     }
 }
 
@@ -70,23 +34,19 @@ mod tests {
 
     use super::*;
 
-    fn problem<T: Serialize + ?Sized>(value: &T) -> BodyProblem {
-        match body(value) {
-            Err(Error::Body { problem }) => problem,
-            other => panic!("{other:?}"),
-        }
+    fn problem<T: Serialize + ?Sized>(value: &T) -> String {
+        body(value).unwrap_err().to_string()
     }
 
     #[test]
     fn a_row_is_an_object_on_one_line() {
         assert_eq!(body(&json!({"a": "x\ny", "b": {"a": 1}})).unwrap(), br#"{"a":"x\ny","b":{"a":1}}"#);
         for (value, found) in [(json!([1]), "list [1]"), (json!("{}"), "string \"{}\""), (json!(null), "null")] {
-            assert_eq!(problem(&value), BodyProblem::NotAnObject { found: found.into() });
+            assert_eq!(problem(&value), format!("a row cannot be written: expected a JSON object, found {found}"));
         }
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        assert!(matches!(problem(&raw("{\"a\":\n1}")), BodyProblem::LineBreak { .. }));
-        assert_eq!(problem(&raw(r#"{"a":1,"b":{"b":1},"\u0061":2}"#)), BodyProblem::KeyTwice { key: "a".into() });
-        let said = body(&raw(r#"{"a":1,"a":2}"#)).unwrap_err().to_string();
-        assert_eq!(said, "a row cannot be written: expected each key once, found \"a\" twice");
+        assert!(problem(&raw("{\"a\":\n1}")).contains("on one line, found a line break in object"));
+        let said = "a row cannot be written: expected each key once, found \"a\" twice";
+        assert_eq!(problem(&raw(r#"{"a":1,"b":{"b":1},"\u0061":2}"#)), said);
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn text_of<T: Document>(document: &T) -> Result<Vec<u8>, Error> {
 /// Loads a document, also one of an older version that its type still reads.
 ///
 /// # Errors
-/// [`Error::FileFormat`] for a file of another kind, [`Error::FileVersion`] for a newer version or one that is no longer read,
+/// [`Error::FileFormat`] for a file of another kind, [`Error::Content`] for a newer version or one that is no longer read,
 /// [`Error::Document`] if it is not JSON or the content is not what the format says, [`Error::Utf8`], [`Error::Io`].
 pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     let path = path.as_ref();
@@ -101,8 +101,9 @@ pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
         None => return Err(other("no version field".into())),
     };
     if !(T::OLDEST..=T::VERSION).contains(&version) {
-        let (path, format) = (path.to_path_buf(), T::FORMAT);
-        return Err(Error::FileVersion { path, format, oldest: T::OLDEST, expected: T::VERSION, found: version });
+        let expected = format!("{} of a version from {} to {}", T::FORMAT, T::OLDEST, T::VERSION);
+        let found = format!("version {version}");
+        return Err(Error::Content { path: path.to_path_buf(), what: "format", expected, found });
     }
     let content = file.remove("content").unwrap_or_default();
     let content = if version < T::VERSION { T::upgrade(version, content) } else { content };

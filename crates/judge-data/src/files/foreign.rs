@@ -32,17 +32,6 @@ pub(crate) fn by_magic(head: &[u8], path: &Path) -> Option<Error> {
     Some(Error::NotJson { path: path.to_path_buf(), found, cure })
 }
 
-/// The error for a first line that is no JSON and looks like the head of a table; `None` if it does not. `next` is what follows it, as far
-/// as it was read: a table has separators on its second line too.
-pub(crate) fn by_first_line(line: &[u8], next: &[u8], path: &Path) -> Option<Error> {
-    let second = next.iter().position(|&byte| byte == b'\n').map(|end| &next[..end]);
-    let found = match separator(line, second)? {
-        b'\t' => "a table separated by tabs",
-        _ => "CSV",
-    };
-    Some(Error::NotJson { path: path.to_path_buf(), found, cure: PANDAS })
-}
-
 /// What separates the names of a table's columns, by its first two lines; `None` for what is no table.
 pub(crate) fn separator(first: &[u8], second: Option<&[u8]>) -> Option<u8> {
     const LONGEST: usize = 64;

@@ -86,6 +86,12 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// What lies in a folder, in no order.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let paths = fs::read_dir(folder).and_then(|found| found.map(|entry| entry.map(|entry| entry.path())).collect());
+    paths.map_err(Error::io("list", folder))
+}
+
 /// Where a file lies.
 pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {

@@ -46,9 +46,10 @@ impl FromStr for Part {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::PartSyntax`].
+    /// [`Error::Form`].
     fn from_str(text: &str) -> Result<Self, Error> {
-        let syntax = || Error::PartSyntax { found: text.to_owned() };
+        const EXPECTED: &str = "rows FROM..TO or FROM..TO@NUMBER, FROM below TO, e.g. 200..300";
+        let syntax = || Error::Form { expected: EXPECTED, found: text.to_owned() };
         let number = |text: &str| text.parse::<usize>().map_err(|_| syntax());
         let (rows, first_number) = text.split_once('@').unwrap_or((text, "0"));
         let (start, end) = rows.split_once("..").ok_or_else(syntax)?;

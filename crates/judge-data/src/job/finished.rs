@@ -1,5 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use judge_core::ItemId;
 use judge_core::runner::RunSummary;
 
 use super::Source;
@@ -21,7 +22,7 @@ impl<S: Source> Finished<'_, S> {
     /// The rows that were written, each beside what it was made of.
     ///
     /// # Errors
-    /// Whatever is wrong before the first of them; then, for a row, [`Error::OtherRow`] if it is not that of the item in its place, and
+    /// Whatever is wrong before the first of them; then, for a row, [`Error::Content`] if it is not that of the item in its place, and
     /// whatever is wrong with either.
     pub fn rows(&self) -> Result<impl Iterator<Item = Result<(S::Item, Row), Error>>, Error> {
         let mut items = self.source.items()?;
@@ -33,7 +34,7 @@ impl<S: Source> Finished<'_, S> {
             (item, row) => {
                 let expected = item.and_then(Result::ok).map(|item| item.id());
                 let found = row.and_then(|row| optional_id_of(&row.ok()?).ok()?);
-                Some(Err(Error::OtherRow { path: self.output.clone(), expected, found }))
+                Some(Err(other_row(&self.output, expected, found)))
             }
         }))
     }
@@ -42,9 +43,14 @@ impl<S: Source> Finished<'_, S> {
 /// A row that names its item names the right one.
 fn beside<I: RowItem>(item: I, row: Row) -> Result<(I, Row), Error> {
     match optional_id_of(&row)? {
-        Some(found) if found != item.id() => {
-            Err(Error::OtherRow { path: row.place().path.clone(), expected: Some(item.id()), found: Some(found) })
-        }
+        Some(found) if found != item.id() => Err(other_row(&row.place().path, Some(item.id()), Some(found))),
         _ => Ok((item, row)),
     }
+}
+
+/// The error for a row of another item than the one in its place.
+fn other_row(path: &Path, expected: Option<ItemId>, found: Option<ItemId>) -> Error {
+    let of = |id: Option<ItemId>| id.map_or_else(|| "none".to_owned(), |id| format!("that of item {id}"));
+    let found = format!("{}; was the input or the output changed?", of(found));
+    Error::Content { path: path.to_path_buf(), what: "row", expected: of(expected), found }
 }

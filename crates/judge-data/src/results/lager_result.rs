@@ -3,9 +3,10 @@ use std::io::Write;
 use std::path::Path;
 
 use judge_core::{Scale, lager::LayerTable, scale::ScoreDistribution};
+use serde::Serializer;
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::files::python_json::PythonFormatter;
 use crate::{AtomicFile, Error, Extra, Row, Rows};
@@ -188,7 +189,7 @@ pub fn write_lager_results(
     for (index, result) in results.into_iter().enumerate() {
         let result = result?;
         check_finite(index, &result)?;
-        array.serialize_element(&Wire::from(&result)).map_err(written)?;
+        array.serialize_element(&element(&result)).map_err(written)?;
     }
     array.end().map_err(written)?;
     file.flush().map_err(Error::io("write", path))?;
@@ -214,86 +215,30 @@ fn check_finite(row: usize, result: &LagerResult) -> Result<(), Error> {
     Ok(())
 }
 
-/// The element in the file's own spelling.
-#[derive(Serialize)]
-struct Wire<'a> {
-    idx: u64,
-    prompt: &'a str,
-    human_score: f64,
-    direct_socre: f64,
-    weighted_socre: f64,
-    weighted_direct_socre: f64,
-    df: Frame<'a>,
-}
-
-/// A table, column by column, rows as text in numeric order.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Frame<'a> {
-    Scored {
-        #[serde(serialize_with = "layer_n_column")]
-        layer_n: &'a [LagerLayer],
-        #[serde(serialize_with = "direct_score_column")]
-        direct_score: &'a [LagerLayer],
-        #[serde(serialize_with = "weighted_score_column")]
-        weighted_score: &'a [LagerLayer],
-        #[serde(serialize_with = "probs_column")]
-        probs: &'a [LagerLayer],
-        #[serde(serialize_with = "logits_column")]
-        logits: &'a [LagerLayer],
-    },
-    Failed {
-        layer_n: Column<i8>,
-        direct_score: Column<i8>,
-        weighted_score: Column<i8>,
-        probs: Column<i8>,
-    },
-}
-
-impl<'a> From<&'a LagerResult> for Wire<'a> {
-    fn from(result: &'a LagerResult) -> Self {
-        let (direct, weighted, weighted_direct, df) = match &result.scores {
-            Some(scores) => {
-                let all = scores.layers.as_slice();
-                let df =
-                    Frame::Scored { layer_n: all, direct_score: all, weighted_score: all, probs: all, logits: all };
-                (scores.direct_score, scores.weighted_score, scores.weighted_direct_score, df)
-            }
-            None => {
-                let none = || Column::from([(0, -1)]);
-                let df = Frame::Failed { layer_n: none(), direct_score: none(), weighted_score: none(), probs: none() };
-                (-1.0, -1.0, -1.0, df)
-            }
-        };
-        Self {
-            idx: result.idx,
-            prompt: &result.prompt,
-            human_score: result.human_score,
-            direct_socre: direct,
-            weighted_socre: weighted,
-            weighted_direct_socre: weighted_direct,
-            df,
+/// An element in the file's own spelling: its table column by column, rows as text in numeric order.
+fn element(result: &LagerResult) -> Value {
+    let (direct, weighted, weighted_direct, df) = match &result.scores {
+        Some(LagerScores { direct_score, weighted_score, weighted_direct_score, layers }) => {
+            let column = |of: &dyn Fn(usize, &LagerLayer) -> Value| -> Value {
+                layers.iter().enumerate().map(|(row, layer)| (row.to_string(), of(row, layer))).collect()
+            };
+            let df = json!({
+                "layer_n": column(&|row, _| json!(row)),
+                // An index plus one in Python, hence a whole number.
+                "direct_score": column(&|_, layer| json!(layer.direct_score as i64)),
+                "weighted_score": column(&|_, layer| json!(layer.weighted_score)),
+                "probs": column(&|_, layer| json!(layer.probs)),
+                "logits": column(&|_, layer| json!(layer.logits)),
+            });
+            (*direct_score, *weighted_score, *weighted_direct_score, df)
         }
-    }
-}
-
-fn layer_n_column<S: Serializer>(layers: &&[LagerLayer], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map((0..layers.len()).map(|k| (k, k)))
-}
-
-/// An index plus one in Python, hence a whole number.
-fn direct_score_column<S: Serializer>(layers: &&[LagerLayer], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map(layers.iter().map(|layer| layer.direct_score as i64).enumerate())
-}
-
-fn weighted_score_column<S: Serializer>(layers: &&[LagerLayer], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map(layers.iter().map(|layer| layer.weighted_score).enumerate())
-}
-
-fn probs_column<S: Serializer>(layers: &&[LagerLayer], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map(layers.iter().map(|layer| &layer.probs).enumerate())
-}
-
-fn logits_column<S: Serializer>(layers: &&[LagerLayer], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map(layers.iter().map(|layer| &layer.logits).enumerate())
+        None => {
+            let none = json!({"0": -1});
+            (-1.0, -1.0, -1.0, json!({"layer_n": none, "direct_score": none, "weighted_score": none, "probs": none}))
+        }
+    };
+    json!({
+        "idx": result.idx, "prompt": result.prompt, "human_score": result.human_score, "direct_socre": direct,
+        "weighted_socre": weighted, "weighted_direct_socre": weighted_direct, "df": df,
+    })
 }

@@ -296,14 +296,18 @@ impl FromStr for Columns {
     type Err = Error;
 
     /// # Errors
-    /// [`Error::ColumnsSyntax`], [`Error::UnknownField`], [`Error::ColumnsTwice`].
+    /// [`Error::Form`], [`Error::Unknown`], [`Error::ColumnsTwice`].
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut columns = Self::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let syntax = || Error::ColumnsSyntax { found: part.to_owned() };
+            let syntax = || Error::Form { expected: "FIELD=COLUMN or FIELD=COLUMN|COLUMN", found: part.to_owned() };
             let (field, names) = part.split_once('=').ok_or_else(syntax)?;
             let (field, names) = (field.trim(), names.trim());
-            let field = Field::from_name(field).ok_or_else(|| Error::UnknownField { found: field.to_owned() })?;
+            let field = Field::from_name(field).ok_or_else(|| Error::Unknown {
+                what: "field",
+                found: field.to_owned(),
+                known: Field::ALL.map(Field::as_str).join(", "),
+            })?;
             let names: Vec<&str> = if names.is_empty() { vec![] } else { names.split('|').map(str::trim).collect() };
             if names.contains(&"") {
                 return Err(syntax());

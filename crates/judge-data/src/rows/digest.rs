@@ -113,6 +113,12 @@ impl RowHasher {
 pub struct RowHash(pub [u8; 32]);
 
 impl RowHash {
+    /// That of an id alone.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn of_id(id: &ItemId) -> Self {
+        RowHasher::new("id").id("id", id).finish()
+    }
+
     /// The first 16 bytes, which tell rows apart where a set has less than some 10^15 of them.
     #[must_use]
     pub fn short(&self) -> [u8; 16] {
@@ -170,11 +176,12 @@ impl FromStr for SetDigest {
     /// Reads 64 hexadecimal digits, in small letters.
     ///
     /// # Errors
-    /// [`Error::NoDigest`] for anything else.
+    /// [`Error::Form`] for anything else.
     fn from_str(text: &str) -> Result<Self, Error> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if text.len() != 64 || !text.bytes().all(is_digit) {
-            return Err(Error::NoDigest { found: text.to_owned() });
+            let expected = "a digest of rows: 64 hexadecimal digits in small letters";
+            return Err(Error::Form { expected, found: text.to_owned() });
         }
         let limb = |at: usize| u64::from_str_radix(&text[48 - 16 * at..64 - 16 * at], 16).unwrap_or_default(); // digits, by the check
         Ok(Self { limbs: std::array::from_fn(limb) })

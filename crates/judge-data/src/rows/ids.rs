@@ -47,7 +47,11 @@ impl UniqueIds {
         serde_json::to_value(id).map_err(Error::serialize)?;
         match self.first(id, row) {
             None => Ok(()),
-            Some(first) => Err(Error::SameId { id: id.clone(), rows: [first, row] }),
+            Some(first) => Err(Error::RepeatedRow {
+                id: id.to_string(),
+                first: format!("row {first}"),
+                second: format!("row {row} (from 0)"),
+            }),
         }
     }
 

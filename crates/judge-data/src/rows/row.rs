@@ -23,15 +23,14 @@ impl Row {
         if !text.trim_start().starts_with('{')
             && let Ok(value) = serde_json::from_str::<&RawValue>(text)
         {
-            return Err(Error::NotAnObject { place, found: describe(value.get()) });
+            return Err(Error::Line { place, expected: "an object", found: describe(value.get()) });
         }
         let fields: Extra = match serde_json::from_str(text) {
             Ok(fields) => fields,
             Err(source) => return Err(malformed(place, column, text, source)),
         };
-        let mut seen = HashSet::with_capacity(fields.0.len());
-        if let Some((key, _)) = fields.0.iter().find(|(key, _)| !seen.insert(key.as_str())) {
-            return Err(Error::DuplicateKey { key: key.clone(), place });
+        if let Some(key) = fields.repeated() {
+            return Err(Error::DuplicateKey { key: key.to_owned(), place });
         }
         Ok(Self { place, fields })
     }
@@ -92,7 +91,8 @@ impl Row {
 
     /// The error for a table that is written by columns, as pandas does unless told otherwise; `None` for any other row.
     pub(crate) fn orientation(&self) -> Option<Error> {
-        table_by_columns(&self.fields).then(|| Error::TableByColumns { place: self.place.clone() })
+        const BY_COLUMNS: &str = "the table is written by columns, expected one object per row; in pandas: to_json(path, orient=\"records\", lines=True)";
+        table_by_columns(&self.fields).then(|| Error::RowLayout { place: self.place.clone(), problem: BY_COLUMNS })
     }
 
     /// The value of a field that must be there and not `null`. `expected` says in words what `T` reads, e.g. `a string`.
@@ -231,6 +231,12 @@ impl Extra {
             None => self.0.push((key, value)),
         }
         Ok(())
+    }
+
+    /// The first name that was there before.
+    pub(crate) fn repeated(&self) -> Option<&str> {
+        let mut seen = HashSet::with_capacity(self.0.len());
+        self.iter().map(|(name, _)| name).find(|name| !seen.insert(*name))
     }
 
     /// Notes that fields are read of some columns too, and which are those of the fields of their names.

@@ -14,7 +14,7 @@ use crate::files::atomic::remove;
 use crate::files::body::body;
 use crate::files::lock::{self, Locking};
 use crate::run::journal::line::Line;
-use crate::{Counts, Error, Fate, Layout, PartialProblem, RunRecord, files::fault};
+use crate::{Counts, Error, Fate, Layout, Place, RunRecord, files::fault};
 
 pub(crate) use line::short_hash;
 
@@ -22,6 +22,9 @@ const FORMAT: &str = "judge-journal";
 const VERSION: u64 = 1;
 /// How the first line begins, whole or torn.
 const OPENING: &[u8] = br#"{"format":"judge-journal""#;
+
+/// What should be there at first, in words.
+const BEGINNING: &str = "the beginning of an unfinished output";
 
 /// When rows are brought to the disk, so that they survive a loss of power and not only a kill: when this many rows or bytes were written
 /// since the last time. What a loss of power damages is noticed and done again in any case; this bounds how much it is.
@@ -332,7 +335,7 @@ impl Journal {
             // The first line is on the disk before the second is written, so there are no rows to lose.
             let torn = OPENING.starts_with(&text) || text.starts_with(OPENING) || text.iter().all(|&byte| byte == 0);
             if !torn {
-                return Err(self.broken(1, PartialProblem::NotAJournal));
+                return Err(self.broken(1, BEGINNING, "something else"));
             }
             self.file.set_len(0).map_err(Error::io("empty", &self.path))?;
             return Ok(false);
@@ -345,10 +348,11 @@ impl Journal {
         match serde_json::from_slice::<Version>(&text) {
             Ok(Version { format, version }) if format == FORMAT => {
                 if version != VERSION {
-                    return Err(self.broken(1, PartialProblem::Version { expected: VERSION, found: version }));
+                    let expected = format!("an unfinished output of version {VERSION}");
+                    return Err(self.broken(1, expected, format!("version {version}")));
                 }
             }
-            _ => return Err(self.broken(1, PartialProblem::NotAJournal)),
+            _ => return Err(self.broken(1, BEGINNING, "something else")),
         }
         let head: Head =
             serde_json::from_slice(&text).map_err(|source| Error::Document { path: self.path.clone(), source })?;
@@ -392,10 +396,10 @@ impl Journal {
                 Line::Row { row, fate, attached, json_at } => {
                     let rows = self.rows();
                     if row >= rows {
-                        return Err(self.broken(number, PartialProblem::NoSuchRow { row, rows }));
+                        return Err(self.broken(number, format!("a row below {rows}"), format!("row {row}")));
                     }
                     let Some(fate) = line::fate(fate) else {
-                        return Err(self.broken(number, PartialProblem::UnknownFate { found: fate.to_owned() }));
+                        return Err(self.broken(number, "`scored` or a reason", format!("{fate:?}")));
                     };
                     self.resumed.rows += usize::from(!self.is_done(row));
                     self.note(row, start + json_at as u64, fate);
@@ -407,8 +411,9 @@ impl Journal {
         self.file.set_len(self.end).map_err(Error::io("repair", &self.path))
     }
 
-    fn broken(&self, line: usize, problem: PartialProblem) -> Error {
-        Error::Partial { place: crate::Place { path: self.path.clone(), line }, problem }
+    fn broken(&self, line: usize, expected: impl Into<String>, found: impl Into<String>) -> Error {
+        let place = Place { path: self.path.clone(), line };
+        Error::Partial { place, expected: expected.into(), found: found.into() }
     }
 }
 

@@ -15,7 +15,7 @@ const UNRECORDED: &str = "unrecorded:";
 /// What the run record beside a score file says of its tables; `None` if there is no record (LAGER's program writes none).
 ///
 /// # Errors
-/// [`Error::NoOrigin`] if there is one and it says nothing of tables, or whatever is wrong with it.
+/// [`Error::Content`] if there is one and it says nothing of tables, or whatever is wrong with it.
 pub fn recorded_origin(scores: &Path) -> Result<Option<TableOrigin>, Error> {
     let path = record_path(scores);
     if !path.exists() {
@@ -23,7 +23,12 @@ pub fn recorded_origin(scores: &Path) -> Result<Option<TableOrigin>, Error> {
     }
     let record: RunRecord = load(&path)?;
     let origin = record.resolved.get(ORIGIN).or_else(|| record.settings.get(ORIGIN));
-    let origin = origin.ok_or_else(|| Error::NoOrigin { path: path.clone() })?;
+    let origin = origin.ok_or_else(|| Error::Content {
+        path: path.clone(),
+        what: "settings",
+        expected: format!("`{ORIGIN}`, which says what the tables were read from"),
+        found: "none of this name".to_owned(),
+    })?;
     let origin = serde_json::from_value(origin.clone()).map_err(|source| Error::Document { path, source })?;
     Ok(Some(origin))
 }

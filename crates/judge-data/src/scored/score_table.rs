@@ -44,8 +44,8 @@ impl ScoreTable {
     /// Of pairs the scores are preferences for the first response, and logits the mean of their orders.
     ///
     /// # Errors
-    /// [`Error::NothingScored`], [`Error::NobodyGraded`]; [`Error::NotUniform`] for layers that do not run from 0 to the same last one, for
-    /// other labels, or for a run record of a model with other layers; [`Error::LabelValue`]; and whatever is wrong with the file.
+    /// [`Error::NobodyGraded`]; [`Error::Content`] where nothing is scored, for layers that do not run from 0 to the same last one, for labels
+    /// that differ or are no numbers, and for a run record of a model with other layers; and whatever is wrong with the file.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let mut first: Option<(Vec<String>, usize)> = None;
@@ -66,7 +66,7 @@ impl ScoreTable {
             };
             let differs = |what, expected: String, found: String| {
                 let found = format!("{found} in item {}", item.id);
-                Err(Error::NotUniform { path: path.to_path_buf(), what, expected, found })
+                Err(Error::Content { path: path.to_path_buf(), what, expected, found })
             };
             let n_layers = table.layers().len() - 1; // a table has at least one layer
             if !table.layers().iter().enumerate().all(|(index, layer)| *layer == Layer(index)) {
@@ -96,14 +96,16 @@ impl ScoreTable {
             }
         }
         let Some((labels, n_layers)) = first else {
-            return Err(Error::NothingScored { path: path.to_path_buf(), unscored: unscored.values().sum() });
+            let (expected, unscored) = ("one with a score, at least".to_owned(), unscored.values().sum::<usize>());
+            let found = format!("{unscored} with a reason instead");
+            return Err(Error::Content { path: path.to_path_buf(), what: "items", expected, found });
         };
         if graded.is_empty() {
             return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: without_human });
         }
         let origin = recorded_origin(path)?;
         if let Some(origin) = origin.as_ref().filter(|origin| origin.n_layers != n_layers) {
-            return Err(Error::NotUniform {
+            return Err(Error::Content {
                 path: path.to_path_buf(),
                 what: "the last layer",
                 expected: format!("{} by its run record", origin.n_layers),
@@ -123,12 +125,13 @@ impl ScoreTable {
     /// Fits layer weights on the graded items.
     ///
     /// # Errors
-    /// [`Error::OffScale`] for a human score outside the scale, with the item's id; [`Error::Core`] if the weights cannot be fitted.
+    /// [`Error::Content`] for a human score outside the scale, with the item's id; [`Error::Core`] if the weights cannot be fitted.
     pub fn fit(&self, settings: &LayerWeightFit) -> Result<LayerWeights, Error> {
         let (low, high) = self.scale.range();
         if let Some((id, item)) = self.ids.iter().zip(&self.graded).find(|(_, g)| !(low..=high).contains(&g.human)) {
-            let (path, id) = (self.path.clone(), id.to_string());
-            return Err(Error::OffScale { path, id, human: item.human, low, high });
+            let (path, what) = (self.path.clone(), "human scores");
+            let (expected, found) = (format!("a number from {low} to {high}"), format!("{} of item {id}", item.human));
+            return Err(Error::Content { path, what, expected, found });
         }
         Ok(settings.fit(&self.graded, &self.origin_or_file()?)?)
     }
@@ -137,14 +140,14 @@ impl ScoreTable {
     /// Of weights or tables without a record only the number of layers is known.
     ///
     /// # Errors
-    /// [`Error::NotUniform`] for another number of layers; [`Error::Core`] for another model, lens or choice of layers.
+    /// [`Error::Content`] for another number of layers; [`Error::Core`] for another model, lens or choice of layers.
     pub fn check_weights(&self, weights: &LayerWeights) -> Result<Vec<WeightNote>, Error> {
         let (fitted, found) = (weights.origin().n_layers, self.n_layers);
         if fitted != found {
-            return Err(Error::NotUniform {
+            return Err(Error::Content {
                 path: self.path.clone(),
-                what: "layers 0 to",
-                expected: format!("{fitted}, as the weights have"),
+                what: "layers",
+                expected: format!("0 to {fitted}, as the weights have"),
                 found: format!("0 to {found}"),
             });
         }
@@ -185,8 +188,12 @@ impl ScoreTable {
 /// Labels that are numbers are their values.
 fn scale_of(path: &Path, labels: &[String]) -> Result<Scale, Error> {
     let point = |label: &String| {
-        let value = label.parse();
-        let value = value.map_err(|_| Error::LabelValue { path: path.to_path_buf(), label: label.clone() })?;
+        let value = label.parse().map_err(|_| Error::Content {
+            path: path.to_path_buf(),
+            what: "labels",
+            expected: "numbers, to score by".to_owned(),
+            found: format!("{label:?}"),
+        })?;
         Ok(ScalePoint { value, label: label.clone() })
     };
     Ok(Scale::new(labels.iter().map(point).collect::<Result<_, Error>>()?)?)

@@ -36,7 +36,7 @@ impl Qrels {
     /// Reads a file, compressed or not. Relevance below 0 counts as 0, as in trec_eval.
     ///
     /// # Errors
-    /// [`Error::TrecLine`] for a line of another form, [`Error::TrecTwice`] for a document that a query has twice; [`Error::Io`].
+    /// [`Error::Line`] for a line of another form, [`Error::Twice`] for a document that a query has twice; [`Error::Io`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let mut found = Self::default();
         for_lines(path.as_ref(), |place, line| {
@@ -53,7 +53,9 @@ impl Qrels {
                     let documents = found.0.entry(query.to_owned()).or_default();
                     match documents.insert(document.to_owned(), relevance.max(0.0)) {
                         None => Ok(()),
-                        Some(_) => Err(twice(place, query, document)),
+                        Some(_) => {
+                            Err(twice(place, format!("line for the document {document:?} of the query {query:?}")))
+                        }
                     }
                 }
             }
@@ -87,7 +89,7 @@ impl TrecRun {
     /// Reads a file, compressed or not.
     ///
     /// # Errors
-    /// [`Error::TrecLine`] for a line of another form, [`Error::TrecTwice`] for a document or a row that is there twice; [`Error::Io`].
+    /// [`Error::Line`] for a line of another form, [`Error::Twice`] for a document or a row that is there twice; [`Error::Io`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let mut scored: BTreeMap<String, HashMap<String, f64>> = BTreeMap::new();
         let mut rankings: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -99,7 +101,7 @@ impl TrecRun {
                 let ranking = ids.collect::<Option<Vec<_>>>().ok_or_else(|| wrong(place, RANKED, line))?;
                 return match rankings.insert(query.clone(), ranking) {
                     None => Ok(()),
-                    Some(_) => Err(twice(place, &query, "")),
+                    Some(_) => Err(twice(place, format!("row of the query {query:?}"))),
                 };
             }
             let cells: Vec<&str> = line.split_whitespace().collect();
@@ -107,7 +109,7 @@ impl TrecRun {
             let score = number(score).ok_or_else(|| wrong(place, RANKED, line))?;
             match scored.entry(query.to_owned()).or_default().insert(document.to_owned(), score) {
                 None => Ok(()),
-                Some(_) => Err(twice(place, query, document)),
+                Some(_) => Err(twice(place, format!("line for the document {document:?} of the query {query:?}"))),
             }
         })?;
         for (query, documents) in scored {
@@ -148,11 +150,12 @@ fn number(cell: &str) -> Option<f64> {
 }
 
 fn wrong(place: &Place, expected: &'static str, line: &str) -> Error {
-    Error::TrecLine { place: place.clone(), expected, found: line.chars().take(80).collect() }
+    let shown: String = line.chars().take(80).collect();
+    Error::Line { place: place.clone(), expected, found: format!("{shown:?}") }
 }
 
-fn twice(place: &Place, query: &str, document: &str) -> Error {
-    Error::TrecTwice { place: place.clone(), query: query.to_owned(), document: document.to_owned() }
+fn twice(place: &Place, what: String) -> Error {
+    Error::Twice { place: place.clone(), what }
 }
 
 #[cfg(test)]
@@ -199,11 +202,14 @@ mod tests {
         for (message, words) in [
             (qrels("q 0 a 1\nq 0 b\n"), "line 2: expected QUERY ITERATION DOCUMENT RELEVANCE"),
             (qrels("q 0 a yes\n"), "found \"q 0 a yes\""),
-            (qrels("q 0 a 1\nq 0 a 2\n"), "line 2: the document \"a\" of the query \"q\" is there twice"),
+            (
+                qrels("q 0 a 1\nq 0 a 2\n"),
+                "line 2: expected one line for the document \"a\" of the query \"q\", found a second one",
+            ),
             (run("q 0 a 1\n"), "line 1: expected QUERY Q0 DOCUMENT RANK SCORE NAME"),
             (run("q Q0 a 1 nan x\n"), "a number for the score"),
             (run("{\"id\": 1, \"results\": [{\"index\": 0}]}\n"), "whose documents have an id"),
-            (run("{\"id\": 1}\n{\"id\": 1}\n"), "line 2: the query \"1\" is there twice"),
+            (run("{\"id\": 1}\n{\"id\": 1}\n"), "line 2: expected one row of the query \"1\""),
         ] {
             assert!(message.contains(words), "{message}");
         }

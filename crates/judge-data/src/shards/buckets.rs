@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crate::Error;
+use crate::{Error, RowHash};
 
 /// Temporary files, by the first byte of a record. Records begin with hashes, so the files are alike in size.
 const BUCKETS: usize = 256;
@@ -47,5 +47,30 @@ impl<const N: usize> Buckets<N> {
             records.sort_unstable();
             Ok(records)
         })
+    }
+}
+
+impl Buckets<24> {
+    /// Adds the id of a row with its place.
+    pub(super) fn push_id(&mut self, id: RowHash, row: usize) -> Result<(), Error> {
+        let mut record = [0; 24];
+        record[..16].copy_from_slice(&id.short());
+        record[16..].copy_from_slice(&(row as u64).to_be_bytes());
+        self.push(&record)
+    }
+
+    /// The places of rows with an id that was there before, at most so many, each behind that of the first.
+    pub(super) fn repeated(self, most: usize) -> Result<Vec<[usize; 2]>, Error> {
+        let row = |record: &[u8; 24]| u64::from_be_bytes(std::array::from_fn(|at| record[16 + at])) as usize;
+        let mut found = Vec::new();
+        for records in self.sorted() {
+            for same in records?.chunk_by(|a, b| a[..16] == b[..16]) {
+                found.extend(same[1..].iter().map(|again| [row(&same[0]), row(again)]).take(most - found.len()));
+            }
+            if found.len() == most {
+                break;
+            }
+        }
+        Ok(found)
     }
 }

@@ -1,7 +1,7 @@
 //! The proof that every row was scored once, from the text that is in the files: on parts of a plan, or on what an engine wrote.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,8 @@ use super::buckets::Buckets;
 use super::part::PartRecord;
 use super::plan::{ShardPlan, items_of_table};
 use super::table::ParquetTable;
-use crate::{Error, ItemSpec, ResultDigests, ResultRow, ResultTally, RowHash, RowHasher, SetDigest};
+use crate::files::paths::entries;
+use crate::{Error, ItemSpec, ResultDigests, ResultRow, ResultTally, RowHash, SetDigest};
 
 /// Rows of each kind that are named.
 const NAMED: usize = 20;
@@ -228,13 +229,8 @@ fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<
         problems.push(format!("{none} of {} shards have no part", plan.shards()));
     }
     // Whoever reads the folder as a data set reads these, too.
-    let (own, mut others) = (files.iter().cloned().collect::<HashSet<_>>(), Vec::new());
-    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-        let path = entry.map_err(Error::io("list", folder))?.path();
-        if path.extension().is_some_and(|extension| extension == "parquet") && !own.contains(&path) {
-            others.push(path);
-        }
-    }
+    let (own, mut others) = (files.iter().cloned().collect::<HashSet<_>>(), entries(folder)?);
+    others.retain(|path| path.extension().is_some_and(|extension| extension == "parquet") && !own.contains(path));
     others.sort();
     for path in others {
         problems.push(format!("{} is no part of this plan", path.display()));
@@ -246,19 +242,16 @@ fn parts(plan: &ShardPlan, folder: &Path, problems: &mut Vec<String>) -> Result<
 /// The rows of a file of results, some at a time.
 pub(super) fn results(path: &Path) -> Result<impl Iterator<Item = Result<Vec<ResultRow>, Error>> + use<>, Error> {
     let table = ParquetTable::open(path)?;
+    results_of(&table, 0..table.rows())
+}
+
+/// Some of the rows of such a file.
+fn results_of(
+    table: &ParquetTable,
+    rows: Range<u64>,
+) -> Result<impl Iterator<Item = Result<Vec<ResultRow>, Error>> + use<>, Error> {
     let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
-    let batches = table.batches(&columns, 0..table.rows())?;
-    let path = path.to_path_buf();
-    let mut row = 0;
-    Ok(batches.map(move |batch| {
-        let batch = batch?;
-        let first = row;
-        row += batch.num_rows() as u64;
-        ResultRow::from_batch(&batch).map_err(|source| {
-            let source = Error::InBatch { what: "in the rows from row", number: first, source: Box::new(source) };
-            Error::InFile { path: path.clone(), source: Box::new(source) }
-        })
-    }))
+    table.read(&columns, rows, ResultRow::from_batch)
 }
 
 /// What the results must add up to: number of rows, digests of ids and inputs.
@@ -289,7 +282,7 @@ pub(super) fn each_input(
     let mut row = 0;
     let mut see = |items: Vec<crate::BatchItem>| -> Result<(), Error> {
         for item in items {
-            each(row, RowHasher::new("id").id("id", &item.id).finish(), item.input(), item.input_hash())?;
+            each(row, RowHash::of_id(&item.id), item.input(), item.input_hash())?;
             row += 1;
         }
         Ok(())
@@ -445,10 +438,7 @@ fn input_name(output: &Output<'_>, row: u64) -> Result<String, Error> {
 fn result_name(files: &[PathBuf], place: u64) -> Result<String, Error> {
     let (index, row) = ((place >> 40) as usize, place & ((1 << 40) - 1));
     let Some(path) = files.get(index) else { return Ok(String::new()) };
-    let table = ParquetTable::open(path)?;
-    let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
-    let batch = table.batches(&columns, row..row + 1)?.next().transpose()?;
-    let rows = batch.map(|batch| ResultRow::from_batch(&batch)).transpose()?.unwrap_or_default();
+    let rows = results_of(&ParquetTable::open(path)?, row..row + 1)?.next().transpose()?.unwrap_or_default();
     let id = rows.first().map(|row| row.id.to_string()).unwrap_or_default();
     Ok(format!("{id} ({} row {row})", path.display()))
 }

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::buckets::Buckets;
-use super::part::stem;
+use super::part::{recorded, stem};
 use crate::files::atomic::remove;
+use crate::files::paths::entries;
 use crate::results::carry::in_words_of;
 use crate::run::beside::is_empty;
 use crate::run::run_record::RECORD;
 use crate::{
-    Difference, Document, Error, Input, InputFile, OutputFile, PART, Part, RowHasher, RunRecord, load, record_path,
+    Difference, Document, Error, Input, InputFile, OutputFile, PART, Part, RowHash, RunRecord, load, record_path,
     run_id, save,
 };
 
@@ -74,7 +75,7 @@ impl CommandPlan {
             let (input, first) = (Input::open(path)?, row);
             let part = Part { rows: 0..usize::MAX, first_number: first };
             let read = ids(input.clone().with_part(Some(part)), &mut |id| {
-                seen.push(&place_of(&id, row))?;
+                seen.push_id(RowHash::of_id(&id), row)?;
                 row += 1;
                 see(1);
                 Ok(())
@@ -88,7 +89,7 @@ impl CommandPlan {
         if row == 0 {
             return Err(Error::NoRows { path: files.first().cloned().unwrap_or_default() });
         }
-        match repeated(seen, 1)?.first() {
+        match seen.repeated(1)?.first() {
             Some(&[first, second]) => Err(Error::RepeatedRow {
                 id: plan.id_of_input(first, ids)?,
                 first: plan.place(first),
@@ -199,29 +200,6 @@ pub(super) fn is_changed(file: &InputFile) -> Result<bool, Error> {
     Ok(InputFile::of(&file.path)?.blake3 != file.blake3)
 }
 
-/// A row's id and place, to be sorted.
-pub(super) fn place_of(id: &judge_core::ItemId, row: usize) -> [u8; 24] {
-    let mut record = [0; 24];
-    record[..16].copy_from_slice(&RowHasher::new("id").id("id", id).finish().short());
-    record[16..].copy_from_slice(&(row as u64).to_be_bytes());
-    record
-}
-
-/// The places of rows with an id that was there before, at most so many, each behind that of the first.
-pub(super) fn repeated(ids: Buckets<24>, most: usize) -> Result<Vec<[usize; 2]>, Error> {
-    let row = |record: &[u8; 24]| u64::from_be_bytes(std::array::from_fn(|at| record[16 + at])) as usize;
-    let mut found = Vec::new();
-    for records in ids.sorted() {
-        for same in records?.chunk_by(|a, b| a[..16] == b[..16]) {
-            found.extend(same[1..].iter().map(|again| [row(&same[0]), row(again)]).take(most - found.len()));
-        }
-        if found.len() == most {
-            break;
-        }
-    }
-    Ok(found)
-}
-
 /// That a part is done, and which files it consists of: written last, as `part-00012-of-04096.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommandPart {
@@ -247,7 +225,7 @@ impl CommandPart {
     /// The record of a part that is done; `None` if it is not, be it that a file of it is gone or has another size.
     ///
     /// # Errors
-    /// [`Error::OtherPlan`] for a record of another plan, or of another part; as [`load`] for a file of another kind; [`Error::Io`].
+    /// [`Error::Content`] for a record of another plan, or of another part; as [`load`] for a file of another kind; [`Error::Io`].
     pub fn find(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Option<Self>, Error> {
         Self::finder(folder, plan)(shard)
     }
@@ -271,16 +249,7 @@ impl CommandPart {
 
     /// The record of a part, whatever became of its files.
     fn recorded(folder: &Path, plan: &CommandPlan, id: &str, shard: usize) -> Result<Option<Self>, Error> {
-        let path = Self::path(folder, plan, shard);
-        if is_empty(&path)? {
-            return Ok(None);
-        }
-        let part: Self = load(&path)?;
-        if (part.plan.as_str(), part.shard) != (id, shard) {
-            let found = format!("plan {}, shard {}", part.plan, part.shard);
-            return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
-        }
-        Ok(Some(part))
+        recorded(Self::path(folder, plan, shard), (id, shard), |part: &Self| (part.plan.as_str(), part.shard))
     }
 
     /// Whether its files are those that their run records describe, to the byte, and were made of the part's rows. If not, they have been
@@ -302,7 +271,7 @@ impl CommandPart {
     /// stays, and so does what no run made. Returned is what was removed, without the records.
     ///
     /// # Errors
-    /// [`Error::OtherPlan`] for the record of a part of another plan; as [`load`]; [`Error::Io`].
+    /// [`Error::Content`] for the record of a part of another plan; as [`load`]; [`Error::Io`].
     pub fn clear(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Vec<PathBuf>, Error> {
         let id = plan.id();
         let recorded = Self::recorded(folder, plan, &id, shard)?;
@@ -383,13 +352,12 @@ impl CommandPart {
 
 /// The files of a part that have a run record, by what their names have behind `part-00012-of-04096`, in order.
 fn endings(folder: &Path, plan: &CommandPlan, shard: usize) -> Result<Vec<String>, Error> {
-    let begin = stem(shard, plan.shards()) + ".";
-    let mut endings = Vec::new();
-    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-        let name = entry.map_err(Error::io("list", folder))?.file_name();
-        let output = name.to_str().filter(|name| name.starts_with(&begin)).and_then(|name| name.strip_suffix(RECORD));
-        endings.extend(output.map(|output| output[begin.len() - 1..].to_owned()));
-    }
+    let stem = stem(shard, plan.shards());
+    let ending = |file: &PathBuf| {
+        let behind = file.file_name()?.to_str()?.strip_prefix(&stem)?;
+        Some(behind.strip_suffix(RECORD)?.to_owned()).filter(|_| behind.starts_with('.'))
+    };
+    let mut endings: Vec<String> = entries(folder)?.iter().filter_map(ending).collect();
     endings.sort();
     Ok(endings)
 }

@@ -23,7 +23,7 @@ use crate::rows::grades::NUMBERS;
 use crate::rows::reading::Reading;
 use crate::{
     BatchItem, Columns, Counts, Dataset, Error, Extra, Fate, Field, Human, Ids, ItemColumns, ItemSpec, JsonlWriter,
-    JudgedScore, LabelTable, Place, Resolved, ResultRow, Row, RowHasher, RunPlan, ScoreOutcome, ScoreRow, Unread,
+    JudgedScore, LabelTable, Place, Resolved, ResultRow, Row, RunPlan, ScoreOutcome, ScoreRow, Unread,
 };
 
 /// Turns results into a score file: JSON lines that `lager_evaluate` and `agreement` read, in the order of the input.
@@ -76,7 +76,7 @@ impl Export<'_> {
                 let rows = rows?;
                 see(rows.len());
                 for result in rows {
-                    let id = RowHasher::new("id").id("id", &result.id).finish().short();
+                    let id = result.id_hash().short();
                     if let Ok(at) = rows_of.binary_search_by_key(&id, |(id, _)| *id) {
                         waiting.keep(usize::try_from(rows_of[at].1).unwrap_or(usize::MAX), &Kept::of(result))?;
                     }

@@ -1,24 +1,21 @@
 //! The parts of a command's plan: whether all are there, and the files that one run over all rows would have written.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, BufReader, Write};
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use judge_core::Reason;
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
-use super::command::{
-    CommandPart, CommandPlan, damaged, is_changed, is_of_other_rows, made_otherwise, place_of, repeated,
-};
-use crate::files::body::body;
-use crate::files::paths::{target, with_suffix};
+use super::command::{CommandPart, CommandPlan, damaged, is_changed, is_of_other_rows, made_otherwise};
+use crate::files::paths::{entries, target, with_suffix};
 use crate::rows::ids::id_of;
 use crate::run::run_record::RECORD;
 use crate::{
-    AtomicFile, Counts, Error, Field, InputFile, OutputFile, PART, Resolved, Row, Rows, RunPlan, RunRecord, Sharding,
-    StatesFile, StatesSpec, StatesWriter, WriteOptions, ids_path, load, record_path, save,
+    AtomicFile, Counts, Error, Field, InputFile, JsonlWriter, OutputFile, PART, Resolved, Row, RowHash, Rows, RunPlan,
+    RunRecord, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions, ids_path, load, record_path, save,
 };
 
 /// How many problems of one kind are named.
@@ -91,7 +88,7 @@ impl CommandPlan {
             found.problems.push(format!("{none} of {} shards have no finished part", self.shards()));
         }
         let Seen { first, ids, all } = seen;
-        for [one, other] in repeated(ids, NAMED)? {
+        for [one, other] in ids.repeated(NAMED)? {
             let id = self.id_of_result(folder, one, &first).unwrap_or_default();
             found.problems.push(format!("the id {id} occurs twice: {}, and {}", self.place(one), self.place(other)));
         }
@@ -177,7 +174,7 @@ impl CommandPlan {
         for row in Rows::open(&lines)? {
             let row = row?;
             if self.has_ids && rows % copies == 0 {
-                ids.push(&place_of(&id_of(&row)?, planned.start + rows / copies))?;
+                ids.push_id(RowHash::of_id(&id_of(&row)?), planned.start + rows / copies)?;
             }
             rows += 1;
             see(1);
@@ -208,18 +205,12 @@ impl CommandPlan {
     fn check_names(&self, folder: &Path, problems: &mut Vec<String>) -> Result<(), Error> {
         let planned: HashSet<PathBuf> =
             (0..self.shards()).map(|shard| CommandPart::path(folder, self, shard)).collect();
-        let mut others = Vec::new();
-        for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-            let path = entry.map_err(Error::io("list", folder))?.path();
+        let mut others = entries(folder)?;
+        others.retain(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with("part-")
-                && name.ends_with(".json")
-                && !name.ends_with(RECORD)
-                && !planned.contains(&path)
-            {
-                others.push(path);
-            }
-        }
+            let is_record = name.starts_with("part-") && name.ends_with(".json") && !name.ends_with(RECORD);
+            is_record && !planned.contains(path)
+        });
         others.sort();
         problems.extend(others.iter().map(|path| format!("{} is of no part of this plan", path.display())));
         Ok(())
@@ -288,7 +279,7 @@ impl CommandPlan {
         mut see: impl FnMut(usize),
     ) -> Result<InputFile, Error> {
         let path = plan.output.as_path();
-        let mut file = AtomicFile::create(path)?;
+        let mut file = JsonlWriter::create(path)?;
         let mut number = 0_usize;
         for input in &self.files {
             let mut rows = Rows::open(&input.path)?;
@@ -299,15 +290,13 @@ impl CommandPlan {
                 if is_numbered {
                     fields.set(Field::Id.as_str(), &number)?;
                 }
-                let mut line = body(&fields)?;
-                line.push(b'\n');
-                file.write_all(&line).map_err(Error::io("write", path))?;
+                file.write(&fields)?;
                 number += 1;
                 see(1);
             }
         }
         let record = plan.record(Resolved::default(), Counts::default(), Vec::new());
-        file.commit_recorded(self.rows(), plan.options.overwrite, record)?;
+        file.finish_recorded(self.rows(), plan.options.overwrite, record)?;
         Ok(InputFile::of(path)?.with_rows(self.rows()))
     }
 }

@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use super::plan::ShardPlan;
-use crate::files::atomic::sync_folder;
+use crate::files::atomic::{remove, sync_folder};
 use crate::files::document::text_of;
+use crate::files::paths::entries;
 use crate::run::beside::is_empty;
 use crate::run::outputs::is_document;
-use crate::{Document, Error, InputFile, OutputProblem, ResultColumns, ResultRow, ResultTally};
+use crate::{Document, Error, InputFile, OutputProblem, ResultColumns, ResultRow, ResultTally, load};
 
 /// Rows that are written at a time.
 const BATCH: usize = 1024;
@@ -56,6 +57,25 @@ pub(super) fn stem(shard: usize, shards: usize) -> String {
     format!("part-{shard:05}-of-{shards:05}")
 }
 
+/// The record of a part of this plan and shard, which `of` reads in it; `None` if there is none.
+pub(super) fn recorded<T: Document>(
+    path: PathBuf,
+    planned: (&str, usize),
+    of: impl Fn(&T) -> (&str, usize),
+) -> Result<Option<T>, Error> {
+    if is_empty(&path)? {
+        return Ok(None);
+    }
+    let record = load(&path)?;
+    let found = of(&record);
+    if found == planned {
+        return Ok(Some(record));
+    }
+    let in_words = |(plan, shard): (&str, usize)| format!("one of plan {plan}, shard {shard}");
+    let found = format!("{}; take a new folder for each plan", in_words(found));
+    Err(Error::Content { path, what: "part", expected: in_words(planned), found })
+}
+
 impl PartRecord {
     /// Where the record of a shard's part lies.
     pub fn path(folder: &Path, shard: usize, shards: usize) -> PathBuf {
@@ -70,7 +90,7 @@ impl PartRecord {
     /// The record of a shard that is done; `None` if it is not, be it that its part is gone or has another size.
     ///
     /// # Errors
-    /// [`Error::OtherPlan`] for a record of another plan, or of another shard.
+    /// [`Error::Content`] for a record of another plan, or of another shard.
     pub fn find(folder: &Path, plan: &ShardPlan, shard: usize) -> Result<Option<Self>, Error> {
         Self::finder(folder, plan)(shard)
     }
@@ -80,14 +100,9 @@ impl PartRecord {
         let (id, shards) = (plan.id(), plan.shards());
         move |shard| {
             let path = Self::path(folder, shard, shards);
-            if is_empty(&path)? {
-                return Ok(None);
-            }
-            let record: Self = crate::load(&path)?;
-            if (&record.plan, record.shard) != (&id, shard) {
-                let found = format!("plan {}, shard {}", record.plan, record.shard);
-                return Err(Error::OtherPlan { path, expected: format!("plan {id}, shard {shard}"), found });
-            }
+            let record =
+                recorded(path.clone(), (id.as_str(), shard), |record: &Self| (record.plan.as_str(), record.shard))?;
+            let Some(record) = record else { return Ok(None) };
             match fs::metadata(Self::part_path(folder, shard, shards)) {
                 Ok(part) => Ok((part.len() == record.file.bytes).then_some(record)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -174,7 +189,7 @@ impl PartWriter {
     /// faster, its part stays, which is equal.
     ///
     /// # Errors
-    /// [`Error::WrongInputs`] if the rows are not those of the shard; [`Error::Io`].
+    /// [`Error::Content`] if the rows are not those of the shard; [`Error::Io`].
     pub fn finish(
         mut self,
         plan: &ShardPlan,
@@ -187,7 +202,9 @@ impl PartWriter {
         let planned = plan.range(shard);
         if tally.rows != planned.end - planned.start || tally.digests.inputs != plan.inputs[shard] {
             let path = PartRecord::part_path(&folder, shard, shards);
-            return Err(Error::WrongInputs { path, rows: tally.rows, planned: planned.end - planned.start });
+            let expected = format!("the {} of the plan", planned.end - planned.start);
+            let found = format!("{} that were scored; an input has changed since", tally.rows);
+            return Err(Error::Content { path, what: "rows", expected, found });
         }
         writer.close().map_err(written(file.path()))?;
         file.as_file().sync_all().map_err(Error::io("write", file.path()))?;
@@ -265,10 +282,9 @@ fn place(file: NamedTempFile, path: &Path) -> Result<bool, Error> {
 /// Removes what attempts at a shard that is done have left, or are writing for nothing.
 fn remove_temporaries(folder: &Path, shard: usize, shards: usize) -> Result<(), Error> {
     let prefix = temporary_prefix(shard, shards);
-    for entry in fs::read_dir(folder).map_err(Error::io("list", folder))? {
-        let entry = entry.map_err(Error::io("list", folder))?;
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            crate::files::atomic::remove(&entry.path())?;
+    for path in entries(folder)? {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)) {
+            remove(&path)?;
         }
     }
     Ok(())

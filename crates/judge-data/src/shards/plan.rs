@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
 use super::table::{ParquetTable, PlannedFile};
-use crate::{BatchItem, Document, Error, ItemColumns, ItemSpec, ResultColumns, RowHasher, SetDigest, Settings, run_id};
+use crate::{BatchItem, Document, Error, ItemColumns, ItemSpec, ResultColumns, RowHash, SetDigest, Settings, run_id};
 
 /// Files of rows, cut into shards, and what their results must add up to.
 ///
@@ -86,17 +86,14 @@ impl ShardPlan {
                 let has: Vec<bool> = fields.iter().map(|field| item.field(field).is_some()).collect();
                 had.iter_mut().zip(&has).for_each(|(had, has)| *had |= has);
                 fits |= !has.contains(&false);
-                let id = RowHasher::new("id").id("id", &item.id).finish();
+                let id = RowHash::of_id(&item.id);
                 plan.ids.add(id);
                 let shard = usize::try_from(row / rows_per_shard).unwrap_or(usize::MAX);
                 if plan.inputs.len() == shard {
                     plan.inputs.push(SetDigest::default());
                 }
                 plan.inputs[shard].add(item.input_hash());
-                let mut record = [0; 24];
-                record[..16].copy_from_slice(&id.short());
-                record[16..].copy_from_slice(&row.to_be_bytes());
-                seen.push(&record)?;
+                seen.push_id(id, row as usize)?;
                 row += 1;
             }
         }
@@ -105,12 +102,10 @@ impl ShardPlan {
             let absent: Vec<String> = absent.collect();
             return Err(plan.no_item_fits(if absent.is_empty() { fields } else { absent }));
         }
-        for records in seen.sorted() {
-            if let Some([first, second]) = records?.array_windows::<2>().find(|[a, b]| a[..16] == b[..16]) {
-                return Err(plan.repeated(first, second));
-            }
+        match seen.repeated(1)?.first() {
+            Some(rows) => Err(plan.repeated(rows.map(|row| row as u64))),
+            None => Ok(plan),
         }
-        Ok(plan)
     }
 
     fn no_item_fits(&self, fields: Vec<String>) -> Error {
@@ -119,15 +114,10 @@ impl ShardPlan {
         Error::NoItemFits { rows: self.rows, fields, columns: columns.collect() }
     }
 
-    fn repeated(&self, first: &[u8; 24], second: &[u8; 24]) -> Error {
-        let row = |record: &[u8; 24]| u64::from_be_bytes(std::array::from_fn(|at| record[16 + at]));
-        let id = self.batches(row(second)..row(second) + 1).next();
+    fn repeated(&self, [first, second]: [u64; 2]) -> Error {
+        let id = self.batches(second..second + 1).next();
         let id = id.and_then(Result::ok).and_then(|items| items.first().map(|item| item.id.to_string()));
-        Error::RepeatedRow {
-            id: id.unwrap_or_default(),
-            first: self.place(row(first)),
-            second: self.place(row(second)),
-        }
+        Error::RepeatedRow { id: id.unwrap_or_default(), first: self.place(first), second: self.place(second) }
     }
 
     /// The number of shards.
@@ -196,7 +186,7 @@ impl ShardPlan {
         let spec = self.items.clone();
         let mut is_done = false;
         let batches = ranges.into_iter().flat_map(move |(file, range)| {
-            let items = items_of(&file, &spec, range);
+            let items = file.open().and_then(|table| items_of_table(&table, &spec, range));
             let (error, items) = match items {
                 Ok(items) => (None, Some(items)),
                 Err(error) => (Some(Err(error)), None),
@@ -212,46 +202,13 @@ impl ShardPlan {
     }
 }
 
-/// The items of some rows of one file.
-fn items_of(
-    planned: &PlannedFile,
-    spec: &ItemSpec,
-    rows: Range<u64>,
-) -> Result<impl Iterator<Item = Result<Vec<BatchItem>, Error>> + use<>, Error> {
-    items_of_table(&planned.open()?, spec, rows)
-}
-
-impl PlannedFile {
-    /// Opens the file.
-    ///
-    /// # Errors
-    /// [`Error::FileChanged`] for another file than the planned one; as [`ParquetTable::open`].
-    pub fn open(&self) -> Result<ParquetTable, Error> {
-        let table = ParquetTable::open(&self.path)?;
-        match table.identity() == *self {
-            true => Ok(table),
-            false => Err(Error::FileChanged { path: self.path.clone() }),
-        }
-    }
-}
-
 /// The items of some rows of a table.
 pub(super) fn items_of_table(
     table: &ParquetTable,
     spec: &ItemSpec,
     rows: Range<u64>,
 ) -> Result<impl Iterator<Item = Result<Vec<BatchItem>, Error>> + use<>, Error> {
-    let path = table.path().to_path_buf();
-    let within = move |source: Error| Error::InFile { path: path.clone(), source: Box::new(source) };
-    let columns = ItemColumns::find(table.schema(), spec).map_err(&within)?;
-    let batches = table.batches(&columns.indices(table.schema()), rows.clone())?;
-    let mut row = rows.start;
-    Ok(batches.map(move |batch| {
-        let batch = batch?;
-        let first = row;
-        row += batch.num_rows() as u64;
-        let of_batch =
-            |source| Error::InBatch { what: "in the rows from row", number: first, source: Box::new(source) };
-        columns.items(&batch).map_err(|source| within(of_batch(source)))
-    }))
+    let found = ItemColumns::find(table.schema(), spec);
+    let columns = found.map_err(|source| Error::InFile { path: table.path().into(), source: Box::new(source) })?;
+    table.read(&columns.indices(table.schema()), rows, move |batch| columns.items(batch))
 }

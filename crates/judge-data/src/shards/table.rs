@@ -134,9 +134,25 @@ impl ParquetTable {
             batch.map(|batch| batch.map_err(&wrong))
         }))
     }
-}
 
-impl ParquetTable {
+    /// What is read of some of its rows, some at a time; an error says which they are.
+    pub(super) fn read<T, F: Fn(&RecordBatch) -> Result<Vec<T>, Error>>(
+        &self,
+        columns: &[usize],
+        rows: Range<u64>,
+        read: F,
+    ) -> Result<impl Iterator<Item = Result<Vec<T>, Error>> + use<T, F>, Error> {
+        let (path, mut row) = (self.path.clone(), rows.start);
+        Ok(self.batches(columns, rows)?.map(move |batch| {
+            let (batch, number) = (batch?, row);
+            row += batch.num_rows() as u64;
+            read(&batch).map_err(|source| {
+                let source = Error::InBatch { what: "in the rows from row", number, source: Box::new(source) };
+                Error::InFile { path: path.clone(), source: Box::new(source) }
+            })
+        }))
+    }
+
     /// Refuses columns of a row group that are compressed in a way that is not read.
     fn check_compression(&self, group: &RowGroupMetaData, columns: &[usize]) -> Result<(), Error> {
         let schema = self.metadata.parquet_schema();
@@ -151,6 +167,20 @@ impl ParquetTable {
             }
         }
         Ok(())
+    }
+}
+
+impl PlannedFile {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`] for another file than the planned one; as [`ParquetTable::open`].
+    pub fn open(&self) -> Result<ParquetTable, Error> {
+        let table = ParquetTable::open(&self.path)?;
+        match table.identity() == *self {
+            true => Ok(table),
+            false => Err(Error::FileChanged { path: self.path.clone() }),
+        }
     }
 }
 

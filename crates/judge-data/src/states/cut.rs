@@ -1,10 +1,9 @@
 use std::ffi::OsStr;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::files::paths::{folder, with_suffix};
+use crate::files::paths::{entries, folder, with_suffix};
 use crate::states::shard::{FIRST_ROW, FORMAT, Shard, TABLE_ROWS};
 use crate::{Difference, Error, Sharding, StatesSpec};
 
@@ -132,20 +131,23 @@ pub(super) fn table_path(path: &Path) -> Option<PathBuf> {
 
 /// The shards of a table that are there, complete or not, in the order of their names.
 pub(super) fn shards_of(path: &Path) -> Result<Vec<(Number, PathBuf)>, Error> {
-    let (stem, extension) = split(path);
-    let folder = folder(path);
-    let failed = || Error::io("list", folder);
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed())? {
-        let name = entry.map_err(failed())?.file_name();
-        let number = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes()).and_then(|rest| {
-            let rest = rest.strip_suffix(PARTIAL.as_bytes()).unwrap_or(rest);
-            Number::parse(rest.strip_suffix(extension.as_encoded_bytes())?)
-        });
-        found.extend(number.map(|number| (number, path.with_file_name(name))));
-    }
+    let extension = split(path).1.as_encoded_bytes();
+    let mut found = named_alike(path, |name, rest| {
+        let rest = rest.strip_suffix(PARTIAL.as_bytes()).unwrap_or(rest);
+        Some((Number::parse(rest.strip_suffix(extension)?)?, path.with_file_name(name)))
+    })?;
     found.sort();
     Ok(found)
+}
+
+/// What is read of the names beside a table that begin as its own does, and of what follows there.
+pub(super) fn named_alike<T>(path: &Path, read: impl Fn(&OsStr, &[u8]) -> Option<T>) -> Result<Vec<T>, Error> {
+    let stem = split(path).0.as_encoded_bytes();
+    let of = |file: &PathBuf| {
+        let name = file.file_name()?;
+        read(name, name.as_encoded_bytes().strip_prefix(stem)?)
+    };
+    Ok(entries(folder(path))?.iter().filter_map(of).collect())
 }
 
 impl Number {
@@ -162,7 +164,7 @@ impl Number {
 }
 
 /// A file's name before and from `.safetensors`; any other name has nothing behind.
-pub(super) fn split(path: &Path) -> (&OsStr, &OsStr) {
+fn split(path: &Path) -> (&OsStr, &OsStr) {
     let extension = OsStr::new(".safetensors");
     match (path.file_stem(), path.extension()) {
         (Some(stem), Some(found)) if found == "safetensors" => (stem, extension),

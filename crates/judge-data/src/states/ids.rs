@@ -15,7 +15,7 @@ pub(super) fn ids_of(file: &MappedStates) -> impl Iterator<Item = Result<StatesR
     let path = ids_path(file.path());
     let mut lines = Rows::open(&path).map_err(Some);
     let wrong = move |what, expected: String, found: String| {
-        Some(Err(Error::StatesPart { path: path.clone(), what, expected, found }))
+        Some(Err(Error::Content { path: path.clone(), what, expected, found }))
     };
     let rows = file.rows();
     // One step more than there are rows, to see that there is no further line.

@@ -1,15 +1,14 @@
 //! The files of a table, complete or not, and those of others in their places.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensorError;
 
 use crate::files::output::run_names;
-use crate::files::paths::{folder, with_suffix};
+use crate::files::paths::with_suffix;
 use crate::run::beside::{is_empty, refuse_foreign_journal, taken};
-use crate::states::cut::{Number, PARTIAL, shard_path, split};
+use crate::states::cut::{Number, PARTIAL, named_alike, shard_path};
 use crate::states::ids_path;
 use crate::states::mapped::MappedStates;
 use crate::{Error, OutputProblem};
@@ -73,15 +72,6 @@ pub(crate) fn is_states(path: &Path) -> bool {
 
 /// The shards of a table of which any file is there.
 fn numbers_of(path: &Path) -> Result<BTreeSet<Number>, Error> {
-    let (stem, _) = split(path);
-    let folder = folder(path);
-    let failed = || Error::io("list", folder);
-    let mut found = BTreeSet::new();
-    for entry in fs::read_dir(folder).map_err(failed())? {
-        let name = entry.map_err(failed())?.file_name();
-        let rest = name.as_encoded_bytes().strip_prefix(stem.as_encoded_bytes());
-        let number = rest.map(|rest| rest.split(|&byte| byte == b'.').next().unwrap_or_default());
-        found.extend(number.and_then(Number::parse));
-    }
-    Ok(found)
+    let numbers = named_alike(path, |_, rest| Number::parse(rest.split(|&byte| byte == b'.').next()?))?;
+    Ok(numbers.into_iter().collect())
 }

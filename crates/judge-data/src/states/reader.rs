@@ -33,8 +33,8 @@ impl StatesFile {
     /// changed while they are open.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Safetensors`] if a header is broken or a file is cut short; [`Error::Tensor`] if one
-    /// of the tensors is absent or of another dtype or shape. Of a set, [`Error::StatesPart`] if shards are missing, belong to sets of
+    /// [`Error::Io`]; [`Error::Safetensors`] if a header is broken or a file is cut short; [`Error::Content`] if one
+    /// of the tensors is absent or of another dtype or shape. Of a set, [`Error::Content`] if shards are missing, belong to sets of
     /// different sizes, overlap or leave rows out; [`Error::OtherRun`] if one has other metadata, layers or states of another
     /// width than the first.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
@@ -51,7 +51,7 @@ impl StatesFile {
         }
         let total = this.metadata.get(TABLE_ROWS).cloned();
         match this.shards.last() {
-            Some(last) if total != Some(this.rows.to_string()) => Err(Error::StatesPart {
+            Some(last) if total != Some(this.rows.to_string()) => Err(Error::Content {
                 path: last.path().to_path_buf(),
                 what: "rows of the table",
                 expected: total.unwrap_or_else(|| format!("a number as {TABLE_ROWS}")),
@@ -104,7 +104,7 @@ impl StatesFile {
     /// The states of a row, shape `[layers, d_model]`, row-major, finite; `None` if the row was not scored or does not exist.
     ///
     /// # Errors
-    /// [`Error::Tensor`] if the file holds NaN or infinity there.
+    /// [`Error::Content`] if the file holds NaN or infinity there.
     pub fn row(&self, row: usize) -> Result<Option<Vec<f32>>, Error> {
         let Some((shard, row)) = self.locate(row) else { return Ok(None) };
         shard.values(row, 0..self.layers().len())
@@ -131,7 +131,7 @@ impl StatesFile {
     ///
     /// # Errors
     /// [`Error::Io`] if there is no such file; those of [`Rows`](crate::Rows), [`Error::MissingField`] and [`Error::WrongType`];
-    /// [`Error::StatesPart`] if it has fewer or more rows than the states, or others of them are scored.
+    /// [`Error::Content`] if it has fewer or more rows than the states, or others of them are scored.
     pub fn ids(&self) -> impl Iterator<Item = Result<StatesRow, Error>> {
         let mut failed = false;
         self.shards.iter().flat_map(ids_of).map_while(move |row| {
@@ -151,7 +151,7 @@ impl StatesFile {
     fn append(&mut self, shard: MappedStates) -> Result<(), Error> {
         let first = shard.metadata().get(FIRST_ROW);
         if first != Some(&self.rows.to_string()) {
-            return Err(Error::StatesPart {
+            return Err(Error::Content {
                 path: shard.path().to_path_buf(),
                 what: FIRST_ROW,
                 expected: self.rows.to_string(),
@@ -186,7 +186,7 @@ fn set(path: &Path) -> Result<Vec<PathBuf>, Error> {
     shards.retain(|(_, path)| !path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes()));
     let Some(&(Number { of, .. }, _)) = shards.first() else { return Ok(Vec::new()) };
     if let Some((other, path)) = shards.iter().find(|(number, _)| number.of != of) {
-        return Err(Error::StatesPart {
+        return Err(Error::Content {
             path: path.clone(),
             what: "shards of the set",
             expected: of.to_string(),
@@ -194,7 +194,7 @@ fn set(path: &Path) -> Result<Vec<PathBuf>, Error> {
         });
     }
     if let Some(index) = (1..=of).find(|&index| shards.get(index - 1).is_none_or(|(number, _)| number.index != index)) {
-        return Err(Error::StatesPart {
+        return Err(Error::Content {
             path: shard_path(path, Number { index, of }),
             what: "shard",
             expected: format!("number {index} of {of}"),

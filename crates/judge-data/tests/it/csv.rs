@@ -58,6 +58,11 @@ fn separators_are_those_of_the_name_or_of_the_first_line() {
     // pandas writes its index into a column without a name.
     let indexed = read("t.csv", b",prompt\n0,a\n").unwrap();
     assert_eq!(indexed, [serde_json::json!({"Unnamed: 0": "0", "prompt": "a"})]);
+    // Text with commas is no table.
+    for text in [&b"Dear Sir, here are the rows\n{\"id\":1}\n"[..], b"id: 1, a: {\n", b"1, 2: [\n"] {
+        let said = read("rows.jsonl", text).unwrap_err();
+        assert!(said.contains("line 1, column"), "{said}");
+    }
     // JSON is what it is, whatever it is called.
     assert_eq!(read("t.csv", b"{\"id\": 1, \"prompt\": \"a\"}\n").unwrap()[0]["id"], 1);
 }

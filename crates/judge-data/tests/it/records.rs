@@ -1,12 +1,9 @@
 //! Data sets of every kind.
 
 use std::fs;
-use std::path::Path;
 
 use judge_core::{Fields, ItemId, Message, Prompt, PromptTemplate, Reason, Scale};
-use judge_data::{
-    Dataset, DatasetFormat, DatasetOptions, Error, Field, LagerDataset, PromptInput, Record, check_templates,
-};
+use judge_data::{Dataset, DatasetFormat, DatasetOptions, Error, Field, PromptInput, Record, check_templates};
 
 use crate::columns::with_columns;
 use crate::files::place;
@@ -359,22 +356,6 @@ fn rows_beyond_the_limit_are_not_looked_at() {
     let options = DatasetOptions { max_rows: Some(1), ..DatasetOptions::default() };
     let (_, records) = dataset("{\"id\":1,\"prompt\":\"p\"}\nnonsense\n", &options).unwrap();
     assert_eq!(records.len(), 1);
-}
-
-#[test]
-fn lager_names_a_data_set_by_its_whole_path() {
-    for (path, name, cap) in [
-        ("data/main/flask.json", "flask", None),
-        ("/home/x/valid_runs/helpsteer.json", "valid", None),
-        ("data/main/HelpSteer.json", "helpsteer", Some(2001)),
-        ("data/BiGGen-Bench-human-eval.json", "biggen", None),
-        ("data/my.set.json", "my", None),
-    ] {
-        let dataset = LagerDataset::from_path(Path::new(path));
-        assert_eq!((dataset.name(), dataset.row_cap()), (name, cap), "{path}");
-    }
-    let path = LagerDataset::Flask.result_path(Path::new("out"), Path::new("/models/Llama-8B"), true);
-    assert_eq!(path, Path::new("out/flask/Llama-8B_with_feedback_logits.json"));
 }
 
 #[test]

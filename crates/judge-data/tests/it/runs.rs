@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use judge_core::{ModelInfo, Reason};
 use judge_data::{
-    Counts, Error, Fate, InputFile, Layout, Locking, MadeBy, Opened, OutputProblem, PartialProblem, Program, Resolved,
-    Resumed, Run, RunPlan, RunRecord, SyncEvery, load, record_path,
+    Counts, Error, Fate, InputFile, Layout, Locking, MadeBy, Opened, OutputProblem, Program, Resolved, Resumed, Run,
+    RunPlan, RunRecord, SyncEvery, load, record_path,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -373,15 +373,15 @@ fn foreign_content_is_refused_and_kept() {
         let error = plan(&path, 6, 1).open().unwrap_err();
         assert_eq!(fs::read(&partial).unwrap(), content);
         match error {
-            Error::Partial { place, problem } => (place.line, problem),
+            Error::Partial { place, expected, found } => (place.line, format!("{expected}, {found}")),
             other => panic!("{content:?}: {other:?}"),
         }
     };
-    assert_eq!(problem(b"hello"), (1, PartialProblem::NotAJournal));
-    assert_eq!(problem(b"hello\n"), (1, PartialProblem::NotAJournal));
-    assert_eq!(problem(b"0\t{\"id\":1}\n"), (1, PartialProblem::NotAJournal));
-    let newer = br#"{"format":"judge-journal","version":9,"more":1}"#;
-    assert_eq!(problem(&[newer, &b"\n"[..]].concat()), (1, PartialProblem::Version { expected: 1, found: 9 }));
+    for content in [&b"hello"[..], b"hello\n", b"0\t{\"id\":1}\n"] {
+        assert_eq!(problem(content), (1, "the beginning of an unfinished output, something else".to_owned()));
+    }
+    let newer = b"{\"format\":\"judge-journal\",\"version\":9,\"more\":1}\n";
+    assert_eq!(problem(newer), (1, "an unfinished output of version 1, version 9".to_owned()));
 }
 
 #[test]

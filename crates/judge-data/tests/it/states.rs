@@ -160,20 +160,6 @@ fn other_shapes_and_settings_do_not_mix() {
 }
 
 #[test]
-fn rows_are_checked() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut writer =
-        StatesWriter::open(folder.path().join("out.safetensors"), &spec(), WriteOptions::default()).unwrap();
-    let mut write = |row, values: &[f32]| writer.write(row, &id(row), values);
-    assert!(matches!(write(0, &[0.0; 5]), Err(Error::Shape { expected: 6, found: 5, .. })));
-    assert!(matches!(write(0, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0]), Err(Error::NonFinite { index: 1, .. })));
-    assert!(matches!(write(ROWS, &[0.0; 6]), Err(Error::NoSuchRow { row: ROWS, rows: ROWS })));
-    write(0, &[0.0; 6]).unwrap();
-    assert!(matches!(write(0, &[0.0; 6]), Err(Error::RowTwice { row: 0 })));
-    assert!(matches!(writer.finish(), Err(Error::Incomplete { missing: 4, first: 1, .. })));
-}
-
-#[test]
 fn broken_files_are_typed_errors() {
     let (_folder, path) = place("out.safetensors");
     write_all(&path);
@@ -216,7 +202,7 @@ fn broken_files_are_typed_errors() {
     ] {
         fs::write(&path, safetensors::serialize(with, None).unwrap()).unwrap();
         let error = StatesFile::open(&path).unwrap_err();
-        assert!(matches!(error, Error::Tensor { tensor: t, .. } if t == tensor), "{tensor}: {error}");
+        assert!(matches!(error, Error::Content { what, .. } if what == tensor), "{tensor}: {error}");
     }
 }
 
@@ -230,7 +216,7 @@ fn states_that_are_no_numbers_are_found_when_they_are_read() {
     fs::write(&path, bytes).unwrap();
     let file = StatesFile::open(&path).unwrap();
     for error in [file.row(4).unwrap_err(), file.state(4, Layer(7)).unwrap_err()] {
-        let Error::Tensor { tensor: "states", found, .. } = &error else { panic!("{error}") };
+        let Error::Content { what: "states", found, .. } = &error else { panic!("{error}") };
         assert_eq!(found, "NaN in row 4, value 3");
     }
     assert!(file.state(4, Layer(0)).is_ok() && file.row(2).is_ok());
@@ -252,7 +238,7 @@ fn ids_must_fit_their_states() {
         (found.len(), found.into_iter().last().unwrap().unwrap_err())
     };
     let part = |error: &Error| match error {
-        Error::StatesPart { path, what, expected, found } => {
+        Error::Content { path, what, expected, found } => {
             assert_eq!(path, &ids_path(&folder.path().join("out.safetensors")));
             format!("{what}: {expected}, {found}")
         }

@@ -247,7 +247,7 @@ fn sets_that_are_none_are_refused_by_name() {
         let (_folder, path) = set();
         change(&path);
         match StatesFile::open(&path) {
-            Err(Error::StatesPart { path, what, expected, found }) => {
+            Err(Error::Content { path, what, expected, found }) => {
                 let name = path.file_name().unwrap().to_str().unwrap().to_owned();
                 [name, what.to_owned(), expected, found].join(" | ")
             }

@@ -6,6 +6,7 @@ mod points;
 
 use faer::Mat;
 
+use crate::estimators::descent::Penalty;
 use crate::estimators::labels::EncodedLabels;
 use crate::matrices::row_space::{Exactness, RowSpace};
 use crate::matrices::sparse_matrix::SparseMatrix;
@@ -98,7 +99,8 @@ impl LogisticRegression {
         features: &SparseMatrix,
         labels: &[i64],
     ) -> Vec<Result<LinearClassifier, Error>> {
-        fit_path(settings, Features::sparse(features, labels))
+        let labels = EncodedLabels::of_rows(features.n_rows(), labels);
+        fit_path(settings, labels.map(|labels| (Features::Sparse(features), labels)))
     }
 }
 
@@ -146,7 +148,7 @@ impl Estimator for LogisticRegression {
     /// other; after one that does not converge the next starts from 0.
     fn fit_each(settings: &[Self], features: &Matrix, labels: &[i64]) -> Vec<Result<Self::Fitted, Error>> {
         let data = RowSpace::with_labels(features, labels, settings.iter().map(Self::exactness));
-        fit_path(settings, data.map(|(space, labels)| (Features::dense(features, space), labels)))
+        fit_path(settings, data.map(|(space, labels)| (Features::Dense(space), labels)))
     }
 }
 
@@ -168,9 +170,10 @@ impl Path<'_> {
         let of_classes = settings.class_weight.of_classes(&self.labels.counts);
         let weights = self.labels.class_of_row.iter().map(|&class| of_classes[class]);
         let sum: f64 = weights.clone().sum();
+        let points = self.features.points(settings.fit_intercept);
         let objective = Objective {
-            points: self.features.points(settings.fit_intercept),
-            lambda: 1.0 / (settings.c * sum),
+            penalty: Penalty { lambda: 1.0 / (settings.c * sum), n: points.n_penalised() },
+            points,
             loss: Loss {
                 class_of_row: &self.labels.class_of_row,
                 weights: weights.map(|weight| weight / sum).collect(),
@@ -184,13 +187,14 @@ impl Path<'_> {
         objective.minimise(&mut found, &mut preconditioner, settings.max_iter, settings.tol)?;
 
         let coefficients = self.features.of_features(found.as_ref().subrows(0, objective.points.n_penalised()));
+        let n_features = coefficients.len() / n_columns;
         let intercepts =
             (0..n_columns).map(|column| found.col(column).iter().skip(objective.points.n_penalised()).sum()).collect();
         *last = Some((found, preconditioner));
         LinearClassifier::from_parts(
             DecisionRule::Logistic,
             self.labels.classes.clone(),
-            Matrix::new(coefficients, self.features.n_features())?,
+            Matrix::new(coefficients, n_features)?,
             intercepts,
         )
     }

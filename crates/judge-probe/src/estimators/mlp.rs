@@ -159,44 +159,22 @@ impl MlpClassifier {
         }
     }
 
-    /// The untrained network for these data.
-    /// The first use of the generator.
-    fn network(&self, features: &Matrix, n_classes: usize, random: &mut NumpyRandom) -> Result<Network, MlpError> {
-        let n_functions = DecisionRule::Logistic.n_functions(n_classes);
-        Network::glorot(features.n_features(), &self.hidden_layer_sizes, n_functions, random)
-    }
-
     /// One pass over the rows in this order; returns its loss.
     ///
     /// It steps after each batch, so later batches are judged by weights that earlier ones have changed.
-    fn pass(&self, network: &mut Network, rows: &Rows<'_>, order: &[usize]) -> Result<f64, MlpError> {
+    fn pass(
+        &self,
+        network: &mut Network,
+        (features, labels): (&Matrix, &EncodedLabels),
+        order: &[usize],
+    ) -> Result<f64, MlpError> {
         let mut sum = 0.0;
-        for batch in order.chunks(self.batch_size) {
-            let (loss, gradients) = loss::of_batch(network, rows.batch(batch), self.alpha)?;
-            sum += loss * batch.len() as f64;
+        for rows in order.chunks(self.batch_size) {
+            let (loss, gradients) = loss::of_batch(network, Batch::of(features, labels, rows), self.alpha)?;
+            sum += loss * rows.len() as f64;
             network.step(&gradients, self.learning_rate_init);
         }
         Ok(sum / order.len() as f64)
-    }
-}
-
-/// What is learnt from.
-/// The features and classes of all rows, those held out too: the order of a pass says which are used.
-struct Rows<'a> {
-    features: &'a Matrix,
-    labels: &'a EncodedLabels,
-}
-
-impl Rows<'_> {
-    /// A copy of these rows, at least one, with a target of 1 for the class of each.
-    fn batch(&self, rows: &[usize]) -> Batch {
-        let (n_features, n_classes) = (self.features.n_features(), self.labels.classes.len());
-        let of_row = |&row: &usize| &self.features.values()[row * n_features..][..n_features];
-        let mut targets = vec![0.0; rows.len() * n_classes];
-        for (targets, &row) in targets.chunks_exact_mut(n_classes).zip(rows) {
-            targets[self.labels.class_of_row[row]] = 1.0;
-        }
-        Batch { n_rows: rows.len(), features: rows.iter().flat_map(of_row).copied().collect(), targets }
     }
 }
 
@@ -235,7 +213,8 @@ impl Estimator for MlpClassifier {
         check_squares(features)?;
         // Draws in scikit-learn's order: initial weights, rows held out, then a permutation for each pass.
         let mut random = NumpyRandom::new(self.seed);
-        let mut network = self.network(features, encoded.classes.len(), &mut random)?;
+        let n_functions = DecisionRule::Logistic.n_functions(encoded.classes.len());
+        let mut network = Network::glorot(features.n_features(), &self.hidden_layer_sizes, n_functions, &mut random)?;
         let (mut order, mut held_out) = match self.early_stopping {
             None => ((0..labels.len()).collect(), None),
             Some(size) => {
@@ -244,7 +223,6 @@ impl Estimator for MlpClassifier {
                 (train, Some(HeldOut { features, labels, scores: Vec::new() }))
             }
         };
-        let rows = Rows { features, labels: &encoded };
 
         let (mut loss_curve, mut best, mut n_idle) = (Vec::new(), f64::NEG_INFINITY, 0);
         let mut best_on_held_out = None;
@@ -255,7 +233,7 @@ impl Estimator for MlpClassifier {
             }
             // Shuffled on top of the last order, as scikit-learn does.
             order = select(&order, &random.permutation(order.len()));
-            let loss = self.pass(&mut network, &rows, &order)?;
+            let loss = self.pass(&mut network, (features, &encoded), &order)?;
             loss_curve.push(loss);
             if !(loss.is_finite() && network.is_finite()) {
                 return Err(MlpError::Diverged { n_iter: loss_curve.len() }.into());

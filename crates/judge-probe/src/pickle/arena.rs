@@ -1,13 +1,13 @@
 //! Values that refer to each other by their place.
 //!
 //! The machine makes nodes and changes them in place, as Python's memo lets a pickle do. It owns no limits and no errors: those are the
-//! machine's. Nodes are written out to [`Value`]s by `expand`, once, when the pickle has been read to its end.
+//! machine's. Nodes are written out to [`Value`](super::Value)s by `expand`, once, when the pickle has been read to its end.
 
 use super::element::{Bytes, Element};
 use super::error::cut;
 use super::globals::{Global, is_of_old_release};
-use super::value::{Data, Order};
-use super::{Problem, ReadError, Value};
+use super::value::Array;
+use super::{Problem, ReadError};
 
 /// Place of a node in the arena.
 ///
@@ -46,10 +46,8 @@ pub(super) enum Node<'a> {
     },
     /// A dtype, known from its code alone, and whether its numbers are big-endian, which its later state says.
     DType(Element, bool),
-    /// Empty until it is given its content.
-    Array(Option<ArrayNode<'a>>),
-    /// As an array; the mask beside it.
-    MaskedArray(Option<(ArrayNode<'a>, Bytes<'a>)>),
+    /// Empty until it is given its content; of objects the array has none, and the list that they are in stands beside it.
+    Array(Option<(Array<'a>, Option<Id>)>),
 }
 
 /// A name that is not on the list, and where the pickle refers to it.
@@ -72,28 +70,6 @@ impl Foreign<'_> {
     }
 }
 
-/// An array whose data fit its shape. Its objects, if it holds any, are still places in the arena.
-#[derive(Debug)]
-pub(super) struct ArrayNode<'a> {
-    /// Type of one element. It says how many bytes of `data` belong to it.
-    pub(super) element: Element,
-    /// Lengths of the axes, at most five. Their product times the element size is the length of `data`.
-    pub(super) shape: Vec<usize>,
-    /// Order of the axes in memory; it does not change the amount of data.
-    pub(super) order: Order,
-    /// What the array holds, in the order of memory.
-    pub(super) data: DataNode<'a>,
-}
-
-/// Where the content of an array lies: in the pickle itself or in the arena.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum DataNode<'a> {
-    /// Numbers, still undecoded.
-    Numbers(Bytes<'a>),
-    /// The list of the objects.
-    Objects(Id),
-}
-
 /// Where a node began, for error messages; and whether it has been used in a way that copies it in Python, after which a change would
 /// mean something else there than here.
 #[derive(Debug)]
@@ -105,17 +81,4 @@ pub(super) struct Slot<'a> {
     pub(super) opcode: &'static str,
     /// Set on a list or dictionary once an array or object has taken it over. Such a node may be referred to but no longer changed.
     pub(super) complete: bool,
-}
-
-impl<'a> DataNode<'a> {
-    /// The same with the objects in place of their list.
-    pub(super) fn expanded(
-        self,
-        objects: impl FnOnce(Id) -> Result<Vec<Value<'a>>, ReadError>,
-    ) -> Result<Data<'a>, ReadError> {
-        Ok(match self {
-            Self::Numbers(bytes) => Data::Numbers(bytes),
-            Self::Objects(list) => Data::Objects(objects(list)?),
-        })
-    }
 }

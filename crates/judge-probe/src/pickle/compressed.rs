@@ -5,7 +5,7 @@ use std::io::Read;
 
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 
-use super::{Limit, Limits, Problem, ReadError};
+use super::{Limits, Problem, ReadError};
 
 /// The pickle in a file that gzip or zlib compressed; other bytes are given back as they are.
 ///
@@ -21,7 +21,9 @@ pub fn decompress<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Cow<'a, [u8]>,
     let mut found = Vec::new();
     let mut read = |format, decoder: &mut dyn Read| match decoder.take(most as u64 + 1).read_to_end(&mut found) {
         Err(source) => Err(error(Problem::Damaged { format, said: source.to_string() })),
-        Ok(length) if length > most => Err(error(Problem::TooLarge { limit: Limit::PickleBytes, most, found: length })),
+        Ok(length) if length > most => {
+            Err(error(Problem::TooLarge { limit: "bytes of the pickle", most, found: length }))
+        }
         Ok(_) => Ok(()),
     };
     match compression(bytes) {

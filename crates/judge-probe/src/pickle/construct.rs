@@ -11,17 +11,16 @@
 //! | array, protocol 5 | `_frombuffer(buffer, dtype, shape, order)` | `Node::Array` |
 //! | dtype | `dtype(code, align, copy)`, then BUILD | `Node::DType` |
 //! | NumPy scalar | `scalar(dtype, bytes)` | `Node::Int`, `Node::Float`, `Node::Bool` |
-//! | masked array | `_mareconstruct(MaskedArray, ndarray, (0,), b"b")`, then BUILD | `Node::MaskedArray` |
 //! | object | NEWOBJ without arguments, then BUILD with a dictionary | `Node::Object` |
 //! | array, by joblib | an object of class `NumpyArrayWrapper`, then the array's bytes | `Node::Array` |
 
-use super::arena::{ArrayNode, DataNode, Id, Node};
+use super::arena::{Foreign, Id, Node};
 use super::element::{Bytes, Element, Repr};
 use super::error::cut;
 use super::globals::Global;
 use super::machine::Machine;
-use super::value::Order;
-use super::{Limit, Problem, ReadError};
+use super::value::{Array, Data};
+use super::{Problem, ReadError};
 
 /// Axes that an array may have. A classifier's have at most two, the paths of a cross-validated logistic regression five.
 ///
@@ -70,36 +69,26 @@ impl<'a> Machine<'a> {
                 self.expect_empty_shape_and_code(shape, code)?;
                 Ok(Node::Array(None))
             }
-            (Global::MaReconstruct, &[class, base, shape, code]) => {
-                self.expect_global(class, Global::MaskedArray)?;
-                self.expect_global(base, Global::NdArray)?;
-                self.expect_empty_shape_and_code(shape, code)?;
-                Ok(Node::MaskedArray(None))
-            }
             // A `numpy.float64` among settings or scores.
             (Global::Scalar, &[dtype, bytes]) => self.scalar(dtype, bytes),
-            // Since NumPy 2.3 a fifth argument describes orders of axes other than C's and Fortran's.
+            // Since NumPy 2.3 a fifth argument describes orders of axes other than C's and Fortran's. No classifier's numbers lie so.
             (Global::FromBuffer, &[buffer, dtype, shape, order, ref axes @ ..]) if axes.len() < 2 => {
-                let axes = axes.first().filter(|axes| !matches!(self.slots[**axes].node, Node::None));
-                let (order, places) = match (self.str(order)?, axes) {
-                    ("C", None) => (Order::C, None),
-                    ("F", None) => (Order::Fortran, None),
-                    ("K", Some(&axes)) => (Order::Other, Some(self.axis_order(axes, shape)?)),
-                    (_, Some(axes)) => return Err(self.unexpected("no order of axes", *axes)),
-                    _ => return Err(self.unexpected("the order C or F", order)),
-                };
-                let (element, swapped) = self.dtype(dtype)?;
-                let data = DataNode::Numbers(self.bytes_of(buffer)?.of_numbers(element, swapped));
+                if let Some(&axes) = axes.first().filter(|axes| !matches!(self.slots[**axes].node, Node::None)) {
+                    if self.str(order)? != "K" {
+                        return Err(self.unexpected("no order of axes", axes));
+                    }
+                    let (offset, opcode) = (self.offset, self.opcode);
+                    return Ok(Node::Opaque(Foreign { module: "numpy", name: "ndarray", offset, opcode }));
+                }
+                let (fortran, (element, swapped)) = (self.is_fortran(order)?, self.dtype(dtype)?);
                 if element == Element::Object {
                     return Err(self.element_type("O8", ""));
                 }
-                let mut array = self.filled_array(shape, element, order, data)?;
-                if let Some(places) = places {
-                    array.shape = places.into_iter().map(|place| array.shape[place]).collect();
-                }
-                Ok(Node::Array(Some(array)))
+                let numbers = self.bytes_of(buffer)?.of_numbers(element, swapped);
+                let array = self.array_of(shape, element, fortran, Data::Numbers(numbers), numbers.len())?;
+                Ok(Node::Array(Some((array, None))))
             }
-            (Global::Class(_) | Global::Function(_) | Global::NdArray | Global::MaskedArray, _) => {
+            (Global::Class(_) | Global::NdArray, _) => {
                 Err(self.error(Problem::Role { global: global.dotted(), role: "called" }))
             }
             _ => Err(self.error(Problem::Role { global: global.dotted(), role: "called with these arguments" })),
@@ -128,8 +117,6 @@ impl<'a> Machine<'a> {
     /// It happens once for an object or an array: a second state would be applied over the first by Python and is refused here. A dtype
     /// may be given its state again, since that only repeats what is known. The state's dictionary is closed to changes from then on,
     /// because Python copies its entries into the object.
-    ///
-    /// A mask has one byte for each element, in the order of the data.
     pub(super) fn build(&mut self, target: Id, state: Id) -> Result<(), ReadError> {
         let node = match &self.slots[target].node {
             // The state confirms what the code says, and adds the order of bytes.
@@ -143,29 +130,8 @@ impl<'a> Machine<'a> {
                 self.slots[state].complete = true;
                 Node::Object { class, state: Some(state) }
             }
-            Node::Array(None) => match self.tuple(state)?.as_slice() {
-                &[version, shape, dtype, fortran, data] => {
-                    Node::Array(Some(self.array_state(version, shape, dtype, fortran, data)?))
-                }
-                _ => return Err(self.unexpected("an array's version, shape, dtype, order and data", state)),
-            },
-            Node::MaskedArray(None) => match self.tuple(state)?.as_slice() {
-                // The filler is what a masked place prints as. It has no meaning for numbers that do not count.
-                &[version, shape, dtype, fortran, data, mask, _fill_value] => {
-                    let array = self.array_state(version, shape, dtype, fortran, data)?;
-                    let (mask, expected) = (self.bytes_of(mask)?, array.shape.iter().product());
-                    if mask.len() != expected {
-                        return Err(self.error(Problem::ArrayLength { expected, found: mask.len() }));
-                    }
-                    Node::MaskedArray(Some((array, mask)))
-                }
-                _ => {
-                    return Err(
-                        self.unexpected("a masked array's version, shape, dtype, order, data, mask and filler", state)
-                    );
-                }
-            },
-            Node::Object { .. } | Node::Array(_) | Node::MaskedArray(_) => {
+            Node::Array(None) => self.array_state(state)?,
+            Node::Object { .. } | Node::Array(_) => {
                 return Err(self.error(Problem::Changed { what: self.kind(target) }));
             }
             _ => return Err(self.unexpected("an object, array or dtype", target)),
@@ -174,64 +140,51 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The state of an array: what `__setstate__` of `numpy.ndarray` is given, version 1, which every release of NumPy writes.
+    /// An array with its state: what `__setstate__` of `numpy.ndarray` is given, version 1, which every release of NumPy writes.
     ///
-    /// The parts are (version, shape, dtype, is Fortran-ordered, data). Data are bytes for numbers and a list for objects, one item for
-    /// each element.
-    fn array_state(
-        &mut self,
-        version: Id,
-        shape: Id,
-        dtype: Id,
-        fortran: Id,
-        data: Id,
-    ) -> Result<ArrayNode<'a>, ReadError> {
+    /// Data are bytes for numbers and a list for objects, one item for each element.
+    fn array_state(&mut self, state: Id) -> Result<Node<'a>, ReadError> {
+        let &[version, shape, dtype, fortran, data] = self.tuple(state)?.as_slice() else {
+            return Err(self.unexpected("an array's version, shape, dtype, order and data", state));
+        };
         if !matches!(self.slots[version].node, Node::Int(1)) {
             return Err(self.unexpected("version 1 of an array's state", version));
         }
         let ((element, swapped), fortran) = (self.dtype(dtype)?, self.flag(fortran)?);
-        let data = match (element, &self.slots[data].node) {
-            (Element::Object, Node::List(_)) => {
-                self.slots[data].complete = true;
-                DataNode::Objects(data)
-            }
-            (Element::Object, _) => return Err(self.unexpected("a list of objects", data)),
-            _ => DataNode::Numbers(self.bytes_of(data)?.of_numbers(element, swapped)),
+        if element != Element::Object {
+            let numbers = self.bytes_of(data)?.of_numbers(element, swapped);
+            let array = self.array_of(shape, element, fortran, Data::Numbers(numbers), numbers.len())?;
+            return Ok(Node::Array(Some((array, None))));
+        }
+        let Node::List(items) = &self.slots[data].node else {
+            return Err(self.unexpected("a list of objects", data));
         };
-        self.filled_array(shape, element, fortran.into(), data)
+        let array = self.array_of(shape, element, fortran, Data::Objects(Vec::new()), items.len())?;
+        self.slots[data].complete = true;
+        Ok(Node::Array(Some((array, Some(data)))))
     }
 
-    /// An array whose data are as long as its shape and elements say. The product of the axes is bounded after each one, so that it cannot
-    /// wrap round, and axes of length 0 cannot hide what the others say.
-    ///
-    /// The data are not touched: only their length is compared. An array of no axes has one element.
-    fn filled_array(
+    /// An array whose data, of numbers `found` bytes and of objects as many items, are as long as its shape and elements say.
+    fn array_of(
         &self,
         shape: Id,
         element: Element,
-        order: Order,
-        data: DataNode<'a>,
-    ) -> Result<ArrayNode<'a>, ReadError> {
-        let (lengths, n_elements) = self.lengths(shape)?;
-        // Of numbers bytes are counted, of objects items.
-        let found = match data {
-            DataNode::Numbers(bytes) => bytes.len(),
-            DataNode::Objects(list) => match &self.slots[list].node {
-                Node::List(items) => items.len(),
-                _ => return Err(self.unexpected("a list of objects", list)),
-            },
-        };
+        fortran: bool,
+        data: Data<'a>,
+        found: usize,
+    ) -> Result<Array<'a>, ReadError> {
+        let (shape, n_elements) = self.lengths(shape)?;
         let expected = n_elements.saturating_mul(element.size());
         if found != expected {
             return Err(self.error(Problem::ArrayLength { expected, found }));
         }
-        Ok(ArrayNode { element, shape: lengths, order, data })
+        Ok(Array { element, shape, fortran, data })
     }
 
     /// The array behind joblib's stand-in, whose attributes these are. Its bytes, which are taken, follow a byte that says how many
     /// others align them in the file, and these; joblib 1.1 and older do not align. `None` for an array of objects, which follows as
     /// a pickle of its own.
-    pub(super) fn joblib_array(&mut self, state: Id) -> Result<Option<ArrayNode<'a>>, ReadError> {
+    pub(super) fn joblib_array(&mut self, state: Id) -> Result<Option<Array<'a>>, ReadError> {
         let Node::Dict(entries) = &self.slots[state].node else {
             return Err(self.unexpected("a dictionary of attributes", state));
         };
@@ -243,12 +196,7 @@ impl<'a> Machine<'a> {
         let alignment = find("numpy_array_alignment_bytes");
         let is_aligned = alignment.is_some_and(|id| !matches!(self.slots[id].node, Node::None));
         self.expect_global(subclass, Global::NdArray)?;
-        let order = match self.str(order)? {
-            "C" => Order::C,
-            "F" => Order::Fortran,
-            _ => return Err(self.unexpected("the order C or F", order)),
-        };
-        let (element, swapped) = self.dtype(dtype)?;
+        let (fortran, (element, swapped)) = (self.is_fortran(order)?, self.dtype(dtype)?);
         if element == Element::Object {
             return Ok(None);
         }
@@ -258,11 +206,21 @@ impl<'a> Machine<'a> {
             self.take(padding.into())?;
         }
         let bytes = self.take(n_elements.saturating_mul(element.size()) as u64)?;
-        let data = DataNode::Numbers(Bytes::new(Repr::Raw(bytes)).of_numbers(element, swapped));
-        Ok(Some(ArrayNode { element, shape, order, data }))
+        let data = Data::Numbers(Bytes::new(Repr::Raw(bytes)).of_numbers(element, swapped));
+        Ok(Some(Array { element, shape, fortran, data }))
     }
 
-    /// The lengths of an array's axes, and their product.
+    /// Whether the first axis runs fastest.
+    fn is_fortran(&self, order: Id) -> Result<bool, ReadError> {
+        match self.str(order)? {
+            "C" => Ok(false),
+            "F" => Ok(true),
+            _ => Err(self.unexpected("the order C or F", order)),
+        }
+    }
+
+    /// The lengths of an array's axes, and their product, which is bounded after each one, so that it cannot wrap round, and axes of
+    /// length 0 cannot hide what the others say.
     fn lengths(&self, shape: Id) -> Result<(Vec<usize>, usize), ReadError> {
         let axes = self.tuple(shape)?;
         if axes.len() > MAX_AXES {
@@ -275,9 +233,9 @@ impl<'a> Machine<'a> {
                 return Err(self.unexpected("the length of an axis", axis));
             };
             let length = usize::try_from(length).map_err(|_| self.unexpected("a length of at least 0", axis))?;
-            self.check_limit(Limit::ArrayElements, most, length)?;
+            self.check_limit("elements of an array", most, length)?;
             n_elements = n_elements.saturating_mul(length);
-            self.check_limit(Limit::ArrayElements, most, n_elements)?;
+            self.check_limit("elements of an array", most, n_elements)?;
             lengths.push(length);
         }
         Ok((lengths, n_elements))
@@ -338,28 +296,6 @@ impl<'a> Machine<'a> {
         match self.slots[id].node {
             Node::Global(global) if global == expected => Ok(()),
             _ => Err(self.unexpected(expected.dotted(), id)),
-        }
-    }
-
-    /// Which axis in memory each axis of the array is: each once, three or more, since two lie in C's or Fortran's order.
-    ///
-    /// The search for repeated axes is quadratic in at most eight of them.
-    fn axis_order(&self, axes: Id, shape: Id) -> Result<Vec<usize>, ReadError> {
-        let (axes_ids, n_axes) = (self.tuple(axes)?, self.tuple(shape)?.len());
-        let mut places = Vec::new();
-        for axis in axes_ids {
-            let place = match self.slots[axis].node {
-                Node::Int(place) => {
-                    usize::try_from(place).ok().filter(|place| *place < n_axes && !places.contains(place))
-                }
-                _ => None,
-            };
-            places.push(place.ok_or_else(|| self.unexpected("the place of another axis", axis))?);
-        }
-        if places.len() == n_axes && n_axes >= 3 {
-            Ok(places)
-        } else {
-            Err(self.unexpected("an order of all axes", axes))
         }
     }
 
@@ -465,7 +401,6 @@ impl<'a> Machine<'a> {
             Node::Object { class, .. } => class,
             Node::DType(..) => "a dtype",
             Node::Array(_) => "an array",
-            Node::MaskedArray(_) => "a masked array",
         }
     }
 }

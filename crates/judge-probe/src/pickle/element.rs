@@ -109,27 +109,28 @@ pub enum Element {
     Object,
 }
 
+/// In the order of the variants: NumPy's code, as a pickled dtype has it, and name, and the bytes of an element. An object, which is an item
+/// of a list, counts 1.
+const TYPES: [(Element, &str, &str, usize); 13] = [
+    (Element::Bool, "b1", "bool", 1),
+    (Element::I8, "i1", "int8", 1),
+    (Element::U8, "u1", "uint8", 1),
+    (Element::U16, "u2", "uint16", 2),
+    (Element::U32, "u4", "uint32", 4),
+    (Element::U64, "u8", "uint64", 8),
+    (Element::I16, "i2", "int16", 2),
+    (Element::I32, "i4", "int32", 4),
+    (Element::I64, "i8", "int64", 8),
+    (Element::F16, "f2", "float16", 2),
+    (Element::F32, "f4", "float32", 4),
+    (Element::F64, "f8", "float64", 8),
+    (Element::Object, "O8", "object", 1),
+];
+
 impl Element {
-    /// The type of NumPy's code, as a pickled dtype has it.
-    ///
-    /// The digit is the size in bytes. Byte order is not part of the code; the state of the dtype says it.
+    /// The type of NumPy's code. Byte order is not part of it; the state of the dtype says it.
     pub(super) fn from_code(code: &str) -> Option<Self> {
-        Some(match code {
-            "b1" => Self::Bool,
-            "i1" => Self::I8,
-            "u1" => Self::U8,
-            "u2" => Self::U16,
-            "u4" => Self::U32,
-            "u8" => Self::U64,
-            "i2" => Self::I16,
-            "i4" => Self::I32,
-            "i8" => Self::I64,
-            "f2" => Self::F16,
-            "f4" => Self::F32,
-            "f8" => Self::F64,
-            "O8" => Self::Object,
-            _ => return None,
-        })
+        TYPES.iter().find(|(_, known, ..)| *known == code).map(|&(element, ..)| element)
     }
 
     /// NumPy's name.
@@ -140,37 +141,17 @@ impl Element {
     /// assert_eq!(Element::F16.name(), "float16");
     /// ```
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "bool",
-            Self::I8 => "int8",
-            Self::U8 => "uint8",
-            Self::U16 => "uint16",
-            Self::U32 => "uint32",
-            Self::U64 => "uint64",
-            Self::I16 => "int16",
-            Self::I32 => "int32",
-            Self::I64 => "int64",
-            Self::F16 => "float16",
-            Self::F32 => "float32",
-            Self::F64 => "float64",
-            Self::Object => "object",
-        }
+        TYPES[self as usize].2
     }
 
-    /// Bytes of an element; an object, which is an item of a list, counts 1.
+    /// Bytes of an element.
     pub(super) fn size(self) -> usize {
-        match self {
-            Self::Bool | Self::I8 | Self::U8 | Self::Object => 1,
-            Self::I16 | Self::U16 | Self::F16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-        }
+        TYPES[self as usize].3
     }
 
     /// The integer in an element's bytes; `None` for floats, objects, bytes of another length, and what 64 bits with a sign do not hold.
     ///
-    /// No value is cut. A truth value gives 0 or 1 as NumPy stores it; the byte
-    /// is not checked.
+    /// No value is cut. A truth value gives 0 or 1 as NumPy stores it; the byte is not checked.
     pub(super) fn integer(self, bytes: &[u8]) -> Option<i64> {
         match self {
             Self::Bool | Self::U8 => Some(i64::from(*bytes.first()?)),

@@ -213,50 +213,16 @@ pub enum Problem {
     #[error("the value contains itself")]
     Cycle,
 
-    /// Larger than the limits allow.
+    /// Larger than the [limits](super::Limits) allow.
     #[error("{limit}: at most {most} allowed, found {found} or more")]
     TooLarge {
         /// What is limited.
-        limit: Limit,
+        limit: &'static str,
         /// The limit.
         most: usize,
         /// What there is, or the count at which reading stopped.
         found: usize,
     },
-}
-
-/// A bound of [`Limits`](super::Limits).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Limit {
-    /// [`pickle_bytes`](super::Limits::pickle_bytes).
-    PickleBytes,
-    /// [`opcodes`](super::Limits::opcodes).
-    Opcodes,
-    /// [`memo_entries`](super::Limits::memo_entries).
-    MemoEntries,
-    /// [`text_bytes`](super::Limits::text_bytes).
-    TextBytes,
-    /// [`array_elements`](super::Limits::array_elements).
-    ArrayElements,
-    /// [`depth`](super::Limits::depth).
-    Depth,
-    /// [`expanded_values`](super::Limits::expanded_values).
-    ExpandedValues,
-}
-
-impl std::fmt::Display for Limit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::PickleBytes => "bytes of the pickle",
-            Self::Opcodes => "opcodes",
-            Self::MemoEntries => "entries of the memo",
-            Self::TextBytes => "bytes of a text",
-            Self::ArrayElements => "elements of an array",
-            Self::Depth => "depth of the tree",
-            Self::ExpandedValues => "values of the tree with shared ones written out",
-        })
-    }
 }
 
 /// Foreign text for an error message.

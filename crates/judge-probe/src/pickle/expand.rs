@@ -4,13 +4,14 @@
 //! need not be: n lists, each holding the one before twice, make 2ⁿ leaves. That is why the values are counted while they are written, not
 //! afterwards.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::arena::{ArrayNode, Id, Node, Slot};
+use super::arena::{Id, Node, Slot};
 use super::error::cut;
 use super::globals::is_unread;
-use super::value::Array;
-use super::{Limit, Limits, Object, Problem, ReadError, Value};
+use super::value::{Array, Data};
+use super::{Limits, Object, Problem, ReadError, Value};
 
 /// Writes the value out with everything it refers to. The count of values runs along, so that a tree that would be too large is given up
 /// as soon as it is.
@@ -51,13 +52,18 @@ impl<'a> Expansion<'_, 'a> {
     /// check, so that a value within itself is reported as that.
     fn value(&mut self, id: Id) -> Result<Value<'a>, ReadError> {
         self.n_values += 1;
-        self.check_limit(id, Limit::ExpandedValues, self.limits.expanded_values, self.n_values)?;
+        self.check_limit(
+            id,
+            "values of the tree with shared ones written out",
+            self.limits.expanded_values,
+            self.n_values,
+        )?;
         // The path is as short as the limit of depth, so that looking through it costs little.
         if self.path.contains(&id) {
             return Err(self.error(id, Problem::Cycle));
         }
         self.path.push(id);
-        self.check_limit(id, Limit::Depth, self.limits.depth, self.path.len())?;
+        self.check_limit(id, "depth of the tree", self.limits.depth, self.path.len())?;
         let value = self.content(id)?;
         self.path.pop();
         Ok(value)
@@ -78,7 +84,7 @@ impl<'a> Expansion<'_, 'a> {
             &Node::LongInt(n_bytes) => return Err(self.error(id, Problem::LongInteger { n_bytes })),
             Node::Float(value) => Value::Float(*value),
             Node::Str { text, .. } => {
-                self.check_limit(id, Limit::TextBytes, self.limits.text_bytes, text.len())?;
+                self.check_limit(id, "bytes of a text", self.limits.text_bytes, text.len())?;
                 Value::Str(text)
             }
             Node::Bytes(bytes) => Value::Bytes(*bytes),
@@ -89,7 +95,7 @@ impl<'a> Expansion<'_, 'a> {
                 let mut keys = HashSet::new();
                 for &(key, value) in entries {
                     if !keys.insert(self.key(key)?) {
-                        return Err(self.error(id, Problem::DuplicateKey { key: format!("{:?}", self.key(key)?) }));
+                        return Err(self.error(id, Problem::DuplicateKey { key: cut(&self.key(key)?.1) }));
                     }
                     let outside = self.unread;
                     self.unread |= match (owner, &slots[key].node) {
@@ -110,9 +116,13 @@ impl<'a> Expansion<'_, 'a> {
             }
             // Its name says all there is to a dtype.
             Node::DType(element, _) => Value::Global(element.name()),
-            Node::Array(Some(array)) => Value::Array(self.array(array)?),
-            Node::MaskedArray(Some((array, mask))) => Value::MaskedArray(self.array(array)?, *mask),
-            Node::Array(None) | Node::MaskedArray(None) => return Err(self.error(id, Problem::Unfinished)),
+            // Of numbers one value, however many there are: their bytes are borrowed. Each object counts.
+            Node::Array(Some((array, None))) => Value::Array(array.clone()),
+            Node::Array(Some((array, Some(list)))) => match &slots[*list].node {
+                Node::List(items) => Value::Array(Array { data: Data::Objects(self.values(items)?), ..array.clone() }),
+                _ => return Err(self.error(*list, Problem::Unfinished)),
+            },
+            Node::Array(None) => return Err(self.error(id, Problem::Unfinished)),
         })
     }
 
@@ -139,70 +149,34 @@ impl<'a> Expansion<'_, 'a> {
         named.collect()
     }
 
-    /// An array whose objects, if it holds any, are written out; numbers stay bytes.
+    /// What tells a dictionary's keys apart: whether it is text, and what it reads. As in Python, True and 1.0 are the key 1, and text is
+    /// compared byte by byte.
     ///
-    /// An array of numbers counts as one value however large it is: its size is bounded by [`Limits::array_elements`] and it borrows its
-    /// bytes. Each object of an object array counts.
-    fn array(&mut self, array: &ArrayNode<'a>) -> Result<Array<'a>, ReadError> {
-        let slots = self.slots;
-        let data = array.data.expanded(|list| match &slots[list].node {
-            Node::List(items) => self.values(items),
-            _ => Err(self.error(list, Problem::Unfinished)),
-        })?;
-        Ok(Array { element: array.element, shape: array.shape.clone(), order: array.order, data })
-    }
-
-    /// What tells a dictionary's keys apart. As in Python, True and 1.0 are the key 1.
-    ///
-    /// Tuples and bytes can be keys in Python; no object read here has them.
-    fn key(&self, id: Id) -> Result<Key<'a>, ReadError> {
+    /// A dictionary with a key twice is refused: Python would keep the last of both, and a reader that keeps the first reads another
+    /// classifier than Python does. Tuples and bytes can be keys in Python; no object read here has them.
+    fn key(&self, id: Id) -> Result<(bool, Cow<'a, str>), ReadError> {
         match &self.slots[id].node {
-            Node::Str { text, .. } => Ok(Key::Text(text)),
-            Node::Int(value) => Ok(Key::Number(*value)),
-            Node::Bool(value) => Ok(Key::Number((*value).into())),
+            Node::Str { text, .. } => Ok((true, Cow::Borrowed(text))),
+            Node::Int(value) => Ok((false, value.to_string().into())),
+            Node::Bool(value) => Ok((false, i64::from(*value).to_string().into())),
             // Below 2⁵³ a whole float is exactly its integer.
             Node::Float(value) if value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0 => {
-                Ok(Key::Number(*value as i64))
+                Ok((false, (*value as i64).to_string().into()))
             }
-            Node::Float(value) => Ok(Key::Fraction(value.to_bits())),
-            Node::None => Ok(Key::None),
+            Node::Float(value) => Ok((false, format!("{value:?}").into())),
+            Node::None => Ok((false, "None".into())),
             _ => Err(self
                 .error(id, Problem::Unexpected { expected: "a key: text, a number or None", found: "another value" })),
         }
     }
 
     /// The same as the machine's, but at the place of the value in question: by now the machine stands at STOP.
-    fn check_limit(&self, id: Id, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
+    fn check_limit(&self, id: Id, limit: &'static str, most: usize, found: usize) -> Result<(), ReadError> {
         if found > most { Err(self.error(id, Problem::TooLarge { limit, most, found })) } else { Ok(()) }
     }
 
     /// A problem with the value at this place of the arena.
     fn error(&self, id: Id, problem: Problem) -> ReadError {
         ReadError { offset: self.slots[id].offset, opcode: self.slots[id].opcode, problem }
-    }
-}
-
-/// A key as far as it tells entries apart. A dictionary with a key twice is refused: Python would keep the last of both, and a reader that
-/// keeps the first reads another classifier than Python does.
-#[derive(PartialEq, Eq, Hash)]
-enum Key<'a> {
-    /// Compared byte by byte, without Unicode normalisation, as Python does.
-    Text(&'a str),
-    /// An integer or a truth value.
-    Number(i64),
-    /// The bits of a float that is no integer.
-    Fraction(u64),
-    None,
-}
-
-impl std::fmt::Debug for Key<'_> {
-    /// As in an error message: text is cut at 100 characters.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => write!(f, "{}", cut(text)),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Fraction(bits) => write!(f, "{}", f64::from_bits(*bits)),
-            Self::None => write!(f, "None"),
-        }
     }
 }

@@ -20,27 +20,21 @@ pub(super) enum Global {
     DType,
     /// `numpy.ndarray`, only ever an argument.
     NdArray,
-    /// `numpy.ma.MaskedArray`, only ever an argument.
-    MaskedArray,
     /// How an array begins up to protocol 4.
     Reconstruct,
     /// How protocol 5 writes an array.
     FromBuffer,
-    /// How a masked array begins.
-    MaReconstruct,
     /// A single number of NumPy's.
     Scalar,
     /// A class whose objects are made of attributes alone. Its canonical name.
     Class(&'static str),
-    /// A function that is a value, the score of a search for instance, and never called. Its canonical name.
-    Function(&'static str),
 }
 
 impl Global {
     /// The global of this module and name; `None` if it is not allowed.
     ///
     /// Module and name must match exactly. A dotted name, which protocol 4 allows as a path of attributes, matches none: a class must be
-    /// the direct member of its module. Searching both lists takes about thirty comparisons.
+    /// the direct member of its module.
     pub(super) fn find(module: &str, name: &str) -> Option<Self> {
         // Before version 2, NumPy's private package had no underscore.
         Some(match (module, name) {
@@ -48,18 +42,13 @@ impl Global {
             ("__builtin__" | "builtins", "bytes") => Self::EmptyBytes,
             ("numpy", "dtype") => Self::DType,
             ("numpy", "ndarray") => Self::NdArray,
-            ("numpy.ma" | "numpy.ma.core", "MaskedArray") => Self::MaskedArray,
             ("numpy._core.multiarray" | "numpy.core.multiarray", "_reconstruct") => Self::Reconstruct,
             ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => Self::Scalar,
             ("numpy._core.numeric" | "numpy.core.numeric", "_frombuffer") => Self::FromBuffer,
-            ("numpy.ma.core", "_mareconstruct") => Self::MaReconstruct,
             _ => {
                 let module = present_module(module, name);
                 let is_it = |known: &&str| known.rsplit_once('.') == Some((module, name));
-                match CLASSES.iter().copied().find(is_it) {
-                    Some(class) => Self::Class(class),
-                    None => Self::Function(FUNCTIONS.iter().copied().find(is_it)?),
-                }
+                Self::Class(CLASSES.iter().copied().find(is_it)?)
             }
         })
     }
@@ -73,12 +62,10 @@ impl Global {
             Self::EmptyBytes => "builtins.bytes",
             Self::DType => "numpy.dtype",
             Self::NdArray => "numpy.ndarray",
-            Self::MaskedArray => "numpy.ma.MaskedArray",
             Self::Reconstruct => "numpy._core.multiarray._reconstruct",
             Self::FromBuffer => "numpy._core.numeric._frombuffer",
-            Self::MaReconstruct => "numpy.ma.core._mareconstruct",
             Self::Scalar => "numpy._core.multiarray.scalar",
-            Self::Class(name) | Self::Function(name) => name,
+            Self::Class(name) => name,
         }
     }
 }
@@ -128,7 +115,7 @@ pub(super) const JOBLIB_ARRAY: &str = "joblib.numpy_pickle.NumpyArrayWrapper";
 /// Classes whose pickled objects are their attributes and nothing more.
 ///
 /// The classifiers, scaler, pipeline and search that can be imported; and what a search drags along with it: its splitter, its scorer and
-/// the routing of metadata. These are read and ignored.
+/// the routing of metadata. These are read and ignored. The functions that it scored by are known by name alone.
 const CLASSES: &[&str] = &[
     JOBLIB_ARRAY,
     "sklearn.decomposition._pca.PCA",
@@ -149,23 +136,4 @@ const CLASSES: &[&str] = &[
     "sklearn.svm._classes.SVC",
     "sklearn.utils._metadata_requests.MetadataRequest",
     "sklearn.utils._metadata_requests.MethodMetadataRequest",
-];
-
-/// What a search may have scored by.
-///
-/// Only the name is kept. Which scorer was used is told by the text in `scoring`, so the functions need only not be refused.
-const FUNCTIONS: &[&str] = &[
-    "sklearn.metrics._classification.accuracy_score",
-    "sklearn.metrics._classification.balanced_accuracy_score",
-    "sklearn.metrics._classification.brier_score_loss",
-    "sklearn.metrics._classification.cohen_kappa_score",
-    "sklearn.metrics._classification.f1_score",
-    "sklearn.metrics._classification.jaccard_score",
-    "sklearn.metrics._classification.log_loss",
-    "sklearn.metrics._classification.matthews_corrcoef",
-    "sklearn.metrics._classification.precision_score",
-    "sklearn.metrics._classification.recall_score",
-    "sklearn.metrics._ranking.average_precision_score",
-    "sklearn.metrics._ranking.roc_auc_score",
-    "sklearn.metrics._scorer._passthrough_scorer",
 ];

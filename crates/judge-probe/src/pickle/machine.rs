@@ -19,7 +19,7 @@ use super::arena::{Foreign, Id, Node, Slot};
 use super::compressed::compression;
 use super::element::{Bytes, Repr};
 use super::globals::{Global, JOBLIB_ARRAY};
-use super::{Limit, Limits, Problem, ReadError, Value, expand, opcode};
+use super::{Limits, Problem, ReadError, Value, expand, opcode};
 
 /// The state of one reading. It begins with an empty stack and ends at STOP with one value on it; nothing of the machine outlives it but
 /// slices of the pickle.
@@ -34,10 +34,10 @@ pub(super) struct Machine<'a> {
     /// The next byte to read, never beyond the end.
     position: usize,
     /// Where the opcode being run stands, and its name.
-    offset: usize,
+    pub(super) offset: usize,
     /// Name of the opcode at `offset`, as `pickletools` has it. Both are kept as state, so that every error can say where without a
     /// parameter.
-    opcode: &'static str,
+    pub(super) opcode: &'static str,
     /// Where the frame that was announced ends, while inside one. An opcode may not cross it: real picklers never do.
     frame_end: Option<usize>,
     /// The arena: all values made so far, kept even when they are popped, so that a place never changes its value.
@@ -79,7 +79,7 @@ impl<'a> Machine<'a> {
             inner: 0,
             foreign: None,
         };
-        machine.check_limit(Limit::PickleBytes, limits.pickle_bytes, bytes.len())?;
+        machine.check_limit("bytes of the pickle", limits.pickle_bytes, bytes.len())?;
         Ok(machine)
     }
 
@@ -133,7 +133,7 @@ impl<'a> Machine<'a> {
             self.opcode = "the end";
             let byte = self.take(1)?[0];
             self.opcode = opcode::name(byte).ok_or_else(|| self.error(Problem::UnknownOpcode { byte }))?;
-            self.check_limit(Limit::Opcodes, self.limits.opcodes, self.n_opcodes)?;
+            self.check_limit("opcodes", self.limits.opcodes, self.n_opcodes)?;
             if byte == b'.' {
                 break;
             }
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
     /// Runs a pickle within the pickle, with a stack and a memo of its own.
     fn inner_pickle(&mut self) -> Result<Id, ReadError> {
         self.inner += 1;
-        self.check_limit(Limit::Depth, self.limits.depth, self.inner)?;
+        self.check_limit("depth of the tree", self.limits.depth, self.inner)?;
         let (stack, marks, memo) = (take(&mut self.stack), take(&mut self.marks), take(&mut self.memo));
         let root = self.pickle()?;
         (self.stack, self.marks, self.memo) = (stack, marks, memo);
@@ -390,7 +390,7 @@ impl<'a> Machine<'a> {
         self.frame_end = None;
         if let Some(array) = self.joblib_array(state)? {
             self.pop()?;
-            return self.push(Node::Array(Some(array)));
+            return self.push(Node::Array(Some((array, None))));
         }
         let array = self.inner_pickle()?;
         if !matches!(self.slots[array].node, Node::Array(Some(_))) {
@@ -448,7 +448,7 @@ impl<'a> Machine<'a> {
     fn remember(&mut self, index: u32) -> Result<(), ReadError> {
         let top = self.top()?;
         self.memo.insert(index, top);
-        self.check_limit(Limit::MemoEntries, self.limits.memo_entries, self.memo.len())
+        self.check_limit("entries of the memo", self.limits.memo_entries, self.memo.len())
     }
 
     /// Pushes a value of the memo: the same place, not a copy, which is how shared values and cycles arise.
@@ -473,7 +473,10 @@ impl<'a> Machine<'a> {
             return Err(self.error(Problem::Joblib));
         }
         let foreign = Foreign { module, name, offset: self.offset, opcode: self.opcode };
-        self.foreign.get_or_insert(foreign);
+        // What every search drags along is no reason to doubt the rest.
+        if !module.starts_with("numpy.ma") && !module.starts_with("sklearn.metrics.") {
+            self.foreign.get_or_insert(foreign);
+        }
         self.push(Node::Opaque(foreign))
     }
 
@@ -556,7 +559,7 @@ impl<'a> Machine<'a> {
                 Ok(line)
             }
             None => {
-                self.check_limit(Limit::TextBytes, self.limits.text_bytes, rest.len())?;
+                self.check_limit("bytes of a text", self.limits.text_bytes, rest.len())?;
                 Err(self.error(Problem::Truncated { needed: rest.len() as u64 + 1, left: rest.len() }))
             }
         }
@@ -570,7 +573,7 @@ impl<'a> Machine<'a> {
     /// Refuses more of something than the reader was told to expect.
     ///
     /// A limit itself is still allowed: only more than that is refused.
-    pub(super) fn check_limit(&self, limit: Limit, most: usize, found: usize) -> Result<(), ReadError> {
+    pub(super) fn check_limit(&self, limit: &'static str, most: usize, found: usize) -> Result<(), ReadError> {
         if found > most { Err(self.error(Problem::TooLarge { limit, most, found })) } else { Ok(()) }
     }
 

@@ -26,9 +26,10 @@ pub enum Value<'a> {
     Tuple(Vec<Value<'a>>),
     /// A dictionary in the order of writing; no key stands twice.
     Dict(Vec<(Value<'a>, Value<'a>)>),
-    /// A class or function that is itself the value, by its dotted name.
+    /// A class that is itself the value, by its dotted name.
     Global(&'static str),
-    /// What a name makes that is not on the list, where nothing reads it: the splitter of a search, for instance. Only the name is known.
+    /// What a name makes that is not on the list, where nothing reads it: the splitter and the masked arrays of a search, for instance.
+    /// Only the name is known.
     Opaque {
         /// The module of the name, as the pickle has it.
         module: &'a str,
@@ -39,8 +40,6 @@ pub enum Value<'a> {
     Object(Object<'a>),
     /// An array of NumPy's.
     Array(Array<'a>),
-    /// A masked array of NumPy's: the data, and a byte for each element that is 1 where it does not count.
-    MaskedArray(Array<'a>, Bytes<'a>),
 }
 
 impl<'a> Value<'a> {
@@ -60,7 +59,6 @@ impl<'a> Value<'a> {
             Self::Opaque { .. } => "a value of a class that is not read",
             Self::Object(object) => object.class,
             Self::Array(_) => "an array",
-            Self::MaskedArray(..) => "a masked array",
         }
     }
 
@@ -119,28 +117,10 @@ pub struct Array<'a> {
     pub(super) element: Element,
     /// Lengths of the axes, in the order in which Python shows them.
     pub(super) shape: Vec<usize>,
-    /// Order of `data` in memory.
-    pub(super) order: Order,
+    /// Whether the first axis runs fastest in `data`, and not the last.
+    pub(super) fortran: bool,
     /// Content in that order.
     pub(super) data: Data<'a>,
-}
-
-/// How an array's axes lie in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// The last axis runs fastest.
-    C,
-    /// The first axis runs fastest.
-    Fortran,
-    /// Neither, as in a transposed array of three axes or more. No classifier's numbers lie so, and they are not read.
-    Other,
-}
-
-impl From<bool> for Order {
-    /// From the flag of an array's state in protocols 2 to 4.
-    fn from(fortran: bool) -> Self {
-        if fortran { Self::Fortran } else { Self::C }
-    }
 }
 
 /// What an array holds, in the order of memory.
@@ -169,10 +149,8 @@ impl<'a> Array<'a> {
     }
 
     /// Whether the first axis, not the last, runs fastest in memory.
-    ///
-    /// False for the rare third case, a permutation of three axes or more, whose numbers are not decoded at all.
     pub fn is_fortran(&self) -> bool {
-        self.order == Order::Fortran
+        self.fortran
     }
 
     /// The numbers of an array of floats, last axis fastest whatever the order in memory; `None` for other elements, and for an array
@@ -196,8 +174,8 @@ impl<'a> Array<'a> {
     fn numbers<T: Copy>(&self, decode: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<T>> {
         let Data::Numbers(bytes) = &self.data else { return None };
         let numbers: Option<Vec<T>> = bytes.to_cow().chunks_exact(self.element.size()).map(decode).collect();
-        match (self.order, self.shape.as_slice()) {
-            (Order::Fortran, &[n_rows, n_columns]) => {
+        match (self.fortran, self.shape.as_slice()) {
+            (true, &[n_rows, n_columns]) => {
                 let numbers = numbers?;
                 // As many as rows times columns: checked when the array was read.
                 Some(
@@ -207,7 +185,7 @@ impl<'a> Array<'a> {
                         .collect(),
                 )
             }
-            (Order::C, _) | (_, &[] | &[_]) => numbers,
+            (false, _) | (_, &[] | &[_]) => numbers,
             _ => None,
         }
     }

@@ -34,4 +34,9 @@ impl DataHash {
     pub fn finish(&self) -> String {
         self.0.finalize().to_hex().to_string()
     }
+
+    /// The hash itself.
+    pub(crate) fn bytes(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
 }

@@ -244,18 +244,6 @@ impl SavedProbe {
         Ok(self)
     }
 
-    /// Refuses features of other signals than the probe was fitted on, or in another order.
-    ///
-    /// # Errors
-    ///
-    /// [`SavedProbeError::OtherSignals`].
-    pub fn check_signals(&self, signals: &[(Layer, Signal)]) -> Result<(), Error> {
-        if self.origin.signals == signals {
-            return Ok(());
-        }
-        Err(SavedProbeError::OtherSignals { expected: self.origin.signals.clone(), found: signals.to_vec() }.into())
-    }
-
     /// Where each of the probe's signals is among those on offer, in the order of its features: for tables that hold more layers or other
     /// poolings than the probe reads.
     ///

@@ -27,13 +27,12 @@ pub use save::ImportedFrom;
 
 use std::collections::HashMap;
 
-use classifier::LinearParts;
 use place::Place;
 
 use crate::pickle::{self, Limits, Value};
 use crate::{
-    Error, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, LinearClassifier, Matrix, Precision,
-    ProbeStage,
+    Error, FittedClassifier, FittedEstimator, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, Matrix,
+    Precision, ProbeStage,
 };
 
 /// What a pickle of scikit-learn's held.
@@ -119,9 +118,9 @@ impl SklearnProbe {
                 break;
             }
         }
-        let parts = classifier::classifier(&fitted, limits)?;
+        let classifier = classifier::classifier(&fitted, limits)?;
         let mut stages = Vec::new();
-        let mut width = parts.n_features;
+        let mut width = classifier.n_features();
         for (index, place) in before.iter().enumerate().rev() {
             // A PCA gives double precision, whatever it is given.
             let reduced = before[..index].iter().any(|earlier| earlier.object().is_ok_and(|of| of.class() == PCA));
@@ -129,15 +128,12 @@ impl SklearnProbe {
             width = stage.n_features_in();
             stages.insert(0, stage);
         }
-        let search = found;
-        let metadata = metadata.map(|metadata| InspectorMetadata::read(&metadata, &parts, width)).transpose()?;
-        let LinearParts { rule, classes, weights, n_features, intercepts } = parts;
-        let classifier = LinearClassifier::from_parts(rule, classes, Matrix::new(weights, n_features)?, intercepts)?;
+        let n_classes = classifier.classes().len();
         Ok(Self {
+            metadata: metadata.map(|place| InspectorMetadata::read(&place, n_classes, width)).transpose()?,
             probe: FittedProbe::new(stages, classifier, precision)?,
             sklearn_version: fitted.find("_sklearn_version").map(|version| version.text()).transpose()?,
-            search,
-            metadata,
+            search: found,
         })
     }
 }

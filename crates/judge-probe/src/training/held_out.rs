@@ -104,7 +104,8 @@ pub struct Gain {
     pub area_under_risk_coverage: Option<Statistic>,
 }
 
-fn brief_or_null<S: serde::Serializer>(known: &Option<Statistic>, serializer: S) -> Result<S::Ok, S::Error> {
+/// As [`brief`], where the statistic is known.
+pub(crate) fn brief_or_null<S: serde::Serializer>(known: &Option<Statistic>, serializer: S) -> Result<S::Ok, S::Error> {
     match known {
         Some(known) => brief(known, serializer),
         None => serializer.serialize_none(),

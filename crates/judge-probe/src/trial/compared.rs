@@ -3,6 +3,8 @@
 use judge_metrics::comparison::{Statistic, brief};
 use serde::Serialize;
 
+use crate::training::brief_or_null;
+
 /// What readings are worth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
@@ -69,12 +71,12 @@ pub struct Tried {
     pub behind_best: Statistic,
     /// How often it chooses an answer that people graded highest: that of its highest number among the answers to one question, of several
     /// with that number each as often. `None` where no question has answers of different grades.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "brief_of_some")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "brief_or_null")]
     pub best_chosen: Option<Statistic>,
     /// The agreement by the number of labels that it learns from in each fold.
     pub by_labels: Vec<ByLabels>,
     /// By how much all labels are better than half of them; of those that learn.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "brief_of_some")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "brief_or_null")]
     pub more_labels: Option<Statistic>,
     /// The number of each row, by what was learnt from other folds.
     #[serde(skip)]
@@ -97,11 +99,4 @@ pub struct ByLabels {
     pub labels: usize,
     /// `None` where it is undefined.
     pub agreement: Option<f64>,
-}
-
-fn brief_of_some<S: serde::Serializer>(known: &Option<Statistic>, serializer: S) -> Result<S::Ok, S::Error> {
-    match known {
-        Some(known) => brief(known, serializer),
-        None => serializer.serialize_none(),
-    }
 }

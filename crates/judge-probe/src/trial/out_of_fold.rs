@@ -36,34 +36,24 @@ pub enum Kept {
 
 /// Why a reading has no numbers: it is the rows', or whoever has the signals cannot give them.
 pub(super) enum Failed<E> {
-    /// The rows do not define it, in words.
-    Undefined(String),
+    /// The rows do not define it.
+    Undefined(Error),
     /// The comparison ends.
     Ends(E),
 }
 
-/// What goes wrong while a probe learns.
-enum Learning<E> {
-    Probe(Error),
-    Signals(E),
-}
-
-impl<E> From<Error> for Learning<E> {
+impl<E: From<Error>> From<Error> for Failed<E> {
     fn from(error: Error) -> Self {
-        Self::Probe(error)
-    }
-}
-
-impl<E: From<Error>> From<Learning<E>> for Failed<E> {
-    fn from(error: Learning<E>) -> Self {
         match error {
-            Learning::Probe(error @ (Error::NoScore { .. } | Error::ManySplits { .. } | Error::FewSplits { .. })) => {
-                Self::Undefined(error.to_string())
-            }
-            Learning::Probe(error) => Self::Ends(error.into()),
-            Learning::Signals(error) => Self::Ends(error),
+            Error::NoScore { .. } | Error::ManySplits { .. } | Error::FewSplits { .. } => Self::Undefined(error),
+            error => Self::Ends(error.into()),
         }
     }
+}
+
+/// What the rows do not define, of layers and their weights.
+fn undefined<E>(reason: String) -> Failed<E> {
+    Failed::Undefined(TrialError::Weights(reason).into())
 }
 
 /// The number of each row, by what the splits' other rows have taught.
@@ -78,22 +68,21 @@ pub(super) fn values<S: RowSignals>(
         ReadAs::ChosenLayer(layers) => {
             for split in splits {
                 let grades = trial.of(&split.train);
-                let layer = best_layer(layers, &split.train, &grades).map_err(Failed::Undefined)?;
+                let layer = best_layer(layers, &split.train, &grades).map_err(undefined)?;
                 let column = |rows: &[usize]| Matrix::new(select(&layers[layer], rows), 1);
                 // No grade has a part in standard scores: the mean of the grades learnt from is the lower the higher the fold's own is, and
                 // would hide what a reading knows.
                 let scaler = column(&split.train).and_then(|numbers| StandardScaler::default().fit(&numbers));
-                let scores = scaler.and_then(|scaler| scaler.transform(&column(&split.test)?));
-                let scores = scores.map_err(|error| Failed::Ends(error.into()))?;
+                let scores = scaler.and_then(|scaler| scaler.transform(&column(&split.test)?))?;
                 split.test.iter().zip(scores.values()).for_each(|(&row, &score)| values[row] = score);
             }
         }
         ReadAs::Weights { tables, origin, targets } => {
             for split in splits {
-                let weights = fitted(tables, targets, origin, &split.train).map_err(Failed::Undefined)?;
+                let weights = fitted(tables, targets, origin, &split.train).map_err(undefined)?;
                 for &row in &split.test {
                     let score = weights.score(Variant::WeightedExpected, &tables[row], &origin.scale);
-                    values[row] = score.map_err(|error| ends(error.to_string()))?.score;
+                    values[row] = score.map_err(|error| Error::from(TrialError::Weights(error.to_string())))?.score;
                 }
             }
         }
@@ -111,10 +100,6 @@ pub(super) fn values<S: RowSignals>(
     Ok(values)
 }
 
-fn ends<E: From<Error>>(reason: String) -> Failed<E> {
-    Failed::Ends(Error::from(TrialError::Weights(reason)).into())
-}
-
 impl Trial {
     /// What a reading comes to when it learns from all rows: what is kept of it to judge with.
     ///
@@ -124,27 +109,24 @@ impl Trial {
     pub fn keep<S: RowSignals>(&self, reading: &Reading<'_, S>) -> Result<Kept, S::Error> {
         self.check(std::slice::from_ref(reading))?;
         let all: Vec<usize> = (0..self.grades.len()).collect();
-        let wrong = |reason| S::Error::from(Error::from(TrialError::Weights(reason)));
-        Ok(match &reading.read_as {
-            ReadAs::Plain(_) | ReadAs::Baseline(_) => Kept::Nothing,
-            ReadAs::ChosenLayer(layers) => Kept::Layer(Layer(best_layer(layers, &all, &self.grades).map_err(wrong)?)),
-            ReadAs::Weights { tables, targets, origin } => {
-                Kept::Weights(Box::new(fitted(tables, targets, origin, &all).map_err(wrong)?))
+        let kept = match &reading.read_as {
+            ReadAs::Plain(_) | ReadAs::Baseline(_) => Ok(Kept::Nothing),
+            ReadAs::ChosenLayer(layers) => {
+                best_layer(layers, &all, &self.grades).map(|layer| Kept::Layer(Layer(layer))).map_err(undefined)
             }
-            ReadAs::Probe { layers, signals } => probe(self, layers, *signals, &all).map_err(|error| match error {
-                Learning::Probe(error) => error.into(),
-                Learning::Signals(error) => error,
-            })?,
+            ReadAs::Weights { tables, targets, origin } => {
+                fitted(tables, targets, origin, &all).map(|weights| Kept::Weights(Box::new(weights))).map_err(undefined)
+            }
+            ReadAs::Probe { layers, signals } => probe(self, layers, *signals, &all),
+        };
+        kept.map_err(|failed| match failed {
+            Failed::Undefined(error) => error.into(),
+            Failed::Ends(error) => error,
         })
     }
 }
 
-fn probe<S: RowSignals>(
-    trial: &Trial,
-    layers: &[Layer],
-    signals: &S,
-    all: &[usize],
-) -> Result<Kept, Learning<S::Error>> {
+fn probe<S: RowSignals>(trial: &Trial, layers: &[Layer], signals: &S, all: &[usize]) -> Result<Kept, Failed<S::Error>> {
     let source = |layer: Layer, signal: &Signal| matrix(signals, all, layer, *signal);
     let selected: SelectedLayers<_, _, _> = selection(layers).select(source, &trial.grades, &trial.inner(all)?)?;
     let fitted = selected.fit(source, &trial.grades)?;
@@ -165,8 +147,8 @@ fn matrix<S: RowSignals>(
     rows: &[usize],
     layer: Layer,
     signal: Signal,
-) -> Result<Matrix, Learning<S::Error>> {
-    signals.matrix(rows, layer, &[signal]).map_err(Learning::Signals)
+) -> Result<Matrix, Failed<S::Error>> {
+    signals.matrix(rows, layer, &[signal]).map_err(Failed::Ends)
 }
 
 /// One layer and one penalty, by how well their numbers rank held-out rows.

@@ -5,7 +5,7 @@ use judge_metrics::prediction::auroc;
 use judge_metrics::resampling::{Bootstrap, RankedPair};
 
 use super::out_of_fold::{Failed, values};
-use super::{BestOfAnswers, ByLabels, Compared, Measure, ReadAs, Reading, Trial, Tried};
+use super::{BestOfAnswers, ByLabels, Compared, Measure, ReadAs, Reading, Trial, TrialError, Tried};
 use crate::Error;
 use crate::training::RowSignals;
 
@@ -105,7 +105,8 @@ fn compare<S: RowSignals>(trial: &Trial, readings: &[Reading<'_, S>]) -> Result<
 fn defined<E>(found: Result<Vec<f64>, Failed<E>>) -> Result<Result<Vec<f64>, String>, E> {
     match found {
         Ok(values) => Ok(Ok(values)),
-        Err(Failed::Undefined(reason)) => Ok(Err(reason)),
+        Err(Failed::Undefined(Error::Trial(TrialError::Weights(reason)))) => Ok(Err(reason)),
+        Err(Failed::Undefined(error)) => Ok(Err(error.to_string())),
         Err(Failed::Ends(error)) => Err(error),
     }
 }

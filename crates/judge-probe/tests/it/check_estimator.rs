@@ -2,9 +2,9 @@
 
 use judge_probe::testing::{ContractBreach, check_estimator};
 use judge_probe::{
-    Block, Blocks, ClassWeight, Error, Estimator, FeatureFamily, FittedClassifier, FittedEstimator, LinearClassifier,
-    LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Predictions, RidgeToClass,
-    StandardScaler,
+    Block, Blocks, BrierRegression, ClassWeight, Error, Estimator, FeatureFamily, FittedClassifier, FittedEstimator,
+    LinearClassifier, LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Predictions,
+    RidgeToClass, StandardScaler,
 };
 
 #[test]
@@ -15,6 +15,7 @@ fn classifiers_keep_their_contract() {
         check_estimator(&LinearKernelSvc { class_weight, ..LinearKernelSvc::default() }).unwrap();
     }
     check_estimator(&LogisticRegression { fit_intercept: false, ..LogisticRegression::default() }).unwrap();
+    check_estimator(&BrierRegression::default()).unwrap();
     check_estimator(&RidgeToClass::default()).unwrap();
 }
 

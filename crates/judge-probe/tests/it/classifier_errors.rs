@@ -1,72 +1,52 @@
-//! What the linear classifiers refuse, and that the error says why.
+//! What the linear classifiers refuse, and that the error says why. What is wrong with labels and shapes is `check_estimator`'s.
 
 use judge_probe::{
-    Classifier, Error, Estimator, FittedClassifier, FittedEstimator, LinearKernelSvc, LogisticRegression, Matrix,
+    BrierRegression, Error, Estimator, LinearClassifier, LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression,
 };
 
-fn features() -> Matrix {
-    Matrix::from_rows([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.0, 1.0]]).unwrap()
-}
+/// c, tol and max_iter, of which each has some that are usual for it.
+type Settings = (f64, Option<f64>, Option<usize>);
 
-fn refuses_bad_data<C: Classifier + Default>()
-where
-    C::Fitted: std::fmt::Debug + PartialEq,
-{
-    let classifier = C::default();
-    assert_eq!(classifier.fit(&features(), &[0, 1, 1]), Err(Error::LabelCount { n_rows: 4, n_labels: 3 }));
-    assert_eq!(classifier.fit(&features(), &[7; 4]), Err(Error::OneClass { class: 7 }));
-    let huge = Matrix::from_rows([[1.0, 1e200], [2.0, 0.0]]).unwrap();
-    assert_eq!(classifier.fit(&huge, &[0, 1]), Err(Error::Overflow { feature: 1 }));
-    let fitted = classifier.fit(&features(), &[0, 1, 1, 0]).unwrap();
-    let other = Matrix::new(vec![1.0; 3], 3).unwrap();
-    assert_eq!(fitted.predict(&other), Err(Error::FeatureCount { expected: 2, found: 3 }));
-    assert_eq!((fitted.classes(), fitted.n_features()), (&[0, 1][..], 2));
-}
-
-#[test]
-fn they_refuse_bad_data() {
-    refuses_bad_data::<LogisticRegression>();
-    refuses_bad_data::<LinearKernelSvc>();
+/// What each of them makes of features and labels of two classes.
+fn fits(features: &Matrix, labels: &[i64], (c, tol, max_iter): Settings) -> [Result<LinearClassifier, Error>; 4] {
+    let (tol, max_iter) = (|usual| tol.unwrap_or(usual), |usual| max_iter.unwrap_or(usual));
+    let logistic = LogisticRegression::default();
+    let brier = BrierRegression::default();
+    let ordinal = OrdinalRegression::default();
+    let svc = LinearKernelSvc::default();
+    [
+        LogisticRegression { c, tol: tol(logistic.tol), max_iter: max_iter(logistic.max_iter), ..logistic }
+            .fit(features, labels),
+        BrierRegression { c, tol: tol(brier.tol), max_iter: max_iter(brier.max_iter), ..brier }.fit(features, labels),
+        OrdinalRegression { c, tol: tol(ordinal.tol), max_iter: max_iter(ordinal.max_iter), ..ordinal }
+            .fit(features, labels),
+        LinearKernelSvc { c, tol: tol(svc.tol), max_iter: max_iter(svc.max_iter), ..svc }.fit(features, labels),
+    ]
 }
 
 #[test]
-fn they_refuse_bad_settings() {
+fn they_refuse_what_they_cannot_fit() {
+    let features = Matrix::from_rows([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.0, 1.0]]).unwrap();
     let labels = [0, 1, 1, 0];
     for c in [0.0, -1.0, f64::INFINITY] {
-        let refused = LogisticRegression { c, ..LogisticRegression::default() }.fit(&features(), &labels);
-        assert_eq!(refused, Err(Error::InvalidC { c }));
-        assert_eq!(
-            LinearKernelSvc { c, ..LinearKernelSvc::default() }.fit(&features(), &labels),
-            Err(Error::InvalidC { c })
-        );
+        for fitted in fits(&features, &labels, (c, None, None)) {
+            assert_eq!(fitted, Err(Error::InvalidC { c }));
+        }
     }
-    let tol = 0.0;
-    let refused = LogisticRegression { tol, ..LogisticRegression::default() }.fit(&features(), &labels);
-    assert_eq!(refused, Err(Error::InvalidTol { tol }));
-    assert_eq!(
-        LinearKernelSvc { tol, ..LinearKernelSvc::default() }.fit(&features(), &labels),
-        Err(Error::InvalidTol { tol })
-    );
-}
-
-#[test]
-fn they_say_when_they_have_not_converged() {
-    let labels = [0, 1, 1, 0];
-    let logistic = LogisticRegression { max_iter: 2, ..LogisticRegression::default() }.fit(&features(), &labels);
-    let Err(Error::NotConverged { n_iter: 2, max_iter: 2, gap, tol: 1e-14 }) = logistic else {
-        panic!("{logistic:?}");
-    };
-    assert!(gap > 1e-14 && gap < 1.0);
-    let svc = LinearKernelSvc { max_iter: 1, c: 100.0, ..LinearKernelSvc::default() }.fit(&features(), &labels);
-    assert!(matches!(svc, Err(Error::NotConverged { n_iter: 1, max_iter: 1, .. })), "{svc:?}");
-}
-
-#[test]
-fn a_row_is_judged_alike_alone_and_among_others() {
-    let fitted = LogisticRegression::default().fit(&features(), &[3, 1, 2, 1]).unwrap();
-    let together = fitted.decision_function(&features()).unwrap();
-    for (row, decision) in features().rows().zip(together.rows()) {
-        let alone = fitted.decision_function(&Matrix::from_rows([row]).unwrap()).unwrap();
-        assert_eq!(alone.values(), decision);
+    for fitted in fits(&features, &labels, (f64::NAN, None, None)) {
+        assert!(matches!(fitted, Err(Error::InvalidC { .. })), "{fitted:?}");
+    }
+    for tol in [0.0, -1.0] {
+        for fitted in fits(&features, &labels, (1.0, Some(tol), None)) {
+            assert_eq!(fitted, Err(Error::InvalidTol { tol }));
+        }
+    }
+    for fitted in fits(&features, &labels, (100.0, None, Some(1))) {
+        let Err(Error::NotConverged { n_iter: 1, max_iter: 1, gap, tol }) = fitted else { panic!("{fitted:?}") };
+        assert!(gap > tol, "{gap}");
+    }
+    let huge = Matrix::from_rows([[1.0, 1e200], [2.0, 0.0]]).unwrap();
+    for fitted in fits(&huge, &[0, 1], (1.0, None, None)) {
+        assert_eq!(fitted, Err(Error::Overflow { feature: 1 }));
     }
 }

@@ -1,6 +1,7 @@
 //! Fewer rows than features are fitted in coordinates that are as exact as the strictest setting asks. Which ones those are decides
 //! on nothing that `tol` does not leave open.
 
+use crate::fixtures::assert_close;
 use judge_probe::{ClassWeight, Estimator, LinearClassifier, LogisticRegression, Matrix, OrdinalRegression};
 
 const N_ROWS: usize = 30;
@@ -16,11 +17,9 @@ fn labels(n_classes: i64) -> Vec<i64> {
     (0..N_ROWS).map(|i| (i * i + i / 7) as i64 % n_classes).collect()
 }
 
-fn assert_close(x: &[f64], y: &[f64]) {
-    assert_eq!(x.len(), y.len());
-    for (x, y) in x.iter().zip(y) {
-        assert!((x - y).abs() < 1e-9, "{x} and {y}");
-    }
+fn assert_alike(one: &LinearClassifier, other: &LinearClassifier) {
+    assert_close("coefficients", one.coefficients().values(), other.coefficients().values(), 1e-9);
+    assert_close("intercepts", one.intercepts(), other.intercepts(), 1e-9);
 }
 
 /// A c of 1e9 asks for coordinates without any rounding of inner products, which the others then share.
@@ -36,17 +35,13 @@ fn a_strict_setting_changes_no_other() {
             let others = LogisticRegression::fit_each(&settings[..2], &features, &labels);
             assert!(strict[2].is_ok());
             for (strict, other) in strict.iter().zip(&others) {
-                let (strict, other) = (strict.as_ref().unwrap(), other.as_ref().unwrap());
-                assert_close(strict.coefficients().values(), other.coefficients().values());
-                assert_close(strict.intercepts(), other.intercepts());
+                assert_alike(strict.as_ref().unwrap(), other.as_ref().unwrap());
             }
         }
         let of = |c| OrdinalRegression { c, class_weight, ..OrdinalRegression::default() };
         let strict = OrdinalRegression::fit_each(&[of(1e9), of(1.0)], &features, &labels);
         assert!(strict[0].is_ok());
-        let (strict, other) = (strict[1].as_ref().unwrap(), of(1.0).fit(&features, &labels).unwrap());
-        assert_close(strict.coefficients().values(), other.coefficients().values());
-        assert_close(strict.intercepts(), other.intercepts());
+        assert_alike(strict[1].as_ref().unwrap(), &of(1.0).fit(&features, &labels).unwrap());
     }
 }
 

@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use judge_probe::Precision;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+/// NumPy's name of each, under which fixtures have what scikit-learn decides in it.
+pub(crate) const PRECISIONS: [(&str, Precision); 3] =
+    [("float64", Precision::F64), ("float32", Precision::F32), ("float16", Precision::F16)];
 
 /// A file of the folder, by its name without `.json`.
 pub(crate) fn fixture<F: DeserializeOwned>(name: &str) -> F {

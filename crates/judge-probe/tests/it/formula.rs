@@ -1,7 +1,35 @@
 //! Features that the scripts of fixtures and the tests make from the same formula of integers.
 
-use judge_probe::Matrix;
+use judge_probe::{ClassWeight, Matrix};
 use serde::Deserialize;
+
+/// Data that a script has fitted settings to, and what each of them found.
+#[derive(Deserialize)]
+pub(crate) struct Case<E> {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) data: Data,
+    pub(crate) balanced: bool,
+    pub(crate) results: Vec<E>,
+}
+
+impl<E> Case<E> {
+    pub(crate) fn class_weight(&self) -> ClassWeight {
+        if self.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform }
+    }
+
+    /// What each row to fit counts.
+    pub(crate) fn weights(&self) -> Vec<f64> {
+        let labels = self.data.labels();
+        let mut classes = labels.to_vec();
+        classes.sort_unstable();
+        classes.dedup();
+        let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
+        let weight =
+            |label: &i64| if self.balanced { labels.len() as f64 / (classes.len() as f64 * count(label)) } else { 1.0 };
+        labels.iter().map(weight).collect()
+    }
+}
 
 #[derive(Deserialize)]
 pub(crate) struct Data {

@@ -2,7 +2,7 @@
 //! there.
 
 use crate::fixtures::{assert_close, cases};
-use crate::formula::Data;
+use crate::formula;
 use judge_probe::{
     ClassWeight, DecisionRule, Estimator, FittedClassifier, FittedEstimator, LinearClassifier, LinearKernelSvc, Matrix,
 };
@@ -10,13 +10,10 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Case {
-    name: String,
     #[serde(flatten)]
-    data: Data,
-    balanced: bool,
+    of: formula::Case<Expected>,
     /// Of libsvm's results, which it optimises by products in single precision.
     tolerance: f64,
-    results: Vec<Expected>,
 }
 
 #[derive(Deserialize)]
@@ -33,9 +30,9 @@ struct Expected {
 
 #[test]
 fn it_equals_scikit_learns() {
-    for case in cases::<Case>("linear_svc", 10) {
+    for Case { of: case, tolerance } in cases("linear_svc", 10) {
         let (features, unseen) = case.data.features();
-        let class_weight = if case.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
+        let class_weight = case.class_weight();
         let settings: Vec<LinearKernelSvc> = case
             .results
             .iter()
@@ -47,7 +44,7 @@ fn it_equals_scikit_learns() {
             assert_eq!(fitted, settings.fit(&features, case.data.labels()).unwrap());
 
             let close = |name: &str, ours: Vec<f64>, expected: &[f64]| {
-                assert_close(&format!("{}, c {}: {name}", case.name, settings.c), &ours, expected, case.tolerance);
+                assert_close(&format!("{}, c {}: {name}", case.name, settings.c), &ours, expected, tolerance);
             };
             // scikit-learn negates the one function of two classes.
             let sign = if fitted.classes().len() == 2 { -1.0 } else { 1.0 };

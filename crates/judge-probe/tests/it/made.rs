@@ -1,10 +1,15 @@
 //! Files of saved probes: what is read back, what is refused, and files of the right form but with changes, not damaged but made.
 
-use judge_probe::{Error, SavedProbe, SavedProbeError};
+use judge_probe::{Error, ProbedModel, SavedProbe, SavedProbeError};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 /// Name, type, shape and bytes.
 pub(crate) type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
+
+/// A model without a revision or known heads.
+pub(crate) fn model(d_model: usize) -> ProbedModel {
+    ProbedModel { name: "tiny".into(), revision: None, fingerprint: Some("5eed".into()), d_model, n_heads: None }
+}
 
 #[track_caller]
 pub(crate) fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> SavedProbeError {

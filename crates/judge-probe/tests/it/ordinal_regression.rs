@@ -2,21 +2,12 @@
 //! `scripts/probe/ordinal_regression_fixtures.py`.
 
 use crate::fixtures::{assert_close, cases};
-use crate::formula::Data;
+use crate::formula::Case;
 use judge_probe::{
-    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, IntoProbe, LinearClassifier,
-    LogisticRegression, Matrix, OrdinalRegression, Pipeline, StandardScaler,
+    ClassWeight, DecisionRule, Error, Estimator, FittedClassifier, FittedEstimator, LinearClassifier,
+    LogisticRegression, Matrix, OrdinalRegression,
 };
 use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Case {
-    name: String,
-    #[serde(flatten)]
-    data: Data,
-    balanced: bool,
-    results: Vec<Expected>,
-}
 
 #[derive(Deserialize)]
 struct Expected {
@@ -35,12 +26,11 @@ struct Expected {
 /// A penalty too weak to show in any digit compared.
 const WITHOUT_PENALTY: f64 = 1e12;
 
-impl Case {
+impl Case<Expected> {
     fn settings(&self) -> Vec<OrdinalRegression> {
-        let class_weight = if self.balanced { ClassWeight::Balanced } else { ClassWeight::Uniform };
         let of = |expected: &Expected| OrdinalRegression {
             c: expected.c.unwrap_or(WITHOUT_PENALTY),
-            class_weight,
+            class_weight: self.class_weight(),
             ..OrdinalRegression::default()
         };
         self.results.iter().map(of).collect()
@@ -48,18 +38,14 @@ impl Case {
 
     /// As the documentation of [`OrdinalRegression`] has it, from scratch.
     fn objective(&self, features: &Matrix, fitted: &LinearClassifier, c: f64) -> f64 {
-        let labels = self.data.labels();
-        let count = |label: &i64| labels.iter().filter(|other| *other == label).count() as f64;
         let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
         let (mut loss, mut sum) = (0.0, 0.0);
-        for (row, label) in features.rows().zip(labels) {
+        for ((row, label), weight) in features.rows().zip(self.data.labels()).zip(self.weights()) {
             let function: f64 = weights(fitted).iter().zip(row).map(|(w, x)| w * x).sum();
             let class = fitted.classes().binary_search(label).unwrap();
             let high = thresholds(fitted).get(class).map_or(f64::INFINITY, |threshold| threshold - function);
             let low = if class == 0 { f64::NEG_INFINITY } else { thresholds(fitted)[class - 1] - function };
             let p = if low > 0.0 { sigmoid(-low) - sigmoid(-high) } else { sigmoid(high) - sigmoid(low) };
-            let weight =
-                if self.balanced { labels.len() as f64 / (fitted.classes().len() as f64 * count(label)) } else { 1.0 };
             loss -= weight * p.ln();
             sum += weight;
         }
@@ -79,7 +65,7 @@ fn thresholds(fitted: &LinearClassifier) -> Vec<f64> {
 
 #[test]
 fn it_equals_the_optimum() {
-    for case in cases::<Case>("ordinal_regression", 9) {
+    for case in cases::<Case<Expected>>("ordinal_regression", 9) {
         let close = |name: &str, ours: &[f64], expected: &[f64], tolerance: f64| {
             assert_close(&format!("{}: {name}", case.name), ours, expected, tolerance);
         };
@@ -149,28 +135,7 @@ fn probabilities_far_out_are_still_probabilities() {
 }
 
 #[test]
-fn it_is_a_probe_that_can_be_kept() {
-    let settings = Pipeline { transformer: StandardScaler::default(), estimator: OrdinalRegression::default() };
-    let fitted = settings.fit(&features(), &[1, 4, 2, 5, 1, 4]).unwrap();
-    let probe = fitted.clone().into_probe().unwrap();
-    assert_eq!(probe.classifier().rule(), DecisionRule::Cumulative);
-    assert_eq!(probe.predict_proba(&features()).unwrap(), fitted.predict_proba(&features()).unwrap());
-}
-
-#[test]
-fn it_says_what_it_cannot_do() {
-    let labels = [1, 4, 2, 5, 1, 4];
-    for c in [0.0, f64::NAN, f64::INFINITY] {
-        let refused = OrdinalRegression { c, ..OrdinalRegression::default() }.fit(&features(), &labels);
-        assert!(matches!(refused, Err(Error::InvalidC { .. })));
-    }
-    let refused = OrdinalRegression { tol: -1.0, ..OrdinalRegression::default() }.fit(&features(), &labels);
-    assert_eq!(refused, Err(Error::InvalidTol { tol: -1.0 }));
-    let short = OrdinalRegression { max_iter: 2, ..OrdinalRegression::default() }.fit(&features(), &labels);
-    assert!(matches!(short, Err(Error::NotConverged { n_iter: 2, max_iter: 2, .. })), "{short:?}");
-    let huge = Matrix::from_rows([[1e200], [-1e200]]).unwrap();
-    assert_eq!(OrdinalRegression::default().fit(&huge, &[1, 2]), Err(Error::Overflow { feature: 0 }));
-
+fn functions_that_cross_are_refused() {
     let parts = |coefficients: [f64; 2], intercepts: [f64; 2]| {
         let coefficients = Matrix::new(coefficients.to_vec(), 1).unwrap();
         LinearClassifier::from_parts(DecisionRule::Cumulative, vec![1, 2, 3], coefficients, intercepts.to_vec())

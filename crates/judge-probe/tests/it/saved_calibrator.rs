@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::made::{Tensor, kept, made_from, problem};
+use crate::made::{Tensor, kept, made_from, model, problem};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, ItemId, Layer, Runner,
@@ -22,13 +22,7 @@ const D_MODEL: usize = 4;
 
 fn origin(fingerprint: &str) -> ProbeOrigin {
     ProbeOrigin {
-        model: ProbedModel {
-            name: "tiny".into(),
-            revision: None,
-            fingerprint: Some(fingerprint.to_owned()),
-            d_model: D_MODEL,
-            n_heads: None,
-        },
+        model: ProbedModel { fingerprint: Some(fingerprint.to_owned()), ..model(D_MODEL) },
         signals: vec![(Layer(1), Signal::State(Pooling::Mean))],
         validation: None,
         data_hash: None,

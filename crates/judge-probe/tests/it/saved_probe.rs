@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::made::{Tensor, kept, made_from, problem};
+use crate::made::{self, Tensor, kept, made_from, problem};
 use judge_core::{
     Layer, ModelInfo,
     inspector::Probe,
     request::{Pooling, Signal},
 };
 use judge_probe::{
-    Block, Blocks, Classifier, DecisionRule, DenseClassifier, Error, Estimator, FeatureFamily, FittedClassifier,
-    FittedEstimator, FittedProbe, FittedStandardScaler, HiddenLayer, IntoProbe, LinearClassifier, LinearKernelSvc,
-    LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Precision, ProbeOrigin, ProbeStage, ProbedModel,
-    RidgeToClass, SavedProbe, SavedProbeError, StandardScaler, Validation,
+    Block, Blocks, BrierRegression, Classifier, DecisionRule, DenseClassifier, Error, Estimator, FeatureFamily,
+    FittedClassifier, FittedEstimator, FittedProbe, FittedStandardScaler, HiddenLayer, IntoProbe, LinearClassifier,
+    LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression, Pca, Pipeline, Precision, ProbeOrigin, ProbeStage,
+    ProbedModel, RidgeToClass, SavedProbe, SavedProbeError, StandardScaler, Validation,
 };
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -22,11 +22,9 @@ const SIGNALS: [(Layer, Signal); 2] =
 fn origin(fingerprint: Option<&str>) -> ProbeOrigin {
     ProbeOrigin {
         model: ProbedModel {
-            name: "tiny".to_owned(),
             revision: Some("r1".to_owned()),
             fingerprint: fingerprint.map(str::to_owned),
-            d_model: 2,
-            n_heads: None,
+            ..made::model(2)
         },
         signals: SIGNALS.to_vec(),
         validation: Some(Validation { scoring: "f1_macro".to_owned(), mean: 0.1 + 0.2, folds: vec![0.25, 1.0 / 3.0] }),
@@ -55,12 +53,9 @@ fn model(fingerprint: &str, n_layers: usize, d_model: usize) -> ModelInfo {
 
 #[test]
 fn what_is_read_back_is_what_was_written() {
-    let features = Matrix::new(vec![0.5, -1900.0, 0.01, 2.0], 4).unwrap();
     for rule in [DecisionRule::Logistic, DecisionRule::OneVsRest, DecisionRule::OneVsOne] {
         for scaled in [true, false] {
-            let saved = SavedProbe::new(probe(rule, scaled), origin(Some("5eed"))).unwrap();
-            let decision = |saved: &SavedProbe| saved.probe().decision_function(&features).unwrap();
-            assert_eq!(decision(&kept(&saved)).values(), decision(&saved).values());
+            kept(&SavedProbe::new(probe(rule, scaled), origin(Some("5eed"))).unwrap());
         }
     }
 }
@@ -81,6 +76,8 @@ fn every_kind_of_fitted_probe_is_kept() {
         fitted(LogisticRegression::default(), &three),
         fitted(LinearKernelSvc::default(), &two),
         fitted(LinearKernelSvc::default(), &three),
+        fitted(BrierRegression::default(), &two),
+        fitted(BrierRegression::default(), &three),
         fitted(OrdinalRegression::default(), &two),
         fitted(OrdinalRegression::default(), &three),
         #[cfg(feature = "mlp")]
@@ -89,14 +86,8 @@ fn every_kind_of_fitted_probe_is_kept() {
         fitted(judge_probe::MlpClassifier { learning_rate_init: 0.05, ..Default::default() }, &three),
         deep_probe(),
     ];
-    let unseen = Matrix::new((0..20).map(|i| f64::from(i * i % 13) - 5.0).collect(), 4).unwrap();
     for probe in probes {
-        let saved = SavedProbe::new(probe, origin(Some("5eed"))).unwrap();
-        let read = kept(&saved);
-        let (read, saved) = (read.probe(), saved.probe());
-        assert_eq!(read.predict(&unseen), saved.predict(&unseen));
-        assert_eq!(read.decision_function(&unseen), saved.decision_function(&unseen));
-        assert_eq!(read.predict_proba(&unseen), saved.predict_proba(&unseen));
+        kept(&SavedProbe::new(probe, origin(Some("5eed"))).unwrap());
     }
 }
 
@@ -131,15 +122,6 @@ fn another_model_or_other_states_are_refused() {
     let bound = imported.bound_to(&model("5eed", 4, 2)).unwrap();
     assert_eq!(bound.check_model(&model("5eed", 9, 2)), Ok(()));
     assert!(matches!(problem(bound.check_model(&model("0dd", 4, 2))), SavedProbeError::OtherModel { .. }));
-
-    assert_eq!(bound.check_signals(&SIGNALS), Ok(()));
-    let swapped = [SIGNALS[1], SIGNALS[0]];
-    let others = [(Layer(4), Signal::State(Pooling::Max)), SIGNALS[1]];
-    let attention = [SIGNALS[0], (Layer(2), Signal::AttentionEntropy)];
-    for found in [&swapped[..], &others, &attention, &SIGNALS[..1], &[]] {
-        let refused = SavedProbeError::OtherSignals { expected: SIGNALS.to_vec(), found: found.to_vec() };
-        assert_eq!(problem(bound.check_signals(found)), refused);
-    }
 }
 
 /// A state of width 1 for each of so many layers: what comparing every signal with every other takes half an hour for.
@@ -337,7 +319,6 @@ fn everything_that_a_selection_chooses_is_kept_and_judges() {
     for (probe, features) in probes {
         let saved = SavedProbe::new(probe, origin.clone()).unwrap();
         let read = kept(&saved);
-        assert_eq!(read.probe().predictions(&features), saved.probe().predictions(&features));
         // As a judge meets it: row by row, in single precision.
         for row in features.rows() {
             let row: Vec<f32> = row.iter().map(|&value| value as f32).collect();

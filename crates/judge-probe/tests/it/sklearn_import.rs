@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
-use crate::fixtures::{count, fixture, list, numbers};
+use crate::fixtures::{PRECISIONS, assert_close, count, fixture, list, numbers};
 use crate::pickles::{hex, import};
 use judge_core::{Layer, request::Pooling};
 use judge_probe::pickle::Limits;
@@ -12,9 +12,6 @@ use judge_probe::{
     SavedProbe, SklearnProbe,
 };
 use serde_json::Value;
-
-const PRECISIONS: [(&str, Precision); 3] =
-    [("float64", Precision::F64), ("float32", Precision::F32), ("float16", Precision::F16)];
 
 fn cases() -> Vec<Value> {
     let fixtures = [("1_9_1", 24), ("1_6_0", 12), ("1_2_2", 12)];
@@ -27,17 +24,6 @@ fn cases() -> Vec<Value> {
         cases
     };
     fixtures.into_iter().flat_map(read).collect()
-}
-
-/// The largest difference, as a share of the larger of 1 and what was expected.
-#[track_caller]
-fn difference(ours: &[f64], expected: &[f64]) -> f64 {
-    assert_eq!(ours.len(), expected.len());
-    ours.iter()
-        .zip(expected)
-        .map(|(ours, expected)| (ours - expected).abs() / expected.abs().max(1.0))
-        .max_by(f64::total_cmp)
-        .unwrap()
 }
 
 #[test]
@@ -56,13 +42,11 @@ fn pickles_of_every_protocol_and_release_decide_as_scikit_learn_does() {
             let decision = probe.decision_function(&unseen).unwrap();
             // Rounded features are the same; only the order of sums differs, which features in the hundreds make felt.
             let scaled = ["pipeline", "grid", "published"].contains(&case["wrapper"].as_str().unwrap());
-            let off = difference(decision.values(), &numbers(&expected["decision"]));
-            assert!(off < if scaled { 1e-12 } else { 1e-9 }, "{name}, {dtype}: decisions differ by {off:e}");
+            let what = format!("{name}, {dtype}");
+            let tolerance = if scaled { 1e-12 } else { 1e-9 };
+            assert_close(&what, decision.values(), &numbers(&expected["decision"]), tolerance);
             match probe.predict_proba(&unseen).unwrap() {
-                Some(ours) => {
-                    let off = difference(ours.values(), &numbers(&expected["proba"]));
-                    assert!(off < 1e-12, "{name}, {dtype}: probabilities differ by {off:e}");
-                }
+                Some(ours) => assert_close(&what, ours.values(), &numbers(&expected["proba"]), 1e-12),
                 None => assert!(expected["proba"].is_null(), "{name}"),
             }
             assert_eq!(imported.metadata.is_some(), case["wrapper"] == "published", "{name}");
@@ -239,14 +223,13 @@ fn the_published_probes_decide_as_scikit_learn_does() {
             let input = golden_input(probe);
             assert_eq!(probe.predict(&input).unwrap(), list::<i64>(&expected["predict"]), "{file}, {dtype}");
             let decision = probe.decision_function(&input).unwrap();
-            let off = difference(decision.values(), &numbers(&expected["decision"]));
-            let functions = probe.classifier().functions(&probe.transform(&input).unwrap()).unwrap();
-            let off_functions = match &expected["ovo"] {
-                Value::Null => 0.0,
-                ovo => difference(functions.values(), &numbers(ovo)),
-            };
+            let what = format!("{file}, {dtype}");
             // Measured: at most 3e-15 in every precision.
-            assert!(off < 1e-12 && off_functions < 1e-12, "{file}, {dtype}: {off:e}, {off_functions:e}");
+            assert_close(&what, decision.values(), &numbers(&expected["decision"]), 1e-12);
+            let functions = probe.classifier().functions(&probe.transform(&input).unwrap()).unwrap();
+            if !expected["ovo"].is_null() {
+                assert_close(&what, functions.values(), &numbers(&expected["ovo"]), 1e-12);
+            }
         }
         let imported = SklearnProbe::from_pickle(&bytes, &Limits::default(), Precision::F16).unwrap();
         let metadata = imported.metadata.clone().unwrap();

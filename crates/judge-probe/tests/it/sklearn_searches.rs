@@ -2,7 +2,7 @@
 //! search drags along is not looked into, and the best estimator decides as there.
 
 use crate::fixtures::{assert_close, fixture, numbers};
-use crate::pickles::{hex, import};
+use crate::pickles::{global, hex, import, program, text};
 use judge_probe::pickle::{self, Limits, Problem};
 use judge_probe::{FittedClassifier, FittedEstimator, Matrix};
 use serde_json::Value;
@@ -48,10 +48,8 @@ fn scores_and_settings_of_a_search_are_told() {
 
 /// The bytes that Python would write for an object of this class with one attribute, which a foreign call makes.
 fn object_with(module: &str, class: &str, attribute: &str) -> Vec<u8> {
-    let text = |text: &str| [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
-    let global = |module: &str, name: &str| format!("c{module}\n{name}\n").into_bytes();
     let call = [global("posix", "system"), text("true"), b"\x85R".to_vec()].concat();
-    [b"\x80\x02".to_vec(), global(module, class), b")\x81}".to_vec(), text(attribute), call, b"sb.".to_vec()].concat()
+    program(&[global(module, class), b")\x81}".to_vec(), text(attribute), call, b"sb".to_vec()].concat())
 }
 
 #[test]

@@ -1,7 +1,9 @@
+use std::collections::BTreeMap;
+
 use judge_core::Unscored;
 use judge_core::lager::LayerTable;
-use judge_core::rag::{JudgedSentence, RagFindings, RagMeasure};
-use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use judge_core::rag::{JudgedSentence, RagFindings, RagMeasure, Sentence};
+use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -89,30 +91,6 @@ struct WrittenSentence<'s> {
     table: Option<&'s LayerTable>,
 }
 
-struct Sentences<'s>(&'s MeasuredRag);
-
-impl Serialize for Sentences<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let MeasuredRag { findings, labels, .. } = self.0;
-        let mut list = serializer.serialize_seq(Some(findings.sentences.len()))?;
-        for (at, JudgedSentence { sentence, supported, claims, table }) in findings.sentences.iter().enumerate() {
-            let human = Human::Numbers(labels.get(at).cloned().unwrap_or_default());
-            let (start, end) = (sentence.chars.start, sentence.chars.end);
-            let (supported, claims) = (*supported, *claims);
-            list.serialize_element(&WrittenSentence {
-                start,
-                end,
-                text: &sentence.text,
-                supported,
-                claims,
-                human,
-                table: table.as_ref(),
-            })?;
-        }
-        list.end()
-    }
-}
-
 /// The output's own field of contexts.
 const CONTEXTS: &str = "contexts";
 
@@ -126,15 +104,6 @@ struct WrittenContext<'c> {
     text: Option<&'c str>,
 }
 
-struct Reasons<'r>(&'r RagFindings);
-
-impl Serialize for Reasons<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let why = self.0.measures.iter().filter_map(|(measure, found)| Some((measure, found.as_ref().err()?)));
-        serializer.collect_map(why)
-    }
-}
-
 impl Serialize for MeasuredRag {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let RagFindings { measures, sentences, relevance, by_context, label_mass, .. } = &self.findings;
@@ -145,7 +114,14 @@ impl Serialize for MeasuredRag {
             }
         }
         if !sentences.is_empty() {
-            map.serialize_entry("sentences", &Sentences(self))?;
+            let all =
+                sentences.iter().enumerate().map(|(at, JudgedSentence { sentence, supported, claims, table })| {
+                    let human = Human::Numbers(self.labels.get(at).cloned().unwrap_or_default());
+                    let Sentence { chars, text } = sentence;
+                    let (start, end, supported, claims) = (chars.start, chars.end, *supported, *claims);
+                    WrittenSentence { start, end, text, supported, claims, human, table: table.as_ref() }
+                });
+            map.serialize_entry("sentences", &all.collect::<Vec<_>>())?;
         }
         let texts = self.carried.as_ref().map(contexts);
         match (&self.carried, texts) {
@@ -170,8 +146,10 @@ impl Serialize for MeasuredRag {
         if let Some(tokens) = self.input_tokens {
             map.serialize_entry("input_tokens", &tokens)?;
         }
-        if measures.values().any(Result::is_err) {
-            map.serialize_entry("unscored", &Reasons(&self.findings))?;
+        let without = measures.iter().filter_map(|(measure, found)| Some((measure, found.as_ref().err()?)));
+        let without: BTreeMap<&RagMeasure, &Unscored> = without.collect();
+        if !without.is_empty() {
+            map.serialize_entry("unscored", &without)?;
         }
         map.end()
     }

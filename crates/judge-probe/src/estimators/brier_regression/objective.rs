@@ -7,17 +7,14 @@
 //! is not convex: conjugate gradients end where they meet a direction of negative curvature, and the step is what they have by then, or the
 //! steepest descent.
 
-use faer::{Mat, Scale};
+use faer::Mat;
 
 use crate::estimators::class_weight::Shares;
+use crate::estimators::descent::{Penalty, conjugate_gradients, inner, minimise};
 use crate::estimators::labels::EncodedLabels;
 use crate::estimators::sigmoid::{sigmoid, softmax};
-use crate::matrices::products::dot;
 use crate::matrices::row_space::Points;
 use crate::{ClassWeight, Error};
-
-/// Conjugate gradients end by themselves; rounding may keep them from it. A step that is cut short is still one downhill.
-const MOST_ITERATIONS: usize = 2_000;
 
 /// (weighted mean Brier score) + lambda/2 ‖coefficients‖².
 pub(super) struct Objective<'a> {
@@ -25,12 +22,8 @@ pub(super) struct Objective<'a> {
     points: Points<'a>,
     /// `[n_rows]`, positions of classes.
     class_of_row: &'a [usize],
-    /// What a row of each class counts; those of all rows sum to 1.
-    weights: Vec<f64>,
-    /// The weighted share of the rows that each class has.
-    shares: Vec<f64>,
-    /// 1 / (c S).
-    lambda: f64,
+    shares: Shares,
+    penalty: Penalty,
 }
 
 /// The loss near some functions of the rows.
@@ -45,42 +38,38 @@ struct Expansion {
 impl<'a> Objective<'a> {
     /// Every class has rows.
     pub(super) fn new(points: Points<'a>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
-        let Shares { of_row, of_class, sum } = class_weight.shares(&labels.counts);
-        let class_of_row = &labels.class_of_row;
-        Self { points, class_of_row, shares: of_class, weights: of_row, lambda: 1.0 / (c * sum) }
+        let shares = class_weight.shares(&labels.counts);
+        let penalty = Penalty { lambda: 1.0 / (c * shares.sum), n: points.n_penalised() };
+        Self { points, class_of_row: &labels.class_of_row, shares, penalty }
     }
 
     /// The minimum, `[n_coordinates, n_columns]`, to within about `tol` by the estimate before the last step.
     pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<Mat<f64>, Error> {
         let mut at = self.start();
         let mut functions = self.points.functions(at.as_ref());
-        let mut gap = f64::INFINITY;
-        for n_iter in 1..=max_iter {
+        minimise(max_iter, tol, |gap| {
             let here = self.expand(&functions);
             let mut gradient = self.points.weighted_sum(here.gradient.as_ref());
-            self.add_penalised(&mut gradient, &at);
+            self.penalty.add(&mut gradient, &at);
             let step = self.step(&here, &gradient);
-            let slope = inner(&gradient, &step, usize::MAX);
-            gap = -slope / 2.0;
-            let not_converged = || Error::NotConverged { n_iter, max_iter, gap, tol };
-            functions = self.search(&mut at, &functions, &here, &step, slope).ok_or_else(not_converged)?;
-            if gap <= tol {
-                return Ok(at);
-            }
-        }
-        Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })
+            let slope = inner(&gradient, &step);
+            *gap = -slope / 2.0;
+            let of_step = self.points.functions(step.as_ref());
+            let loss = |functions: &Mat<f64>| self.expand(functions).value;
+            functions = self.penalty.search(loss, &mut at, &functions, (&step, &of_step), slope)?;
+            Some(())
+        })?;
+        Ok(at)
     }
 
     /// What fits best without features: probabilities that are the shares of the classes.
     fn start(&self) -> Mat<f64> {
-        let intercept = |column: usize| match self.shares[..] {
+        let shares = &self.shares.of_class;
+        let intercept = |column: usize| match shares[..] {
             [first, second] => f64::ln(second / first),
-            _ => {
-                self.shares[column].ln()
-                    - self.shares.iter().map(|share| share.ln()).sum::<f64>() / self.shares.len() as f64
-            }
+            _ => shares[column].ln() - shares.iter().map(|share| share.ln()).sum::<f64>() / shares.len() as f64,
         };
-        let (n, n_columns) = (self.points.n_penalised(), if self.shares.len() == 2 { 1 } else { self.shares.len() });
+        let (n, n_columns) = (self.penalty.n, if shares.len() == 2 { 1 } else { shares.len() });
         Mat::from_fn(self.points.shape().0, n_columns, |i, column| if i == n { intercept(column) } else { 0.0 })
     }
 
@@ -88,7 +77,7 @@ impl<'a> Objective<'a> {
         let (mut value, mut probabilities) = (0.0, functions.clone());
         let mut gradient = functions.clone();
         for (row, &class) in self.class_of_row.iter().enumerate() {
-            let weight = self.weights[class];
+            let weight = self.shares.of_row[class];
             let gradient = gradient.col_as_slice_mut(row);
             match probabilities.col_as_slice_mut(row) {
                 [p] => {
@@ -117,7 +106,7 @@ impl<'a> Objective<'a> {
     fn curve(&self, here: &Expansion, direction: &Mat<f64>) -> Mat<f64> {
         let mut of_rows = self.points.functions(direction.as_ref());
         for (row, &class) in self.class_of_row.iter().enumerate() {
-            let weight = 2.0 * self.weights[class];
+            let weight = 2.0 * self.shares.of_row[class];
             let p = here.probabilities.col_as_slice(row);
             match of_rows.col_as_slice_mut(row) {
                 [d] => {
@@ -141,15 +130,8 @@ impl<'a> Objective<'a> {
             }
         }
         let mut curved = self.points.weighted_sum(of_rows.as_ref());
-        self.add_penalised(&mut curved, direction);
+        self.penalty.add(&mut curved, direction);
         curved
-    }
-
-    /// Adds the penalty's gradient there, or its curvature times a direction.
-    fn add_penalised(&self, to: &mut Mat<f64>, at: &Mat<f64>) {
-        for column in 0..at.ncols() {
-            (0..self.points.n_penalised()).for_each(|i| to[(i, column)] += self.lambda * at[(i, column)]);
-        }
     }
 
     /// A direction of descent, near the minimum Newton's: conjugate gradients, preconditioned by the diagonal of a Hessian of the same
@@ -157,70 +139,15 @@ impl<'a> Objective<'a> {
     fn step(&self, here: &Expansion, gradient: &Mat<f64>) -> Mat<f64> {
         let size = |(row, &class): (usize, &usize)| {
             let spread: f64 = here.probabilities.col_as_slice(row).iter().map(|p| (p * (1.0 - p)).powi(2)).sum();
-            2.0 * self.weights[class] * spread
+            2.0 * self.shares.of_row[class] * spread
         };
         let mut scale = self.points.gram_diagonal(&self.class_of_row.iter().enumerate().map(size).collect::<Vec<_>>());
-        scale.iter_mut().take(self.points.n_penalised()).for_each(|scale| *scale += self.lambda);
+        scale.iter_mut().take(self.penalty.n).for_each(|scale| *scale += self.penalty.lambda);
         // Without curvature any scale will do.
         scale.iter_mut().filter(|scale| **scale <= 0.0).for_each(|scale| *scale = 1.0);
         let scaled = |of: &Mat<f64>| Mat::from_fn(of.nrows(), of.ncols(), |i, column| of[(i, column)] / scale[i]);
-        let mut step = Mat::zeros(gradient.nrows(), gradient.ncols());
-        let mut residual = -gradient;
-        let mut image = scaled(&residual);
-        let mut product = inner(&residual, &image, usize::MAX);
-        let enough = product * product.clamp(1e-12, 1e-2);
-        let mut direction = image.clone();
-        for iteration in 0..MOST_ITERATIONS {
-            if product <= enough {
-                break;
-            }
-            let curved = self.curve(here, &direction);
-            let curvature = inner(&direction, &curved, usize::MAX);
-            if curvature.is_nan() || curvature <= 0.0 {
-                return if iteration == 0 { direction } else { step };
-            }
-            let length = product / curvature;
-            step += Scale(length) * &direction;
-            residual -= Scale(length) * &curved;
-            image = scaled(&residual);
-            let next = inner(&residual, &image, usize::MAX);
-            direction = &image + Scale(next / product) * &direction;
-            product = next;
-        }
-        step
+        let (step, iterations) = conjugate_gradients(gradient, 1e-12, scaled, |direction| self.curve(here, direction));
+        // Where not even the first direction has positive curvature, it is that of the steepest descent.
+        if iterations == 0 { scaled(&-gradient) } else { step }
     }
-
-    /// Moves by the first of 1, 1/2, 1/4 … of the step that lowers the objective as its slope has it, but for rounding, and gives the
-    /// functions there. `None` where not even 1e-12 of the step lowers it.
-    fn search(
-        &self,
-        at: &mut Mat<f64>,
-        functions: &Mat<f64>,
-        here: &Expansion,
-        step: &Mat<f64>,
-        slope: f64,
-    ) -> Option<Mat<f64>> {
-        let n = self.points.n_penalised();
-        let (linear, square) = (inner(at, step, n), inner(step, step, n));
-        let rounding = 16.0 * f64::EPSILON * (here.value + self.lambda / 2.0 * inner(at, at, n));
-        let of_step = self.points.functions(step.as_ref());
-        let mut length = 1.0;
-        while length > 1e-12 {
-            let moved = functions + Scale(length) * &of_step;
-            let change = self.expand(&moved).value - here.value
-                + self.lambda * (length * linear + length * length / 2.0 * square);
-            if change <= 1e-4 * length * slope + rounding {
-                *at += Scale(length) * step;
-                return Some(moved);
-            }
-            length /= 2.0;
-        }
-        None
-    }
-}
-
-/// The inner product of the first `n` rows of two matrices.
-fn inner(x: &Mat<f64>, y: &Mat<f64>, n: usize) -> f64 {
-    let n = n.min(x.nrows());
-    (0..x.ncols()).map(|column| dot(&x.col_as_slice(column)[..n], &y.col_as_slice(column)[..n])).sum()
 }

@@ -5,47 +5,23 @@
 
 use faer::{Mat, MatRef};
 
-use crate::estimators::labels::EncodedLabels;
+use crate::SparseMatrix;
 use crate::matrices::row_space::{self, RowSpace};
-use crate::{Error, Matrix, SparseMatrix};
 
 /// What is learnt from.
-#[expect(clippy::large_enum_variant, reason = "a fit has one of them")]
+#[allow(clippy::large_enum_variant, reason = "a fit has one of them")]
 pub(super) enum Features<'a> {
     /// Of dense rows.
-    Dense {
-        /// In which the solver works.
-        space: RowSpace<'a>,
-        n_features: usize,
-    },
-    /// The coordinates are the features themselves.
+    Dense(RowSpace<'a>),
+    /// The coordinates are the features themselves. Squares cannot overflow: rows have length 1.
     Sparse(&'a SparseMatrix),
 }
 
-impl<'a> Features<'a> {
-    /// Dense features whose coordinates are `space`.
-    pub(super) fn dense(features: &Matrix, space: RowSpace<'a>) -> Self {
-        Self::Dense { space, n_features: features.n_features() }
-    }
-
-    /// Sparse features and the positions of their labels. [`Error::LabelCount`], [`Error::OneClass`].
-    ///
-    /// Squares cannot overflow: rows have length 1.
-    pub(super) fn sparse(features: &'a SparseMatrix, labels: &[i64]) -> Result<(Self, EncodedLabels), Error> {
-        Ok((Self::Sparse(features), EncodedLabels::of_rows(features.n_rows(), labels)?))
-    }
-
-    pub(super) fn n_features(&self) -> usize {
-        match self {
-            Self::Dense { n_features, .. } => *n_features,
-            Self::Sparse(features) => features.n_features(),
-        }
-    }
-
+impl Features<'_> {
     /// With a last coordinate of ones, which the intercept multiplies, or without.
     pub(super) fn points(&self, with_ones: bool) -> Points<'_> {
         match self {
-            Self::Dense { space, .. } => Points::Dense(space.points(with_ones)),
+            Self::Dense(space) => Points::Dense(space.points(with_ones)),
             Self::Sparse(features) => Points::Sparse { features, with_ones },
         }
     }
@@ -53,7 +29,7 @@ impl<'a> Features<'a> {
     /// Coefficients of the features, row by row `[n_columns, n_features]`, of those of the coordinates, `[n_coordinates, n_columns]`.
     pub(super) fn of_features(&self, coefficients: MatRef<'_, f64>) -> Vec<f64> {
         match self {
-            Self::Dense { space, .. } => space.of_features(coefficients),
+            Self::Dense(space) => space.of_features(coefficients),
             Self::Sparse(_) => coefficients.col_iter().flat_map(|column| column.iter().copied()).collect(),
         }
     }

@@ -7,15 +7,30 @@ use burn::tensor::{DType, Device, Gradients, Tensor, TensorData, activation};
 
 use super::MlpError;
 use super::network::{LayerGradient, Network};
+use crate::Matrix;
+use crate::estimators::labels::EncodedLabels;
 
 /// Rows to learn from together, one or more.
 pub(super) struct Batch {
     /// At least 1.
-    pub(super) n_rows: usize,
+    n_rows: usize,
     /// `[n_rows, n_features]`.
-    pub(super) features: Vec<f64>,
+    features: Vec<f64>,
     /// 1 for the class of each row, 0 for the others: `[n_rows, n_classes]`.
-    pub(super) targets: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+impl Batch {
+    /// A copy of these rows, at least one.
+    pub(super) fn of(features: &Matrix, labels: &EncodedLabels, rows: &[usize]) -> Self {
+        let (n_features, n_classes) = (features.n_features(), labels.classes.len());
+        let of_row = |&row: &usize| &features.values()[row * n_features..][..n_features];
+        let mut targets = vec![0.0; rows.len() * n_classes];
+        for (targets, &row) in targets.chunks_exact_mut(n_classes).zip(rows) {
+            targets[labels.class_of_row[row]] = 1.0;
+        }
+        Self { n_rows: rows.len(), features: rows.iter().flat_map(of_row).copied().collect(), targets }
+    }
 }
 
 /// Σ −ln p(yᵢ | xᵢ) / n + alpha ‖W‖² / (2 n) over the n rows, where ‖W‖² is of all layers' weights, and its gradient, layer by layer.

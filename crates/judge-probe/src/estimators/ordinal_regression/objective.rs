@@ -17,6 +17,7 @@
 use faer::Mat;
 
 use crate::estimators::class_weight::Shares;
+use crate::estimators::descent::{minimise, search};
 use crate::estimators::labels::EncodedLabels;
 use crate::estimators::sigmoid::{sigmoid, softplus};
 use crate::matrices::products::{Cholesky, dot};
@@ -30,12 +31,8 @@ pub(super) struct Objective<'a> {
     points: Points<'a>,
     /// `[n_rows]`, positions of classes in ascending order.
     class_of_row: &'a [usize],
-    /// Of a row of each class; those of all rows sum to 1.
-    /// `[n_classes]`.
-    weights: Vec<f64>,
-    /// Of all rows of each class.
-    /// `[n_classes]`, above 0, summing to 1: the weight of a row times how many rows the class has.
-    shares: Vec<f64>,
+    /// Above 0.
+    shares: Shares,
     /// 1 / (c S), where S is the sum of all rows' weights before they are scaled.
     lambda: f64,
 }
@@ -54,38 +51,31 @@ pub(super) struct Point {
 impl<'a> Objective<'a> {
     /// `c` is above 0, and every class has rows.
     pub(super) fn new(points: Points<'a>, labels: &'a EncodedLabels, class_weight: ClassWeight, c: f64) -> Self {
-        let Shares { of_row, of_class, sum } = class_weight.shares(&labels.counts);
-        let class_of_row = &labels.class_of_row;
-        Self { points, class_of_row, shares: of_class, weights: of_row, lambda: 1.0 / (c * sum) }
+        let shares = class_weight.shares(&labels.counts);
+        Self { points, class_of_row: &labels.class_of_row, lambda: 1.0 / (c * shares.sum), shares }
     }
 
     /// The minimum, to within about `tol` by the estimate before the last step.
     ///
     /// [`Error::NotConverged`].
-    ///
-    /// The estimate is −gradient · step / 2; the step that it was made from is still taken.
     pub(super) fn minimise(&self, max_iter: usize, tol: f64) -> Result<Point, Error> {
         let mut at = self.start();
-        let mut gap = f64::INFINITY;
-        for n_iter in 1..=max_iter {
-            let not_converged = |gap| Error::NotConverged { n_iter, max_iter, gap, tol };
-            let (step, slope) = self.newton_step(&at).ok_or_else(|| not_converged(gap))?;
-            gap = -slope / 2.0;
-            at = self.search(&at, &step, slope).ok_or_else(|| not_converged(gap))?;
-            if gap <= tol {
-                return Ok(at);
-            }
-        }
-        Err(Error::NotConverged { n_iter: max_iter, max_iter, gap, tol })
+        minimise(max_iter, tol, |gap| {
+            let (step, slope) = self.newton_step(&at)?;
+            *gap = -slope / 2.0;
+            at = self.search(&at, &step, slope)?;
+            Some(())
+        })?;
+        Ok(at)
     }
 
     /// The minimum without features: thresholds at the logits of how many rows lie below.
     /// Finite and strictly ascending, since every class has rows.
     fn start(&self) -> Point {
         let mut below = 0.0;
-        let thresholds = self.shares.windows(2).enumerate().map(|(class, pair)| {
+        let thresholds = self.shares.of_class.windows(2).enumerate().map(|(class, pair)| {
             below += pair[0];
-            let above: f64 = self.shares[class + 1..].iter().sum();
+            let above: f64 = self.shares.of_class[class + 1..].iter().sum();
             f64::ln(below / above)
         });
         Point { thresholds: thresholds.collect(), coefficients: Mat::zeros(self.points.shape().0, 1) }
@@ -105,7 +95,7 @@ impl<'a> Objective<'a> {
     /// on its class alone and is added by class where the terms are summed.
     fn terms(&self, functions: &Mat<f64>, thresholds: &[f64]) -> impl Iterator<Item = Term> {
         let of_row = move |(row, &class): (usize, &usize)| {
-            let (weight, function) = (self.weights[class], functions[(0, row)]);
+            let (weight, function) = (self.shares.of_row[class], functions[(0, row)]);
             let term = |threshold: usize, sign: f64| Term {
                 row,
                 weight,
@@ -125,7 +115,7 @@ impl<'a> Objective<'a> {
     fn value(&self, functions: &Mat<f64>, at: &Point) -> f64 {
         let mut value: f64 =
             self.terms(functions, &at.thresholds).map(|term| term.weight * softplus(term.excess)).sum();
-        for (pair, share) in at.thresholds.windows(2).zip(&self.shares[1..]) {
+        for (pair, share) in at.thresholds.windows(2).zip(&self.shares.of_class[1..]) {
             let width = pair[1] - pair[0];
             // NaN arises where both are infinite after too long a step.
             if width.is_nan() || width <= 0.0 {
@@ -161,7 +151,7 @@ impl<'a> Objective<'a> {
             mixed[(term.threshold, term.row)] -= second;
             between[(term.threshold, term.threshold)] += second;
         }
-        for (lower, (pair, share)) in at.thresholds.windows(2).zip(&self.shares[1..]).enumerate() {
+        for (lower, (pair, share)) in at.thresholds.windows(2).zip(&self.shares.of_class[1..]).enumerate() {
             let width = pair[1] - pair[0];
             let (first, second) = (-share / width.exp_m1(), share / (width.exp_m1() * -f64::exp_m1(-width)));
             gradient[(n_coordinates + lower, 0)] -= first;
@@ -195,30 +185,19 @@ impl<'a> Objective<'a> {
         slope.is_finite().then_some((step, slope))
     }
 
-    /// The first of 1, 1/2, 1/4 … along the step that lowers the objective as its slope has it, but for rounding.
-    ///
-    /// Sufficient decrease with constant 1e-4 (Nocedal and Wright, *Numerical Optimization*, section 3.1). Steps across
-    /// which thresholds change places are infinite in value and so are halved. A few units of rounding of the objective
-    /// are allowed: at the minimum its true change is below its last digit.
-    ///
-    /// `None` where not even 1e-12 of the step lowers it.
+    /// Where [`search`] leads from a point. Steps across which thresholds change places are infinite in value and so are halved.
     fn search(&self, from: &Point, step: &Mat<f64>, slope: f64) -> Option<Point> {
         let n_coordinates = self.points.shape().0;
         let start = self.value(&self.functions(&from.coefficients), from);
-        let mut length = 1.0;
-        while length > 1e-12 {
+        let along = |length: f64| {
             let moved = |from: f64, i: usize| from + length * step[(i, 0)];
             let at = Point {
                 coefficients: Mat::from_fn(n_coordinates, 1, |i, _| moved(from.coefficients[(i, 0)], i)),
                 thresholds: from.thresholds.iter().zip(n_coordinates..).map(|(&from, i)| moved(from, i)).collect(),
             };
-            let change = self.value(&self.functions(&at.coefficients), &at) - start;
-            if change <= 1e-4 * length * slope + 16.0 * f64::EPSILON * start {
-                return Some(at);
-            }
-            length /= 2.0;
-        }
-        None
+            (self.value(&self.functions(&at.coefficients), &at) - start, at)
+        };
+        search(slope, 16.0 * f64::EPSILON * start, along).map(|(_, at)| at)
     }
 }
 

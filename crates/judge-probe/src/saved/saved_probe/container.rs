@@ -18,7 +18,8 @@ use super::stages::{self, Stage};
 use super::tensors::{Numbers, matrix, tensor, vector};
 use super::{ProbeOrigin, SavedProbe, SavedProbeError};
 use crate::{
-    DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, HiddenLayer, LinearClassifier, Precision,
+    DataHash, DecisionRule, DenseClassifier, Error, FittedClassifier, FittedProbe, HiddenLayer, LinearClassifier,
+    Precision,
 };
 
 /// Key of the one metadata entry. It tells a saved probe from any other safetensors file.
@@ -229,17 +230,12 @@ impl SavedProbe {
     }
 }
 
-/// Over the description and the tensors in the order of their names, each with its length before it.
-///
-/// BLAKE3, 32 bytes. The lengths, 8 bytes little-endian each, keep two divisions of the same bytes apart. Names and shapes are not hashed:
-/// names follow from the description, and shapes must agree with each other.
+/// Over the description and the tensors in the order of their names. Names and shapes are not hashed: names follow from the description,
+/// and shapes must agree with each other.
 fn checksum<'a>(description: &'a str, tensors: impl Iterator<Item = &'a [u8]>) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    for part in std::iter::once(description.as_bytes()).chain(tensors) {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    *hasher.finalize().as_bytes()
+    let mut hash = DataHash::new();
+    std::iter::once(description.as_bytes()).chain(tensors).for_each(|part| hash.add(part));
+    hash.bytes()
 }
 
 /// Where in the description the parser stopped, and why.

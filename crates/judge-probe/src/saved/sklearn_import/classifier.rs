@@ -13,22 +13,8 @@
 
 use super::place::Place;
 use super::{ImportError, ImportProblem};
-use crate::DecisionRule;
 use crate::pickle::{Limits, Value};
-
-/// What a linear classifier comes to; see [`LinearClassifier::from_parts`](crate::LinearClassifier::from_parts).
-pub(super) struct LinearParts {
-    /// How the functions' values become a class.
-    pub(super) rule: DecisionRule,
-    /// Ascending, two or more.
-    pub(super) classes: Vec<i64>,
-    /// Row by row, `[n_functions, n_features]`, finite.
-    pub(super) weights: Vec<f64>,
-    /// Columns of the weights, before any scaling is folded in: none ever is.
-    pub(super) n_features: usize,
-    /// `[n_functions]`, finite.
-    pub(super) intercepts: Vec<f64>,
-}
+use crate::{DecisionRule, Error, FittedEstimator, LinearClassifier, Matrix};
 
 /// The classifier that a fitted object of scikit-learn's is.
 ///
@@ -37,19 +23,19 @@ pub(super) struct LinearParts {
 /// # Errors
 ///
 /// [`ImportProblem::Type`] for another class of object, and those of its attributes. A subclass has another name and is refused.
-pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<LinearParts, ImportError> {
+pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<LinearClassifier, Error> {
     let classes = classes(&place.get("classes_")?)?;
-    let parts = match place.object()?.class() {
+    let classifier = match place.object()?.class() {
         "sklearn.linear_model._logistic.LogisticRegression" | "sklearn.linear_model._logistic.LogisticRegressionCV" => {
             check_multinomial(place, classes.len())?;
             linear(place, DecisionRule::Logistic, classes)?
         }
         "sklearn.svm._classes.LinearSVC" => linear(place, DecisionRule::OneVsRest, classes)?,
         "sklearn.svm._classes.SVC" => one_vs_one(place, classes, limits.array_elements)?,
-        _ => return Err(place.unexpected("LogisticRegression, LogisticRegressionCV, LinearSVC or SVC")),
+        _ => return Err(place.unexpected("LogisticRegression, LogisticRegressionCV, LinearSVC or SVC").into()),
     };
-    check_n_features(place, parts.n_features)?;
-    Ok(parts)
+    check_n_features(place, classifier.n_features())?;
+    Ok(classifier)
 }
 
 /// Where an object says how many features it was fitted on, that must be as many as it has coefficients.
@@ -86,7 +72,7 @@ fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
 ///
 /// The coefficients are not scaled back: a scaler before the classifier stays a stage of its own, so that rounding is the same as in
 /// Python.
-fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Result<LinearParts, ImportError> {
+fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Result<LinearClassifier, Error> {
     let n_functions = rule.n_functions(classes.len());
     let coef = place.get("coef_")?;
     let [_, n_features] = coef.shape()?;
@@ -97,7 +83,7 @@ fn linear(place: &Place<'_, '_>, rule: DecisionRule, classes: Vec<i64>) -> Resul
         Value::Float(_) => vec![intercept.number()?; n_functions],
         _ => intercept.floats(&[n_functions])?,
     };
-    Ok(LinearParts { rule, classes, weights, n_features, intercepts })
+    LinearClassifier::from_parts(rule, classes, Matrix::new(weights, n_features)?, intercepts)
 }
 
 /// Old releases could fit several classes one against the rest, or two by a softmax of both; the decisions are the same, the probabilities
@@ -177,26 +163,26 @@ pub(super) fn release(place: &Place<'_, '_>) -> Result<(u32, u32), ImportError> 
 ///
 /// [`ImportProblem::Setting`] for another kernel, sparse vectors, or with three classes or more `break_ties=True`, which changes which
 /// class wins a tie of votes, and `decision_function_shape="ovo"`, which shows a decision for each pair.
-fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearParts, ImportError> {
+fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearClassifier, Error> {
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;
     if kernel.text()? != "linear" {
-        return Err(setting_error(&kernel, "a linear kernel", &kernel.text()?));
+        return Err(setting_error(&kernel, "a linear kernel", &kernel.text()?).into());
     }
     let sparse = place.get("_sparse")?;
     if sparse.flag()? {
-        return Err(setting_error(&sparse, "a fit on dense features", "True"));
+        return Err(setting_error(&sparse, "a fit on dense features", "True").into());
     }
     if n_classes > 2 {
         // Classes are voted for by all pairs either way, but decisions are shown for each class.
         let shape = place.get("decision_function_shape")?;
         if shape.text()? != "ovr" {
             let expected = "ovr (set_params(decision_function_shape=\"ovr\") before saving needs no new fit)";
-            return Err(setting_error(&shape, expected, &shape.text()?));
+            return Err(setting_error(&shape, expected, &shape.text()?).into());
         }
         let break_ties = place.get("break_ties")?;
         if break_ties.flag()? {
-            return Err(setting_error(&break_ties, "ties that go to the first class", "True"));
+            return Err(setting_error(&break_ties, "ties that go to the first class", "True").into());
         }
     }
 
@@ -210,7 +196,7 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
 
     let n_weights = intercepts.len().saturating_mul(n_features);
     if n_weights > most {
-        return Err(support.error(ImportProblem::TooLarge { most, found: n_weights }));
+        return Err(support.error(ImportProblem::TooLarge { most, found: n_weights }).into());
     }
     let mut weights = vec![0.0; n_weights];
     let pairs = (0..n_classes).flat_map(|i| (i + 1..n_classes).map(move |j| (i, j)));
@@ -224,7 +210,7 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
             }
         }
     }
-    Ok(LinearParts { rule, classes, weights, n_features, intercepts })
+    LinearClassifier::from_parts(rule, classes, Matrix::new(weights, n_features)?, intercepts)
 }
 
 /// Where each class's support vectors begin, and where the last ends.

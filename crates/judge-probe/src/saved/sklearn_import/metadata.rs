@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use judge_core::{Layer, request::Pooling};
 
-use super::classifier::{LinearParts, setting_error};
+use super::classifier::setting_error;
 use super::place::Place;
 use super::{ImportError, ImportProblem};
 use crate::pickle::Value;
@@ -55,9 +55,8 @@ impl InspectorMetadata {
     /// [`ImportProblem::Setting`] for a classification that contradicts the classes, attention entropies, or an unknown pooling;
     /// [`ImportProblem::Type`] for a repeated layer; [`ImportProblem::Count`] for no layers, or for features that are not a multiple of
     /// the states.
-    pub(super) fn read(place: &Place<'_, '_>, parts: &LinearParts, n_features: usize) -> Result<Self, ImportError> {
+    pub(super) fn read(place: &Place<'_, '_>, n_classes: usize, n_features: usize) -> Result<Self, ImportError> {
         let classification = place.get("classification")?;
-        let n_classes = parts.classes.len();
         if classification.text()? != if n_classes == 2 { "binary" } else { "multi" } {
             let expected = "binary for two classes, multi for more";
             return Err(setting_error(&classification, expected, &classification.text()?));
@@ -141,7 +140,6 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::DecisionRule;
 
     /// What takes minutes if each layer is compared with all before it.
     #[test]
@@ -157,16 +155,8 @@ mod tests {
                 entry("layers", layers(last)),
             ])
         };
-        let parts = LinearParts {
-            rule: DecisionRule::Logistic,
-            classes: vec![0, 1],
-            weights: Vec::new(),
-            n_features: 7,
-            intercepts: Vec::new(),
-        };
         let started = Instant::now();
-        let problem =
-            |last: i64| InspectorMetadata::read(&Place::root(&metadata(last)), &parts, 7).unwrap_err().problem;
+        let problem = |last: i64| InspectorMetadata::read(&Place::root(&metadata(last)), 2, 7).unwrap_err().problem;
         assert!(matches!(problem(n), ImportProblem::Count { .. }));
         assert!(matches!(problem(5), ImportProblem::Type { expected: "each layer once", .. }));
         assert!(started.elapsed() < Duration::from_secs(10));

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use safetensors::tensor::{Dtype, TensorView};
+use tiny_judge::planted::Draw;
 use tokenizers::Tokenizer;
 
 use crate::folder;
@@ -20,8 +19,7 @@ const SPREAD: f64 = 0.02;
 pub(crate) fn write(to: &Path, tokenizer: &Tokenizer, seed: u64) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
     folder::write(to, tokenizer)?;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    let mut draw = Draw::new(seed, 0);
     let (tensors, blocks) = tensors();
     let numbers: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
         .into_iter()
@@ -29,11 +27,7 @@ pub(crate) fn write(to: &Path, tokenizer: &Tokenizer, seed: u64) -> Result<()> {
             let len: usize = shape.iter().product();
             let into_residual = name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight");
             let spread = if into_residual { SPREAD / (2.0 * blocks as f64).sqrt() } else { SPREAD };
-            // Twelve uniform draws have variance 1: near enough to normal, and the same on every machine.
-            let mut number = || match shape.len() {
-                1 => 1.0,
-                _ => (((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * spread) as f32,
-            };
+            let mut number = || if shape.len() == 1 { 1.0 } else { (draw.noise() * spread) as f32 };
             let bytes = (0..len).flat_map(|_| number().to_le_bytes()).collect();
             (name, shape, bytes)
         })

@@ -43,7 +43,7 @@ use super::stacks;
 /// in `ModelSpec` or `BlockSpec`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DecoderFields {
-    /// `model_type`.
+    /// `model_type`, which `families::fields` fills in.
     pub(super) family: &'static str,
     /// Number of blocks.
     pub(super) n_layers: usize,

@@ -10,10 +10,10 @@
 //!                                                      └─► (family.fields)(merged) ─► DecoderFields
 //! ```
 //!
-//! To add a family: write its file, add an entry to [`FAMILIES`], list the fields that only files
-//! carry in `unread.rs`, and make fixtures with `scripts/parity/make_family_fixtures.py`. Where
-//! transformers does something the family cannot express, refuse it by its field. If the family
-//! needs a new operation, add data to `spec.rs` and the operation to `engine/block.rs`.
+//! To add a family: write its file, add an entry to [`FAMILIES`], and to [`own_names`] if it calls a shared field
+//! otherwise, list the fields that only files carry in `unread.rs`, and make fixtures with
+//! `scripts/parity/make_family_fixtures.py`. Where transformers does something the family cannot express, refuse it
+//! by its field. If the family needs a new operation, add data to `spec.rs` and the operation to `engine/block.rs`.
 
 mod cohere2;
 mod ernie4_5;
@@ -427,17 +427,52 @@ pub(super) fn fields(file: &Map<String, Value>) -> Result<DecoderFields, ConfigP
     if let Some(found) = file.get("is_causal").filter(|found| !matches!(found, Value::Null | Value::Bool(true))) {
         return Err(ConfigProblem::Unsupported { field: "is_causal", found: found.to_string() });
     }
-    (family.fields)(merged(family, file))
+    let own_name = |shared: &'static str| {
+        let names = own_names(family.model_type);
+        names.iter().find(|(_, name)| *name == shared).map_or(shared, |(own, _)| *own)
+    };
+    let fields = (family.fields)(merged(family, file)).map_err(|problem| match problem {
+        ConfigProblem::Unknown { field, found, known } => {
+            ConfigProblem::Unknown { field: own_name(field), found, known }
+        }
+        ConfigProblem::Value { field, found, expected } => {
+            ConfigProblem::Value { field: own_name(field), found, expected }
+        }
+        other => other,
+    })?;
+    Ok(DecoderFields { family: family.model_type, ..fields })
 }
 
-/// The fields of a file over the defaults of its family. A `rope_scaling` without fields says nothing, as in
-/// transformers (`rope_scaling or rope_parameters`).
+/// What a family calls fields of [`Shape`](super::shape::Shape), each with its name there.
+fn own_names(model_type: &str) -> &'static [(&'static str, &'static str)] {
+    match model_type {
+        "cohere2" | "gpt_neox" | "phi" => &[("layer_norm_eps", "rms_norm_eps")],
+        "gemma2" | "gemma3_text" | "gemma4_text" => &[("hidden_activation", "hidden_act")],
+        "gpt2" => &[
+            ("activation_function", "hidden_act"),
+            ("layer_norm_epsilon", "rms_norm_eps"),
+            ("n_embd", "hidden_size"),
+            ("n_head", "num_attention_heads"),
+            ("n_layer", "num_hidden_layers"),
+            ("n_positions", "max_position_embeddings"),
+        ],
+        "lfm2" | "lfm2_moe" => &[("norm_eps", "rms_norm_eps")],
+        "nemotron_h" => &[("layer_norm_epsilon", "rms_norm_eps"), ("mlp_hidden_act", "hidden_act")],
+        _ => &[],
+    }
+}
+
+/// The fields of a file over the defaults of its family, its [`own_names`] replaced. A `rope_scaling` without fields says
+/// nothing, as in transformers (`rope_scaling or rope_parameters`).
 fn merged(family: &Family, file: &Map<String, Value>) -> Value {
     let mut fields = defaults();
     overlay(&mut fields, (family.defaults)());
     overlay(&mut fields, Value::Object(file.clone()));
     if fields["rope_scaling"].as_object().is_some_and(Map::is_empty) {
         fields["rope_scaling"] = Value::Null;
+    }
+    for (own, shared) in own_names(family.model_type) {
+        fields[*shared] = fields[*own].take();
     }
     fields
 }

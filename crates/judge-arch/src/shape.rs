@@ -21,7 +21,7 @@ use super::problem::ConfigProblem;
 use super::rope::{RopeContext, RopeFields, RopeRules};
 use super::spec::EMBEDDING;
 
-/// Fields of all families, by their names in the file.
+/// Fields of all families. `families.rs` gives those that a family calls otherwise these names.
 #[derive(Deserialize)]
 pub(super) struct Shape {
     /// Rows of the embedding; may exceed the tokenizer's size.
@@ -40,8 +40,10 @@ pub(super) struct Shape {
     pub(super) head_dim: Option<usize>,
     /// The context in tokens, before a scaling of the rotation stretches it.
     pub(super) max_position_embeddings: usize,
-    /// Epsilon of norms. Families with another name for it write that field's value here.
+    /// Epsilon of norms.
     pub(super) rms_norm_eps: f64,
+    /// The name of the function inside the MLP, or inside experts.
+    pub(super) hidden_act: String,
     /// Whether the head is the embedding.
     pub(super) tie_word_embeddings: bool,
     /// Rope fields in the layout of transformers 5.
@@ -95,18 +97,10 @@ impl Shape {
     /// norms before both halves, one rotation for all blocks, no windows, biases, experts or
     /// factors.
     ///
-    /// `activation` is the name of the function inside the MLP and `activation_field` the field
-    /// that it is from.
-    ///
     /// # Errors
     /// [`ConfigProblem`] for a size out of its range, heads that do not divide, unknown
     /// activations, and rope fields that are not read.
-    pub(super) fn lower(
-        self,
-        family: &'static str,
-        activation_field: &'static str,
-        activation: &str,
-    ) -> Result<DecoderFields, ConfigProblem> {
+    pub(super) fn lower(self) -> Result<DecoderFields, ConfigProblem> {
         let n_heads = size("num_attention_heads", self.num_attention_heads, 1 << 16)?;
         let d_model = size("hidden_size", self.hidden_size, 1 << 20)?;
         let n_kv_heads = size("num_key_value_heads", self.num_key_value_heads.unwrap_or(n_heads), n_heads)?;
@@ -132,7 +126,7 @@ impl Shape {
             rules: self.rope_rules,
         })?;
         Ok(DecoderFields {
-            family,
+            family: "",
             n_layers,
             d_model,
             n_heads,
@@ -162,7 +156,7 @@ impl Shape {
             otherwise: BTreeMap::new(),
             block_scalar: false,
             token_inputs: None,
-            activation: activation_named(activation_field, activation)?,
+            activation: activation_named("hidden_act", &self.hidden_act)?,
             qkv_bias: false,
             o_bias: false,
             sinks: false,
@@ -186,6 +180,18 @@ impl Shape {
             max_len,
             eos: self.eos_token_id.unwrap_or_default().0,
         })
+    }
+
+    /// Fails for another function than SiLU, for families that have the same one behind a convolution, where engines
+    /// have SiLU.
+    ///
+    /// # Errors
+    /// [`ConfigProblem`] for any other name.
+    pub(super) fn must_be_silu(&self) -> Result<(), ConfigProblem> {
+        match activation_named("hidden_act", &self.hidden_act)? {
+            Activation::Silu => Ok(()),
+            _ => Err(ConfigProblem::value("hidden_act", &self.hidden_act, "silu")),
+        }
     }
 }
 

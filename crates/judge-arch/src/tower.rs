@@ -48,77 +48,24 @@ impl Outer {
         ties_inside: false,
         is_flat: false,
         is_transposed: false,
-        defaults: nothing,
-        fixed: nothing,
+        defaults: || json!({}),
+        fixed: || json!({}),
     };
 
-    /// Qwen2-VL and Qwen2.5-VL: a Qwen2 with other defaults.
-    const QWEN2_VL: Self =
-        Self { ties_inside: true, is_flat: true, defaults: qwen2_vl, fixed: heads_share_the_width, ..Self::PLAIN };
-}
-
-/// No fields.
-fn nothing() -> Value {
-    json!({})
-}
-
-/// Defaults of Qwen2-VL and Qwen2.5-VL.
-fn qwen2_vl() -> Value {
-    json!({
-        "vocab_size": 152_064, "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80,
-        "num_attention_heads": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "max_window_layers": 80,
-        "eos_token_id": 151_645, "rope_theta": 1e6
-    })
-}
-
-/// Of text models whose attention does not read `head_dim`.
-fn heads_share_the_width() -> Value {
-    json!({ "head_dim": null })
-}
-
-/// The default of Qwen3-VL that is not Qwen3's.
-fn qwen3_vl() -> Value {
-    json!({ "rope_theta": 5e5 })
-}
-
-/// Defaults of Qwen3-VL with experts that are not those of a Qwen3 with experts.
-fn qwen3_vl_moe() -> Value {
-    json!({
-        "intermediate_size": 5632, "num_attention_heads": 16, "num_key_value_heads": 16, "max_position_embeddings": 128_000,
-        "moe_intermediate_size": 1408, "num_experts": 60, "num_experts_per_tok": 4, "rope_theta": 5e5
-    })
-}
-
-/// In Qwen3-VL with experts the weights of a row's experts add up to 1, and nothing has a window.
-fn weights_add_up() -> Value {
-    json!({ "norm_topk_prob": true, "use_sliding_window": false })
-}
-
-/// Defaults of GLM-4V that are not those of GLM-4.
-fn glm4v() -> Value {
-    json!({
-        "rms_norm_eps": 1e-5, "max_position_embeddings": 32768, "partial_rotary_factor": 1.0, "eos_token_id": null
-    })
-}
-
-/// GLM-4V's attention: biases of queries, keys and values, and no `head_dim`.
-fn glm4v_attention() -> Value {
-    json!({ "attention_bias": true, "head_dim": null })
-}
-
-/// Defaults of Gemma 4 12B that are not those of the other sizes.
-fn gemma4_unified() -> Value {
-    json!({ "max_position_embeddings": 262_144, "sliding_window": 1024 })
-}
-
-/// The text model of a `mistral3` has one window for all blocks: that `layer_types` counts is a rule for folders of their own.
-fn blocks_are_alike() -> Value {
-    json!({ "layer_types": null })
-}
-
-/// Parts of Gemma 4 that the 12B does not have.
-fn gemma4_unified_lacks() -> Value {
-    json!({ "hidden_size_per_layer_input": 0, "enable_moe_block": false })
+    /// Qwen2-VL and Qwen2.5-VL: a Qwen2 with other defaults, whose attention does not read `head_dim`.
+    const QWEN2_VL: Self = Self {
+        ties_inside: true,
+        is_flat: true,
+        defaults: || {
+            json!({
+                "vocab_size": 152_064, "hidden_size": 8192, "intermediate_size": 29568, "num_hidden_layers": 80,
+                "num_attention_heads": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "max_window_layers": 80,
+                "eos_token_id": 151_645, "rope_theta": 1e6
+            })
+        },
+        fixed: || json!({ "head_dim": null }),
+        ..Self::PLAIN
+    };
 }
 
 /// All kinds of such folders, in alphabetical order.
@@ -145,8 +92,8 @@ const OUTER: &[Outer] = &[
         base_class: "Gemma4UnifiedModel",
         text: &[("gemma4_unified_text", "gemma4_text")],
         tied: true,
-        defaults: gemma4_unified,
-        fixed: gemma4_unified_lacks,
+        defaults: || json!({ "max_position_embeddings": 262_144, "sliding_window": 1024 }),
+        fixed: || json!({ "hidden_size_per_layer_input": 0, "enable_moe_block": false }),
         ..Outer::PLAIN
     },
     Outer {
@@ -155,8 +102,13 @@ const OUTER: &[Outer] = &[
         base_class: "Glm4vModel",
         text: &[("glm4v_text", "glm4")],
         ties_inside: true,
-        defaults: glm4v,
-        fixed: glm4v_attention,
+        defaults: || {
+            json!({
+                "rms_norm_eps": 1e-5, "max_position_embeddings": 32768, "partial_rotary_factor": 1.0, "eos_token_id": null
+            })
+        },
+        // Biases of queries, keys and values, and no `head_dim`.
+        fixed: || json!({ "attention_bias": true, "head_dim": null }),
         ..Outer::PLAIN
     },
     Outer {
@@ -186,7 +138,8 @@ const OUTER: &[Outer] = &[
         base_class: "Mistral3Model",
         text: &[("mistral", "mistral"), ("ministral3", "ministral3")],
         tied: true,
-        fixed: blocks_are_alike,
+        // One window for all blocks: that `layer_types` counts is a rule for folders of their own.
+        fixed: || json!({ "layer_types": null }),
         ..Outer::PLAIN
     },
     Outer {
@@ -222,7 +175,7 @@ const OUTER: &[Outer] = &[
         models: "Qwen3-VL",
         base_class: "Qwen3VLModel",
         text: &[("qwen3_vl_text", "qwen3")],
-        defaults: qwen3_vl,
+        defaults: || json!({ "rope_theta": 5e5 }),
         ..Outer::PLAIN
     },
     Outer {
@@ -231,8 +184,14 @@ const OUTER: &[Outer] = &[
         base_class: "Qwen3VLMoeModel",
         text: &[("qwen3_vl_moe_text", "qwen3_moe")],
         is_transposed: true,
-        defaults: qwen3_vl_moe,
-        fixed: weights_add_up,
+        defaults: || {
+            json!({
+                "intermediate_size": 5632, "num_attention_heads": 16, "num_key_value_heads": 16, "max_position_embeddings": 128_000,
+                "moe_intermediate_size": 1408, "num_experts": 60, "num_experts_per_tok": 4, "rope_theta": 5e5
+            })
+        },
+        // The weights of a row's experts add up to 1, and nothing has a window.
+        fixed: || json!({ "norm_topk_prob": true, "use_sliding_window": false }),
         ..Outer::PLAIN
     },
     Outer {

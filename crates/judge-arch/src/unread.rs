@@ -111,6 +111,8 @@ const HARMLESS: &[&str] = &[
     // `weights` reads how weights are quantised, and refuses what it does not know.
     "compression_config",
     "quantization_config",
+    // The epsilon of norms, which files of families with another name for it repeat.
+    "rms_norm_eps",
     // Of heads of GPT-2 that are not read here, what its eager attention does in half precision, and
     // the context by its other name.
     "n_ctx",

@@ -13,7 +13,18 @@ pub mod rerank;
 pub mod scale_out;
 pub mod service;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, Id};
+
+/// One of these values, by its name.
+pub fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |name: String| {
+        let value = values.iter().find(|(known, _)| *known == name);
+        value.map(|(_, value)| *value).ok_or("no value has this name") // the parser before knows the names
+    })
+}
 
 /// The options of a group by clap's own list, but for some: what an option that takes the group's place cannot be given with. An option
 /// that the group gets later is in it.

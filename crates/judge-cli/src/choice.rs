@@ -256,16 +256,8 @@ mod tests {
         assert_eq!(rows(&best(&[Some(-0.0), Some(0.0)], 1)), [0]);
         let from = reaching(&values, 2.0);
         assert_eq!((rows(&from), from.tied), (vec![0, 2, 3, 4], 0));
-        assert_eq!(
-            [
-                rows_of_share(100, 0.29),
-                rows_of_share(10, 0.3),
-                rows_of_share(3, 0.3),
-                rows_of_share(3, 0.0),
-                rows_of_share(0, 0.3)
-            ],
-            [29, 3, 1, 0, 0]
-        );
+        let shares = [(100, 0.29), (10, 0.3), (3, 0.3), (3, 0.0), (0, 0.3)];
+        assert_eq!(shares.map(|(n, share)| rows_of_share(n, share)), [29, 3, 1, 0, 0]);
     }
 
     fn direction(x: f32, y: f32) -> Vec<f32> {

@@ -44,29 +44,6 @@ pub fn read_by(program: &str, prompts_blake3: String, model: &ModelInfo, args: &
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Puts prompts before a model with the same wish and hands over each outcome with what came beside its prompt, with progress.
-/// `[total, open]` are the rows in all, and those that are read now.
-///
-/// # Errors
-/// Of `prompts`, the model, or `store`; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
-pub fn read<T>(
-    model: &dyn TextModel,
-    want: Want,
-    [total, open]: [usize; 2],
-    quiet: bool,
-    prompts: impl Iterator<Item = Result<(ItemId, T, Result<Prompt, Unscored>), Error>>,
-    mut store: impl FnMut(&ItemId, T, &Outcome) -> Result<(), Error>,
-) -> Result<()> {
-    let mut watch = Watch::new("reading", "rows", quiet)?;
-    watch.start(total - open, total);
-    let summary = read_rows(model, want, prompts, |id, beside, outcome| {
-        let flow = watch.read(outcome);
-        store(id, beside, outcome)?;
-        Ok(flow)
-    })?;
-    watch.finish(summary.cancelled)
-}
-
 /// What a file gets of a row that was read, or why the row has nothing for it.
 pub type OfRow<'a> = dyn Fn(usize, &Reading) -> Result<Result<Vec<f32>, Unscored>, Error> + 'a;
 
@@ -92,10 +69,11 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// Reads the prompts of the rows that one of these files lacks, of `rows` in all, and writes into each file what it lacks of them.
+/// Reads the prompts of the rows that one of these files lacks, of `rows` in all, and writes into each file what it lacks of them, with
+/// progress.
 ///
 /// # Errors
-/// As [`read`], and of the files.
+/// Of `prompts`, the model, or the files; [`Stopped`](crate::terminal::interrupt::Stopped) after a signal.
 pub fn keep(
     model: &dyn TextModel,
     want: Want,
@@ -111,7 +89,10 @@ pub fn keep(
     }
     let missing =
         prompts.filter(|prompt| prompt.as_ref().map_or(true, |&(_, row, _)| is_open.get(row) != Some(&false)));
-    read(model, want, [rows, open], quiet, missing, |id, row, outcome| {
+    let mut watch = Watch::new("reading", "rows", quiet)?;
+    watch.start(rows - open, rows);
+    let summary = read_rows(model, want, missing, |id, row, outcome| {
+        let flow = watch.read(outcome);
         for file in kept.iter_mut().filter(|file| !file.writer.is_done(row)) {
             let found = match outcome {
                 Outcome::Read(reading) => (file.of)(row, reading)?,
@@ -122,8 +103,9 @@ pub fn keep(
                 Err(why) => file.writer.write_unscored(row, id, &why)?,
             }
         }
-        Ok(())
-    })
+        Ok(flow)
+    })?;
+    watch.finish(summary.cancelled)
 }
 
 /// A signal of each of these layers, one behind the other.

@@ -104,19 +104,10 @@ fn draw(
     let n = predictions.len();
     let Range { start: low, end: high } = *axis;
     let (upper, lower) = area.split_vertically(500);
-    let mut chart = ChartBuilder::on(&upper)
-        .caption(format!("{human} by {predicted}, n = {n}"), ("sans-serif", 22))
-        .margin(12)
-        .x_label_area_size(46)
-        .y_label_area_size(60)
-        .build_cartesian_2d(low..high, low..high)?;
-    chart
-        .configure_mesh()
-        .light_line_style(WHITE)
-        .x_desc(format!("mean {predicted} of a bin"))
-        .y_desc(format!("mean {human}, {:.0} % interval", 100.0 * level))
-        .label_style(("sans-serif", 14))
-        .draw()?;
+    let title = format!("{human} by {predicted}, n = {n}");
+    let below = format!("mean {predicted} of a bin");
+    let beside = format!("mean {human}, {:.0} % interval", 100.0 * level);
+    let mut chart = svg::chart(&upper, &title, (low..high, &below), (low..high, &beside), false)?;
     chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.4).stroke_width(1)))?;
     chart.draw_series(bins.iter().filter_map(|bin| {
         let ends = [bin.interval?.0, bin.interval?.1].map(|end| (bin.predicted, end.clamp(low, high)));

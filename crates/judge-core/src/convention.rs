@@ -12,17 +12,7 @@ mod pair;
 pub use grade::GradeConvention;
 pub use pair::PairConvention;
 
-use crate::{Error, request::ReplyPooling};
-
-/// The convention of this name, out of all of its kind.
-fn by_name<C: Copy>(what: &'static str, name: &str, all: &[C], as_str: fn(C) -> &'static str) -> Result<C, Error> {
-    let found = all.iter().copied().find(|&convention| as_str(convention) == name);
-    found.ok_or_else(|| Error::UnknownName {
-        what,
-        found: name.to_owned(),
-        known: all.iter().map(|&convention| as_str(convention)).collect(),
-    })
-}
+use crate::request::ReplyPooling;
 
 /// What is written behind a thought: behind the last `</think>`, whether the template or the model opened it, or of a text in channels (as
 /// gpt-oss writes) the last message of the channel `final`. All of a text without a thought; `None` for a thought that was cut off.

@@ -4,7 +4,7 @@ use crate::{
     ItemId, Layer,
     decision::DecisionProblem,
     fit::FitProblem,
-    lager::{Variant, WeightMismatch},
+    lager::{Variant, WeightNote},
     model::BackboneError,
     prompted::FamilyProblem,
     request::Signal,
@@ -145,7 +145,7 @@ pub enum Error {
     #[error("these layer weights cannot be used here: {mismatch}")]
     WeightsRefused {
         /// What differs.
-        mismatch: WeightMismatch,
+        mismatch: WeightNote,
     },
     /// Layer weights cannot be fitted.
     #[error("layer weights cannot be fitted: {problem}")]
@@ -264,4 +264,16 @@ impl From<ContractBreach> for Error {
     fn from(breach: ContractBreach) -> Self {
         Self::Contract { breach }
     }
+}
+
+/// The one of this name, out of all of its kind.
+pub(crate) fn by_name<T: Copy>(
+    what: &'static str,
+    name: &str,
+    all: &[T],
+    as_str: fn(T) -> &'static str,
+) -> Result<T, Error> {
+    let found = all.iter().copied().find(|&one| as_str(one) == name);
+    let known = || all.iter().map(|&one| as_str(one)).collect();
+    found.ok_or_else(|| Error::UnknownName { what, found: name.to_owned(), known: known() })
 }

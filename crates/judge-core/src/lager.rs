@@ -12,9 +12,9 @@ mod weights;
 
 pub use condition::{Condition, ScoreRule};
 pub use judge::{LagerJudge, LagerSettings};
-pub use mismatch::WeightMismatch;
+pub use mismatch::WeightNote;
 pub use score::VariantScore;
 pub use states::States;
 pub use table::LayerTable;
 pub use variant::Variant;
-pub use weights::{LayerWeights, TableOrigin, WeightNote};
+pub use weights::{LayerWeights, TableOrigin};

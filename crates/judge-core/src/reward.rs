@@ -334,9 +334,7 @@ impl RewardJudge {
         let turns = vec![Message::user("{instruction}"), Message::new("assistant", "{response}")];
         PromptTemplate::known_good(closed_conversation(turns))
     }
-}
 
-impl RewardJudge {
     /// The label that is read.
     pub fn name(&self) -> &str {
         &self.head.labels[self.label]

@@ -34,38 +34,39 @@ pub use problem::TemplateProblem;
 /// # Ok::<(), judge_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "TemplateFile", into = "TemplateFile")]
+#[serde(try_from = "TemplateFile")]
 pub struct PromptTemplate {
+    #[serde(flatten)]
     source: Prompt,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     defaults: BTreeMap<String, String>,
+    #[serde(skip)]
     id: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TemplateFile {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     raw: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     chat: Option<ChatFile>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     defaults: BTreeMap<String, String>,
 }
 
 /// A conversation as [`Prompt::Chat`] has it: it has a type of its own here because serde refuses no unknown key beside a flattened enum.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChatFile {
     messages: Vec<TurnFile>,
     #[serde(default)]
-    template_args: BTreeMap<String, serde_json::Value>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    template_args: BTreeMap<String, Value>,
+    #[serde(default)]
     trusted_prefill: String,
     #[serde(default)]
     prefill: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TurnFile {
     role: String,
@@ -97,7 +98,7 @@ impl PromptTemplate {
         let field = name.into();
         self.used(&field)?;
         self.defaults.insert(field, text.into());
-        Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
+        Ok(Self::of(self.source, self.defaults))
     }
 
     /// The same template with `text` in the place of the field `name`, whatever an item has under that name: a fixed rubric, say.
@@ -130,7 +131,7 @@ impl PromptTemplate {
         };
         change_texts(&mut self.source, bound)?;
         self.defaults.remove(name);
-        Ok(Self { id: content_id(&self.source, &self.defaults), ..self })
+        Ok(Self::of(self.source, self.defaults))
     }
 
     /// That the template uses this field.
@@ -188,8 +189,7 @@ impl PromptTemplate {
     /// The same template with literal `text` (no placeholders; braces stand for themselves) at the very end: the opening of the reply.
     #[must_use]
     pub fn with_prefill(self, text: &str) -> Self {
-        let source = self.source.with_prefill(&escape(text));
-        Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
+        Self::of(self.source.with_prefill(&escape(text)), self.defaults)
     }
 
     /// The same template with literal `text` (no placeholders) that may hold control tokens, between the chat template's output and the
@@ -200,14 +200,13 @@ impl PromptTemplate {
             Prompt::Raw(_) => self.source.with_trusted_prefill(&escape(text)),
             Prompt::Chat { .. } | Prompt::Whole(_) => self.source.with_trusted_prefill(text), // never filled
         };
-        Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
+        Self::of(source, self.defaults)
     }
 
     /// The same template with one variable set for the model's chat template, e.g. `enable_thinking`. Changes nothing in a raw template.
     #[must_use]
-    pub fn with_template_arg(self, key: impl Into<String>, value: serde_json::Value) -> Self {
-        let source = self.source.with_template_arg(key, value);
-        Self { id: content_id(&source, &self.defaults), source, defaults: self.defaults }
+    pub fn with_template_arg(self, key: impl Into<String>, value: Value) -> Self {
+        Self::of(self.source.with_template_arg(key, value), self.defaults)
     }
 
     /// The same text as a raw prompt, for models without a chat template: the messages' contents with a blank line between
@@ -221,16 +220,23 @@ impl PromptTemplate {
                 if !prefill.is_empty() {
                     parts.push(prefill);
                 }
-                let (source, defaults) = (Prompt::Raw(parts.join("\n\n")), self.defaults.clone());
-                Self { id: content_id(&source, &defaults), source, defaults }
+                Self::of(Prompt::Raw(parts.join("\n\n")), self.defaults.clone())
             }
         }
     }
 
     /// For sources whose braces are right because they come from a valid template.
     pub(crate) fn known_good(source: Prompt) -> Self {
-        let defaults = BTreeMap::new();
-        Self { id: content_id(&source, &defaults), source, defaults }
+        Self::of(source, BTreeMap::new())
+    }
+
+    /// With the id of this content.
+    fn of(source: Prompt, defaults: BTreeMap<String, String>) -> Self {
+        let template = Self { source, defaults, id: String::new() };
+        let json = serde_json::to_value(&template);
+        let json = json.expect("a template is strings and JSON values, which always serialise");
+        let id = blake3::hash(sorted(json).to_string().as_bytes()).to_hex().to_string();
+        Self { id, ..template }
     }
 }
 
@@ -249,27 +255,6 @@ impl TryFrom<TemplateFile> for PromptTemplate {
             (None, None) => return Err(TemplateProblem::NotOnePrompt { found: "neither" }.into()),
         };
         defaults.into_iter().try_fold(Self::new(prompt)?, |template, (name, text)| template.with_default(name, text))
-    }
-}
-
-impl TemplateFile {
-    fn new(prompt: Prompt, defaults: BTreeMap<String, String>) -> Self {
-        let (raw, chat) = match prompt {
-            Prompt::Raw(text) => (Some(text), None),
-            Prompt::Chat { messages, template_args, trusted_prefill, prefill } => {
-                let messages =
-                    messages.into_iter().map(|Message { role, content }| TurnFile { role, content }).collect();
-                (None, Some(ChatFile { messages, template_args, trusted_prefill, prefill }))
-            }
-            Prompt::Whole(_) => (None, None), // `new` refuses it
-        };
-        Self { raw, chat, defaults }
-    }
-}
-
-impl From<PromptTemplate> for TemplateFile {
-    fn from(template: PromptTemplate) -> Self {
-        Self::new(template.source, template.defaults)
     }
 }
 
@@ -394,15 +379,8 @@ fn texts(prompt: &Prompt) -> Vec<(String, &str)> {
     }
 }
 
-fn content_id(source: &Prompt, defaults: &BTreeMap<String, String>) -> String {
-    let file = TemplateFile::new(source.clone(), defaults.clone());
-    let json = serde_json::to_value(file).expect("a template is strings and JSON values, which always serialise");
-    blake3::hash(sorted(json).to_string().as_bytes()).to_hex().to_string()
-}
-
 /// The same JSON with every object's keys in order, whatever order a map keeps.
-fn sorted(value: serde_json::Value) -> serde_json::Value {
-    use serde_json::Value;
+fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<(String, Value)> = map.into_iter().collect();

@@ -194,6 +194,12 @@ impl Score {
         Self { combined_by: Some(combined_by), parts, ..self }
     }
 
+    /// The same score, combined from these verdicts, with the mean share of probability that lay on their labels.
+    pub(crate) fn combined(self, combined_by: CombinedBy, parts: Vec<Part>) -> Self {
+        let label_mass = mean_label_mass(parts.iter().map(|part| &part.verdict));
+        Self { label_mass, ..self.with_parts(combined_by, parts) }
+    }
+
     /// The same score if all of its numbers are finite. A part whose numbers are not is a part without a score.
     ///
     /// Every score goes through here before anyone sees it: in the runner, and in the combinations that compute with

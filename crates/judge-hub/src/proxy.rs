@@ -24,7 +24,8 @@ pub(crate) fn of_environment(is_https: bool) -> Result<Option<Proxy>, ProxyProbl
     find(is_https, |variable| std::env::var(variable).ok())
 }
 
-fn find(is_https: bool, value: impl Fn(&str) -> Option<String>) -> Result<Option<Proxy>, ProxyProblem> {
+/// The same of any variables.
+pub(crate) fn find(is_https: bool, value: impl Fn(&str) -> Option<String>) -> Result<Option<Proxy>, ProxyProblem> {
     let value = |variable: &'static str| {
         let text = value(variable)?.trim().to_owned();
         (!text.is_empty()).then_some((variable, text))

@@ -1,12 +1,10 @@
 //! A model behind a service, before servers that are honest, slow, broken, overloaded or lying. A binary of its own: it needs the feature
-//! `api`, and runs itself again with other environments.
+//! `api`.
 
 mod server;
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -128,7 +126,8 @@ fn an_honest_service_keeps_the_contract() {
 fn without_a_key_none_is_sent() {
     let server = Server::start(honest);
     let model = ApiModel::new(ApiSettings { key: None, ..settings(&server) }).unwrap();
-    assert_eq!(texts(&model, &asks(&["abc"])).unwrap()[&0], "abc");
+    let found = texts(&model, &asks(&["abc", ""])).unwrap();
+    assert_eq!(found.into_values().collect::<Vec<_>>(), ["abc", Reason::EmptyPrompt.as_str()]);
     assert_eq!(server.seen()[0].header("authorization"), None);
     let usage = model.usage();
     assert_eq!((usage.requests, usage.retries, usage.prompt_tokens, usage.completion_tokens), (1, 0, 10, 5));
@@ -248,48 +247,11 @@ fn unanswered(model: &ApiModel) -> String {
 }
 
 #[test]
-fn a_row_that_gets_lies_is_unscored_when_the_attempts_are_used_up() {
-    let two =
-        json!({"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}, {"message": {"content": "b"}}]});
-    let mut rounded = completion("a");
-    rounded["choices"][0]["message"]["content"] = json!(5);
-    for (body, expected) in [
-        ("no JSON".to_owned(), "expected JSON"),
-        (completion("a").to_string()[..40].to_owned(), "expected JSON"),
-        ("[]".to_owned(), "choices"),
-        (json!({"choices": []}).to_string(), "expected 1 choice, found 0"),
-        (two.to_string(), "expected 1 choice, found 2"),
-        (rounded.to_string(), "content"),
-    ] {
-        let lie = body.clone();
-        let server = Server::start(move |_, _| Reply::Full(200, Vec::new(), lie.clone()));
-        let shown = unanswered(&model(&server));
-        let expected = shown.contains("no chat completion") && shown.contains(expected);
-        assert!(shown.starts_with("3 attempts failed") && expected, "{body}: {shown}");
-        assert_eq!(server.requests(), 3);
-    }
-}
-
-#[test]
 fn an_answer_that_never_ends_is_not_read_to_its_end() {
     let server = Server::start(|_, _| Reply::text(&"x".repeat(100_000)));
     let small = ApiSettings { max_response_bytes: 10_000, max_attempts: 1, ..settings(&server) };
     let shown = unanswered(&ApiModel::new(small).unwrap());
     assert_eq!(shown, "the only attempt failed with: the answer is longer than 10000 bytes");
-}
-
-#[test]
-fn final_statuses_end_the_run_at_once_and_never_show_the_key() {
-    for status in [401, 403, 404] {
-        let server = Server::start(move |_, seen| {
-            let echoed = seen.header("authorization").unwrap_or_default().to_owned();
-            Reply::error(status, &format!("no model for {echoed}"))
-        });
-        let (problem, shown) = problem(&model(&server));
-        assert!(matches!(problem, ApiProblem::Status { status: found, .. } if found == status), "{problem}");
-        assert!(shown.contains("no model for Bearer [key]") && shown.contains(&status.to_string()), "{shown}");
-        assert_eq!(server.requests(), 1);
-    }
 }
 
 /// The second of two rows is refused for a reason that is not its own; the first one's answer does not come before.
@@ -307,125 +269,6 @@ fn an_error_that_ends_a_run_names_its_row() {
     assert_eq!(*id, judge_core::ItemId::from("odd"), "{error}");
     let Some(BackboneError::Failed { request: 1, source }) = source.downcast_ref() else { panic!("{error}") };
     assert!(source.is::<ApiError>() && error.to_string().contains("status 401: \"who are you\""), "{error}");
-}
-
-/// Whatever a service shows for the probabilities of its tokens, they cost a row no more than themselves.
-#[test]
-fn odd_log_probabilities_cost_at_most_their_row() {
-    let token = |log_prob: Value, top: Value| json!([{"token": "ok", "logprob": log_prob, "top_logprobs": top}]);
-    let alternative = |log_prob: Value| json!([{"token": "ok", "logprob": -0.1}, {"token": "no", "logprob": log_prob}]);
-    let unscored = Reason::NoAnswer.as_str();
-    for (log_probs, expected, alternatives, requests) in [
-        (json!({"content": token(json!(-0.1), alternative(json!(-3)))}), "ok", 1, 3),
-        (json!({"content": token(json!(-0.1), Value::Null)}), "ok", 1, 3),
-        (json!({"content": token(Value::Null, alternative(json!(-3)))}), "ok", 0, 3),
-        (json!({"content": token(json!(-0.1), alternative(Value::Null))}), "ok", 0, 3),
-        (json!({"content": token(json!(-0.1), json!([null]))}), "ok", 0, 3),
-        (json!({"content": [null]}), "ok", 0, 3),
-        (json!({"content": null}), "ok", 0, 3),
-        (Value::Null, "ok", 0, 3),
-        (json!({"content": token(json!("x"), json!([]))}), unscored, 0, 5),
-        (json!({"content": token(json!(3), json!([]))}), unscored, 0, 5),
-    ] {
-        let shown = log_probs.clone();
-        let server = Server::start(move |_, seen| {
-            let mut body = completion(if seen.prompt() == "odd" { "ok" } else { seen.prompt() });
-            if seen.prompt() == "odd" {
-                body["choices"][0]["logprobs"] = shown.clone();
-            }
-            Reply::json(200, &body)
-        });
-        let generation = Generation { max_new_tokens: 9, top_log_probs: 2, ..Generation::default() };
-        let asked = ["a", "odd", "b"].map(|prompt| ask(prompt, generation.clone()));
-        let found = outcomes(&model(&server), &asked).unwrap();
-        let read = found.values().filter_map(|outcome| outcome.reading().ok());
-        let n_alternatives: usize = read.map(|reading| reading.generated.as_ref().unwrap().alternatives.len()).sum();
-        assert_eq!(found.into_values().map(text).collect::<Vec<_>>(), ["a", expected, "b"], "{log_probs}");
-        assert_eq!((n_alternatives, server.requests()), (alternatives, requests), "{log_probs}");
-    }
-}
-
-/// Variables that name proxies.
-const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
-
-/// The rest of a test below, in a process with another environment: asks the service at this address, and prints its answer.
-#[test]
-#[ignore = "run by proxies_of_the_environment_are_used"]
-#[expect(clippy::print_stdout, reason = "what the other process reads")]
-fn asks_from_a_process_of_its_own() {
-    let base_url = std::env::var("JUDGE_TEST_BASE_URL").unwrap();
-    let settings = ApiSettings { base_url, model: "m".into(), max_attempts: 1, ..ApiSettings::default() };
-    match ApiModel::new(settings) {
-        Ok(model) => println!("answer: {}", texts(&model, &asks(&["abc"])).unwrap()[&0]),
-        Err(error) => println!("refused: {error}"),
-    }
-}
-
-#[test]
-fn proxies_of_the_environment_are_used() {
-    let server = Server::start(honest);
-    let (proxy, tunnels) = start_proxy(&server);
-    let ask = |base_url: &str, environment: &[(&str, &str)]| {
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "asks_from_a_process_of_its_own", "--nocapture"]);
-        for name in VARIABLES {
-            command.env_remove(name).env_remove(name.to_lowercase());
-        }
-        command.env("JUDGE_TEST_BASE_URL", base_url).envs(environment.iter().copied());
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        let line =
-            said.lines().find(|line| line.contains("answer: ") || line.contains("refused: ")).unwrap().to_owned();
-        (line, std::mem::take(&mut *tunnels.lock().unwrap()))
-    };
-    let elsewhere = "http://service.invalid/v1";
-    let (line, seen) = ask(elsewhere, &[("HTTP_PROXY", &format!("http://me:pass@{proxy}"))]);
-    assert!(line.ends_with("answer: abc"), "{line}");
-    assert!(matches!(&seen[..], [one] if one.starts_with("CONNECT service.invalid:80 ")), "{seen:?}");
-    assert!(seen[0].to_lowercase().contains("proxy-authorization: basic bwu6cgfzcw=="), "{seen:?}");
-    let (line, seen) = ask(elsewhere, &[("all_proxy", &format!("http://{proxy}"))]);
-    assert!(line.ends_with("answer: abc") && seen.len() == 1, "{line} {seen:?}");
-    // Neither for the other scheme nor for hosts that are excepted.
-    let here = &server.base_url;
-    for environment in [
-        &[("HTTPS_PROXY", proxy.as_str())][..],
-        &[("HTTP_PROXY", proxy.as_str()), ("NO_PROXY", "localhost, 127.0.0.1")],
-    ] {
-        let (line, seen) = ask(here, environment);
-        assert!(line.ends_with("answer: abc") && seen.is_empty(), "{environment:?}: {line} {seen:?}");
-    }
-    let (line, _) = ask(here, &[("HTTP_PROXY", "ftp://me:hidden@somewhere")]);
-    assert!(line.contains("HTTP_PROXY is no address of a proxy") && !line.contains("hidden"), "{line}");
-}
-
-/// A proxy that leads every tunnel to this server, whatever it was asked for: its address, and what it was asked for.
-fn start_proxy(server: &Server) -> (String, Arc<Mutex<Vec<String>>>) {
-    let target = server.base_url.trim_start_matches("http://").trim_end_matches("/v1").to_owned();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let tunnels: Arc<Mutex<Vec<String>>> = Arc::default();
-    let seen = tunnels.clone();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                client.read_exact(&mut byte).unwrap();
-                head.push(byte[0]);
-            }
-            seen.lock().unwrap().push(String::from_utf8(head).unwrap());
-            client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").unwrap();
-            let mut service = TcpStream::connect(&target).unwrap();
-            let (mut from, mut to) = (client.try_clone().unwrap(), service.try_clone().unwrap());
-            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
-            std::thread::spawn(move || {
-                let _ = std::io::copy(&mut service, &mut client);
-                let _ = client.shutdown(Shutdown::Both);
-            });
-        }
-    });
-    (address, tunnels)
 }
 
 /// An odd answer to one row, and good ones to the others.
@@ -491,51 +334,27 @@ fn an_answer_that_breaks_off_costs_its_row_alone() {
         let (found, asked) = beside_an_odd_row(odd.clone());
         assert_eq!(found, ["a", Reason::NoAnswer.as_str(), "b"], "{bytes}");
         assert_eq!(asked, 5, "{bytes}");
-        let always = odd.clone();
-        let server = Server::start(move |_, _| always());
+        let server = Server::start(move |_, _| odd());
         assert!(unanswered(&model(&server)).contains(expected), "{bytes}");
-        // Once is not always.
-        let server = bad_at_first(1, odd);
-        assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a");
     }
-    // A service that does so at every row ends the run.
-    let server = Server::start(|_, _| Reply::Bytes(Vec::new()));
-    let one = ApiSettings { concurrency: 1, max_attempts: 1, ..settings(&server) };
-    let error = texts(&ApiModel::new(one).unwrap(), &asks(&["a"; 50])).unwrap_err();
-    assert!(error.source().unwrap().to_string().contains("10 requests in a row"), "{error}");
-    assert_eq!(server.requests(), 10);
-}
-
-/// https://github.com/patniko/github-copilot-office/pull/7: an answer with a byte-order mark was no JSON. Status 425 (too early) and 499 (the
-/// client closed, as gateways say it of themselves) ended the run; a `Retry-After` beyond all numbers was none.
-#[test]
-fn byte_order_marks_and_early_statuses_are_no_end() {
-    let server =
-        Server::start(|_, seen| Reply::Full(200, Vec::new(), format!("\u{feff}{}", completion(seen.prompt()))));
-    assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a");
-    for status in [425, 499] {
-        let server = bad_at_first(1, move || Reply::error(status, "\u{feff}later"));
-        assert_eq!(texts(&model(&server), &asks(&["a"])).unwrap()[&0], "a", "{status}");
-        let server = Server::start(move |_, _| Reply::error(status, "later"));
-        assert!(unanswered(&model(&server)).contains(&format!("status {status}")), "{status}");
-    }
-    let header = || vec![("Retry-After", "99999999999999999999".to_owned())];
-    let server = Server::start(move |_, _| Reply::Full(429, header(), String::new()));
-    let (problem, shown) = problem(&model(&server));
-    assert!(matches!(problem, ApiProblem::RetryAfter { .. }), "{shown}");
-    assert_eq!(server.requests(), 1);
 }
 
 /// A service that fails at every row ends the run before it was asked about all of them.
 #[test]
 fn ten_rows_in_a_row_without_an_answer_end_the_run() {
-    let server = Server::start(|_, _| Reply::error(400, "no"));
-    let one = ApiSettings { concurrency: 1, ..settings(&server) };
     let prompts: Vec<String> = (0..50).map(|i| i.to_string()).collect();
-    let error = texts(&ApiModel::new(one).unwrap(), &asks(&prompts)).unwrap_err();
-    let shown = error.source().unwrap().to_string();
-    assert!(shown.contains("10 requests in a row got no answer, the last one with: status 400: \"no\""), "{shown}");
-    assert_eq!(server.requests(), 10);
+    let cases: [(fn() -> Reply, &str); 2] = [
+        (|| Reply::error(400, "no"), "status 400: \"no\""),
+        (|| Reply::Bytes(Vec::new()), "the only attempt failed with: no complete answer"),
+    ];
+    for (reply, last) in cases {
+        let server = Server::start(move |_, _| reply());
+        let one = ApiSettings { concurrency: 1, max_attempts: 1, ..settings(&server) };
+        let error = texts(&ApiModel::new(one).unwrap(), &asks(&prompts)).unwrap_err();
+        let shown = error.source().unwrap().to_string();
+        assert!(shown.contains(&format!("10 requests in a row got no answer, the last one with: {last}")), "{shown}");
+        assert_eq!(server.requests(), 10);
+    }
     // An answer between them starts the count again.
     let server = Server::start(
         |number, seen| if number % 5 == 0 { Reply::text(seen.prompt()) } else { Reply::error(400, "no") },
@@ -556,27 +375,6 @@ fn a_redirect_is_not_followed() {
         assert!(shown.contains(&target), "{shown}");
     }
     assert_eq!(elsewhere.requests(), 0);
-}
-
-#[test]
-fn an_items_own_fault_ends_nothing() {
-    let server = Server::start(|_, seen| match seen.prompt() {
-        "long" => Reply::json(400, &json!({"error": {"message": "too long", "code": "context_length_exceeded"}})),
-        "late" => {
-            let message = format!("{} This model's maximum context length is 8 tokens.", "You sent: x. ".repeat(60));
-            Reply::json(400, &json!({"error": {"message": message}}))
-        }
-        "bad" => {
-            let mut refusal = completion("");
-            refusal["choices"][0]["message"] = json!({"content": null, "refusal": "I would rather not."});
-            Reply::json(200, &refusal)
-        }
-        other => Reply::text(other),
-    });
-    let found = texts(&model(&server), &asks(&["long", "good", "bad", "", "late"])).unwrap();
-    let [long, refused, empty] = [Reason::TooLong, Reason::Refused, Reason::EmptyPrompt].map(Reason::as_str);
-    assert_eq!(found.into_values().collect::<Vec<_>>(), [long, "good", refused, empty, long]);
-    assert_eq!(server.requests(), 4, "an empty prompt is not sent");
 }
 
 #[test]

@@ -128,7 +128,7 @@ mod tests {
             ("in", &|| text.contains(&"y".into()).map(drop)),
             ("==", &|| text.equals(&text).map(drop)),
             ("<", &|| text.order(&text).map(drop)),
-            ("is lower", &|| checks::apply("lower", &text, Default::default()).map(drop)),
+            ("is lower", &|| checks::apply("lower", &text, Default::default(), |_| false).map(drop)),
             ("[far]", &|| item(&text, &far).map(drop)),
             ("[far:]", &|| slice(&text, &[far.clone(), Value::None, Value::None]).map(drop)),
         ];

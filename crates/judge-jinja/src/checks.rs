@@ -3,32 +3,20 @@
 use super::arguments::Call;
 use super::fault::{Result, fault, refuse};
 use super::letters::{is_lower, is_upper};
-use super::names::{is_filter, is_test};
 use super::operators::{self, compares};
 use super::syntax::{Compare, Operator};
 use super::value::{Value, hashable};
 
-/// The answer of a test.
-pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
-    let compare = match name {
-        "==" | "eq" | "equalto" => Some(Compare::Eq),
-        "!=" | "ne" => Some(Compare::Ne),
-        ">" | "gt" | "greaterthan" => Some(Compare::Gt),
-        ">=" | "ge" => Some(Compare::Ge),
-        "<" | "lt" | "lessthan" => Some(Compare::Lt),
-        "<=" | "le" => Some(Compare::Le),
-        "in" => Some(Compare::In),
-        _ => None,
-    };
-    if let Some(compare) = compare {
+/// The answer of a test. `is_filter` knows the names of filters, which look at tests themselves.
+pub(crate) fn apply(name: &str, value: &Value, call: Call, is_filter: fn(&str) -> bool) -> Result<bool> {
+    if let Some(compare) = comparison(name) {
         let [other] = call.required(name, [if name == "in" { "seq" } else { "_other" }])?;
         return compares(compare, value, &other);
     }
-    let remainder = |by: &Value| operators::apply(Operator::Mod, value, by);
     match name {
         "divisibleby" => {
             let [by] = call.required(name, ["num"])?;
-            return remainder(&by)?.equals(&Value::Int(0));
+            return remainder(value, &by)?.equals(&Value::Int(0));
         }
         "sameas" => {
             let [other] = call.required(name, ["other"])?;
@@ -42,30 +30,54 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
         }
         _ => call.required(name, [])?,
     };
-    Ok(match name {
-        "odd" => remainder(&Value::Int(2))?.equals(&Value::Int(1))?,
-        "even" => remainder(&Value::Int(2))?.equals(&Value::Int(0))?,
-        "defined" => !value.is_undefined(),
-        "undefined" => value.is_undefined(),
-        "filter" | "test" => {
-            // Python looks the value up among the names.
-            hashable(value)?;
-            value.as_str().is_some_and(if name == "filter" { is_filter } else { is_test })
-        }
-        "none" => matches!(value, Value::None),
-        "boolean" => matches!(value, Value::Bool(_)),
-        "false" => matches!(value, Value::Bool(false)),
-        "true" => matches!(value, Value::Bool(true)),
-        "integer" => matches!(value, Value::Int(_)),
-        "float" => matches!(value, Value::Float(_)),
-        "number" => matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
-        "lower" => is_lower(&value.text()?)?,
-        "upper" => is_upper(&value.text()?)?,
-        "string" => value.as_str().is_some(),
-        "mapping" => matches!(value, Value::Dict(_)),
+    match plain(name) {
+        Some(test) => test(value),
+        None if name == "filter" => is_name(value, is_filter),
+        None => fault(format!("No test named '{name}'")),
+    }
+}
+
+/// Whether Jinja2 has a test of this name.
+pub(crate) fn is_test(name: &str) -> bool {
+    comparison(name).is_some() || plain(name).is_some() || ["divisibleby", "sameas", "filter"].contains(&name)
+}
+
+/// The comparison that a test is, if it is one.
+fn comparison(name: &str) -> Option<Compare> {
+    Some(match name {
+        "==" | "eq" | "equalto" => Compare::Eq,
+        "!=" | "ne" => Compare::Ne,
+        ">" | "gt" | "greaterthan" => Compare::Gt,
+        ">=" | "ge" => Compare::Ge,
+        "<" | "lt" | "lessthan" => Compare::Lt,
+        "<=" | "le" => Compare::Le,
+        "in" => Compare::In,
+        _ => return None,
+    })
+}
+
+/// A test that looks at nothing but the value.
+fn plain(name: &str) -> Option<fn(&Value) -> Result<bool>> {
+    let test: fn(&Value) -> Result<bool> = match name {
+        "odd" => |value| remainder(value, &Value::Int(2))?.equals(&Value::Int(1)),
+        "even" => |value| remainder(value, &Value::Int(2))?.equals(&Value::Int(0)),
+        "defined" => |value| Ok(!value.is_undefined()),
+        "undefined" => |value| Ok(value.is_undefined()),
+        "test" => |value| is_name(value, is_test),
+        "none" => |value| Ok(matches!(value, Value::None)),
+        "boolean" => |value| Ok(matches!(value, Value::Bool(_))),
+        "false" => |value| Ok(matches!(value, Value::Bool(false))),
+        "true" => |value| Ok(matches!(value, Value::Bool(true))),
+        "integer" => |value| Ok(matches!(value, Value::Int(_))),
+        "float" => |value| Ok(matches!(value, Value::Float(_))),
+        "number" => |value| Ok(matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))),
+        "lower" => |value| is_lower(&value.text()?),
+        "upper" => |value| is_upper(&value.text()?),
+        "string" => |value| Ok(value.as_str().is_some()),
+        "mapping" => |value| Ok(matches!(value, Value::Dict(_))),
         // Whatever has a length and items: texts, mappings and even undefined values.
-        "sequence" => {
-            matches!(
+        "sequence" => |value| {
+            Ok(matches!(
                 value,
                 Value::Undefined(_)
                     | Value::Str(_)
@@ -74,19 +86,33 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<bool> {
                     | Value::Tuple(_)
                     | Value::Dict(_)
                     | Value::Range(_)
-            )
-        }
-        "iterable" => value.is_iterable(),
-        "callable" => matches!(
-            value,
-            Value::Undefined(_)
-                | Value::Function(_)
-                | Value::Method(_)
-                | Value::Macro(_)
-                | Value::Loop(_)
-                | Value::Joiner(_)
-        ),
-        "escaped" => matches!(value, Value::Markup(_)),
-        _ => return fault(format!("No test named '{name}'")),
-    })
+            ))
+        },
+        "iterable" => |value| Ok(value.is_iterable()),
+        "callable" => |value| {
+            Ok(matches!(
+                value,
+                Value::Undefined(_)
+                    | Value::Function(_)
+                    | Value::Method(_)
+                    | Value::Macro(_)
+                    | Value::Loop(_)
+                    | Value::Joiner(_)
+            ))
+        },
+        "escaped" => |value| Ok(matches!(value, Value::Markup(_))),
+        _ => return None,
+    };
+    Some(test)
+}
+
+/// What is left of a value that is divided.
+fn remainder(value: &Value, by: &Value) -> Result<Value> {
+    operators::apply(Operator::Mod, value, by)
+}
+
+/// Whether a value is among names, where Python looks it up.
+fn is_name(value: &Value, is_known: fn(&str) -> bool) -> Result<bool> {
+    hashable(value)?;
+    Ok(value.as_str().is_some_and(is_known))
 }

@@ -348,7 +348,7 @@ impl Renderer {
             }
             StepKind::Test { name, arguments, negated } => {
                 let call = self.arguments(arguments, frame)?;
-                Ok(Value::Bool(checks::apply(name, &value, call)? != *negated))
+                Ok(Value::Bool(checks::apply(name, &value, call, filters::is_filter)? != *negated))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::access::{attribute, item, slice};
 use super::arguments::Call;
-use super::attributes::{Found, find};
+use super::attributes::{self, Found};
 use super::budget::{charge, step};
 use super::checks;
 use super::fault::{Result, fault, refuse, too_large};
@@ -18,11 +18,27 @@ use super::sorting;
 use super::syntax::Operator;
 use super::value::{Keys, Value, View};
 
+/// What a filter, called by one of its names, makes of a value and its arguments.
+type Filter = fn(&str, &Value, Call) -> Result<Value>;
+
 /// The value of a filter.
 pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
     step()?;
-    match name {
-        "abs" => {
+    match find(name) {
+        Some(filter) => filter(name, value, call),
+        None => fault(format!("No filter named '{name}'")),
+    }
+}
+
+/// Whether Jinja2 has a filter of this name.
+pub(crate) fn is_filter(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// Jinja2's filter of a name, if it has one.
+fn find(name: &str) -> Option<Filter> {
+    let filter: Filter = match name {
+        "abs" => |name, value, call| {
             call.required(name, [])?;
             match (value, value.as_int()) {
                 (_, Some(n)) => n.checked_abs().map(Value::Int).map_or_else(too_large, Ok),
@@ -30,70 +46,70 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                 (Value::Undefined(why), _) => fault(&**why),
                 _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
             }
-        }
-        "attr" => {
+        },
+        "attr" => |name, value, call| {
             let [name] = call.required(name, ["name"])?;
             let Some(name) = name.as_str() else { return fault("attribute name must be string") };
             match value {
                 // Fields of a mapping are items, not attributes.
-                Value::Dict(_) if !matches!(find(value, name), Found::Method) => Ok(value.lacks(name)),
+                Value::Dict(_) if !matches!(attributes::find(value, name), Found::Method) => Ok(value.lacks(name)),
                 _ => attribute(value, name),
             }
-        }
-        "batch" | "slice" => batches(name, value, call),
-        "capitalize" => {
+        },
+        "batch" | "slice" => batches,
+        "capitalize" => |name, value, call| {
             call.required(name, [])?;
             capitalized(&soft(value)?).map(Value::from)
-        }
-        "center" => {
+        },
+        "center" => |name, value, call| {
             let [width] = call.bind(name, ["width"])?;
             pad(&soft(value)?, name, &width.unwrap_or(Value::Int(80)), None).map(Value::from)
-        }
-        "count" | "length" => {
+        },
+        "count" | "length" => |name, value, call| {
             call.required(name, [])?;
             match value.len()? {
                 Some(len) => Ok(len.into()),
                 None => fault(format!("object of type '{}' has no len()", value.type_name())),
             }
-        }
-        "d" | "default" => {
+        },
+        "d" | "default" => |name, value, call| {
             let [default, boolean] = call.bind(name, ["default_value", "boolean"])?;
             let falls = value.is_undefined() || (boolean.is_some_and(|b| b.truth()) && !value.truth());
             Ok(if falls { default.unwrap_or_else(|| Value::from("")) } else { value.clone() })
-        }
-        "dictsort" => dictsort(value, call),
-        "e" | "escape" | "forceescape" => {
+        },
+        "dictsort" => |_, value, call| dictsort(value, call),
+        "e" | "escape" | "forceescape" => |name, value, call| {
             call.required(name, [])?;
             match value {
                 Value::Markup(_) if name != "forceescape" => Ok(value.clone()),
                 _ => escaped(&value.text()?).map(|text| Value::Markup(text.into())),
             }
-        }
-        "safe" => {
+        },
+        "safe" => |name, value, call| {
             call.required(name, [])?;
             Ok(Value::Markup(value.text()?))
-        }
-        "filesizeformat" => filesize(value, call),
-        "first" => {
+        },
+        "filesizeformat" => |_, value, call| filesize(value, call),
+        "first" => |name, value, call| {
             call.required(name, [])?;
             let none = || Value::Undefined("No first item, sequence was empty.".into());
             Ok(value.iterate()?.into_iter().next().unwrap_or_else(none))
-        }
-        "last" => {
+        },
+        "last" => |name, value, call| {
             call.required(name, [])?;
             reversible(value)?;
             let none = || Value::Undefined("No last item, sequence was empty.".into());
             Ok(value.iterate()?.into_iter().next_back().unwrap_or_else(none))
-        }
-        "float" => {
+        },
+        "float" => |name, value, call| {
             let [default] = call.bind(name, ["default"])?;
             match float_of(value)? {
                 Some(x) => Ok(Value::Float(x)),
                 None => Ok(default.unwrap_or(Value::Float(0.0))),
             }
-        }
-        "int" => int(value, call),
-        "format" => {
+        },
+        "int" => |_, value, call| int(value, call),
+        "format" => |_, value, call| {
             let pattern = soft(value)?;
             if !call.positional.is_empty() && !call.named.is_empty() {
                 return fault("can't handle positional and keyword arguments at the same time");
@@ -104,18 +120,18 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                 Value::dict(call.named.into_iter().map(|(name, value)| (Value::Str(name), value)))?
             };
             format::percent(&pattern, &argument).map(Value::from)
-        }
-        "groupby" => groupby(value, call),
-        "indent" => indent(value, call),
-        "items" => {
+        },
+        "groupby" => |_, value, call| groupby(value, call),
+        "indent" => |_, value, call| indent(value, call),
+        "items" => |name, value, call| {
             call.required(name, [])?;
             match value {
                 Value::Undefined(_) => Value::once("generator", Vec::new()),
                 Value::Dict(dict) => Value::once("generator", Value::View(View::Items, dict.clone()).iterate()?),
                 _ => fault("Can only get item pairs from a mapping."),
             }
-        }
-        "join" => {
+        },
+        "join" => |name, value, call| {
             let [separator, by] = call.bind(name, ["d", "attribute"])?;
             let mut parts = Vec::new();
             for value in value.iterate()? {
@@ -123,18 +139,18 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             }
             let separator = separator.map_or_else(|| Ok("".into()), |s| s.text())?;
             joined(&separator, &parts).map(Value::from)
-        }
-        "list" => {
+        },
+        "list" => |name, value, call| {
             call.required(name, [])?;
             Value::list(value.iterate()?)
-        }
-        "lower" | "upper" => {
+        },
+        "lower" | "upper" => |name, value, call| {
             call.required(name, [])?;
             let text = soft(value)?;
             (if name == "lower" { lower(&text) } else { upper(&text) }).map(Value::from)
-        }
-        "map" => map(value, call),
-        "max" | "min" => {
+        },
+        "map" => |_, value, call| map(value, call),
+        "max" | "min" => |name, value, call| {
             let [case_sensitive, by] = call.bind(name, ["case_sensitive", "attribute"])?;
             let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
             let keyed = keyed(value.iterate()?, by.as_ref(), case_sensitive)?;
@@ -151,15 +167,15 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
             }
             let none = || Value::Undefined("No aggregated item, sequence was empty.".into());
             Ok(best.map_or_else(none, |(_, value)| value))
-        }
-        "reject" | "select" | "rejectattr" | "selectattr" => select(name, value, call),
-        "replace" => {
+        },
+        "reject" | "select" | "rejectattr" | "selectattr" => select,
+        "replace" => |name, value, call| {
             let [old, new, count] = call.bind(name, ["old", "new", "count"])?;
             let (Some(old), Some(new)) = (old, new) else { return fault("replace missing required arguments") };
             let count = count.filter(|c| !matches!(c, Value::None)).map_or(Ok(-1), |count| count.index("count"))?;
             replaced(&value.text()?, &old.text()?, &new.text()?, count).map(Value::from)
-        }
-        "reverse" => {
+        },
+        "reverse" => |name, value, call| {
             call.required(name, [])?;
             match value {
                 Value::Str(_) => slice(value, &[Value::None, Value::None, Value::Int(-1)]),
@@ -174,9 +190,9 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                     }
                 }
             }
-        }
-        "round" => round(value, call),
-        "sort" => {
+        },
+        "round" => |_, value, call| round(value, call),
+        "sort" => |name, value, call| {
             let [reverse, case_sensitive, by] = call.bind(name, ["reverse", "case_sensitive", "attribute"])?;
             let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
             let mut all = Vec::new();
@@ -192,15 +208,15 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                 all.push((Value::list(keys)?, value));
             }
             Value::list(sorted(all, backwards(reverse)?)?)
-        }
-        "string" => {
+        },
+        "string" => |name, value, call| {
             call.required(name, [])?;
             match value {
                 Value::Markup(_) => Ok(value.clone()),
                 _ => value.text().map(Value::Str),
             }
-        }
-        "sum" => {
+        },
+        "sum" => |name, value, call| {
             let [by, start] = call.bind(name, ["attribute", "start"])?;
             let mut sum = start.unwrap_or(Value::Int(0));
             if sum.as_str().is_some() {
@@ -217,21 +233,21 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                 return refuse("the sum of fractions");
             }
             Ok(sum)
-        }
-        "title" => {
+        },
+        "title" => |name, value, call| {
             call.required(name, [])?;
             title(&soft(value)?).map(Value::from)
-        }
-        "tojson" => json::tojson(value, call),
-        "trim" => {
+        },
+        "tojson" => |_, value, call| json::tojson(value, call),
+        "trim" => |name, value, call| {
             let [chars] = call.bind(name, ["chars"])?;
             let text = value.text()?;
             charge(text.len())?;
             let text = strip(&text, "strip", &chars)?;
             Ok(if matches!(value, Value::Markup(_)) { Value::Markup(text.into()) } else { text.into() })
-        }
-        "truncate" => truncate(value, call),
-        "unique" => {
+        },
+        "truncate" => |_, value, call| truncate(value, call),
+        "unique" => |name, value, call| {
             let [case_sensitive, by] = call.bind(name, ["case_sensitive", "attribute"])?;
             let mut seen = Keys::default();
             let mut kept = Vec::new();
@@ -242,19 +258,20 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
                 }
             }
             Value::once("generator", kept)
-        }
-        "urlencode" => {
+        },
+        "urlencode" => |name, value, call| {
             call.required(name, [])?;
             urlencode(value)
-        }
-        "wordcount" => {
+        },
+        "wordcount" => |name, value, call| {
             call.required(name, [])?;
             words(&soft(value)?)
-        }
-        "xmlattr" => xmlattr(value, call),
-        "pprint" | "random" | "striptags" | "urlize" | "wordwrap" => refuse(format!("the filter {name}")),
-        _ => fault(format!("No filter named '{name}'")),
-    }
+        },
+        "xmlattr" => |_, value, call| xmlattr(value, call),
+        "pprint" | "random" | "striptags" | "urlize" | "wordwrap" => |name, _, _| refuse(format!("the filter {name}")),
+        _ => return None,
+    };
+    Some(filter)
 }
 
 /// `str(value)` for a filter that gives a text again; a safe text would stay safe, which is not done here.
@@ -608,7 +625,8 @@ fn select(name: &str, value: &Value, call: Call) -> Result<Value> {
             None => looked_at.truth(),
             Some(test) => {
                 let Some(test) = test.as_str() else { return fault("the name of a test is a text") };
-                checks::apply(test, &looked_at, Call { positional: rest.clone(), named: call.named.clone() })?
+                let call = Call { positional: rest.clone(), named: call.named.clone() };
+                checks::apply(test, &looked_at, call, is_filter)?
             }
         };
         if passes == name.starts_with("select") {

@@ -52,7 +52,6 @@ mod json;
 mod letters;
 mod lexer;
 mod methods;
-mod names;
 mod operators;
 mod parser;
 mod python_text;

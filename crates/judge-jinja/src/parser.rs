@@ -7,9 +7,10 @@
 use std::sync::Arc;
 use std::vec;
 
+use super::checks::is_test;
 use super::fault::{Result, fault, refuse};
+use super::filters::is_filter;
 use super::lexer::{self, Kind, Piece, Token};
-use super::names::{is_filter, is_test};
 use super::scopes;
 use super::syntax::{Arguments, Body, Compare, Expr, For, MacroNode, Operator, Statement, Step, StepKind, Target};
 

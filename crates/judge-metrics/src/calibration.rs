@@ -21,7 +21,7 @@ mod reliability;
 
 pub use assess::CalibrationReport;
 pub use calibrator::{CalibratedScore, CalibrationMethod, Calibrator, FittedCalibrator};
-pub use conformal::{FittedNormalizedConformal, FittedSplitConformal, SplitConformal};
+pub use conformal::{FittedSplitConformal, SplitConformal};
 pub use isotonic::{Direction, FittedIsotonicRegression, IsotonicRegression};
 pub use ordinal::{FittedOrdinalConformal, OrdinalConformal, OrdinalSet};
 pub use parts::{CalibratorParts, CurveParts, FoldParts};

@@ -4,10 +4,27 @@ use crate::Error;
 
 /// Two sides of equal length, at least `required` items each, all finite.
 pub(crate) fn check_paired(x: &[f64], y: &[f64], required: usize) -> Result<(), Error> {
-    check_lengths("y", y.len(), "x", x.len())?;
+    check_columns(("x", x), ("y", y), required)
+}
+
+/// The same of columns with names of their own.
+pub(crate) fn check_columns(
+    (x_name, x): (&'static str, &[f64]),
+    (y_name, y): (&'static str, &[f64]),
+    required: usize,
+) -> Result<(), Error> {
+    check_lengths(y_name, y.len(), x_name, x.len())?;
     check_count(required, x.len())?;
-    check_finite("x", x)?;
-    check_finite("y", y)
+    check_finite(x_name, x)?;
+    check_finite(y_name, y)
+}
+
+/// Each number above the one before it.
+pub(crate) fn check_ascending(argument: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.windows(2).position(|pair| pair[0] >= pair[1]) {
+        Some(before) => Err(Error::NotAscending { argument, index: before + 1 }),
+        None => Ok(()),
+    }
 }
 
 /// At least `required` items.

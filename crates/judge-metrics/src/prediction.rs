@@ -25,18 +25,13 @@ mod auroc;
 mod curves;
 pub(crate) mod distributions;
 pub(crate) mod divergence;
-pub(crate) mod errors;
+mod errors;
 mod risk_coverage;
 pub(crate) mod scoring;
 
 pub use auroc::{auroc, auroc_difference};
-pub use curves::{
-    F1Threshold, PrecisionRecallPoint, RocPoint, average_precision, best_f1_threshold, precision_recall_curve,
-    roc_curve,
-};
-pub use divergence::{earth_movers_distance, jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
+pub use curves::{F1Threshold, PrecisionRecallPoint, average_precision, best_f1_threshold, precision_recall_curve};
+pub use divergence::{jensen_shannon_divergence, kl_divergence, smoothed, total_variation};
 pub use errors::{bias, bias_in_words, mean_absolute_error, root_mean_squared_error};
 pub use risk_coverage::{RiskCoveragePoint, area_under_risk_coverage, risk_coverage_curve};
-pub use scoring::{
-    LOG_LOSS_CLIP, brier_score, log_loss, multiclass_brier_score, multiclass_log_loss, ranked_probability_score,
-};
+pub use scoring::{LOG_LOSS_CLIP, brier_score, log_loss};

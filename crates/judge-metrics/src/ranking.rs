@@ -12,4 +12,4 @@ pub use bradley_terry::{BradleyTerry, TieModel};
 pub use comparison::Comparison;
 pub use fitted::FittedBradleyTerry;
 pub use games::Game;
-pub use win_rate::{TieCredit, WinRecord, win_records};
+pub use win_rate::{TieCredit, WinRecord};

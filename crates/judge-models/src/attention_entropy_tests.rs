@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::Model;
 use crate::fixtures::{families, folder};
-use crate::test_models::{answers, in_bf16, in_f32, reading};
+use crate::test_models::{answers, engines, is_f32, reading};
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -51,31 +51,20 @@ fn error(model: &Model, prompts: &[String], expected: &[Vec<Vec<f64>>]) -> f64 {
     worst
 }
 
-#[test]
-fn in_f32_they_equal_transformers() {
-    let Fixture { prompts, families: expected } = fixture();
-    assert!(prompts.len() > 2 && expected.len() == families().len());
-    for name in &families() {
-        for (engine, model) in in_f32(&folder(name)) {
-            let error = error(&model, &prompts, &expected[name].f32);
-            println!("{name}, {engine}: {error:.1e}");
-            assert!(error < 2e-6, "{name}, {engine}: {error:e}");
-        }
-    }
-}
-
-/// In nats, against f32 arithmetic on weights rounded to bf16; transformers' own bf16 arithmetic is up to 1e-2 off.
+/// In bf16, in nats, against f32 arithmetic on weights rounded to bf16; transformers' own bf16 arithmetic is up to 1e-2 off.
 const BF16_TOLERANCE: f64 = 2e-2;
 
 #[test]
-fn in_bf16_they_err_by_rounding_alone() {
+fn they_equal_transformers_and_in_bf16_err_by_rounding_alone() {
     let Fixture { prompts, families: expected } = fixture();
+    assert!(prompts.len() > 2 && expected.len() == families().len());
     for name in &families() {
-        let Family { rounded, bf16_error: theirs, .. } = &expected[name];
-        for (engine, model) in in_bf16(&folder(name)) {
-            let ours = error(&model, &prompts, rounded);
-            println!("{name}, {engine}: error {ours:.1e}, transformers' own {theirs:.1e}");
-            assert!(ours < BF16_TOLERANCE, "{name}, {engine}: {ours:e}, theirs {theirs:e}");
+        let Family { f32, rounded, bf16_error: theirs } = &expected[name];
+        for (engine, model) in engines(&folder(name)) {
+            let (expected, tolerance) = if is_f32(&model) { (f32, 2e-6) } else { (rounded, BF16_TOLERANCE) };
+            let error = error(&model, &prompts, expected);
+            println!("{name}, {engine}: {error:.1e}, transformers' own in bf16 {theirs:.1e}");
+            assert!(error < tolerance, "{name}, {engine}: {error:e}");
         }
     }
 }

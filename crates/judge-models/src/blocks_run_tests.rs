@@ -1,7 +1,5 @@
 //! A reading at `Layer(k)` is made of `k` blocks and no more: whatever stands in the weights above, no engine looks at it.
 
-use std::path::Path;
-
 use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Reading, Reason, Request, Want,
     request::{LabelRead, Pooling, ReadAt},
@@ -9,9 +7,8 @@ use judge_core::{
 use safetensors::{Dtype, SafeTensors};
 use tempfile::TempDir;
 
-use crate::Model;
 use crate::fixtures::{copy, folder};
-use crate::test_models::{answers, in_bf16, in_f32, reading};
+use crate::test_models::{answers, engines, reading};
 
 /// Finite, as weights must be, in f32 as in bf16; but nothing that meets a matrix of it stays so.
 const HUGE: f32 = 3e38;
@@ -78,10 +75,6 @@ fn bits(reading: &Reading) -> Vec<u32> {
     let pooled = reading.pooled.iter().flat_map(|state| &state.values);
     let entropies = reading.attention_entropy.iter().flat_map(|heads| &heads.values);
     labels.chain(pooled).chain(entropies).map(|x| x.to_bits()).collect()
-}
-
-fn engines(folder: &Path) -> Vec<(String, Model)> {
-    in_f32(folder).into_iter().chain(in_bf16(folder)).collect()
 }
 
 #[test]

@@ -44,7 +44,9 @@ pub use rate::product_rate;
 pub(crate) trait Engine: Send + Sync {
     /// The instructions of the packed path's products, which `ModelInfo::device` names; `None`
     /// where Burn chooses kernels.
-    fn kernel(&self) -> Option<Kernel>;
+    fn kernel(&self) -> Option<Kernel> {
+        None
+    }
 
     /// A kernel that this processor has and that would multiply matrices of this model as integers
     /// by activations of eight bits, with other roundings; `None` where there is none, or it is the kernel already.
@@ -60,8 +62,11 @@ pub(crate) trait Engine: Send + Sync {
     /// in it.
     ///
     /// # Errors
-    /// Those of the device. [`Error::NothingRead`] from an encoder, which has no head.
-    fn head_rows(&self, tokens: &[TokenId]) -> Result<HeadRows, Error>;
+    /// Those of the device. [`Error::NothingRead`] from an encoder, which has no head: requests that read one are
+    /// refused in `reading/check.rs`.
+    fn head_rows(&self, _: &[TokenId]) -> Result<HeadRows, Error> {
+        Err(Error::NothingRead)
+    }
 
     /// The passes of a group's jobs, none of which has been run yet. At most `room` positions are
     /// in flight at a time, unless one sequence alone has more: then it runs by itself.

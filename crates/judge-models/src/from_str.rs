@@ -70,6 +70,8 @@ mod tests {
             assert!(matches!(text.parse::<Device>(), Err(Error::UnknownDevice { .. })), "{text}");
         }
         assert!(matches!("f16".parse::<Dtype>(), Err(UnknownDtype { .. })));
+        let error = "int4".parse::<WeightForm>().unwrap_err().to_string();
+        assert_eq!(error, "\"int4\" is no form of weights: expected as-stored or int8");
         let error = "sse2".parse::<Kernel>().unwrap_err().to_string();
         assert!(error.starts_with("\"sse2\" is no kernel: expected amx, amx-int8, "), "{error}");
         assert!(error.ends_with(", neon-int8 or portable"), "{error}");

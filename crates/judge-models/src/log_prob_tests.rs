@@ -11,7 +11,7 @@ use judge_core::{
 
 use crate::Model;
 use crate::fixtures::{Expected, families, folder};
-use crate::test_models::{answers, in_bf16, in_f32, reading};
+use crate::test_models::{answers, engines, in_bf16, in_f32, is_f32, reading};
 
 /// The prompts of `make_family_fixtures.py`.
 const PROMPTS: [&str; 2] = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y0 ba ba 4"];
@@ -102,23 +102,12 @@ fn error(name: &str, model: &Model, n_layers: usize) -> f64 {
 }
 
 #[test]
-fn in_f32_they_are_those_of_transformers_logits() {
+fn they_are_those_of_transformers_logits_and_in_bf16_err_by_rounding_alone() {
     for name in &families() {
-        for (engine, model) in in_f32(&folder(name)) {
+        for (engine, model) in engines(&folder(name)) {
             let error = error(name, &model, model.info.n_layers);
             println!("{name}, {engine}: {error:.1e}");
-            assert!(error < TOLERANCE, "{name}, {engine}: {error:e}");
-        }
-    }
-}
-
-#[test]
-fn in_bf16_they_err_by_rounding_alone() {
-    for name in &families() {
-        for (engine, model) in in_bf16(&folder(name)) {
-            let error = error(name, &model, model.info.n_layers);
-            println!("{name}, {engine}: {error:.1e}");
-            assert!(error < BF16_TOLERANCE, "{name}, {engine}: {error:e}");
+            assert!(error < if is_f32(&model) { TOLERANCE } else { BF16_TOLERANCE }, "{name}, {engine}: {error:e}");
         }
     }
 }
@@ -159,7 +148,7 @@ fn the_mass_at_a_step_is_the_probability_of_its_token() {
 
 #[test]
 fn continuations_are_an_item_s_own_fault_or_are_answered_in_order() {
-    for (engine, model) in in_f32(&folder("llama-off")).into_iter().chain(in_bf16(&folder("llama-off"))) {
+    for (engine, model) in engines(&folder("llama-off")) {
         let ask = |prompt: &str, continuations: &[&str]| {
             let continuations = continuations.iter().map(|&text| text.to_owned()).collect();
             Request { prompt: Prompt::Raw(prompt.to_owned()), want: Want { continuations, ..Want::default() } }

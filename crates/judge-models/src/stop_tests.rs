@@ -7,7 +7,7 @@ use judge_core::{
 };
 
 use crate::fixtures::folder;
-use crate::test_models::{answers, in_bf16, in_f32, reading};
+use crate::test_models::{answers, engines, reading};
 
 const PROMPT: &str = "ba de fi go ku la me ni po ru sa te vi zo";
 
@@ -41,7 +41,7 @@ fn same(found: &[LabelStep], expected: &[LabelStep]) -> bool {
 /// Every part of the text that is written without a stop text is one: within a token, across tokens, at the beginning, at the end.
 #[test]
 fn a_text_ends_with_the_token_that_completes_a_stop_text() {
-    for (engine, model) in in_f32(&folder("qwen3-on")).into_iter().chain(in_bf16(&folder("qwen3-on"))) {
+    for (engine, model) in engines(&folder("qwen3-on")) {
         let free = answers(&model, &[request(Vec::new())]).remove(0);
         let free = reading(&free);
         let written = free.generated.clone().unwrap();
@@ -81,7 +81,7 @@ fn a_text_ends_with_the_token_that_completes_a_stop_text() {
 
 #[test]
 fn a_stop_text_that_is_not_written_changes_nothing() {
-    for (engine, model) in in_f32(&folder("llama-off")).into_iter().chain(in_bf16(&folder("llama-off"))) {
+    for (engine, model) in engines(&folder("llama-off")) {
         let found = answers(&model, &[request(Vec::new()), request(vec!["never written".to_owned()])]);
         assert_eq!(found[0], found[1], "{engine}");
     }

@@ -52,6 +52,16 @@ pub(crate) fn in_bf16(folder: &Path) -> Vec<(String, Model)> {
     models
 }
 
+/// The model on every engine in f32 and then in bf16, by name.
+pub(crate) fn engines(folder: &Path) -> Vec<(String, Model)> {
+    in_f32(folder).into_iter().chain(in_bf16(folder)).collect()
+}
+
+/// Whether a model of [`engines`] is one in f32.
+pub(crate) fn is_f32(model: &Model) -> bool {
+    model.info.dtype == "f32"
+}
+
 /// The answers in the order of the requests.
 ///
 /// # Panics

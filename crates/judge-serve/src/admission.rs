@@ -1,6 +1,7 @@
 //! What a request must get through before its route: its head, its key, and its body in time and in size.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -17,7 +18,7 @@ use super::peer::{GONE, Peer};
 use super::queue::queue_full;
 use super::refusal::Refusal;
 use super::response::refuse;
-use super::shares::Taken;
+use super::shares;
 
 /// The byte-order mark of UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -26,7 +27,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 #[derive(Clone)]
 pub(super) struct Held {
     pub(super) body: Bytes,
-    pub(super) _bytes: Arc<Taken>,
+    pub(super) _bytes: Arc<shares::Held>,
 }
 
 /// Lets a request with a right head and body pass. Where it is refused before all of it was read, the connection ends so that a client that
@@ -39,10 +40,10 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
         return refuse(&path, &Refusal::failed("a request of no connection"));
     };
     let refuse_early = |refused: Refusal| {
-        peer.leave_unread();
+        peer.side.is_left_unread.store(true, Ordering::Relaxed);
         refuse(&path, &refused)
     };
-    let head = checks::check(&parts, app.limits.body)
+    let head = checks::check(&parts, app.limits.max_body)
         .and_then(|()| if app.is_open_here { checks::check_site(&parts) } else { Ok(()) });
     if let Err(refused) = head {
         return refuse_early(refused);
@@ -54,11 +55,11 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
         let msg = "expected the header `Authorization: Bearer KEY` with this service's key";
         return refuse_early(Refusal::new(StatusCode::UNAUTHORIZED, "invalid_api_key", msg));
     }
-    let held = match timeout(app.limits.read, read(body, &app, &peer)).await {
+    let held = match timeout(app.limits.read_timeout, read(body, &app, &peer)).await {
         Ok(Ok(held)) => held,
         Ok(Err(refused)) => return refuse_early(refused),
         Err(_) => {
-            let msg = format!("the body did not come within {} seconds", app.limits.read.as_secs());
+            let msg = format!("the body did not come within {} seconds", app.limits.read_timeout.as_secs());
             return refuse_early(Refusal::new(StatusCode::REQUEST_TIMEOUT, "timeout", msg));
         }
     };
@@ -77,8 +78,9 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
 }
 
 async fn read(mut body: Body, app: &App, peer: &Peer) -> Result<Held, Refusal> {
-    let longest = app.limits.body;
-    let mut bytes = app.bytes.none(peer.client);
+    let longest = app.limits.max_body;
+    let take = |bytes| app.bytes.try_take(peer.client, bytes).map_err(|lack| queue_full("bytes", lack));
+    let mut bytes = take(0)?;
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame
@@ -87,7 +89,7 @@ async fn read(mut body: Body, app: &App, peer: &Peer) -> Result<Held, Refusal> {
         if read.len().saturating_add(data.len()) > longest {
             return Err(checks::too_long(longest));
         }
-        bytes.grow(data.len()).map_err(|lack| queue_full("bytes", lack))?;
+        bytes.add(take(data.len())?);
         read.extend_from_slice(&data);
     }
     // A byte-order mark, which editors of Windows write, is no part of what a file says.

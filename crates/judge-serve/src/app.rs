@@ -7,7 +7,7 @@ use super::limits::Limits;
 use super::metrics::Metrics;
 use super::queue::RequestQueue;
 use super::registry::Registry;
-use super::shares::Shares;
+use super::shares::Lines;
 
 /// The service.
 pub(super) struct App {
@@ -17,7 +17,7 @@ pub(super) struct App {
     pub(super) is_open_here: bool,
     pub(super) limits: Limits,
     /// Of the bodies of requests.
-    pub(super) bytes: Arc<Shares>,
+    pub(super) bytes: Lines,
     pub(super) metrics: Metrics,
     pub(super) registry: Arc<Registry>,
     /// When the service started, in seconds since 1970.

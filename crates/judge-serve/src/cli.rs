@@ -62,11 +62,11 @@ pub struct Cli {
 impl Cli {
     /// Options without effect are refused rather than ignored.
     pub(crate) fn check(&self) -> Result<()> {
-        let Limits { body, queue_bytes, share, .. } = self.limits;
-        let bytes = share.of(queue_bytes);
-        if body > bytes {
+        let Limits { max_body, queue_bytes, client_share, .. } = self.limits;
+        let bytes = client_share.of(queue_bytes);
+        if max_body > bytes {
             return Err(usage(format!(
-                "--max-body {body}: no such body is ever taken, since one client may have {bytes} bytes of --queue-bytes; give more of these, or a \
+                "--max-body {max_body}: no such body is ever taken, since one client may have {bytes} bytes of --queue-bytes; give more of these, or a \
                 larger --client-share"
             )));
         }

@@ -22,9 +22,8 @@ const LINGERS: Duration = Duration::from_secs(2);
 /// A client that is answered while it is still sending would see a broken connection instead of the answer, if that connection were closed. So
 /// what it sends is then read and dropped until it ends, for a while.
 pub(super) struct Connection {
-    reads: Arc<OwnedReadHalf>,
+    side: Arc<ReadSide>,
     writes: OwnedWriteHalf,
-    marks: Arc<Marks>,
     limit: Duration,
     /// Since when nothing was taken, as the time at which that is too long.
     stalled: Option<Pin<Box<Sleep>>>,
@@ -32,44 +31,29 @@ pub(super) struct Connection {
     lingers: Option<Pin<Box<Sleep>>>,
 }
 
-/// What is known of a connection besides what it carries.
-#[derive(Default)]
-pub(super) struct Marks {
-    is_left_unread: AtomicBool,
-    is_stalled: AtomicBool,
-}
-
-impl Marks {
+/// The side of a connection that is read, with what is known of the connection besides what it carries.
+pub(super) struct ReadSide {
+    pub(super) reads: OwnedReadHalf,
     /// A request is answered before all of it was read.
-    pub(super) fn leave_unread(&self) {
-        self.is_left_unread.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether some of an answer waits for the client to take it.
-    pub(super) fn is_stalled(&self) -> bool {
-        self.is_stalled.load(Ordering::Relaxed)
-    }
+    pub(super) is_left_unread: AtomicBool,
+    /// Some of an answer waits for the client to take it.
+    pub(super) is_stalled: AtomicBool,
 }
 
 impl Connection {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         let (reads, writes) = stream.into_split();
-        let (stalled, lingers) = (None, None);
-        Self { reads: Arc::new(reads), writes, marks: Arc::default(), limit, stalled, lingers }
+        let side = ReadSide { reads, is_left_unread: AtomicBool::default(), is_stalled: AtomicBool::default() };
+        Self { side: Arc::new(side), writes, limit, stalled: None, lingers: None }
     }
 
-    /// The side that is read.
-    pub(super) fn reads(&self) -> Arc<OwnedReadHalf> {
-        Arc::clone(&self.reads)
-    }
-
-    pub(super) fn marks(&self) -> Arc<Marks> {
-        Arc::clone(&self.marks)
+    pub(super) fn read_side(&self) -> Arc<ReadSide> {
+        Arc::clone(&self.side)
     }
 
     /// What a write came to, or that it took too long.
     fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        self.marks.is_stalled.store(done.is_pending(), Ordering::Relaxed);
+        self.side.is_stalled.store(done.is_pending(), Ordering::Relaxed);
         if done.is_ready() {
             self.stalled = None;
             return done;
@@ -83,7 +67,7 @@ impl Connection {
 
 impl AsyncRead for Connection {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let stream: &TcpStream = (*self.reads).as_ref();
+        let stream: &TcpStream = self.side.reads.as_ref();
         loop {
             ready!(stream.poll_read_ready(context))?;
             match stream.try_read(buffer.initialize_unfilled()) {
@@ -124,7 +108,7 @@ impl AsyncWrite for Connection {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.lingers.is_none() {
             ready!(Pin::new(&mut self.writes).poll_shutdown(context))?;
-            if !self.marks.is_left_unread.load(Ordering::Relaxed) {
+            if !self.side.is_left_unread.load(Ordering::Relaxed) {
                 return Poll::Ready(Ok(()));
             }
         }

@@ -64,7 +64,7 @@ use self::metrics::Metrics;
 use self::queue::RequestQueue;
 use self::registry::Registry;
 use self::reranker::Reranker;
-use self::shares::Shares;
+use self::shares::Lines;
 
 pub use self::cli::Cli;
 
@@ -122,8 +122,8 @@ pub fn run(cli: &Cli) -> Result<()> {
         registry,
         is_open_here: key.is_none() && address.ip().is_loopback(),
         key,
-        bytes: Shares::new(limits.queue_bytes, limits.share),
-        metrics: Metrics::new(limits.answer),
+        bytes: Lines::new(limits.queue_bytes, limits.client_share),
+        metrics: Metrics::new(limits.timeout),
         limits,
         started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         label_mass: cli.label_mass,

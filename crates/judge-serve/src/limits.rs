@@ -25,57 +25,22 @@ pub(super) struct Limits {
     pub(super) queue_bytes: usize,
     /// One client, which is an address, has at most this many per cent of connections, requests and bytes that wait, and of the model; behind
     /// a proxy, 100
-    #[arg(
-        long = "client-share",
-        id = "client_share",
-        default_value = "50",
-        value_name = "PERCENT",
-        value_parser = within::<u8>(1, 100).map(Percent),
-        help_heading = "Limits"
-    )]
-    pub(super) share: Percent,
+    #[arg(long, default_value = "50", value_name = "PERCENT", value_parser = within::<u8>(1, 100).map(Percent), help_heading = "Limits")]
+    pub(super) client_share: Percent,
     /// At most this many connections are open at once; others wait
     #[arg(long, default_value_t = 512, value_name = "N", value_parser = within::<usize>(1, MOST), help_heading = "Limits")]
     pub(super) connections: usize,
     /// A body has at most this many bytes; a longer one gets 413
-    #[arg(
-        long = "max-body",
-        id = "max_body",
-        default_value_t = 1 << 20,
-        value_name = "BYTES",
-        value_parser = within::<usize>(1, MOST),
-        help_heading = "Limits"
-    )]
-    pub(super) body: usize,
+    #[arg(long, default_value_t = 1 << 20, value_name = "BYTES", value_parser = within::<usize>(1, MOST), help_heading = "Limits")]
+    pub(super) max_body: usize,
     /// The state of a request has at most this many bytes, counted once for each question, or for each criterion of a checklist; a longer
     /// one gets 413
-    #[arg(
-        long = "max-prompt-bytes",
-        id = "max_prompt_bytes",
-        default_value_t = 1 << 23,
-        value_name = "BYTES",
-        value_parser = within::<usize>(1, MOST),
-        help_heading = "Limits"
-    )]
-    pub(super) prompts: usize,
+    #[arg(long, default_value_t = 1 << 23, value_name = "BYTES", value_parser = within::<usize>(1, MOST), help_heading = "Limits")]
+    pub(super) max_prompt_bytes: usize,
     /// An answer takes at most this long once the request was read; then it is 504
-    #[arg(
-        long = "timeout",
-        id = "timeout",
-        default_value = "60",
-        value_name = "SECONDS",
-        value_parser = within::<u64>(1, DAY).map(Duration::from_secs),
-        help_heading = "Limits"
-    )]
-    pub(super) answer: Duration,
+    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = within::<u64>(1, DAY).map(Duration::from_secs), help_heading = "Limits")]
+    pub(super) timeout: Duration,
     /// A client may take this long to send the head of a request, as long again for its body, and to take some of an answer
-    #[arg(
-        long = "read-timeout",
-        id = "read_timeout",
-        default_value = "15",
-        value_name = "SECONDS",
-        value_parser = within::<u64>(1, DAY).map(Duration::from_secs),
-        help_heading = "Limits"
-    )]
-    pub(super) read: Duration,
+    #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = within::<u64>(1, DAY).map(Duration::from_secs), help_heading = "Limits")]
+    pub(super) read_timeout: Duration,
 }

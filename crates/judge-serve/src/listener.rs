@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use hyper::StatusCode;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -19,10 +21,10 @@ use tokio::time::{sleep, timeout};
 
 use super::app::App;
 use super::connection::Connection;
-use super::peer::{OfPeer, Peer};
+use super::peer::Peer;
 use super::refusal::Refusal;
 use super::routes::router;
-use super::shares::{Client, Lack, Shares};
+use super::shares::{Client, Lack, Lines};
 use super::wire::{OpenAi, Wire as _};
 
 /// How long to wait after the system gave no connection, which is mostly for want of file handles.
@@ -33,13 +35,7 @@ const HEAD: usize = 1 << 16;
 
 /// What a client gets that has its share of connections: in the form of most routes, since none is asked yet.
 fn too_many(lack: Lack) -> Vec<u8> {
-    let msg = match lack {
-        Lack::OfAll(most) => format!("all {most} connections are taken; try again later"),
-        Lack::OfShare(most) => {
-            format!("this client has all {most} connections that it may have; close some, or try again later")
-        }
-    };
-    let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", msg);
+    let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", lack.of("connections"));
     let body = OpenAi::refusal(&refused).to_string();
     let head =
         "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close";
@@ -54,17 +50,17 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
     let routes = TowerToHyperService::new(router(app));
     let mut http = http1::Builder::new();
     // A client that only sends no more waits for its answer; one that has gone is noticed by `Peer`.
-    http.timer(TokioTimer::new()).header_read_timeout(app.limits.read).half_close(true);
+    http.timer(TokioTimer::new()).header_read_timeout(app.limits.read_timeout).half_close(true);
     http.max_header_size(HEAD).max_buf_size(HEAD);
     let open = Arc::new(Semaphore::new(app.limits.connections));
-    let shares = Shares::new(app.limits.connections, app.limits.share);
+    let shares = Lines::new(app.limits.connections, app.limits.client_share);
     let graceful = GracefulShutdown::new();
-    let read_limit = app.limits.read;
+    let read_limit = app.limits.read_timeout;
     let take = |(stream, from): (TcpStream, SocketAddr), place: OwnedSemaphorePermit| {
         // Answers are small, and each is sent as one piece.
         let _ = stream.set_nodelay(true);
         let client = Client::of(from.ip());
-        let share = match shares.one(client) {
+        let share = match shares.try_take(client, 1) {
             Ok(share) => share,
             Err(lack) => {
                 tokio::spawn(async move {
@@ -75,9 +71,12 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
                 return;
             }
         };
-        let io = Connection::new(stream, app.limits.read);
-        let peer = Peer::new(client, io.reads(), io.marks());
-        let of_peer = OfPeer { routes: routes.clone(), peer };
+        let io = Connection::new(stream, read_limit);
+        let (routes, peer) = (routes.clone(), Peer { client, side: io.read_side() });
+        let of_peer = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer.clone());
+            routes.call(request)
+        });
         let connection = graceful.watch(http.serve_connection(TokioIo::new(io), of_peer));
         tokio::spawn(async move {
             // What goes wrong with a connection is its client's, who knows.
@@ -127,7 +126,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
         _ = signals.next() => {
             app.queue.detach();
             // A connection without a request keeps nobody waiting.
-            if app.queue.waiting() > 0 || app.bytes.taken() > 0 {
+            if app.queue.waiting() > 0 || app.bytes.held() > 0 {
                 bail!("stopped before all requests were answered");
             }
         }

@@ -25,7 +25,7 @@ use super::limits::Limits;
 use super::refusal::Refusal;
 use super::registry::{AnsweredQuestion, Brought, Decision, Handler, QueuedRequest, Registry};
 use super::reranker::tokens_of;
-use super::shares::{Client, Lack, Lines, Shares};
+use super::shares::{Client, Lack, Lines};
 
 /// Requests that the model has at once: more than join one pass.
 const IN_FLIGHT: usize = 128;
@@ -46,7 +46,7 @@ const PARSED_AT_ONCE: usize = 1 << 14;
 pub(super) struct RequestQueue {
     queue: JudgeQueue<QueuedRequest>,
     registry: Arc<Registry>,
-    places: Arc<Shares>,
+    places: Lines,
     in_flight: Lines,
     parsers: Lines,
     memory: Lines,
@@ -76,34 +76,28 @@ impl Decided {
 
 /// A request for which there is no room: 429.
 pub(super) fn queue_full(what: &str, lack: Lack) -> Refusal {
-    let msg = match lack {
-        Lack::OfAll(most) => format!("all {most} {what} are taken by requests that wait; try again later"),
-        Lack::OfShare(most) => {
-            format!("this client's requests that wait have all {most} {what} that one client may have; try again later")
-        }
-    };
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1)
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", lack.of(what)).retry_after(1)
 }
 
 impl RequestQueue {
     pub(super) fn new(model: impl TextModel + 'static, registry: Arc<Registry>, limits: &Limits) -> Self {
-        let share = limits.share;
+        let share = limits.client_share;
         Self {
             queue: JudgeQueue::start(model, vec![Box::new(Arc::clone(&registry))]),
             registry,
-            places: Shares::new(limits.queue, share),
+            places: Lines::new(limits.queue, share),
             in_flight: Lines::new(limits.queue.min(IN_FLIGHT), share),
             parsers: Lines::new(PARSERS, share),
             memory: Lines::new(MEMORY, share),
-            prompt_bytes: limits.prompts,
-            answer_within: limits.answer,
+            prompt_bytes: limits.max_prompt_bytes,
+            answer_within: limits.timeout,
             ended: watch::Sender::new(None),
         }
     }
 
     /// How many requests wait or are judged.
     pub(super) fn waiting(&self) -> usize {
-        self.places.taken()
+        self.places.held()
     }
 
     /// How many requests the model has, given up or not.
@@ -149,7 +143,7 @@ impl RequestQueue {
         bytes: usize,
         read: impl FnOnce() -> Result<(Brought, Form), Refusal> + Send + 'static,
     ) -> Result<(Form, ItemResult<QueuedRequest>), Refusal> {
-        let _place = self.places.one(client).map_err(|lack| queue_full("places", lack))?;
+        let _place = self.places.try_take(client, 1).map_err(|lack| queue_full("places", lack))?;
         timeout(self.answer_within, self.judged(client, bytes, read)).await.unwrap_or_else(|_| {
             let msg = format!("no answer within {} seconds, the time that a request has", self.answer_within.as_secs());
             Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, "timeout", msg))

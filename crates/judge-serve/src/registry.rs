@@ -87,11 +87,16 @@ impl Registry {
         let Some(name) = name.filter(|name| *name != self.plain_name) else {
             return self.model_with_labels().map(|_| Handler::Plain);
         };
-        self.named.iter().position(|named| named.name == name).map(Handler::Named).ok_or_else(|| {
-            let known: Vec<String> = self.names().map(|name| format!("{name:?}")).collect();
-            let msg = format!("there is no model {name:?} here, only {}", known.join(", "));
-            Refusal::new(StatusCode::NOT_FOUND, "model_not_found", msg)
-        })
+        let place = self.named.iter().position(|named| named.name == name);
+        place.map(Handler::Named).ok_or_else(|| self.unknown(name))
+    }
+
+    /// That nobody goes by a name.
+    pub(super) fn unknown(&self, name: &str) -> Refusal {
+        let names = [&self.plain_name].into_iter().chain(self.named.iter().map(|named| &named.name));
+        let known: Vec<String> = names.map(|name| format!("{name:?}")).collect();
+        let msg = format!("there is no model {name:?} here, only {}", known.join(", "));
+        Refusal::new(StatusCode::NOT_FOUND, "model_not_found", msg)
     }
 
     /// That a request that names a model names the plain one.
@@ -136,10 +141,6 @@ impl Registry {
             Handler::Plain => &self.plain_name,
             Handler::Named(place) => &self.named[place].name,
         }
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        [&self.plain_name].into_iter().chain(self.named.iter().map(|named| &named.name)).map(String::as_str)
     }
 
     /// How many prompts a request becomes, each with the state in it.

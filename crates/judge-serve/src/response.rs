@@ -13,12 +13,7 @@ use super::wire::{OpenAi, SystemOne, Wire};
 /// Refuses a request in the form of the standard that its path belongs to.
 pub(super) fn refuse(path: &str, refused: &Refusal) -> Response {
     let body = if path == SYSTEM_ONE { SystemOne::refusal(refused) } else { OpenAi::refusal(refused) };
-    refused_response(refused, &body)
-}
-
-/// A refusal with its body in the form of a standard.
-pub(super) fn refused_response(refused: &Refusal, body: &Value) -> Response {
-    let mut response = json_response(refused.status, body);
+    let mut response = json_response(refused.status, &body);
     let headers = response.headers_mut();
     if let Some(seconds) = refused.retry_after {
         headers.insert(RETRY_AFTER, seconds.into());

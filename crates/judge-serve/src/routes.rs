@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{DefaultBodyLimit, Path, RawQuery, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -23,7 +23,7 @@ use super::paths::{DECISIONS, HEALTH, METRICS, MODEL, MODELS, SCORING, SYSTEM_ON
 use super::refusal::Refusal;
 use super::registry::{Brought, Decision};
 use super::reranker::{Reranker, tokens_of};
-use super::response::{json_response, refuse, refused_response};
+use super::response::{json_response, refuse};
 use super::shares::Client;
 use super::wire::rerank::{self, AskedScores, ScoreForm, ScoresOf};
 use super::wire::{Asked, OpenAi, SystemOne, Wire, object, written};
@@ -52,19 +52,21 @@ async fn decide<W: Wire>(
     State(app): State<Arc<App>>,
     Extension(client): Extension<Client>,
     Extension(held): Extension<Held>,
-    RawQuery(query): RawQuery,
+    uri: Uri,
 ) -> Response {
-    match answer::<W>(&app, client, held, asks_label_mass(query.as_deref())).await {
-        Ok((answer, work)) => answered(&answer, work),
-        Err(refused) => refused_response(&refused, &W::refusal(&refused)),
-    }
+    respond(uri.path(), answer::<W>(&app, client, held, asks_label_mass(uri.query())).await)
 }
 
-/// A response with an answer, and beside it the work that it took, which is counted.
-fn answered(answer: &Value, work: Work) -> Response {
-    let mut response = json_response(StatusCode::OK, answer);
-    response.extensions_mut().insert(work);
-    response
+/// A response with an answer, and beside it the work that it took, which is counted; or a refusal.
+fn respond(path: &str, answered: Result<(Value, Work), Refusal>) -> Response {
+    match answered {
+        Ok((answer, work)) => {
+            let mut response = json_response(StatusCode::OK, &answer);
+            response.extensions_mut().insert(work);
+            response
+        }
+        Err(refused) => refuse(path, &refused),
+    }
 }
 
 /// Whether a query asks for the label mass, which `--label-mass` adds to every answer.
@@ -102,10 +104,7 @@ async fn score(
     Extension(held): Extension<Held>,
     uri: Uri,
 ) -> Response {
-    match scored(&app, client, held, uri.path().to_owned()).await {
-        Ok((answer, work)) => answered(&answer, work),
-        Err(refused) => refuse(uri.path(), &refused),
-    }
+    respond(uri.path(), scored(&app, client, held, uri.path().to_owned()).await)
 }
 
 async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(Value, Work), Refusal> {
@@ -157,13 +156,9 @@ async fn model(State(app): State<Arc<App>>, name: Result<Path<String>, PathRejec
         Ok(Path(name)) => name,
         Err(why) => return refuse(MODELS, &Refusal::new(why.status(), "invalid_path", why.body_text())),
     };
-    let listed = app.registry.listed(app.started).into_iter().find(|model| model["id"] == name.as_str());
-    match (listed, app.registry.handler(Some(&name))) {
-        (Some(model), _) => json_response(StatusCode::OK, &model),
-        (None, Err(refused)) => refuse(MODELS, &refused),
-        (None, Ok(_)) => {
-            refuse(MODELS, &Refusal::new(StatusCode::NOT_FOUND, "model_not_found", "there is no such model"))
-        }
+    match app.registry.listed(app.started).into_iter().find(|model| model["id"] == name.as_str()) {
+        Some(model) => json_response(StatusCode::OK, &model),
+        None => refuse(MODELS, &app.registry.unknown(&name)),
     }
 }
 
@@ -177,7 +172,7 @@ async fn health(State(app): State<Arc<App>>) -> Response {
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {
-    let now = Gauges { waiting: app.queue.waiting(), in_model: app.queue.in_model(), bytes: app.bytes.taken() };
+    let now = Gauges { waiting: app.queue.waiting(), in_model: app.queue.in_model(), bytes: app.bytes.held() };
     let mut response = Response::new(Body::from(app.metrics.text(&now)));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

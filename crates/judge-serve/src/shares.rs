@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
@@ -38,20 +38,6 @@ impl Percent {
     }
 }
 
-/// A number of things that are had at once or not at all.
-pub(super) struct Shares {
-    most: usize,
-    of_one: usize,
-    taken: Mutex<HashMap<Client, usize>>,
-}
-
-/// Some of them; they are free again once this is dropped.
-pub(super) struct Taken {
-    shares: Arc<Shares>,
-    client: Client,
-    number: usize,
-}
-
 /// Why there are no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lack {
@@ -61,66 +47,20 @@ pub(super) enum Lack {
     OfShare(usize),
 }
 
-impl Shares {
-    pub(super) fn new(most: usize, share: Percent) -> Arc<Self> {
-        Arc::new(Self { most, of_one: share.of(most), taken: Mutex::default() })
-    }
-
-    /// None yet, to [grow](Taken::grow).
-    pub(super) fn none(self: &Arc<Self>, client: Client) -> Taken {
-        Taken { shares: Arc::clone(self), client, number: 0 }
-    }
-
-    pub(super) fn one(self: &Arc<Self>, client: Client) -> Result<Taken, Lack> {
-        let mut taken = self.none(client);
-        taken.grow(1)?;
-        Ok(taken)
-    }
-
-    /// How many are taken.
-    pub(super) fn taken(&self) -> usize {
-        self.lock().values().sum()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Taken {
-    /// Takes so many more; where that is too many, none.
-    pub(super) fn grow(&mut self, more: usize) -> Result<(), Lack> {
-        let Shares { most, of_one, .. } = *self.shares;
-        let mut taken = self.shares.lock();
-        let all: usize = taken.values().sum();
-        let own = taken.get(&self.client).copied().unwrap_or(0);
-        if all.saturating_add(more) > most {
-            return Err(Lack::OfAll(most));
-        }
-        if own.saturating_add(more) > of_one {
-            return Err(Lack::OfShare(of_one));
-        }
-        if more > 0 {
-            taken.insert(self.client, own + more);
-            self.number += more;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        let mut taken = self.shares.lock();
-        if let Some(own) = taken.get_mut(&self.client) {
-            *own -= self.number;
-            if *own == 0 {
-                taken.remove(&self.client);
+impl Lack {
+    /// Of what there are no more, for the client.
+    pub(super) fn of(self, what: &str) -> String {
+        match self {
+            Self::OfAll(most) => format!("all {most} {what} are taken; try again later"),
+            Self::OfShare(most) => {
+                format!("this client has all {most} {what} that one client may have; try again later")
             }
         }
     }
 }
 
-/// A number of things that are waited for: first in the client's own line, within its share, and then in everybody's.
+/// A number of things of which each client gets its share: had at once or not at all, or waited for, first in the client's own line, within
+/// its share, and then in everybody's.
 pub(super) struct Lines {
     all: Arc<Semaphore>,
     most: usize,
@@ -130,7 +70,16 @@ pub(super) struct Lines {
 
 /// Some of them, until this is dropped.
 pub(super) struct Held {
-    _permits: [OwnedSemaphorePermit; 2],
+    all: OwnedSemaphorePermit,
+    own: OwnedSemaphorePermit,
+}
+
+impl Held {
+    /// Takes more of the same client to these.
+    pub(super) fn add(&mut self, more: Self) {
+        self.all.merge(more.all);
+        self.own.merge(more.own);
+    }
 }
 
 impl Lines {
@@ -144,7 +93,15 @@ impl Lines {
         let number = u32::try_from(number.min(self.of_one)).unwrap_or(u32::MAX);
         let own = self.line(client).acquire_many_owned(number).await?;
         let all = Arc::clone(&self.all).acquire_many_owned(number).await?;
-        Ok(Held { _permits: [all, own] })
+        Ok(Held { all, own })
+    }
+
+    /// So many, if there are as many now.
+    pub(super) fn try_take(&self, client: Client, number: usize) -> Result<Held, Lack> {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let all = Arc::clone(&self.all).try_acquire_many_owned(number).map_err(|_| Lack::OfAll(self.most))?;
+        let own = self.line(client).try_acquire_many_owned(number).map_err(|_| Lack::OfShare(self.of_one))?;
+        Ok(Held { all, own })
     }
 
     /// How many are held.
@@ -174,19 +131,20 @@ mod tests {
 
     #[test]
     fn one_client_gets_its_share_and_no_more() {
-        let shares = Shares::new(5, Percent(50));
+        let lines = Lines::new(5, Percent(50));
         let (a, b) = (client("10.0.0.1"), client("10.0.0.2"));
-        let mut taken: Vec<Taken> = (0..3).map(|_| shares.one(a).expect("a place")).collect();
-        assert_eq!(shares.one(a).err(), Some(Lack::OfShare(3)));
-        taken.extend((0..2).map(|_| shares.one(b).expect("a place")));
-        assert_eq!(shares.one(b).err(), Some(Lack::OfAll(5)));
+        let mut taken: Vec<Held> = (0..3).map(|_| lines.try_take(a, 1).expect("a place")).collect();
+        assert_eq!(lines.try_take(a, 1).err(), Some(Lack::OfShare(3)));
+        taken.extend((0..2).map(|_| lines.try_take(b, 1).expect("a place")));
+        assert_eq!(lines.try_take(b, 1).err(), Some(Lack::OfAll(5)));
         taken.truncate(1);
-        assert_eq!(shares.taken(), 1);
-        assert_eq!(taken[0].grow(3), Err(Lack::OfShare(3)));
-        assert_eq!(taken[0].grow(2), Ok(()));
+        assert_eq!(lines.held(), 1);
+        assert_eq!(lines.try_take(a, 3).err(), Some(Lack::OfShare(3)));
+        taken[0].add(lines.try_take(a, 2).expect("the rest of its share"));
+        assert_eq!(lines.held(), 3);
         taken.clear();
-        assert!(shares.taken() == 0 && shares.lock().is_empty());
-        assert!(Shares::new(1, Percent(1)).one(a).is_ok());
+        assert_eq!(lines.held(), 0);
+        assert!(Lines::new(1, Percent(1)).try_take(a, 1).is_ok());
     }
 
     #[test]

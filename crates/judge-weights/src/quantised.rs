@@ -74,7 +74,7 @@ pub use self::choice::{Method, method, methods};
 
 /// A checkpoint some of whose modules are stored as codes.
 pub struct Quantised {
-    /// The stored tensors. What is taken is remembered by [`Quantised`], not by it.
+    /// The stored tensors. It remembers which weights were taken, those of modules included.
     checkpoint: Checkpoint,
     /// How modules are stored: one method for a folder.
     format: Box<dyn Format>,
@@ -83,8 +83,6 @@ pub struct Quantised {
     /// The stored tensors that belong to modules, codes among them; they are no weights by
     /// themselves.
     owned: BTreeSet<String>,
-    /// Names of weights and of dense tensors that were taken or passed over.
-    taken: BTreeSet<String>,
 }
 
 /// Where the codes of a module are.
@@ -133,7 +131,7 @@ impl Quantised {
                 (weight, Codes { path, name, part: Some(part) })
             }));
         }
-        Ok(Self { checkpoint, format, modules, owned, taken: BTreeSet::new() })
+        Ok(Self { checkpoint, format, modules, owned })
     }
 
     /// The names of the stored tensors that belong to no module.
@@ -192,7 +190,7 @@ impl Store for Quantised {
     }
 
     fn taken(&self) -> &BTreeSet<String> {
-        &self.taken
+        self.checkpoint.taken()
     }
 
     fn is_redundant(&self, name: &str) -> bool {
@@ -221,9 +219,7 @@ impl Tensors for Quantised {
     /// Dense tables stay in their file; quantised ones are dequantised into memory.
     fn table(&mut self, name: &str, shape: [usize; 2], dtype: Dtype) -> Result<Table, Error> {
         if !self.modules.contains_key(name) {
-            let table = self.checkpoint.table(name, shape, dtype)?;
-            self.pass_over(name);
-            return Ok(table);
+            return self.checkpoint.table(name, shape, dtype);
         }
         Table::collect(shape, |take| self.take_rows(name, shape, dtype, take))
     }
@@ -231,9 +227,7 @@ impl Tensors for Quantised {
     /// Weights of more than two axes are taken as the matrix of all their rows.
     fn take(&mut self, name: &str, shape: &[usize], dtype: Dtype) -> Result<Vec<f32>, Error> {
         if !self.modules.contains_key(name) {
-            let values = self.checkpoint.take(name, shape, dtype)?;
-            self.pass_over(name);
-            return Ok(values);
+            return self.checkpoint.take(name, shape, dtype);
         }
         // A stack of matrices is the matrix of all their rows.
         let width = shape.last().copied().unwrap_or(1);
@@ -249,9 +243,7 @@ impl Tensors for Quantised {
         if self.modules.contains_key(name) {
             self.dequantise(name, &shape, shape, dtype, take)
         } else {
-            self.checkpoint.take_rows(name, shape, dtype, take)?;
-            self.pass_over(name);
-            Ok(())
+            self.checkpoint.take_rows(name, shape, dtype, take)
         }
     }
 
@@ -269,7 +261,7 @@ impl Tensors for Quantised {
     }
 
     fn pass_over(&mut self, name: &str) {
-        self.taken.insert(name.to_owned());
+        self.checkpoint.pass_over(name);
     }
 }
 

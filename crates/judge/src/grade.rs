@@ -45,7 +45,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [&cli.input].into_iter().chain(&cli.questions).chain(&cli.scores);
     Outputs::new(inputs).rows([&cli.output.output]).overwrite(cli.output.write.overwrite).check()?;
     if let Some(tool) = cli.import {
-        return import::run(cli, tool.into());
+        return import::run(cli, tool);
     }
     let task = cli.task()?;
     let columns = cli.columns.clone().unwrap_or_default();

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use judge_cli::args::files::{InputArgs, WriteArgs, beside, program};
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::numbers::share;
 use judge_cli::choice::{rows_of_share, tell_few};
 use judge_cli::missing_fields::tell_unread;
 use judge_cli::probes::{JUDGED, PromptedProbe, check_aspect};
@@ -41,6 +42,14 @@ pub struct ProbeArgs {
     /// The model and how it is run
     #[command(flatten)]
     pub model: ModelArgs,
+}
+
+/// A share of rows to keep, as an option takes it.
+///
+/// # Errors
+/// In words, for another text.
+pub fn share_kept(text: &str) -> Result<f64, String> {
+    share(text).map_err(|expected| format!("{expected}; a fifth of the rows is 0.2"))
 }
 
 /// A pair as the file has it.

@@ -64,18 +64,9 @@ pub fn candidates(split: Split, n: usize, answers: usize, seed: u64) -> Vec<Cand
     (0..n).map(|index| list(split, index, answers, seed)).collect()
 }
 
-/// A question and the answers to it.
-struct Answered {
-    topic: &'static str,
-    instruction: String,
-    responses: Vec<String>,
-    rubric: &'static str,
-    quality: Vec<f64>,
-}
-
 fn pair(split: Split, index: usize, seed: u64) -> Pair {
     let mut draw = Draw::new(seed, PAIRS + (index as u64) * 4 + split as u64);
-    let Answered { topic, instruction, responses, rubric, quality } = answered(&mut draw, split, index, 2);
+    let Candidates { topic, instruction, responses, rubric, quality, .. } = answered(&mut draw, split, index, 2);
     let (responses, quality) = ([responses[0].clone(), responses[1].clone()], [quality[0], quality[1]]);
     let [first, second] = quality.map(|quality| marks(&mut draw, quality));
     let verdicts = first.iter().zip(&second).map(|(a, b)| a.total_cmp(b)).collect();
@@ -84,13 +75,14 @@ fn pair(split: Split, index: usize, seed: u64) -> Pair {
 
 fn list(split: Split, index: usize, answers: usize, seed: u64) -> Candidates {
     let mut draw = Draw::new(seed, LISTS + (index as u64) * 4 + split as u64);
-    let Answered { topic, instruction, responses, rubric, quality } = answered(&mut draw, split, index, answers);
+    let answered = answered(&mut draw, split, index, answers);
     let mean = |marks: Vec<f64>| marks.iter().sum::<f64>() / marks.len() as f64;
-    let grades = quality.iter().map(|&quality| mean(marks(&mut draw, quality))).collect();
-    Candidates { id: format!("{}-list-{index}", split.name()), topic, instruction, responses, rubric, quality, grades }
+    let grades = answered.quality.iter().map(|&quality| mean(marks(&mut draw, quality))).collect();
+    Candidates { grades, ..answered }
 }
 
-fn answered(draw: &mut Draw, split: Split, index: usize, answers: usize) -> Answered {
+/// A question and so many answers to it, which nobody has graded.
+fn answered(draw: &mut Draw, split: Split, index: usize, answers: usize) -> Candidates {
     let (topics, words, rubrics) = split.material();
     let topic = &topics[index % topics.len()];
     let (instruction, responses, planned) = loop {
@@ -118,5 +110,6 @@ fn answered(draw: &mut Draw, split: Split, index: usize, answers: usize) -> Answ
     };
     let deserved = |defects: &Vec<Defect>| (5.0 - defects.iter().map(|d| d.penalty()).sum::<f64>()).max(1.0);
     let quality = planned.iter().map(deserved).collect();
-    Answered { topic: topic.name, instruction, responses, rubric: draw.pick(rubrics), quality }
+    let (id, rubric, grades) = (format!("{}-list-{index}", split.name()), draw.pick(rubrics), Vec::new());
+    Candidates { id, topic: topic.name, instruction, responses, rubric, quality, grades }
 }

@@ -49,102 +49,68 @@ const QKV: [&str; 3] = ["attention.self.query", "attention.self.key", "attention
 /// Of a classifier: BERT's pooler is within the model, and RoBERTa's head is all under this name.
 const BESIDE: &[&str] = &["classifier."];
 
-/// Defaults of transformers 5.23: BERT base, uncased.
-pub(super) fn defaults_of_bert() -> Value {
+/// Defaults of transformers 5.23: the base models of BERT, uncased, and of RoBERTa. XLM-RoBERTa has those of RoBERTa, and every
+/// file of it states its own vocabulary.
+pub(super) fn defaults(vocab_size: usize, pad_token_id: TokenId) -> Value {
     json!({
-        "vocab_size": 30522, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+        "vocab_size": vocab_size, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
         "num_attention_heads": 12, "hidden_act": "gelu", "max_position_embeddings": 512, "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12, "pad_token_id": 0
+        "layer_norm_eps": 1e-12, "pad_token_id": pad_token_id
     })
 }
 
-/// Defaults of RoBERTa and XLM-RoBERTa. The vocabulary is RoBERTa's; every file of XLM-RoBERTa
-/// states its own.
-pub(super) fn defaults_of_roberta() -> Value {
-    json!({
-        "vocab_size": 50265, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
-        "num_attention_heads": 12, "hidden_act": "gelu", "max_position_embeddings": 512, "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12, "pad_token_id": 1
-    })
-}
-
-/// Describes a BERT.
+/// Describes a BERT, a RoBERTa or an XLM-RoBERTa. `prefix` is what classes with a head put before names, RoBERTa's in
+/// XLM-RoBERTa too; `counts_behind_padding` is true for both RoBERTas.
 ///
 /// # Errors
-/// As [`Bert::lower`].
-pub(super) fn bert(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
-    serde_json::from_value::<Bert>(fields)?.lower("bert", "bert.", false)
-}
-
-/// Describes a RoBERTa.
-///
-/// # Errors
-/// As [`Bert::lower`].
-pub(super) fn roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
-    serde_json::from_value::<Bert>(fields)?.lower("roberta", "roberta.", true)
-}
-
-/// Describes an XLM-RoBERTa, whose tensors have RoBERTa's prefix.
-///
-/// # Errors
-/// As [`Bert::lower`].
-pub(super) fn xlm_roberta(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
-    serde_json::from_value::<Bert>(fields)?.lower("xlm-roberta", "roberta.", true)
-}
-
-impl Bert {
-    /// Checks the fields and describes the encoder. `prefix` is what classes with a head put before names;
-    /// `counts_behind_padding` is true for both RoBERTas.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] for sizes out of range, causal use, relative positions, and a padding
-    /// token that is missing where positions are counted from it or leaves none of them.
-    fn lower(
-        self,
-        family: &'static str,
-        prefix: &'static str,
-        counts_behind_padding: bool,
-    ) -> Result<EncoderSpec, ConfigProblem> {
-        must_be_off("is_decoder", self.is_decoder == Some(true))?;
-        if let Some(found) = self.position_embedding_type.filter(|found| found != "absolute") {
-            return Err(ConfigProblem::Unsupported { field: "position_embedding_type", found });
-        }
-        let sizes = self.sizes.check()?;
-        let (d_model, positions) = (sizes.hidden_size, sizes.max_position_embeddings);
-        let types = size("type_vocab_size", self.type_vocab_size, 1 << 16)?;
-        let padding = match (counts_behind_padding, self.pad_token_id) {
-            (false, _) => None,
-            (true, Some(padding)) => Some(padding),
-            (true, None) => return Err(ConfigProblem::Missing { field: "pad_token_id", needed_by: family }),
-        };
-        let before = padding.map_or(0, |padding| padding as usize + 1);
-        let Some(max_len) = positions.checked_sub(before).filter(|&len| len > 0) else {
-            let expected = format!("more than {before}, the positions that are not used");
-            return Err(ConfigProblem::value("max_position_embeddings", positions, expected));
-        };
-        Ok(EncoderSpec {
-            family,
-            d_model,
-            n_heads: sizes.num_attention_heads,
-            d_vocab: sizes.vocab_size,
-            max_len,
-            norm_eps: positive("layer_norm_eps", self.layer_norm_eps)?,
-            norm_place: NormPlace::Post,
-            activation: activation_named("hidden_act", &self.hidden_act)?,
-            ropes: Vec::new(),
-            embedding: EmbeddingSpec {
-                words: table("word"),
-                types: Some(TypesSpec { name: table("token_type"), rows: types, of_pairs: !counts_behind_padding }),
-                positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
-                norm: norm("embeddings", d_model),
-            },
-            blocks: (0..sizes.num_hidden_layers).map(|index| block(index, &sizes, QKV)).collect(),
-            relative: None,
-            final_norm: None,
-            names: StoredNames { prefix, others: OTHERS, beside: BESIDE },
-            head: None,
-        })
+/// [`ConfigProblem`] for sizes out of range, causal use, relative positions, and a padding
+/// token that is missing where positions are counted from it or leaves none of them.
+pub(super) fn spec(
+    fields: Value,
+    family: &'static str,
+    prefix: &'static str,
+    counts_behind_padding: bool,
+) -> Result<EncoderSpec, ConfigProblem> {
+    let bert: Bert = serde_json::from_value(fields)?;
+    must_be_off("is_decoder", bert.is_decoder == Some(true))?;
+    if let Some(found) = bert.position_embedding_type.filter(|found| found != "absolute") {
+        return Err(ConfigProblem::Unsupported { field: "position_embedding_type", found });
     }
+    let sizes = bert.sizes.check()?;
+    let (d_model, positions) = (sizes.hidden_size, sizes.max_position_embeddings);
+    let types = size("type_vocab_size", bert.type_vocab_size, 1 << 16)?;
+    let padding = match (counts_behind_padding, bert.pad_token_id) {
+        (false, _) => None,
+        (true, Some(padding)) => Some(padding),
+        (true, None) => return Err(ConfigProblem::Missing { field: "pad_token_id", needed_by: family }),
+    };
+    let before = padding.map_or(0, |padding| padding as usize + 1);
+    let Some(max_len) = positions.checked_sub(before).filter(|&len| len > 0) else {
+        let expected = format!("more than {before}, the positions that are not used");
+        return Err(ConfigProblem::value("max_position_embeddings", positions, expected));
+    };
+    Ok(EncoderSpec {
+        family,
+        d_model,
+        n_heads: sizes.num_attention_heads,
+        d_vocab: sizes.vocab_size,
+        max_len,
+        norm_eps: positive("layer_norm_eps", bert.layer_norm_eps)?,
+        norm_place: NormPlace::Post,
+        activation: activation_named("hidden_act", &bert.hidden_act)?,
+        ropes: Vec::new(),
+        embedding: EmbeddingSpec {
+            words: table("word"),
+            types: Some(TypesSpec { name: table("token_type"), rows: types, of_pairs: !counts_behind_padding }),
+            positions: Some(PositionsSpec { name: table("position"), rows: positions, padding }),
+            norm: norm("embeddings", d_model),
+        },
+        blocks: (0..sizes.num_hidden_layers).map(|index| block(index, &sizes, QKV)).collect(),
+        relative: None,
+        final_norm: None,
+        names: StoredNames { prefix, others: OTHERS, beside: BESIDE },
+        head: None,
+    })
 }
 
 /// Full name of the table of words, types or positions.

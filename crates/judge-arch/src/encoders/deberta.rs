@@ -34,7 +34,7 @@ struct Deberta {
     /// Must be true.
     relative_attention: bool,
     /// Which scores of relative positions there are: a list, or names with `|` between.
-    pos_att_type: Option<Names>,
+    pos_att_type: Option<Value>,
     /// Buckets to either side; 0 or less: a row for every distance.
     position_buckets: i64,
     /// The greatest distance; less than 1: `max_position_embeddings`.
@@ -51,26 +51,6 @@ struct Deberta {
     embedding_size: Option<usize>,
     /// Must be `hidden_size / num_attention_heads` or absent.
     attention_head_size: Option<usize>,
-}
-
-/// Names in either of the two forms that files have.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Names {
-    /// `p2c|c2p`.
-    Joined(String),
-    /// One by one.
-    List(Vec<String>),
-}
-
-impl Names {
-    /// The names.
-    fn all(self) -> Vec<String> {
-        match self {
-            Self::Joined(text) => text.to_lowercase().split('|').map(|name| name.trim().to_owned()).collect(),
-            Self::List(names) => names,
-        }
-    }
 }
 
 /// Names of queries, keys and values in a block.
@@ -106,23 +86,23 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let deberta: Deberta = serde_json::from_value(fields)?;
     let sizes = deberta.sizes.check()?;
     let (d_model, max_len) = (sizes.hidden_size, sizes.max_position_embeddings);
-    let unsupported = |field: &'static str, found: String| Err(ConfigProblem::Unsupported { field, found });
-    if !deberta.relative_attention {
-        return unsupported("relative_attention", "false".to_owned());
+    let other =
+        |found: Option<usize>, width: usize| found.filter(|&found| found != width).map(|found| found.to_string());
+    let refused = [
+        ("relative_attention", (!deberta.relative_attention).then(|| "false".to_owned())),
+        ("share_att_key", (!deberta.share_att_key).then(|| "false".to_owned())),
+        ("conv_kernel_size", deberta.conv_kernel_size.filter(|&found| found > 0).map(|found| found.to_string())),
+        ("embedding_size", other(deberta.embedding_size, d_model)),
+        ("attention_head_size", other(deberta.attention_head_size, d_model / sizes.num_attention_heads)),
+    ];
+    if let Some((field, found)) = refused.into_iter().find_map(|(field, found)| Some((field, found?))) {
+        return Err(ConfigProblem::Unsupported { field, found });
     }
-    if !deberta.share_att_key {
-        return unsupported("share_att_key", "false".to_owned());
-    }
-    if let Some(found) = deberta.conv_kernel_size.filter(|&found| found > 0) {
-        return unsupported("conv_kernel_size", found.to_string());
-    }
-    if let Some(found) = deberta.embedding_size.filter(|&found| found != d_model) {
-        return unsupported("embedding_size", found.to_string());
-    }
-    if let Some(found) = deberta.attention_head_size.filter(|&found| found != d_model / sizes.num_attention_heads) {
-        return unsupported("attention_head_size", found.to_string());
-    }
-    let kinds = deberta.pos_att_type.map(Names::all).unwrap_or_default();
+    let kinds: Vec<String> = match deberta.pos_att_type {
+        None => Vec::new(),
+        Some(Value::String(text)) => text.to_lowercase().split('|').map(|name| name.trim().to_owned()).collect(),
+        Some(list) => serde_json::from_value(list)?,
+    };
     if let Some(found) = kinds.iter().find(|kind| !["c2p", "p2c"].contains(&kind.as_str())) {
         let known = &["c2p", "p2c"];
         return Err(ConfigProblem::Unknown { field: "pos_att_type", found: found.clone(), known });

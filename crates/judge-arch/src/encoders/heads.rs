@@ -33,19 +33,14 @@ fn pooled(d_model: usize, map: &str, function: HeadActivation, out: &str, labels
     EncoderHeadSpec { labels, pooling: Pooling::First, steps, out }
 }
 
-/// The width of the stream.
-fn width(fields: &Value) -> Result<usize, ConfigProblem> {
-    Ok(serde_json::from_value(fields["hidden_size"].clone())?)
-}
-
-/// BERT's: of the pooler's output.
-pub(super) fn bert(fields: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
-    Ok(pooled(width(fields)?, "pooler.dense", HeadActivation::Tanh, "classifier", labels))
-}
-
-/// That of both RoBERTas, which have no pooler.
-pub(super) fn roberta(fields: &Value, labels: Vec<String>) -> Result<EncoderHeadSpec, ConfigProblem> {
-    Ok(pooled(width(fields)?, "classifier.dense", HeadActivation::Tanh, "classifier.out_proj", labels))
+/// That of BERT, of the pooler's output, and of both RoBERTas, which have no pooler; `map` and `out` are the names of the two maps.
+pub(super) fn bert(
+    fields: &Value,
+    map: &str,
+    out: &str,
+    labels: Vec<String>,
+) -> Result<EncoderHeadSpec, ConfigProblem> {
+    Ok(pooled(usize::deserialize(&fields["hidden_size"])?, map, HeadActivation::Tanh, out, labels))
 }
 
 /// The fields of DeBERTa that decide about its head.
@@ -117,39 +112,10 @@ pub(super) fn modernbert(fields: &Value, labels: Vec<String>) -> Result<EncoderH
     Ok(EncoderHeadSpec { labels, pooling, steps, out })
 }
 
-/// The fields that decide how a new head is drawn.
-#[derive(Deserialize)]
-struct Drawn {
-    /// Width of the stream.
-    hidden_size: usize,
-    /// Number of blocks.
-    num_hidden_layers: usize,
-    /// Standard deviation of matrices.
-    initializer_range: Option<f64>,
-    /// ModernBERT: where the normal distribution is cut off, in standard deviations. Null means 3, silence 2.
-    #[serde(default = "two", deserialize_with = "three_if_null")]
-    initializer_cutoff_factor: f64,
-}
-
-/// ModernBERT's default cutoff.
-fn two() -> f64 {
-    2.0
-}
-
-/// A number, or 3 for `null`.
-fn three_if_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or(3.0))
-}
-
-impl Drawn {
-    /// The fields, checked, and the standard deviation of matrices: transformers takes 0 for silence.
-    fn of(fields: &Value) -> Result<(Self, f64), ConfigProblem> {
-        let fields: Self = serde_json::from_value(fields.clone())?;
-        let std = fields.initializer_range.filter(|&range| range != 0.0).unwrap_or(0.02);
-        positive("initializer_range", std)?;
-        positive("initializer_cutoff_factor", fields.initializer_cutoff_factor)?;
-        Ok((fields, std))
-    }
+/// The standard deviation of matrices: transformers takes 0 for silence.
+fn deviation(fields: &Value) -> Result<f64, ConfigProblem> {
+    let range = Option::<f64>::deserialize(&fields["initializer_range"])?;
+    positive("initializer_range", range.filter(|&range| range != 0.0).unwrap_or(0.02))
 }
 
 /// How `PreTrainedModel` draws linear maps.
@@ -157,7 +123,7 @@ impl Drawn {
 /// # Errors
 /// [`ConfigProblem::Value`] for a standard deviation that is none.
 pub(super) fn draws(fields: &Value) -> Result<HeadDraws, ConfigProblem> {
-    let (_, std) = Drawn::of(fields)?;
+    let std = deviation(fields)?;
     Ok(HeadDraws { steps: std, out: std, cutoff: None })
 }
 
@@ -166,11 +132,16 @@ pub(super) fn draws(fields: &Value) -> Result<HeadDraws, ConfigProblem> {
 /// # Errors
 /// [`ConfigProblem::Value`] for a standard deviation or a cutoff that is none.
 pub(super) fn draws_of_modernbert(fields: &Value) -> Result<HeadDraws, ConfigProblem> {
-    let (fields, std) = Drawn::of(fields)?;
+    let size = |field: &str| usize::deserialize(&fields[field]);
+    let cutoff = match fields.get("initializer_cutoff_factor") {
+        None => 2.0,
+        Some(Value::Null) => 3.0,
+        Some(stated) => f64::deserialize(stated)?,
+    };
     Ok(HeadDraws {
-        steps: std / (2.0 * fields.num_hidden_layers as f64).sqrt(),
-        out: (fields.hidden_size as f64).sqrt().recip(),
-        cutoff: Some(fields.initializer_cutoff_factor),
+        steps: deviation(fields)? / (2.0 * size("num_hidden_layers")? as f64).sqrt(),
+        out: (size("hidden_size")? as f64).sqrt().recip(),
+        cutoff: Some(positive("initializer_cutoff_factor", cutoff)?),
     })
 }
 

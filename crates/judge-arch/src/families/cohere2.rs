@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{check_granted, factor, norm_eps, size, window, windows};
+use crate::checks::{check_granted, factor, size, window, windows};
 use crate::decoder_fields::{BlockNorms, DecoderFields};
 use crate::rope::RopeRules;
 use crate::shape::Shape;
@@ -26,13 +26,9 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Cohere2 {
-    /// Fields of all families. `rms_norm_eps` is overwritten by `layer_norm_eps`.
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
-    /// Epsilon of all norms.
-    layer_norm_eps: f64,
     /// Factor on logits.
     logit_scale: f64,
     /// Biases of all four projections of attention.
@@ -78,9 +74,8 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Cohere2::deserialize(&fields)?;
     let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;
     check_granted(&fields, &granted(pattern))?;
-    found.shape.rms_norm_eps = norm_eps("layer_norm_eps", found.layer_norm_eps)?;
     found.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
-    let fields = found.shape.lower("cohere2", "hidden_act", &found.hidden_act)?;
+    let fields = found.shape.lower()?;
     let windows = windows(found.layer_types, window(found.sliding_window)?, pattern, fields.n_layers)?;
     let rope_of = windows.iter().map(|window| window.map(|_| 0)).collect();
     Ok(DecoderFields {

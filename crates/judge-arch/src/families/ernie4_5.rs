@@ -20,8 +20,6 @@ struct Ernie45 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of all projections.
     use_bias: bool,
 }
@@ -40,8 +38,8 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Ernie45 { mut shape, hidden_act, use_bias } = serde_json::from_value(fields)?;
+    let Ernie45 { mut shape, use_bias } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
-    let fields = shape.lower("ernie4_5", "hidden_act", &hidden_act)?;
+    let fields = shape.lower()?;
     Ok(DecoderFields { qkv_bias: use_bias, o_bias: use_bias, mlp_bias: use_bias, ..fields })
 }

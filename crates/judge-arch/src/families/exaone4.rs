@@ -22,8 +22,6 @@ struct Exaone4 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Width of windows; null for none, which also makes all blocks rotate.
     sliding_window: Option<usize>,
     /// Distance of full blocks, used without `layer_types`. A number; or letters such as `LLLG`,
@@ -49,7 +47,7 @@ pub(super) fn defaults() -> Value {
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: Exaone4 = serde_json::from_value(fields)?;
     let sliding = window(found.sliding_window)?;
-    let fields = found.shape.lower("exaone4", "hidden_act", &found.hidden_act)?;
+    let fields = found.shape.lower()?;
     let pattern = match (&found.layer_types, sliding) {
         (None, Some(_)) => {
             let pattern = found.sliding_window_pattern.as_u64().and_then(|pattern| usize::try_from(pattern).ok());

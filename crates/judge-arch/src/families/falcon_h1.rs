@@ -17,7 +17,6 @@
 //!
 //! Names: `mamba.`, `feed_forward.`, `pre_ff_layernorm`, `model.final_layernorm`.
 
-use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,8 +36,6 @@ struct FalconH1 {
     /// Sizes of state spaces; the bias of the projection before one.
     #[serde(flatten)]
     mamba: MambaConfig,
-    /// The function inside the MLP and behind the convolution; only SiLU is read.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Biases of the MLP's projections.
@@ -104,11 +101,8 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_time_step_limit(&fields)?;
     check_granted(&fields, &[("mamba_use_mlp", json!(true))])?;
     let found = FalconH1::deserialize(&fields)?;
-    let fields = found.shape.lower("falcon_h1", "hidden_act", &found.hidden_act)?;
-    if fields.activation != Activation::Silu {
-        // The convolution's activation is the same field, and engines have SiLU there.
-        return Err(ConfigProblem::value("hidden_act", found.hidden_act, "silu"));
-    }
+    found.shape.must_be_silu()?;
+    let fields = found.shape.lower()?;
     let [gate, down] = found.mlp_multipliers.unwrap_or([1.0; 2]);
     let [attention_in, ssm_in] = [
         positive("attention_in_multiplier", found.attention_in_multiplier)?,

@@ -37,9 +37,6 @@ struct First {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP. Files may have `hidden_activation` beside it, which transformers
-    /// does not read here.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Attention to both sides, which is refused.
@@ -60,10 +57,12 @@ pub(super) fn defaults_of_1() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for attention to both sides.
 pub(super) fn gemma1(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let First { shape, hidden_act, attention_bias, use_bidirectional_attention } = serde_json::from_value(fields)?;
+    let First { mut shape, attention_bias, use_bidirectional_attention } = serde_json::from_value(fields)?;
     must_be_off("use_bidirectional_attention", use_bidirectional_attention == Some(true))?;
-    let activation = if hidden_act == "gelu" { "gelu_pytorch_tanh" } else { &hidden_act };
-    let fields = shape.lower("gemma", "hidden_act", activation)?;
+    if shape.hidden_act == "gelu" {
+        shape.hidden_act = "gelu_pytorch_tanh".to_owned();
+    }
+    let fields = shape.lower()?;
     Ok(DecoderFields {
         embedding_scale: Some(embedding_scale(fields.d_model)),
         norm_offset: true,
@@ -84,8 +83,6 @@ struct Gemma {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP. Files may have `hidden_act` beside it, which is not read.
-    hidden_activation: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Scores are divided by its root.
@@ -124,7 +121,7 @@ pub(super) fn defaults_of_2() -> Value {
 /// As [`Gemma::lower`].
 pub(super) fn gemma2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     // Blocks 0, 2, 4 and so on have a window.
-    serde_json::from_value::<Gemma>(fields)?.lower("gemma2", 2)
+    serde_json::from_value::<Gemma>(fields)?.lower(2)
 }
 
 /// Defaults of transformers 5.23 for Gemma 3.
@@ -152,7 +149,7 @@ pub(super) fn gemma3(mut fields: Value) -> Result<DecoderFields, ConfigProblem> 
     let ropes = RopesByKind::new(shape.rope_parameters.take(), shape.rope_scaling.take(), theta)?;
     shape.rope_theta = None;
     let pattern = size("sliding_window_pattern", gemma.sliding_window_pattern.unwrap_or(6), usize::MAX)?;
-    let fields = gemma.lower("gemma3_text", pattern)?;
+    let fields = gemma.lower(pattern)?;
     // The stated context already counts the scaling, so it is kept.
     DecoderFields { qk_norm: QkNorm::PerHead, ..fields }.with_ropes(ropes, true)
 }
@@ -164,7 +161,7 @@ impl Gemma {
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], for soft caps and factors that are not finite and
     /// above 0, contradictory windows, and attention to both sides.
-    fn lower(self, family: &'static str, pattern: usize) -> Result<DecoderFields, ConfigProblem> {
+    fn lower(self, pattern: usize) -> Result<DecoderFields, ConfigProblem> {
         must_be_off("use_bidirectional_attention", self.use_bidirectional_attention == Some(true))?;
         let cap = |field, cap: Option<f64>| match cap {
             Some(cap) if !is_positive(cap) => {
@@ -177,7 +174,7 @@ impl Gemma {
             let expected = "a finite number above 0";
             return Err(ConfigProblem::value("query_pre_attn_scalar", self.query_pre_attn_scalar, expected));
         }
-        let mut config = self.shape.lower(family, "hidden_activation", &self.hidden_activation)?;
+        let mut config = self.shape.lower()?;
         let sliding = window(self.sliding_window)?;
         config.windows = windows(self.layer_types, sliding, pattern, config.n_layers)?;
         config.attention_scale = attention_scale;

@@ -44,8 +44,6 @@ use crate::{ConfigProblem, Routing, Scores};
 /// The family's own fields; [`Shape`] is read from the same object.
 #[derive(Deserialize)]
 struct Gemma4 {
-    /// The function inside MLPs, experts and token gates.
-    hidden_activation: String,
     /// Biases of all projections of attention.
     attention_bias: bool,
     /// Width of windows; needed.
@@ -158,7 +156,7 @@ impl Gemma4 {
     /// of block, and sharing blocks without a block to share with.
     fn lower(mut self, shape: Shape) -> Result<DecoderFields, ConfigProblem> {
         let cap = self.final_logit_softcapping.map(|cap| positive("final_logit_softcapping", cap)).transpose()?;
-        let fields = shape.lower("gemma4_text", "hidden_activation", &self.hidden_activation)?;
+        let fields = shape.lower()?;
         let n_layers = fields.n_layers;
         let sliding = window(self.sliding_window)?;
         if sliding.is_none() {

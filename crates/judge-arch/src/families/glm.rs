@@ -24,8 +24,6 @@ struct Glm {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of queries, keys and values; on by default.
     attention_bias: bool,
 }
@@ -48,30 +46,20 @@ pub(super) fn defaults() -> Value {
     })
 }
 
-/// Describes a `glm`.
+/// Describes a `glm`, with Llama's norms.
 ///
 /// # Errors
-/// As [`Glm::lower`].
+/// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn glm(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    serde_json::from_value::<Glm>(fields)?.lower("glm")
+    let Glm { mut shape, attention_bias } = serde_json::from_value(fields)?;
+    shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, is_partial: true, ..RopeRules::default() };
+    Ok(DecoderFields { qkv_bias: attention_bias, mlp: MlpNames::FUSED, ..shape.lower()? })
 }
 
 /// Describes a `glm4`.
 ///
 /// # Errors
-/// As [`Glm::lower`].
+/// As [`glm`].
 pub(super) fn glm4(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    Ok(DecoderFields { norms: NORMS, ..serde_json::from_value::<Glm>(fields)?.lower("glm4")? })
-}
-
-impl Glm {
-    /// What both families share, with Llama's norms.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`].
-    fn lower(mut self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
-        self.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, is_partial: true, ..RopeRules::default() };
-        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
-        Ok(DecoderFields { qkv_bias: self.attention_bias, mlp: MlpNames::FUSED, ..fields })
-    }
+    Ok(DecoderFields { norms: NORMS, ..glm(fields)? })
 }

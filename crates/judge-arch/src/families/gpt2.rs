@@ -22,41 +22,36 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{must_be_off, norm_eps};
+use crate::checks::must_be_off;
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, Qkv};
-use crate::rope::RopeRules;
-use crate::shape::{Shape, TokenIds};
+use crate::shape::Shape;
 
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Gpt2 {
-    /// Rows of the embedding.
-    vocab_size: usize,
-    /// `d_model`.
-    n_embd: usize,
-    /// Number of blocks.
-    n_layer: usize,
-    /// Heads of a block.
-    n_head: usize,
-    /// Rows of the table of positions.
-    n_positions: usize,
+    /// Fields of all families that this one has.
+    #[serde(flatten)]
+    shape: Shape,
     /// Width inside the MLP; `None`: four times `n_embd`.
     n_inner: Option<usize>,
-    /// The function inside the MLP.
-    activation_function: String,
-    /// Epsilon of all norms.
-    layer_norm_epsilon: f64,
     /// Whether scores are divided by the root of a head's width.
     scale_attn_weights: bool,
-    /// Whether the head is the embedding.
-    tie_word_embeddings: bool,
-    /// Tokens that end a text.
-    eos_token_id: Option<TokenIds>,
     /// Whether scores are divided by the number of the block too, which is refused.
     scale_attn_by_inverse_layer_idx: bool,
     /// Attention to the states of another model, which is refused.
     add_cross_attention: bool,
 }
+
+/// Fields of [`Shape`] that the family does not read.
+const ABSENT: [&str; 7] = [
+    "num_key_value_heads",
+    "head_dim",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "partial_rotary_factor",
+    "original_max_position_embeddings",
+];
 
 /// The norms of a block.
 const NORMS: BlockNorms =
@@ -86,30 +81,13 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for cross-attention, and for scores divided by the number
 /// of the block.
-pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let found: Gpt2 = serde_json::from_value(fields)?;
+pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    ABSENT.iter().for_each(|field| fields[*field] = Value::Null);
+    let mut found: Gpt2 = serde_json::from_value(fields)?;
     must_be_off("scale_attn_by_inverse_layer_idx", found.scale_attn_by_inverse_layer_idx)?;
     must_be_off("add_cross_attention", found.add_cross_attention)?;
-    let shape = Shape {
-        vocab_size: found.vocab_size,
-        hidden_size: found.n_embd,
-        intermediate_size: found.n_inner.unwrap_or(found.n_embd.saturating_mul(4)),
-        num_hidden_layers: found.n_layer,
-        num_attention_heads: found.n_head,
-        num_key_value_heads: None,
-        head_dim: None,
-        max_position_embeddings: found.n_positions,
-        rms_norm_eps: norm_eps("layer_norm_epsilon", found.layer_norm_epsilon)?,
-        tie_word_embeddings: found.tie_word_embeddings,
-        rope_parameters: None,
-        rope_scaling: None,
-        rope_theta: None,
-        partial_rotary_factor: None,
-        original_max_position_embeddings: None,
-        eos_token_id: found.eos_token_id,
-        rope_rules: RopeRules::default(),
-    };
-    let fields = shape.lower("gpt2", "activation_function", &found.activation_function)?;
+    found.shape.intermediate_size = found.n_inner.unwrap_or(found.shape.hidden_size.saturating_mul(4));
+    let fields = found.shape.lower()?;
     Ok(DecoderFields {
         norm_kind: NormKind::LayerNorm,
         norm_bias: true,

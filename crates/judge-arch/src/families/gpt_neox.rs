@@ -19,7 +19,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::norm_eps;
 use crate::decoder_fields::{AttentionNames, DecoderFields, GateUp, MlpNames, Qkv};
 use crate::rope::RopeRules;
 use crate::shape::Shape;
@@ -30,10 +29,6 @@ struct GptNeox {
     /// Fields of all families. Those below with other names overwrite some of them.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
-    /// Epsilon of all norms.
-    layer_norm_eps: f64,
     /// Whether the MLP is beside attention.
     use_parallel_residual: bool,
     /// Biases of attention's projections.
@@ -65,25 +60,17 @@ pub(super) fn defaults() -> Value {
 /// [`ConfigProblem`] as of [`Shape::lower`], and for fewer key heads than query heads or a width of
 /// heads of its own.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let GptNeox {
-        mut shape,
-        hidden_act,
-        layer_norm_eps,
-        use_parallel_residual,
-        attention_bias,
-        rotary_pct,
-        rotary_emb_base,
-    } = serde_json::from_value(fields)?;
+    let GptNeox { mut shape, use_parallel_residual, attention_bias, rotary_pct, rotary_emb_base } =
+        serde_json::from_value(fields)?;
     for (field, found) in [("num_key_value_heads", shape.num_key_value_heads), ("head_dim", shape.head_dim)] {
         if let Some(found) = found {
             return Err(ConfigProblem::Unsupported { field, found: found.to_string() });
         }
     }
-    shape.rms_norm_eps = norm_eps("layer_norm_eps", layer_norm_eps)?;
     shape.rope_theta = Some(rotary_emb_base);
     shape.partial_rotary_factor = Some(rotary_pct);
     shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
-    let fields = shape.lower("gpt_neox", "hidden_act", &hidden_act)?;
+    let fields = shape.lower()?;
     Ok(DecoderFields {
         norm_kind: NormKind::LayerNorm,
         norm_bias: true,

@@ -33,8 +33,6 @@ struct GptOss {
     /// Numbers of experts.
     #[serde(flatten)]
     counts: Counts,
-    /// Checked for a known name and otherwise without effect.
-    hidden_act: String,
     /// Biases of all four projections of attention; on by default.
     attention_bias: bool,
     /// Width of windows; needed where a block slides.
@@ -77,7 +75,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         limit: positive("swiglu_limit", found.swiglu_limit)? as f32,
     };
     // `hidden_act` names a function that is not used: `activation` below takes its place.
-    let fields = found.shape.lower("gpt_oss", "hidden_act", &found.hidden_act)?;
+    let fields = found.shape.lower()?;
     let kinds = ["sliding_attention", "full_attention"];
     let types =
         found.layer_types.unwrap_or_else(|| (0..fields.n_layers).map(|layer| kinds[layer % 2].to_owned()).collect());

@@ -19,7 +19,6 @@
 //! `mamba` (or `linear_attention`) have the state space of Mamba-2 in the place of attention, under
 //! `mamba.`, whose output is gated and then normed.
 
-use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -37,8 +36,6 @@ struct Granite {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Biases of the MLP's projections; not read in hybrids.
@@ -87,7 +84,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// As [`Granite::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    serde_json::from_value::<Granite>(fields)?.lower("granite")
+    serde_json::from_value::<Granite>(fields)?.lower()
 }
 
 impl Granite {
@@ -96,8 +93,8 @@ impl Granite {
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], and for factors that are not finite and above 0 in
     /// f32.
-    fn lower(self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
-        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+    fn lower(self) -> Result<DecoderFields, ConfigProblem> {
+        let fields = self.shape.lower()?;
         Ok(DecoderFields {
             qkv_bias: self.attention_bias,
             o_bias: self.attention_bias,
@@ -142,8 +139,8 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         layer_types,
         position_embedding_type,
     } = serde_json::from_value(fields)?;
-    let hidden_act = granite.hidden_act.clone();
-    let fields = Granite { mlp_bias: false, ..granite }.lower("granitemoehybrid")?;
+    let is_silu = granite.shape.must_be_silu();
+    let fields = Granite { mlp_bias: false, ..granite }.lower()?;
     let n_layers = fields.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);
     // Older files have names of their own for the kinds of transformers 5.
@@ -154,12 +151,12 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     };
     let types: Vec<String> = types.into_iter().map(kind).collect();
     let has_mamba = second_kind(&types, &["full_attention", "linear_attention"], n_layers)?;
-    let mamba = match has_mamba.contains(&true) {
+    let has_any = has_mamba.contains(&true);
+    if has_any {
+        is_silu?;
+    }
+    let mamba = match has_any {
         false => None,
-        true if fields.activation != Activation::Silu => {
-            // The convolution's activation is the same field, and engines have SiLU there.
-            return Err(ConfigProblem::value("hidden_act", hidden_act, "silu where there are Mamba layers"));
-        }
         true => Some(MambaFields {
             is_in: has_mamba,
             is_beside: false,

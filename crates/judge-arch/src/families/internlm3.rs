@@ -19,8 +19,6 @@ struct InternLm3 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of queries, keys and values.
     qkv_bias: Option<bool>,
     /// The same switch as transformers 5 writes it.
@@ -44,8 +42,8 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let InternLm3 { shape, hidden_act, qkv_bias, attention_bias, bias, mlp_bias } = serde_json::from_value(fields)?;
-    let fields = shape.lower("internlm3", "hidden_act", &hidden_act)?;
+    let InternLm3 { shape, qkv_bias, attention_bias, bias, mlp_bias } = serde_json::from_value(fields)?;
+    let fields = shape.lower()?;
     let bias = bias.or(mlp_bias).unwrap_or(false);
     Ok(DecoderFields { qkv_bias: qkv_bias.or(attention_bias).unwrap_or(false), o_bias: bias, mlp_bias: bias, ..fields })
 }

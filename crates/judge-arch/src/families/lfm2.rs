@@ -24,18 +24,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{check_granted, kernel, must_be_off, norm_eps, positive, second_kind, size};
+use crate::checks::{check_granted, kernel, must_be_off, positive, second_kind, size};
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames, QkNorm};
 use crate::shape::Shape;
 
 /// Fields of LFM2 with experts and without.
 #[derive(Deserialize)]
 pub(super) struct Common {
-    /// Fields of all families. `rms_norm_eps` is overwritten by `norm_eps`.
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// Epsilon of all norms.
-    norm_eps: f64,
     /// Biases of the convolution, which are refused.
     conv_bias: bool,
     /// Positions that the convolution sees.
@@ -97,10 +95,10 @@ pub(super) fn defaults() -> Value {
 /// [`ConfigProblem`] as of [`Common::lower`], and for settings that contradict what transformers takes for granted.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Lfm2::deserialize(&fields)?;
-    let Shape { hidden_size, num_attention_heads, .. } = found.common.shape;
+    let Shape { hidden_size, num_attention_heads, rms_norm_eps, .. } = found.common.shape;
     let granted = [
         ("block_dim", json!(hidden_size)),
-        ("block_norm_eps", json!(found.common.norm_eps)),
+        ("block_norm_eps", json!(rms_norm_eps)),
         ("block_use_swiglu", json!(true)),
         ("conv_dim", json!(hidden_size)),
         ("conv_dim_out", json!(hidden_size)),
@@ -110,7 +108,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_granted(&fields, &granted)?;
     found.common.shape.intermediate_size = found.block_ff_dim.unwrap_or(found.common.shape.intermediate_size);
     let adjusted = (found.block_auto_adjust_ff_dim, found.block_ffn_dim_multiplier, found.block_multiple_of);
-    let fields = found.common.lower("lfm2", |n_layers| match found.full_attn_idxs {
+    let fields = found.common.lower(|n_layers| match found.full_attn_idxs {
         Some(full) => Ok((0..n_layers).map(|layer| !full.contains(&layer)).collect()),
         None => Ok(vec![false; n_layers]),
     })?;
@@ -126,15 +124,14 @@ impl Common {
     /// positions.
     pub(super) fn lower(
         self,
-        family: &'static str,
         silent: impl FnOnce(usize) -> Result<Vec<bool>, ConfigProblem>,
     ) -> Result<DecoderFields, ConfigProblem> {
         let mut shape = self.shape;
         must_be_off("conv_bias", self.conv_bias)?;
-        shape.rms_norm_eps = norm_eps("norm_eps", self.norm_eps)?;
         shape.tie_word_embeddings = self.tie_embedding.unwrap_or(shape.tie_word_embeddings);
         let kernel = kernel("conv_L_cache", self.conv_l_cache)?;
-        let fields = shape.lower(family, "hidden_act", "silu")?;
+        shape.must_be_silu()?;
+        let fields = shape.lower()?;
         let has_conv = match self.layer_types {
             Some(types) => second_kind(&types, &["full_attention", "conv"], fields.n_layers)?,
             None => silent(fields.n_layers)?,

@@ -58,7 +58,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: Lfm2Moe = serde_json::from_value(fields)?;
     let factor = positive("routed_scaling_factor", found.routed_scaling_factor)? as f32;
     let missing = ConfigProblem::Missing { field: "layer_types", needed_by: "lfm2_moe" };
-    let fields = found.common.lower("lfm2_moe", |_| Err(missing))?;
+    let fields = found.common.lower(|_| Err(missing))?;
     let (n_experts, top_k) = found.counts.lower(32, fields.n_layers)?;
     let sparse = Sparse {
         has_experts: (0..fields.n_layers).map(|layer| layer >= found.num_dense_layers).collect(),

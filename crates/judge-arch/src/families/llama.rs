@@ -25,8 +25,6 @@ struct Llama {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Biases of the MLP's projections.
@@ -43,7 +41,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Llama { shape, hidden_act, attention_bias, mlp_bias } = serde_json::from_value(fields)?;
-    let fields = shape.lower("llama", "hidden_act", &hidden_act)?;
+    let Llama { shape, attention_bias, mlp_bias } = serde_json::from_value(fields)?;
+    let fields = shape.lower()?;
     Ok(DecoderFields { qkv_bias: attention_bias, o_bias: attention_bias, mlp_bias, ..fields })
 }

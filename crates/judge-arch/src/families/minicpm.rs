@@ -24,8 +24,6 @@ struct MiniCpm {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Factor on embeddings.
@@ -51,13 +49,13 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for factors that are not finite and above 0 in f32, and for sparse attention.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let MiniCpm { shape, hidden_act, attention_bias, scale_emb, scale_depth, dim_model_base, sparse_config } =
+    let MiniCpm { shape, attention_bias, scale_emb, scale_depth, dim_model_base, sparse_config } =
         serde_json::from_value(fields)?;
     if let Some(found) = sparse_config {
         let expected = "null: attention to chosen blocks of keys is not read";
         return Err(ConfigProblem::value("sparse_config", found, expected));
     }
-    let fields = shape.lower("minicpm", "hidden_act", &hidden_act)?;
+    let fields = shape.lower()?;
     let depth = positive("scale_depth", scale_depth)? / (fields.n_layers as f64).sqrt();
     let width = fields.d_model as f64 / positive("dim_model_base", dim_model_base)?;
     Ok(DecoderFields {

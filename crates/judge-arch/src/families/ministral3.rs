@@ -23,8 +23,6 @@ struct Ministral3 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Window of every block; absent or null for none.
     sliding_window: Option<usize>,
 }
@@ -44,7 +42,7 @@ pub(super) fn defaults() -> Value {
 /// [`ConfigProblem`] as of [`Shape::lower`], for a window of 0, and for a beta without an original
 /// context.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Ministral3 { mut shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
+    let Ministral3 { mut shape, sliding_window } = serde_json::from_value(fields)?;
     if shape.rope_parameters.is_none() && shape.rope_scaling.is_none() {
         shape.rope_parameters = serde_json::from_value(json!({
             "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 16384,
@@ -52,6 +50,6 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         }))?;
     }
     shape.rope_rules = RopeRules { grows_queries: true, ..RopeRules::default() };
-    let fields = shape.lower("ministral3", "hidden_act", &hidden_act)?;
+    let fields = shape.lower()?;
     Ok(DecoderFields { windows: vec![window(sliding_window)?; fields.n_layers], ..fields })
 }

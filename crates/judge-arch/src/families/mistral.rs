@@ -20,8 +20,6 @@ struct Mistral {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Width of windows; null for none.
     sliding_window: Option<usize>,
     /// Kinds of the blocks; without it all have the window.
@@ -41,8 +39,8 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict each other.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Mistral { shape, hidden_act, sliding_window, layer_types } = serde_json::from_value(fields)?;
-    let fields = shape.lower("mistral", "hidden_act", &hidden_act)?;
+    let Mistral { shape, sliding_window, layer_types } = serde_json::from_value(fields)?;
+    let fields = shape.lower()?;
     let sliding = window(sliding_window)?;
     let windows = match layer_types {
         Some(types) => by_layer_type(&types, sliding, fields.n_layers)?,

@@ -25,8 +25,6 @@ struct Mixtral {
     /// Numbers of experts; files have `num_local_experts`.
     #[serde(flatten)]
     counts: Counts,
-    /// The function inside experts.
-    hidden_act: String,
     /// Window of every block; absent or null for none.
     sliding_window: Option<usize>,
 }
@@ -44,8 +42,8 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts or a window out of range.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Mixtral { shape, counts, hidden_act, sliding_window } = serde_json::from_value(fields)?;
-    let fields = shape.lower("mixtral", "hidden_act", &hidden_act)?;
+    let Mixtral { shape, counts, sliding_window } = serde_json::from_value(fields)?;
+    let fields = shape.lower()?;
     let (n_experts, top_k) = counts.lower(8, fields.n_layers)?;
     let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
     let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::MIXTRAL);

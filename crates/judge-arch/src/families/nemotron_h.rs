@@ -17,7 +17,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::checks::{kernel, norm_eps, positive, size};
+use crate::checks::{kernel, positive, size};
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, Half, MlpNames, Qkv};
 use crate::experts::{ExpertNames, Sparse, count};
 use crate::mamba::{MambaFields, check_time_step_limit, groups};
@@ -27,19 +27,15 @@ use crate::{ConfigProblem, GatedNorm, MambaShape, Routing, Scores};
 /// Fields of the family.
 #[derive(Deserialize)]
 struct NemotronH {
-    /// Fields of all families. `num_hidden_layers` and `rms_norm_eps` are overwritten.
+    /// Fields of all families. `num_hidden_layers` is overwritten.
     #[serde(flatten)]
     shape: Shape,
-    /// Epsilon of all norms.
-    layer_norm_epsilon: f64,
     /// Kinds of the blocks.
     layers_block_type: Option<Vec<String>>,
     /// The same by its other name.
     layer_types: Option<Vec<String>>,
     /// The same by letters, used without the lists.
     hybrid_override_pattern: Option<String>,
-    /// The function inside the MLP and experts.
-    mlp_hidden_act: String,
     /// Biases of the MLP's projections.
     mlp_bias: bool,
     /// The function behind the convolution; only SiLU is read.
@@ -122,7 +118,6 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         return Err(ConfigProblem::value("mamba_hidden_act", found.mamba_hidden_act, "silu"));
     }
     found.shape.num_hidden_layers = kinds.len();
-    found.shape.rms_norm_eps = norm_eps("layer_norm_epsilon", found.layer_norm_epsilon)?;
     let sparse = if is_moe.contains(&true) { Some(found.sparse(is_moe)?) } else { None };
     let mamba = MambaFields {
         is_in: is_mamba,
@@ -137,7 +132,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         out_factor: 1.0,
     };
     let half = |kind: &Kind| if matches!(kind, Kind::Mamba | Kind::Attention) { Half::Mixer } else { Half::Mlp };
-    let fields = found.shape.lower("nemotron_h", "mlp_hidden_act", &found.mlp_hidden_act)?;
+    let fields = found.shape.lower()?;
     Ok(DecoderFields {
         halves: Some(kinds.iter().map(half).collect()),
         mamba: Some(mamba),

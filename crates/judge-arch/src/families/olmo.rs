@@ -26,8 +26,6 @@ struct Olmo {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// OLMo 3: width of windows.
@@ -57,7 +55,7 @@ pub(super) fn defaults_of_3() -> Value {
 /// # Errors
 /// As [`Olmo::lower`].
 pub(super) fn olmo2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    serde_json::from_value::<Olmo>(fields)?.lower("olmo2")
+    serde_json::from_value::<Olmo>(fields)?.lower()
 }
 
 /// Describes an OLMo 3. The rope fields are taken out of the shape and lowered per kind of block.
@@ -71,7 +69,7 @@ pub(super) fn olmo3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let theta = [shape.rope_theta.take().unwrap_or(5e5), 5e5];
     let ropes = RopesByKind::new(shape.rope_parameters.take(), shape.rope_scaling.take(), theta)?;
     let (sliding, layer_types) = (window(olmo.sliding_window)?, olmo.layer_types.take());
-    let fields = olmo.lower("olmo3")?;
+    let fields = olmo.lower()?;
     let windows = windows(layer_types, sliding, 4, fields.n_layers)?;
     DecoderFields { windows, ..fields }.with_ropes(ropes, false)
 }
@@ -81,8 +79,8 @@ impl Olmo {
     ///
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`].
-    fn lower(self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
-        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+    fn lower(self) -> Result<DecoderFields, ConfigProblem> {
+        let fields = self.shape.lower()?;
         let bias = self.attention_bias;
         Ok(DecoderFields { norms: BlockNorms::AFTER, qk_norm: QkNorm::Whole, qkv_bias: bias, o_bias: bias, ..fields })
     }

@@ -27,8 +27,6 @@ struct Olmoe {
     /// Numbers of experts.
     #[serde(flatten)]
     counts: Counts,
-    /// The function inside experts.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Limit of queries, keys and values; null for none.
@@ -51,9 +49,8 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for a limit or numbers of experts out of range.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Olmoe { shape, counts, hidden_act, attention_bias: bias, clip_qkv, norm_topk_prob } =
-        serde_json::from_value(fields)?;
-    let fields = shape.lower("olmoe", "hidden_act", &hidden_act)?;
+    let Olmoe { shape, counts, attention_bias: bias, clip_qkv, norm_topk_prob } = serde_json::from_value(fields)?;
+    let fields = shape.lower()?;
     let clip_qkv = clip_qkv.map(|limit| positive("clip_qkv", limit)).transpose()?;
     let (n_experts, top_k) = counts.lower(64, fields.n_layers)?;
     let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: norm_topk_prob };

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{must_be_off, norm_eps};
+use crate::checks::must_be_off;
 use crate::decoder_fields::{AttentionNames, BlockNorms, DecoderFields, GateUp, MlpNames};
 use crate::rope::RopeRules;
 use crate::shape::Shape;
@@ -21,13 +21,9 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Phi {
-    /// Fields of all families. `rms_norm_eps` is overwritten by `layer_norm_eps`.
+    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
-    /// Epsilon of all norms.
-    layer_norm_eps: f64,
     /// Norms of query and key heads, which are refused.
     qk_layernorm: bool,
 }
@@ -52,11 +48,10 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for norms of heads.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Phi { mut shape, hidden_act, layer_norm_eps, qk_layernorm } = serde_json::from_value(fields)?;
+    let Phi { mut shape, qk_layernorm } = serde_json::from_value(fields)?;
     must_be_off("qk_layernorm", qk_layernorm)?;
-    shape.rms_norm_eps = norm_eps("layer_norm_eps", layer_norm_eps)?;
     shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
-    let fields = shape.lower("phi", "hidden_act", &hidden_act)?;
+    let fields = shape.lower()?;
     Ok(DecoderFields {
         norm_kind: NormKind::LayerNorm,
         norm_bias: true,

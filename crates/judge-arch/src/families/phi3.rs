@@ -20,8 +20,6 @@ struct Phi3 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Window of every block; absent or null for none.
     sliding_window: Option<usize>,
 }
@@ -39,9 +37,9 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], and for a window of 0.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let Phi3 { mut shape, hidden_act, sliding_window } = serde_json::from_value(fields)?;
+    let Phi3 { mut shape, sliding_window } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { is_partial: true, yarn_is_longrope: true, ..RopeRules::default() };
-    let fields = shape.lower("phi3", "hidden_act", &hidden_act)?;
+    let fields = shape.lower()?;
     let windows = vec![window(sliding_window)?; fields.n_layers];
     Ok(DecoderFields { windows, qkv: Qkv::Fused("self_attn.qkv_proj"), mlp: MlpNames::FUSED, ..fields })
 }

@@ -27,8 +27,6 @@ struct Qwen {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of attention in Qwen3. Qwen2 has a fixed answer and no such field.
     attention_bias: Option<bool>,
     /// Whether `sliding_window` counts.
@@ -62,7 +60,7 @@ pub(super) fn defaults_of_3() -> Value {
 /// # Errors
 /// As [`Qwen::lower`].
 pub(super) fn qwen2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    let fields = serde_json::from_value::<Qwen>(fields)?.lower("qwen2")?;
+    let fields = serde_json::from_value::<Qwen>(fields)?.lower()?;
     Ok(DecoderFields { qkv_bias: true, ..fields })
 }
 
@@ -73,7 +71,7 @@ pub(super) fn qwen2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 pub(super) fn qwen3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let qwen: Qwen = serde_json::from_value(fields)?;
     let bias = qwen.attention_bias.unwrap_or(false);
-    Ok(DecoderFields { qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..qwen.lower("qwen3")? })
+    Ok(DecoderFields { qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..qwen.lower()? })
 }
 
 impl Qwen {
@@ -82,8 +80,8 @@ impl Qwen {
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict
     /// each other.
-    fn lower(self, family: &'static str) -> Result<DecoderFields, ConfigProblem> {
-        let mut config = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+    fn lower(self) -> Result<DecoderFields, ConfigProblem> {
+        let mut config = self.shape.lower()?;
         let sliding = if self.use_sliding_window { window(self.sliding_window)? } else { None };
         config.windows = match &self.layer_types {
             Some(types) => by_layer_type(types, sliding, config.n_layers)?,

@@ -16,7 +16,6 @@
 //! Tensors besides Llama's: `linear_attn.{in_proj_qkv, in_proj_z, in_proj_b, in_proj_a, conv1d,
 //! dt_bias, A_log, norm, out_proj}`. A head that predicts further tokens (`mtp.*`) is passed over.
 
-use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -33,8 +32,6 @@ struct Qwen35 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP and after the convolution; only SiLU is read.
-    hidden_act: String,
     /// Biases of all four projections of full attention.
     attention_bias: bool,
     /// Kinds of the blocks: `full_attention` or `linear_attention`.
@@ -88,47 +85,19 @@ pub(super) fn defaults_of_moe() -> Value {
     fields
 }
 
-/// Describes a dense Qwen3.5.
-///
-/// # Errors
-/// As [`lower`].
-pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    lower("qwen3_5_text", &fields)
-}
-
-/// Describes a Qwen3.5 with experts in all blocks, and a shared one.
-///
-/// # Errors
-/// As [`lower`], for numbers of experts out of range, and for other weights or sparse blocks than
-/// transformers has for granted.
-pub(super) fn moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
-    check_granted(&fields, &[("norm_topk_prob", json!(true)), ("decoder_sparse_step", json!(1))])?;
-    let experts = Experts::deserialize(&fields)?;
-    let fields = lower("qwen3_5_moe_text", &fields)?;
-    let (n_experts, top_k) = experts.counts.lower(256, fields.n_layers)?;
-    let d_expert = size("moe_intermediate_size", experts.moe_intermediate_size, 1 << 22)?;
-    let d_shared = size("shared_expert_intermediate_size", experts.shared_expert_intermediate_size, 1 << 22)?;
-    let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
-    let sparse = Sparse::everywhere(fields.n_layers, n_experts, d_expert, routing, ExpertNames::QWEN);
-    Ok(DecoderFields { sparse: Some(Sparse { d_shared: Some(d_shared), ..sparse }), ..fields })
-}
-
-/// What both families share: everything but experts.
+/// Describes a dense Qwen3.5, and everything but experts of one with them.
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Shape::lower`], for sizes of the delta rule out of range, another
 /// activation than SiLU, and settings that contradict what transformers takes for granted.
-fn lower(family: &'static str, fields: &Value) -> Result<DecoderFields, ConfigProblem> {
-    let mut found = Qwen35::deserialize(fields)?;
+pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    let mut found = Qwen35::deserialize(&fields)?;
     // Published files state these; transformers takes them for granted.
-    check_granted(fields, &[("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))])?;
+    check_granted(&fields, &[("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))])?;
     let shape = found.delta_shape()?;
     found.shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
-    let fields = found.shape.lower(family, "hidden_act", &found.hidden_act)?;
-    if fields.activation != Activation::Silu {
-        // The convolution's activation is the same field, and engines have SiLU there.
-        return Err(ConfigProblem::value("hidden_act", found.hidden_act, "silu"));
-    }
+    found.shape.must_be_silu()?;
+    let fields = found.shape.lower()?;
     let interval = size("full_attention_interval", found.full_attention_interval, usize::MAX)?;
     let has_delta = match found.layer_types {
         Some(types) => second_kind(&types, &["full_attention", "linear_attention"], fields.n_layers)?,
@@ -143,6 +112,23 @@ fn lower(family: &'static str, fields: &Value) -> Result<DecoderFields, ConfigPr
         delta: Some((has_delta, shape)),
         ..fields
     })
+}
+
+/// Describes a Qwen3.5 with experts in all blocks, and a shared one.
+///
+/// # Errors
+/// As [`fields`], for numbers of experts out of range, and for other weights or sparse blocks than
+/// transformers has for granted.
+pub(super) fn moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    check_granted(&fields, &[("norm_topk_prob", json!(true)), ("decoder_sparse_step", json!(1))])?;
+    let experts = Experts::deserialize(&fields)?;
+    let fields = self::fields(fields)?;
+    let (n_experts, top_k) = experts.counts.lower(256, fields.n_layers)?;
+    let d_expert = size("moe_intermediate_size", experts.moe_intermediate_size, 1 << 22)?;
+    let d_shared = size("shared_expert_intermediate_size", experts.shared_expert_intermediate_size, 1 << 22)?;
+    let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
+    let sparse = Sparse::everywhere(fields.n_layers, n_experts, d_expert, routing, ExpertNames::QWEN);
+    Ok(DecoderFields { sparse: Some(Sparse { d_shared: Some(d_shared), ..sparse }), ..fields })
 }
 
 impl Qwen35 {

@@ -38,8 +38,6 @@ struct QwenMoe {
     /// Numbers of experts.
     #[serde(flatten)]
     counts: Counts,
-    /// The function inside MLPs and experts.
-    hidden_act: String,
     /// Width inside an expert.
     moe_intermediate_size: usize,
     /// Whether weights are a softmax over the chosen experts alone.
@@ -98,7 +96,7 @@ pub(super) fn qwen2_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let width = size("shared_expert_intermediate_size", width, 1 << 22)?;
     let (bias, upper) = (qwen.qkv_bias.unwrap_or(true), qwen.max_window_layers.unwrap_or(usize::MAX));
     let (layer_types, sliding) = (qwen.layer_types.take(), qwen.sliding()?);
-    let fields = qwen.lower("qwen2_moe", 60, Some(width))?;
+    let fields = qwen.lower(60, Some(width))?;
     let windows = match layer_types {
         Some(types) => by_layer_type(&types, sliding, fields.n_layers)?,
         // As transformers 5.23 fills in `layer_types`: every second block below the limit.
@@ -117,7 +115,7 @@ pub(super) fn qwen3_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         return Err(ConfigProblem::Unsupported { field: "use_qk_norm", found: "false".to_owned() });
     }
     let (bias, sliding) = (qwen.attention_bias.unwrap_or(false), qwen.sliding()?);
-    let fields = qwen.lower("qwen3_moe", 128, None)?;
+    let fields = qwen.lower(128, None)?;
     let windows = vec![sliding; fields.n_layers];
     Ok(DecoderFields { windows, qkv_bias: bias, o_bias: bias, qk_norm: QkNorm::PerHead, ..fields })
 }
@@ -133,13 +131,8 @@ impl QwenMoe {
     ///
     /// # Errors
     /// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts out of range.
-    fn lower(
-        self,
-        family: &'static str,
-        n_experts: usize,
-        d_shared: Option<usize>,
-    ) -> Result<DecoderFields, ConfigProblem> {
-        let fields = self.shape.lower(family, "hidden_act", &self.hidden_act)?;
+    fn lower(self, n_experts: usize, d_shared: Option<usize>) -> Result<DecoderFields, ConfigProblem> {
+        let fields = self.shape.lower()?;
         let (n_experts, top_k) = self.counts.lower(n_experts, fields.n_layers)?;
         let step = size("decoder_sparse_step", self.decoder_sparse_step, usize::MAX)?;
         let plain = self.mlp_only_layers.unwrap_or_default();

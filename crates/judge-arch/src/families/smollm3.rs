@@ -20,8 +20,6 @@ struct SmolLm3 {
     /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
-    /// The function inside the MLP.
-    hidden_act: String,
     /// Biases of all four projections of attention.
     attention_bias: bool,
     /// Biases of the MLP's projections.
@@ -55,7 +53,7 @@ pub(super) fn defaults() -> Value {
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: SmolLm3 = serde_json::from_value(fields)?;
     let interval = size("no_rope_layer_interval", found.no_rope_layer_interval, usize::MAX)?;
-    let fields = found.shape.lower("smollm3", "hidden_act", &found.hidden_act)?;
+    let fields = found.shape.lower()?;
     let n_layers = fields.n_layers;
     let rotates: Vec<bool> = match found.no_rope_layers {
         None => (0..n_layers).map(|layer| !(layer + 1).is_multiple_of(interval)).collect(),

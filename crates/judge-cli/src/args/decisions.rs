@@ -10,14 +10,15 @@ use judge_core::decision::{
     DecisionFit, DecisionForm, DecisionOrigin, DecisionPrompt, DecisionSettings, DecisionWeights, Labelled,
     QuestionKind, Questions, Readout,
 };
-use judge_core::{Layer, settings::settings_from_json};
+use judge_core::{Layer, Lens, settings::settings_from_json};
 use judge_data::save_new;
 use judge_models::{DecisionFolder, TemplatePrompt, TurnPrompt};
 use serde_json::Value;
 
-use crate::args::layers::LensArg;
+use crate::args::layers::LENSES;
 use crate::args::model_args::ModelArgs;
 use crate::args::numbers::{at_least, positive};
+use crate::args::one_of;
 use crate::terminal::console::{say, usage};
 
 /// How typed questions are put.
@@ -44,8 +45,8 @@ pub struct DecisionArgs {
     #[arg(long, default_value = "last", value_name = "last|N|all", help_heading = "Decisions")]
     layers: AnsweringLayers,
     /// How inner states meet the head: raw, or normed by the model's final norm first
-    #[arg(long, value_enum, default_value_t = LensArg::Raw, help_heading = "Decisions")]
-    lens: LensArg,
+    #[arg(long, value_parser = one_of(LENSES), default_value = "raw", help_heading = "Decisions")]
+    lens: Lens,
     /// Layer weights and temperatures that --fit wrote, for this model, prompt and labels
     #[arg(long, value_name = "FILE", conflicts_with = "layers", help_heading = "Decisions")]
     weights: Option<PathBuf>,
@@ -223,7 +224,7 @@ impl DecisionArgs {
     /// A usage error.
     pub fn check(&self, fits: bool) -> Result<()> {
         let is_inner = fits || self.weights.is_some() || self.layers != AnsweringLayers::Last;
-        if self.lens != LensArg::Raw && !is_inner {
+        if self.lens != Lens::Raw && !is_inner {
             return Err(usage(
                 "--lens has no effect on the last layer, which always meets the final norm; name others with --layers",
             ));
@@ -282,7 +283,7 @@ impl DecisionArgs {
             let weights: DecisionWeights = judge_data::load(path)?;
             settings.readout = Readout::Weights(Box::new(weights));
         }
-        settings.lens = self.lens.into();
+        settings.lens = self.lens;
         settings.questions = questions;
         Ok((settings, model))
     }

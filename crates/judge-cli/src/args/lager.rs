@@ -12,9 +12,10 @@ use judge_core::{
 };
 use judge_data::{DatasetFormat, load};
 
-use crate::args::layers::LensArg;
+use crate::args::layers::LENSES;
 use crate::args::model_args::{ModelArgs, read_template};
 use crate::args::numbers::at_least;
+use crate::args::one_of;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
@@ -52,8 +53,8 @@ pub struct LagerArgs {
 #[derive(Args, Clone, Debug)]
 pub struct AskedArgs {
     /// Whether inner states get the final norm before the head
-    #[arg(long, value_enum, default_value_t = LensArg::Raw, help_heading = "Judge")]
-    pub lens: LensArg,
+    #[arg(long, value_parser = one_of(LENSES), default_value = "raw", help_heading = "Judge")]
+    pub lens: Lens,
     #[arg(long, hide = true, conflicts_with = "lens")]
     normed: bool,
     /// The scale is the numbers 1 to N [default: 9 for emotions, as people graded them, else 5]
@@ -249,7 +250,7 @@ impl AskedArgs {
     /// How inner states meet the head.
     #[must_use]
     pub fn lens(&self) -> Lens {
-        if self.normed { Lens::Normed } else { self.lens.into() }
+        if self.normed { Lens::Normed } else { self.lens }
     }
 
     /// The judge for rows of this format, by the last layer.

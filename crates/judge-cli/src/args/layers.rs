@@ -1,51 +1,12 @@
-//! Layers, lenses and poolings on the command line.
+//! Layers and lenses on the command line.
 
 use std::str::FromStr;
 
 use anyhow::{Result, ensure};
-use clap::ValueEnum;
-use judge_core::{Layer, Lens, request::Pooling};
+use judge_core::{Layer, Lens};
 
-/// `--lens`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LensArg {
-    /// The state as it is meets the head, as LAGER does
-    Raw,
-    /// Inner states get the final norm first
-    Normed,
-}
-
-impl From<LensArg> for Lens {
-    fn from(lens: LensArg) -> Self {
-        match lens {
-            LensArg::Raw => Self::Raw,
-            LensArg::Normed => Self::Normed,
-        }
-    }
-}
-
-/// `--pooling`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)] // their names say it
-pub enum PoolingArg {
-    First,
-    Last,
-    Mean,
-    Min,
-    Max,
-}
-
-impl From<PoolingArg> for Pooling {
-    fn from(pooling: PoolingArg) -> Self {
-        match pooling {
-            PoolingArg::First => Self::First,
-            PoolingArg::Last => Self::Last,
-            PoolingArg::Mean => Self::Mean,
-            PoolingArg::Min => Self::Min,
-            PoolingArg::Max => Self::Max,
-        }
-    }
-}
+/// The values of `--lens`.
+pub const LENSES: &[(&str, Lens)] = &[("raw", Lens::Raw), ("normed", Lens::Normed)];
 
 /// `all`, `last`, or a list of layers and ranges such as `0,5,12-16`.
 #[derive(Clone, Debug, PartialEq, Eq)]

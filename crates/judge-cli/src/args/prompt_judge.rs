@@ -217,17 +217,22 @@ impl PromptedArgs {
         Ok(AskedJudge::Prompted(Box::new(judge)))
     }
 
-    /// The scale of the logits that rows of pairs keep, so that layer weights can be fitted on them:
-    /// those of `--verdict layers`, where both responses are seen together.
-    #[must_use]
-    pub fn tables<'j>(&self, judge: &'j AskedJudge) -> Option<&'j Scale> {
-        let AskedJudge::Prompted(judge) = judge else { return None };
-        match &**judge {
-            PromptedJudge::Read(judge) if self.verdict == VerdictFrom::Layers && !self.apart => {
-                Some(&LagerJudge::settings(judge).scale)
-            }
+    /// The judge whose logits rows of pairs keep, so that layer weights can be fitted on them: that of `--verdict layers`, where both
+    /// responses are seen together.
+    fn read<'j>(&self, judge: &'j AskedJudge) -> Option<&'j LagerJudge> {
+        match judge {
+            AskedJudge::Prompted(judge) if self.verdict == VerdictFrom::Layers && !self.apart => match &**judge {
+                PromptedJudge::Read(judge) => Some(judge),
+                _ => None,
+            },
             _ => None,
         }
+    }
+
+    /// The scale of those logits.
+    #[must_use]
+    pub fn tables<'j>(&self, judge: &'j AskedJudge) -> Option<&'j Scale> {
+        self.read(judge).map(|judge| &LagerJudge::settings(judge).scale)
     }
 
     /// What those logits are read from, for the run record.
@@ -235,15 +240,8 @@ impl PromptedArgs {
     /// # Errors
     /// None that can occur: an origin is JSON.
     pub fn origin(&self, judge: &AskedJudge) -> Result<Settings> {
-        let (Some(_), AskedJudge::Prompted(judge)) = (self.tables(judge), judge) else {
-            return Ok(Settings::default());
-        };
-        Ok(match &**judge {
-            PromptedJudge::Read(read) => {
-                Settings::from_iter([(ORIGIN.to_owned(), serde_json::to_value(read.origin())?)])
-            }
-            _ => Settings::default(),
-        })
+        let origin = self.read(judge).map(|judge| serde_json::to_value(judge.origin())).transpose()?;
+        Ok(origin.into_iter().map(|origin| (ORIGIN.to_owned(), origin)).collect())
     }
 
     /// Says so if little of the model's probability lies on the labels: it was about to write something else.

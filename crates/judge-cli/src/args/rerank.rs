@@ -11,6 +11,7 @@ use judge_models::{Error, RerankFolder, RerankForm, RerankFormProblem, RerankOpt
 
 use crate::args::model_args::ModelArgs;
 use crate::args::numbers::at_least;
+use crate::args::one_of;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
@@ -28,19 +29,11 @@ pub struct RerankArgs {
     instruction: Option<String>,
     /// What goes over a score: sigmoid or identity; of --labels, without it, a sigmoid over two, which is the probability of the first, and
     /// nothing over one
-    #[arg(long, value_name = "FUNCTION", value_parser = activation, help_heading = "Rerank")]
+    #[arg(long, value_parser = one_of(&[("sigmoid", Activation::Sigmoid), ("identity", Activation::Identity)]), help_heading = "Rerank")]
     activation: Option<Activation>,
     /// Cut a prompt with more tokens than these, at the end of its document [default: as the model's folder says, and what the model can read]
     #[arg(long, value_name = "TOKENS", value_parser = at_least::<usize>(1), help_heading = "Rerank")]
     max_tokens: Option<usize>,
-}
-
-fn activation(text: &str) -> Result<Activation, String> {
-    match text {
-        "sigmoid" => Ok(Activation::Sigmoid),
-        "identity" => Ok(Activation::Identity),
-        _ => Err("expected sigmoid or identity".to_owned()),
-    }
 }
 
 /// Which layers labels are read at: one, all by weights of a file, or the last; of a head, which layer's.

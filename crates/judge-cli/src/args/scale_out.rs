@@ -2,7 +2,7 @@
 //! the same, and so is the run that they name.
 
 use anyhow::{Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_core::{
     Backbone, ModelInfo,
     lager::{LagerJudge, LagerSettings},
@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::args::files::program;
 use crate::args::lager::LagerArgs;
 use crate::args::model_args::ModelArgs;
+use crate::args::one_of;
 use crate::terminal::console::{VERSION_NUMBER, tell, usage};
 
 /// Which columns are scored, by which judge, and what is kept of it.
@@ -26,8 +27,8 @@ pub struct ScoringArgs {
     #[arg(long, default_value = "id", value_name = "COLUMN", help_heading = "Rows")]
     pub id: String,
     /// What ids are; they come back as they were
-    #[arg(long, value_enum, default_value_t = IdType::String, help_heading = "Rows")]
-    pub id_type: IdType,
+    #[arg(long, value_parser = one_of(&[("string", IdKind::Text), ("int64", IdKind::Integer)]), default_value = "string", help_heading = "Rows")]
+    pub id_type: IdKind,
     /// Which columns hold which fields of the template, e.g. instruction=prompt,response=completion
     #[arg(long, value_name = "FIELD=COLUMN,…", help_heading = "Rows")]
     pub columns: Option<Columns>,
@@ -51,15 +52,6 @@ pub struct ScoringArgs {
     /// a start that is seconds faster, and does not notice weights that were copied in part
     #[arg(long, conflicts_with = "full_fingerprint", help_heading = "Model")]
     pub sampled_fingerprint: bool,
-}
-
-/// `--id-type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum IdType {
-    /// Texts
-    String,
-    /// Whole numbers
-    Int64,
 }
 
 impl ScoringArgs {
@@ -88,11 +80,7 @@ impl ScoringArgs {
     /// The columns of the results. They follow from these options alone.
     #[must_use]
     pub fn results(&self) -> ResultColumns {
-        let ids = match self.id_type {
-            IdType::String => IdKind::Text,
-            IdType::Int64 => IdKind::Integer,
-        };
-        ResultColumns { ids, probabilities: self.probabilities, logits: self.logits }
+        ResultColumns { ids: self.id_type, probabilities: self.probabilities, logits: self.logits }
     }
 
     /// The judge, known before the model is loaded.

@@ -205,10 +205,10 @@ pub fn check_scored<R: fmt::Display>(
     anyhow::bail!("no row was scored: {reasons}")
 }
 
-/// Says so if little of the model's probability lies on the labels that were read: it was about to write something else.
-/// `advice` follows, in the same sentence.
+/// Says so if little of the model's probability lies on the labels that were read: it was about to write something else. Of several judges
+/// the one with the least counts. `advice` follows, in the same sentence.
 pub fn tell_label_mass(summary: &RunSummary, labels: &str, advice: &str) {
-    let mass = summary.judges.first().and_then(Tally::mean_label_mass);
+    let mass = summary.judges.iter().filter_map(Tally::mean_label_mass).min_by(f64::total_cmp);
     if let Some(mass) = mass.filter(|mass| *mass < 0.5) {
         let percent = two_digits(100.0 * mass);
         tell(format_args!("note: on average {percent} % of the model's probability lies on {labels}{advice}"));

@@ -134,7 +134,8 @@ impl Progress {
     fn line(&self, state: &State, elapsed: Duration) -> String {
         let is_steady = is_steady(state.done, state.first, elapsed);
         let mut line = line(self.what, state.done, self.total, state.tokens, elapsed, is_steady);
-        if let Some(left) = Whole::left(state.done, self.total, elapsed).filter(|_| is_steady) {
+        let shards = SHARDS.each_ref().map(|rows| rows.load(Ordering::Relaxed));
+        if let Some(left) = whole_left(shards, state.done, self.total, elapsed).filter(|_| is_steady) {
             line += &format!("; all shards: {left} left");
         }
         if state.note.is_empty() { line } else { format!("{line}; {}", state.note) }
@@ -183,54 +184,26 @@ fn shown(total: usize, quiet: bool) -> Shown {
     }
 }
 
-/// Rows of all shards that this process has still to do, and of the one it is at; 0 where there are no shards.
-static ROWS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+/// Rows of the shard that this process is at, and of those behind it; 0 where there are no shards.
+static SHARDS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 
-/// While it lives, progress is that of a part of a larger whole, and tells how long the whole will take too.
-#[derive(Debug)]
-pub struct Whole(());
-
-impl Whole {
-    /// Of so many rows in all.
-    pub fn of(rows: usize) -> Self {
-        ROWS[0].store(rows, Ordering::Relaxed);
-        Self(())
-    }
-
-    /// The next part has so many rows.
-    pub fn begin(&self, rows: usize) {
-        ROWS[1].store(rows, Ordering::Relaxed);
-    }
-
-    /// The part is done.
-    pub fn done(&self) {
-        ROWS[0].fetch_sub(ROWS[1].swap(0, Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    /// How long the whole will take, if it is more than the part of `total` steps of which `done` took so long.
-    fn left(done: usize, total: usize, elapsed: Duration) -> Option<humantime::FormattedDuration> {
-        whole_left(ROWS[0].load(Ordering::Relaxed), ROWS[1].load(Ordering::Relaxed), done, total, elapsed)
-    }
+/// From now on progress is that of a part of so many rows, which so many others follow, and tells how long all of them will take too.
+pub fn begin_part(rows: usize, others: usize) {
+    SHARDS.iter().zip([rows, others]).for_each(|(known, rows)| known.store(rows, Ordering::Relaxed));
 }
 
-impl Drop for Whole {
-    fn drop(&mut self) {
-        ROWS.iter().for_each(|rows| rows.store(0, Ordering::Relaxed));
-    }
-}
-
+/// How long a part and what follows it will take, if anything does, of `total` steps of which `done` took so long.
 fn whole_left(
-    rows: usize,
-    of_part: usize,
+    [rows, others]: [usize; 2],
     done: usize,
     total: usize,
     elapsed: Duration,
 ) -> Option<humantime::FormattedDuration> {
-    if of_part == 0 || rows <= of_part || done == 0 {
+    if rows == 0 || others == 0 || done == 0 {
         return None;
     }
     // A row may be several steps.
-    let steps = total as f64 * rows as f64 / of_part as f64;
+    let steps = total as f64 * (rows + others) as f64 / rows as f64;
     Some(in_seconds(elapsed.as_secs_f64() / done as f64 * (steps - done as f64)))
 }
 
@@ -270,9 +243,9 @@ fn line(what: &str, done: usize, total: usize, tokens: usize, elapsed: Duration,
         return format!("{what} {done}/{total} (-/s, - left)");
     }
     let rate = done as f64 / seconds;
-    let left = Duration::from_secs((total.saturating_sub(done) as f64 / rate).round() as u64);
+    let left = in_seconds(total.saturating_sub(done) as f64 / rate);
     let tokens = if tokens > 0 { format!("{} tokens/s, ", two_digits(tokens as f64 / seconds)) } else { String::new() };
-    let left = if is_steady { humantime::format_duration(left).to_string() } else { "-".to_owned() };
+    let left = if is_steady { left.to_string() } else { "-".to_owned() };
     format!("{what} {done}/{total} ({}/s, {tokens}{left} left)", two_digits(rate))
 }
 
@@ -334,12 +307,12 @@ mod tests {
 
     #[test]
     fn a_shard_says_how_long_all_take() {
-        let left = |rows, of_part, done, total| {
-            whole_left(rows, of_part, done, total, Duration::from_secs(10)).map(|left| left.to_string())
+        let left = |rows, others, done, total| {
+            whole_left([rows, others], done, total, Duration::from_secs(10)).map(|left| left.to_string())
         };
-        assert_eq!(left(1_000, 100, 10, 100), Some("16m 30s".to_owned()));
-        assert_eq!(left(1_000, 100, 50, 500), Some("16m 30s".to_owned()), "five labels of each row");
-        assert_eq!(left(100, 100, 10, 100), None, "it is the last");
+        assert_eq!(left(100, 900, 10, 100), Some("16m 30s".to_owned()));
+        assert_eq!(left(100, 900, 50, 500), Some("16m 30s".to_owned()), "five labels of each row");
+        assert_eq!(left(100, 0, 10, 100), None, "it is the last");
         assert_eq!(left(0, 0, 10, 100), None);
     }
 

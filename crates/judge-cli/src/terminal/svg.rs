@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, ensure};
 use judge_metrics::Interval;
+use judge_metrics::comparison::Statistic;
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 /// What is drawn on.
@@ -69,6 +71,35 @@ pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn 
     };
     drawn().map_err(|error| anyhow!("cannot draw the figure: {error}"))?;
     Ok(text)
+}
+
+/// A chart over two axes of numbers.
+pub type Chart<'a, 't> = ChartContext<'a, SVGBackend<'t>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// A chart with its title, unless that is empty. Each axis holds these numbers and says this; `whole` is for a lower one that labels whole
+/// numbers alone.
+///
+/// # Errors
+/// If it cannot be drawn.
+pub fn chart<'a, 't>(
+    area: &'a Area<'t>,
+    title: &str,
+    (across, below): (Range<f64>, &str),
+    (up, beside): (Range<f64>, &str),
+    whole: bool,
+) -> Result<Chart<'a, 't>, Box<dyn Error>> {
+    let mut builder = ChartBuilder::on(area);
+    if !title.is_empty() {
+        builder.caption(title, ("sans-serif", 20));
+    }
+    let mut chart = builder.margin(12).x_label_area_size(46).y_label_area_size(60).build_cartesian_2d(across, up)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(WHITE).x_desc(below).y_desc(beside).label_style(FONT);
+    if whole {
+        mesh.x_label_formatter(&whole_number);
+    }
+    mesh.draw()?;
+    Ok(chart)
 }
 
 /// An axis that holds all of these numbers, with a margin at either end.
@@ -137,6 +168,15 @@ pub struct Point {
     pub interval: Option<Interval>,
     /// The colour of both.
     pub colour: RGBColor,
+}
+
+impl Line {
+    /// One statistic; `None` where it is undefined.
+    #[must_use]
+    pub fn of(name: impl Into<String>, statistic: &Statistic, colour: RGBColor) -> Option<Self> {
+        let (estimate, interval) = (statistic.estimate()?, statistic.interval());
+        Some(Self { name: name.into(), points: vec![Point { estimate, interval, colour }] })
+    }
 }
 
 /// A line for each statistic, on it its points and intervals; the axis holds at least `range`.

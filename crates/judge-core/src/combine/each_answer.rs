@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 
 use super::members;
-use super::renamed::EachAsResponse;
+use super::renamed::Views;
 use super::tournament::{answer, answers};
 use crate::{
     Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored, Verdict,
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{CombinedBy, Part},
 };
 
 /// Ranks the answers of an item by grading each by itself: best of n with a judge of single responses, or with a reward model.
@@ -23,14 +23,13 @@ impl<J> EachAnswer<J> {
     pub fn new(judge: J) -> Self {
         Self { judge }
     }
-}
 
-impl<J> EachAnswer<J> {
-    fn answers<'p, Item: Fields + ?Sized>(&'p self, item: &'p Item) -> Result<EachAsResponse<'p, J, Item>, JudgeError> {
-        match answers(item) {
-            0 => Err(Unscored::new(Reason::Missing, "the item has no field response_1").into()),
-            n => Ok(EachAsResponse { judge: &self.judge, item, fields: (0..n).map(|n| answer(n).into()).collect() }),
+    fn answers<'p, Item: Fields + ?Sized>(&'p self, item: &'p Item) -> Result<Views<'p, J, Item, 1>, JudgeError> {
+        let fields: Vec<_> = (0..answers(item)).map(|number| [("response", answer(number))]).collect();
+        if fields.is_empty() {
+            return Err(Unscored::new(Reason::Missing, "the item has no field response_1").into());
         }
+        Ok(Views { judge: &self.judge, item, fields, finish: |_, _, score| Ok(score) })
     }
 }
 
@@ -57,11 +56,10 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for E
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let verdicts = members::decide(&self.answers(item)?, rounds)?;
         let best = verdicts.iter().filter_map(Verdict::value).max_by(f64::total_cmp);
-        let mass = mean_label_mass(&verdicts);
         let parts = verdicts.into_iter().enumerate();
         let parts: Vec<Part> = parts.map(|(number, verdict)| Part { name: answer(number), verdict }).collect();
         match (best, parts.iter().find_map(|part| part.verdict.unscored())) {
-            (Some(best), _) => Ok(Score { label_mass: mass, ..Score::new(best) }.with_parts(CombinedBy::Grades, parts)),
+            (Some(best), _) => Ok(Score::new(best).combined(CombinedBy::Grades, parts)),
             (None, Some(unscored)) => Err(unscored.clone().into()),
             (None, None) => Err(Unscored::new(Reason::Missing, "no answer was graded").into()),
         }

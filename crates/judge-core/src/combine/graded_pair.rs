@@ -2,12 +2,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::members;
-use super::renamed::EachAsResponse;
+use super::renamed::Views;
 use crate::{
     Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     prompted::PromptFamily,
     scale::ScoreDistribution,
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{CombinedBy, Part},
 };
 
 /// A judge of pairs made of a judge of single responses: each response is graded by itself, as `response`, and the better grade wins.
@@ -58,8 +58,9 @@ impl<J> GradedPair<J> {
 const RESPONSES: [&str; 2] = ["response_a", "response_b"];
 
 impl<J> GradedPair<J> {
-    fn both<'p, Item: ?Sized>(&'p self, item: &'p Item) -> EachAsResponse<'p, J, Item> {
-        EachAsResponse { judge: &self.judge, item, fields: RESPONSES.map(Into::into).into() }
+    fn both<'p, Item: ?Sized>(&'p self, item: &'p Item) -> Views<'p, J, Item, 1> {
+        let fields = RESPONSES.map(|name| [("response", name.to_owned())]).into();
+        Views { judge: &self.judge, item, fields, finish: |_, _, score| Ok(score) }
     }
 }
 
@@ -104,10 +105,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
             (_, _, Rule::Higher) if is_tie => Score::new(0.5),
             (_, _, Rule::Higher) => Score::new(f64::from(u8::from(a.value > b.value))),
         };
-        let mass = mean_label_mass(&verdicts);
         let parts = RESPONSES.map(str::to_owned).into_iter().zip(verdicts);
         let parts = parts.map(|(name, verdict)| Part { name, verdict }).collect();
-        Ok(Score { label_mass: mass, ..score }.with_parts(CombinedBy::Grades, parts))
+        Ok(score.combined(CombinedBy::Grades, parts))
     }
 
     fn settings(&self) -> Option<Value> {

@@ -1,13 +1,23 @@
 use crate::{
-    Error, JudgeError, Outcome, Request, Rounds, Score, Unscored, Verdict, scale::ScoreDistribution, verdict::Part,
+    Error, Judge, JudgeError, Outcome, Request, Rounds, Score, Unscored, Verdict, scale::ScoreDistribution,
+    verdict::Part,
 };
 
 /// What the `n` members of a combined judge do, by their number.
 pub(super) trait Members {
     fn count(&self) -> usize;
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError>;
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError>;
+    /// What a member asks for after these rounds of its own.
+    fn ask(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError>;
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError>;
+}
+
+/// What a judge asks about an item after these rounds.
+pub(super) fn asked<J: Judge<Item> + ?Sized, Item: ?Sized>(
+    judge: &J,
+    item: &Item,
+    rounds: &Rounds<'_>,
+) -> Result<Vec<Request>, JudgeError> {
+    if rounds.as_slices().is_empty() { judge.ask(item) } else { judge.follow_up(item, rounds) }
 }
 
 /// One member's part of the rounds so far.
@@ -75,11 +85,7 @@ fn next(members: &dyn Members, member: usize, progress: &mut Progress<'_>) -> Re
     if progress.done || progress.unscored.is_some() {
         return Ok(Vec::new());
     }
-    let asked = match progress.rounds.as_slices() {
-        [] => members.ask(member),
-        _ => members.follow_up(member, &progress.rounds),
-    };
-    match asked {
+    match members.ask(member, &progress.rounds) {
         Ok(requests) => {
             progress.done = requests.is_empty();
             Ok(requests)

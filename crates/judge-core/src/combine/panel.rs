@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use super::members::{self, Members, mixture};
+use super::members::{self, Members, asked, mixture};
 use crate::{
     Error, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::PanelRule,
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{CombinedBy, Part},
 };
 
 /// Several judges of one item as one: a request for each, passes shared where prompts are equal, one value.
@@ -115,12 +115,8 @@ impl<Item: ?Sized> Members for Asked<'_, '_, Item> {
         self.0.len()
     }
 
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        self.0[member].ask(self.1)
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.0[member].follow_up(self.1, rounds)
+    fn ask(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        asked(&self.0[member], self.1, rounds)
     }
 
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
@@ -159,15 +155,14 @@ impl<Item: ?Sized> Judge<Item> for Panel<'_, Item> {
             return Err(unscored.clone().into());
         }
         let value = self.combine(&scored);
-        let mass = mean_label_mass(&verdicts);
         let weights: Vec<f64> = scored.iter().map(|(weight, _)| *weight).collect();
         let names = self.judges.iter().map(|judge| judge.name().to_owned());
         let parts: Vec<Part> = names.zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();
-        let mut score = Score { label_mass: mass, ..Score::new(value) };
+        let mut score = Score::new(value);
         if matches!(self.rule, PanelRule::Mean | PanelRule::Weighted(_)) {
             score.distribution = mixture(&parts, &weights);
         }
-        Ok(score.with_parts(CombinedBy::Panel(self.rule.clone()), parts))
+        Ok(score.combined(CombinedBy::Panel(self.rule.clone()), parts))
     }
 
     fn settings(&self) -> Option<Value> {

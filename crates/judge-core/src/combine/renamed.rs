@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::members::Members;
+use super::members::{Members, asked};
 use crate::{Fields, Judge, JudgeError, Request, Rounds, Score};
 
 /// An item some of whose fields are read under other names; whatever the item's size, a `&dyn Fields` can be made of it.
@@ -37,34 +37,36 @@ impl<Item: Fields + ?Sized, const N: usize> Fields for Renamed<'_, Item, N> {
     }
 }
 
-/// Each of these fields of an item as the response of a judge of single responses.
-pub(super) struct EachAsResponse<'p, J, Item: ?Sized> {
+/// One judge asked about several views of an item, which differ in what its fields are called.
+pub(super) struct Views<'p, J, Item: ?Sized, const N: usize> {
     pub(super) judge: &'p J,
     pub(super) item: &'p Item,
-    pub(super) fields: Vec<Cow<'static, str>>,
+    /// Of each view: what fields are called there, and in the item.
+    pub(super) fields: Vec<[(&'static str, String); N]>,
+    /// What becomes of the score of a view, by the judge's name and the view's number.
+    pub(super) finish: fn(&str, usize, Score) -> Result<Score, JudgeError>,
 }
 
-impl<J, Item: ?Sized> EachAsResponse<'_, J, Item> {
-    fn one(&self, member: usize) -> Renamed<'_, Item, 1> {
-        Renamed { item: self.item, fields: [("response", &self.fields[member])] }
+impl<J, Item: ?Sized, const N: usize> Views<'_, J, Item, N> {
+    fn view(&self, member: usize) -> Renamed<'_, Item, N> {
+        let fields = self.fields[member].each_ref().map(|(here, there)| (*here, there.as_str()));
+        Renamed { item: self.item, fields }
     }
 }
 
-impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for EachAsResponse<'_, J, Item> {
+impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized, const N: usize> Members for Views<'_, J, Item, N> {
     fn count(&self) -> usize {
         self.fields.len()
     }
 
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        self.judge.ask(&self.one(member))
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.judge.follow_up(&self.one(member), rounds)
+    fn ask(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        let view: &dyn Fields = &self.view(member);
+        asked(self.judge, view, rounds)
     }
 
     fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        self.judge.decide(&self.one(member), rounds)
+        let score = self.judge.decide(&self.view(member), rounds)?;
+        (self.finish)(<J as Judge<dyn Fields>>::name(self.judge), member, score)
     }
 }
 

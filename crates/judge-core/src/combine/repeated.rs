@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use super::members::{self, Members, mixture};
+use super::members::{self, Members, asked, mixture};
 use crate::{
     Error, Judge, JudgeError, Request, Rounds, Score, Verdict,
     request::Sampling,
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{CombinedBy, Part},
 };
 
 /// One judge asked several times: the mean of `n` samples of what the model writes.
@@ -41,8 +41,13 @@ impl<J> Repeated<J> {
 
 struct Asked<'p, J, Item: ?Sized>(&'p Repeated<J>, &'p Item);
 
-impl<J: Judge<Item>, Item: ?Sized> Asked<'_, J, Item> {
-    fn sampled(&self, member: usize, mut requests: Vec<Request>) -> Result<Vec<Request>, JudgeError> {
+impl<J: Judge<Item>, Item: ?Sized> Members for Asked<'_, J, Item> {
+    fn count(&self) -> usize {
+        self.0.samples
+    }
+
+    fn ask(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        let mut requests = asked(&self.0.judge, self.1, rounds)?;
         for request in &mut requests {
             let generation = request.want.generate.take();
             let sampled = |g: &crate::request::Generation| matches!(g.sampling, Sampling::Random { .. });
@@ -52,20 +57,6 @@ impl<J: Judge<Item>, Item: ?Sized> Asked<'_, J, Item> {
             request.want.generate = generation.map(|generation| generation.with_stream(member as u64));
         }
         Ok(requests)
-    }
-}
-
-impl<J: Judge<Item>, Item: ?Sized> Members for Asked<'_, J, Item> {
-    fn count(&self) -> usize {
-        self.0.samples
-    }
-
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        self.sampled(member, self.0.judge.ask(self.1)?)
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.sampled(member, self.0.judge.follow_up(self.1, rounds)?)
     }
 
     fn decide(&self, _: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
@@ -102,12 +93,10 @@ impl<J: Judge<Item>, Item: ?Sized> Judge<Item> for Repeated<J> {
             return Err(unscored.clone().into());
         }
         let value = values.iter().sum::<f64>() / values.len() as f64; // one at least: `least` is
-        let mass = mean_label_mass(&verdicts);
         let part = |(sample, verdict): (usize, Verdict)| Part { name: sample.to_string(), verdict };
         let parts: Vec<Part> = verdicts.into_iter().enumerate().map(part).collect();
-        let mut score = Score { label_mass: mass, ..Score::new(value) };
-        score.distribution = mixture(&parts, &vec![1.0; values.len()]);
-        Ok(score.with_parts(CombinedBy::Samples(self.samples), parts))
+        let score = Score { distribution: mixture(&parts, &vec![1.0; values.len()]), ..Score::new(value) };
+        Ok(score.combined(CombinedBy::Samples(self.samples), parts))
     }
 
     fn settings(&self) -> Option<Value> {

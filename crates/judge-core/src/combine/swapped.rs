@@ -3,13 +3,13 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::members::{self, Members, log_pool, mixture};
-use super::renamed::{Renamed, preference};
+use super::members::{self, log_pool, mixture};
+use super::renamed::{Views, preference};
 use crate::{
     Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::OrderPolicy,
     scale::ScoreDistribution,
-    verdict::{Calibration, CombinedBy, Part, mean_label_mass},
+    verdict::{Calibration, CombinedBy, Part},
 };
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
@@ -38,9 +38,18 @@ impl<J> Swapped<J> {
     where
         J: for<'i> Judge<dyn Fields + 'i>,
     {
-        let verdicts = members::decide(&Orders(&self.judge, item), rounds)?;
+        let verdicts = members::decide(&self.orders(item), rounds)?;
         let shape = |found: Vec<Verdict>| Error::Shape { what: "orders of a pair", expected: 2, found: found.len() };
         Ok(verdicts.try_into().map_err(shape)?)
+    }
+
+    /// The item as it is, and the item with its responses exchanged.
+    fn orders<'p, Item: ?Sized>(&'p self, item: &'p Item) -> Views<'p, J, Item, 2> {
+        let orders = [["response_a", "response_b"], ["response_b", "response_a"]];
+        let fields = orders.map(|[a, b]| [("response_a", a.to_owned()), ("response_b", b.to_owned())]).into();
+        let finish =
+            |judge: &str, order: usize, score: Score| preference(judge, if order == 0 { score } else { turned(score) });
+        Views { judge: &self.judge, item, fields, finish }
     }
 }
 
@@ -88,41 +97,6 @@ impl Score {
 /// The response that a preference is for.
 fn choice(preference: f64) -> Ordering {
     preference.total_cmp(&0.5)
-}
-
-/// The two members: the item, and the item with its responses exchanged.
-struct Orders<'p, J, Item: ?Sized>(&'p J, &'p Item);
-
-/// The item as it is.
-fn given<Item: ?Sized>(item: &Item) -> Renamed<'_, Item, 0> {
-    Renamed { item, fields: [] }
-}
-
-impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Orders<'_, J, Item> {
-    fn count(&self) -> usize {
-        2
-    }
-
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        if member == 0 { self.0.ask(&given(self.1)) } else { self.0.ask(&SwappedFields(self.1)) }
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        if member == 0 {
-            self.0.follow_up(&given(self.1), rounds)
-        } else {
-            self.0.follow_up(&SwappedFields(self.1), rounds)
-        }
-    }
-
-    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let score = if member == 0 {
-            self.0.decide(&given(self.1), rounds)?
-        } else {
-            turned(self.0.decide(&SwappedFields(self.1), rounds)?)
-        };
-        preference(<J as Judge<dyn Fields>>::name(self.0), score)
-    }
 }
 
 /// A preference for the response shown first as one for the response shown second, with all that it carries.
@@ -179,11 +153,11 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-        members::ask(&Orders(&self.judge, item), &Rounds::default())
+        members::ask(&self.orders(item), &Rounds::default())
     }
 
     fn follow_up(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        members::ask(&Orders(&self.judge, item), rounds)
+        members::ask(&self.orders(item), rounds)
     }
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
@@ -208,10 +182,7 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
             OrderPolicy::TieUnlessAgreed => (0.5, None),
             OrderPolicy::Given => (given, mixture(&parts[..1], &[1.0])),
         };
-        let mut score = Score::new(value);
-        score.distribution = distribution;
-        score.label_mass = mean_label_mass(parts.iter().map(|part| &part.verdict));
-        Ok(score.with_parts(CombinedBy::Orders(self.policy), parts))
+        Ok(Score { distribution, ..Score::new(value) }.combined(CombinedBy::Orders(self.policy), parts))
     }
 
     fn settings(&self) -> Option<Value> {

@@ -2,8 +2,8 @@ use std::error::Error as StdError;
 
 use serde_json::{Value, json};
 
-use super::members::{self, Members};
-use super::renamed::{Renamed, preference};
+use super::members;
+use super::renamed::{Views, preference};
 use crate::{
     Fields, Judge, JudgeError, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict,
     verdict::{CombinedBy, Part, mean_label_mass},
@@ -96,45 +96,6 @@ pub(super) fn answers<Item: Fields + ?Sized>(item: &Item) -> usize {
     (0..).take_while(|&number| item.field(&answer(number)).is_some()).count()
 }
 
-/// Comparisons that are made at once.
-struct Batch<'p, J, Item: ?Sized> {
-    judge: &'p J,
-    item: &'p Item,
-    pairs: Vec<[usize; 2]>,
-    /// The fields of both answers of each pair.
-    fields: Vec<[String; 2]>,
-}
-
-impl<'p, J, Item: ?Sized> Batch<'p, J, Item> {
-    fn new(judge: &'p J, item: &'p Item, pairs: Vec<[usize; 2]>) -> Self {
-        let fields = pairs.iter().map(|pair| pair.map(answer)).collect();
-        Self { judge, item, pairs, fields }
-    }
-
-    fn pair(&self, member: usize) -> Renamed<'_, Item, 2> {
-        let [first, second] = &self.fields[member];
-        Renamed { item: self.item, fields: [("response_a", first), ("response_b", second)] }
-    }
-}
-
-impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Members for Batch<'_, J, Item> {
-    fn count(&self) -> usize {
-        self.pairs.len()
-    }
-
-    fn ask(&self, member: usize) -> Result<Vec<Request>, JudgeError> {
-        self.judge.ask(&self.pair(member))
-    }
-
-    fn follow_up(&self, member: usize, rounds: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
-        self.judge.follow_up(&self.pair(member), rounds)
-    }
-
-    fn decide(&self, member: usize, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        preference(<J as Judge<dyn Fields>>::name(self.judge), self.judge.decide(&self.pair(member), rounds)?)
-    }
-}
-
 /// Where an item stands after some rounds.
 enum Standing {
     /// These requests come next.
@@ -190,7 +151,13 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
                     }
                 };
             }
-            let batch = Batch::new(&self.judge, item, pairs);
+            let fields = |pair: &[usize; 2]| {
+                let [first, second] = pair.map(answer);
+                [("response_a", first), ("response_b", second)]
+            };
+            let fields = pairs.iter().map(fields).collect();
+            let finish = |judge: &str, _: usize, score: Score| preference(judge, score);
+            let batch = Views { judge: &self.judge, item, fields, finish };
             let mut used = 0;
             let verdicts = loop {
                 let so_far = Rounds::new(rest[..used].iter().copied());
@@ -204,8 +171,8 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
                 used += 1;
             };
             rest = &rest[used..];
-            let compared = batch.pairs.iter().zip(verdicts);
-            known.extend(compared.map(|(&answers, verdict)| Compared { answers, verdict }));
+            let compared = pairs.into_iter().zip(verdicts);
+            known.extend(compared.map(|(answers, verdict)| Compared { answers, verdict }));
         }
     }
 }

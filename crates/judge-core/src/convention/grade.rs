@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{by_name, double_brackets, json, only};
-use crate::Error;
+use super::{double_brackets, json, only};
+use crate::{Error, error::by_name};
 
 /// How a text says a grade.
 ///

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{after_thought, by_name, double_brackets, only};
-use crate::Error;
+use super::{after_thought, double_brackets, only};
+use crate::{Error, error::by_name};
 
 /// How a text says which of two responses is better.
 ///

@@ -5,7 +5,7 @@ use super::{DecisionProblem, Question, Questions};
 use crate::{
     Error, JudgeError, Scale, Score, Unscored, Verdict,
     scale::{ScalePoint, ScoreDistribution, argmax},
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{CombinedBy, Part},
 };
 
 /// The answer to a [`Question`], in the form of the standard.
@@ -166,10 +166,7 @@ pub(super) fn of_parts(parts: Vec<Part>) -> Result<Score, JudgeError> {
         Some(unscored) if answered == 0 => Err(unscored.clone().into()),
         _ => {
             let value = answered as f64 / parts.len().max(1) as f64;
-            Ok(Score {
-                label_mass: mean_label_mass(parts.iter().map(|part| &part.verdict)),
-                ..Score::new(value).with_parts(CombinedBy::Questions, parts)
-            })
+            Ok(Score::new(value).combined(CombinedBy::Questions, parts))
         }
     }
 }

@@ -5,14 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::{DecisionJudge, DecisionProblem, NoulCriteria, Question, Questions};
 use crate::{
-    Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored,
-    template::TemplateProblem,
-    verdict::{CombinedBy, mean_label_mass},
+    Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored, template::TemplateProblem,
+    verdict::CombinedBy,
 };
 
 /// One thing that a response is to do, or not to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Criterion {
     /// What it goes by in results.
     pub name: String,
@@ -29,7 +27,7 @@ pub struct Criterion {
 /// In files it is a list. An entry is a text, or an object `{"criterion": text, "name"?: text, "weight"?: number, "fatal"?: boolean}`;
 /// a criterion without a name goes by its number, from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
+#[serde(try_from = "Value", into = "Vec<Criterion>")]
 pub struct Checklist {
     criteria: Vec<Criterion>,
     questions: Questions,
@@ -85,55 +83,31 @@ impl Checklist {
     }
 }
 
+/// An entry that is an object; a table's list has all fields of each, null where an entry has none.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    criterion: Option<String>,
+    name: Option<String>,
+    weight: Option<f64>,
+    fatal: Option<bool>,
+}
+
 /// The criterion of an entry, the `place`-th from 0.
 fn criterion(entry: &Value, place: usize) -> Result<Criterion, DecisionProblem> {
-    let name = (place + 1).to_string();
-    let fields = match entry {
-        Value::String(text) => {
-            return Ok(Criterion { name, criterion: text.clone(), weight: 1.0, fatal: false });
-        }
-        Value::Object(fields) => fields,
-        found => {
-            let expected = "each criterion to be a text or an object with the text `criterion`";
-            return Err(DecisionProblem::Checklist { expected, found: found.to_string() });
-        }
+    let found = match entry {
+        Value::String(text) => Ok(Entry { criterion: Some(text.clone()), ..Entry::default() }),
+        Value::Object(_) => Entry::deserialize(entry).map_err(|error| format!("criterion {}: {error}", place + 1)),
+        other => Err(other.to_string()),
     };
-    let mut found = Criterion { name, criterion: String::new(), weight: 1.0, fatal: false };
-    for (key, value) in fields {
-        let wrong = |expected| {
-            Err(DecisionProblem::Checklist {
-                expected,
-                found: format!("{value} for `{key}` of criterion {}", place + 1),
-            })
-        };
-        match (key.as_str(), value) {
-            ("criterion", Value::String(text)) => found.criterion.clone_from(text),
-            ("name", Value::String(name)) => found.name.clone_from(name),
-            ("weight", Value::Number(number)) => found.weight = number.as_f64().unwrap_or(f64::NAN),
-            ("fatal", Value::Bool(fatal)) => found.fatal = *fatal,
-            // A table's list has all fields of each, null where an entry has none.
-            ("criterion" | "name" | "weight" | "fatal", Value::Null) => {}
-            ("criterion" | "name", _) => return wrong("a text"),
-            ("weight", _) => return wrong("a number"),
-            ("fatal", _) => return wrong("true or false"),
-            _ => return wrong("no fields but `criterion`, `name`, `weight` and `fatal`"),
-        }
-    }
-    Ok(found)
-}
-
-impl TryFrom<Value> for Criterion {
-    type Error = DecisionProblem;
-
-    fn try_from(json: Value) -> Result<Self, DecisionProblem> {
-        criterion(&json, 0)
-    }
-}
-
-impl From<Criterion> for Value {
-    fn from(Criterion { name, criterion, weight, fatal }: Criterion) -> Self {
-        json!({"name": name, "criterion": criterion, "weight": weight, "fatal": fatal})
-    }
+    let expected = "each criterion to be a text or an object with the text `criterion`";
+    let found = found.map_err(|found| DecisionProblem::Checklist { expected, found })?;
+    Ok(Criterion {
+        name: found.name.unwrap_or_else(|| (place + 1).to_string()),
+        criterion: found.criterion.unwrap_or_default(),
+        weight: found.weight.unwrap_or(1.0),
+        fatal: found.fatal.unwrap_or(false),
+    })
 }
 
 impl TryFrom<Value> for Checklist {
@@ -144,9 +118,9 @@ impl TryFrom<Value> for Checklist {
     }
 }
 
-impl From<Checklist> for Value {
+impl From<Checklist> for Vec<Criterion> {
     fn from(list: Checklist) -> Self {
-        Self::Array(list.criteria.into_iter().map(Self::from).collect())
+        list.criteria
     }
 }
 
@@ -238,8 +212,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for ChecklistJudge {
             is_vetoed |= *fatal && if *weight > 0.0 { met < 0.5 } else { met > 0.5 };
         }
         let value = if is_vetoed { 0.0 } else { (sum / most).clamp(0.0, 1.0) };
-        let label_mass = mean_label_mass(parts.iter().map(|part| &part.verdict));
-        Ok(Score { label_mass, ..Score::new(value).with_parts(CombinedBy::Checklist, parts) })
+        Ok(Score::new(value).combined(CombinedBy::Checklist, parts))
     }
 
     fn settings(&self) -> Option<Value> {

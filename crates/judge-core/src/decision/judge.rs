@@ -163,7 +163,8 @@ impl DecisionJudge {
     /// What is read, for [`DecisionFit`](super::DecisionFit).
     #[must_use]
     pub fn origin(&self) -> DecisionOrigin {
-        DecisionOrigin::new(&self.model, self.settings.lens, &*self.settings.prompt, &self.settings.form)
+        let DecisionSettings { prompt, form, lens, .. } = &self.settings;
+        DecisionOrigin::new(&self.model, *lens, prompt.settings(), form.clone())
     }
 
     /// The questions that are put about an item: its own, or those of the settings.

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ByKind, DecisionFit, DecisionForm, DecisionProblem, DecisionPrompt, QuestionKind};
+use super::{ByKind, DecisionFit, DecisionForm, DecisionProblem, QuestionKind};
 use crate::{Lens, ModelInfo, model::same_fingerprint};
 
 /// What decisions are read from: what a fitted weight or temperature belongs to.
@@ -18,7 +18,7 @@ pub struct DecisionOrigin {
     pub dtype: String,
     /// How states meet the head.
     pub lens: Lens,
-    /// [What tells the prompt from another](DecisionPrompt::settings).
+    /// [What tells the prompt from another](super::DecisionPrompt::settings).
     pub prompt: Value,
     /// The labels of the options, and their order.
     pub form: DecisionForm,
@@ -26,16 +26,15 @@ pub struct DecisionOrigin {
 
 impl DecisionOrigin {
     /// The origin of what a model says under these settings.
-    #[must_use]
-    pub fn new(model: &ModelInfo, lens: Lens, prompt: &dyn DecisionPrompt, form: &DecisionForm) -> Self {
+    pub(crate) fn new(model: &ModelInfo, lens: Lens, prompt: Value, form: DecisionForm) -> Self {
         Self {
             model: model.name.clone(),
             fingerprint: model.fingerprint.clone(),
             n_layers: model.n_layers,
             dtype: model.dtype.clone(),
             lens,
-            prompt: prompt.settings(),
-            form: form.clone(),
+            prompt,
+            form,
         }
     }
 }
@@ -58,8 +57,9 @@ pub struct KindWeights {
 ///
 /// They are used with the same model, dtype, lens, prompt and labels alone: [`check`](Self::check) refuses others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "WeightsFile", into = "WeightsFile")]
+#[serde(try_from = "WeightsFile")]
 pub struct DecisionWeights {
+    #[serde(flatten)]
     file: WeightsFile,
 }
 
@@ -154,11 +154,5 @@ impl TryFrom<WeightsFile> for DecisionWeights {
             }
         }
         Ok(Self { file })
-    }
-}
-
-impl From<DecisionWeights> for WeightsFile {
-    fn from(weights: DecisionWeights) -> Self {
-        weights.file
     }
 }

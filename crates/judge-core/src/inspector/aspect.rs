@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, Prompt, PromptTemplate};
+use crate::{Error, Prompt, PromptTemplate, error::by_name};
 
 /// One of the five aspects that INSPECTOR judges a worked answer by, each on the levels 1 to 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,11 +132,7 @@ impl FromStr for Aspect {
 
     /// Reads a name in snake case.
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|aspect| aspect.as_str() == text).ok_or_else(|| Error::UnknownName {
-            what: "aspect",
-            found: text.to_owned(),
-            known: Self::ALL.map(Self::as_str).to_vec(),
-        })
+        by_name("aspect", text, &Self::ALL, Self::as_str)
     }
 }
 

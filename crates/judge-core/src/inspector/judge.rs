@@ -61,9 +61,7 @@ impl InspectorJudge {
     pub fn scale(&self) -> &Scale {
         &self.scale
     }
-}
 
-impl InspectorJudge {
     /// The aspect.
     pub fn name(&self) -> &str {
         &self.settings.aspect

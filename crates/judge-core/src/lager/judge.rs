@@ -153,9 +153,7 @@ impl LagerJudge {
         let labels = reading.labels(&self.read)?;
         Ok((labels, self.settings.condition.score_step(labels, reading)?))
     }
-}
 
-impl LagerJudge {
     /// `lager`, or the variant's name if one was chosen.
     pub fn name(&self) -> &str {
         self.settings.variant.map_or("lager", Variant::as_str)

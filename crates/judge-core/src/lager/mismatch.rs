@@ -1,57 +1,22 @@
 use std::fmt;
 
-use super::States;
-use crate::Lens;
-
-/// Why layer weights are refused: what they were fitted on is not what they are used on.
-#[derive(Clone, Debug, PartialEq)]
+/// A difference between what layer weights were fitted on and what they are used on, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum WeightMismatch {
-    /// Another model.
-    Model {
-        /// Name of the model fitted on.
-        fitted: String,
-        /// Its fingerprint.
-        fitted_fingerprint: String,
-        /// Name of the model used.
-        used: String,
-        /// Its fingerprint.
-        used_fingerprint: String,
-    },
-    /// Another number of blocks.
-    LayerCount {
-        /// Blocks fitted on.
-        fitted: usize,
-        /// Blocks used.
-        used: usize,
-    },
-    /// Another choice of layers.
-    States {
-        /// Fitted on.
-        fitted: States,
-        /// Used.
-        used: States,
-    },
-    /// Another lens.
-    Lens {
-        /// Fitted with.
-        fitted: Lens,
-        /// Used.
-        used: Lens,
-    },
+pub struct WeightNote {
+    /// How weights are of what differs: `on`, `with`, `under` or `in`.
+    pub how: &'static str,
+    /// What differs, with its article and a space behind it; empty where both sides say it.
+    pub what: &'static str,
+    /// What they were fitted on.
+    pub fitted: String,
+    /// What they are used on.
+    pub used: String,
 }
 
-impl fmt::Display for WeightMismatch {
+impl fmt::Display for WeightNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Model { fitted, fitted_fingerprint, used, used_fingerprint } => {
-                write!(f, "fitted on the model {fitted} ({fitted_fingerprint}), used on {used} ({used_fingerprint})")
-            }
-            Self::LayerCount { fitted, used } => {
-                write!(f, "fitted on a model of {fitted} blocks, used on one of {used}")
-            }
-            Self::States { fitted, used } => write!(f, "fitted on the states {fitted}, used on {used}"),
-            Self::Lens { fitted, used } => write!(f, "fitted with the lens {fitted:?}, used with {used:?}"),
-        }
+        let Self { how, what, fitted, used } = self;
+        write!(f, "fitted {how} {what}{fitted}, used {how} {used}")
     }
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, LayerTable, States, Variant, VariantScore, WeightMismatch};
+use super::{Condition, LayerTable, States, Variant, VariantScore, WeightNote};
 use crate::scale::softmax;
 use crate::{Error, Layer, Lens, ModelInfo, Scale, fit::LayerWeightFit, model::same_fingerprint};
 
@@ -48,8 +48,9 @@ impl TableOrigin {
 /// They belong to one model, its layer count, one choice of [`States`] and one [`Lens`]: [`check`](Self::check) refuses others. LAGER fits
 /// them once per model and uses them on other scales and prompts; that is allowed and reported.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "WeightsFile", into = "WeightsFile")]
+#[serde(try_from = "WeightsFile")]
 pub struct LayerWeights {
+    #[serde(flatten)]
     file: WeightsFile,
 }
 
@@ -161,33 +162,29 @@ impl LayerWeights {
     /// [`Error::WeightsRefused`] with both sides for another model, layer count, choice of states or lens.
     pub fn check(&self, used: &TableOrigin, states: States) -> Result<Vec<WeightNote>, Error> {
         let fitted = &self.file.origin;
-        let text = |side: &str| side.to_owned();
+        let note = |differs: bool, how, what, fitted: String, used: String| {
+            differs.then_some(WeightNote { how, what, fitted, used })
+        };
+        let model = |of: &TableOrigin| format!("{} ({})", of.model, of.fingerprint);
+        let (blocks, others) = (fitted.n_layers, used.n_layers);
+        let is_other = !same_fingerprint(&fitted.fingerprint, &used.fingerprint);
         let refused = [
-            (!same_fingerprint(&fitted.fingerprint, &used.fingerprint)).then(|| WeightMismatch::Model {
-                fitted: text(&fitted.model),
-                fitted_fingerprint: text(&fitted.fingerprint),
-                used: text(&used.model),
-                used_fingerprint: text(&used.fingerprint),
-            }),
-            (fitted.n_layers != used.n_layers)
-                .then_some(WeightMismatch::LayerCount { fitted: fitted.n_layers, used: used.n_layers }),
-            (self.states() != states).then_some(WeightMismatch::States { fitted: self.states(), used: states }),
-            (fitted.lens != used.lens).then_some(WeightMismatch::Lens { fitted: fitted.lens, used: used.lens }),
+            note(is_other, "on", "the model ", model(fitted), model(used)),
+            note(blocks != others, "on", "", format!("a model of {blocks} blocks"), format!("one of {others}")),
+            note(self.states() != states, "on", "the states ", self.states().to_string(), states.to_string()),
+            note(fitted.lens != used.lens, "with", "the lens ", in_words(&fitted.lens), in_words(&used.lens)),
         ];
         if let Some(mismatch) = refused.into_iter().flatten().next() {
             return Err(Error::WeightsRefused { mismatch });
         }
+        let labels = |of: &TableOrigin| format!("[{}]", of.scale.labels().collect::<Vec<_>>().join(" "));
+        let templates = (fitted.template.clone(), used.template.clone());
+        let conditions = (in_words(&fitted.condition), in_words(&used.condition));
         let noted = [
-            (fitted.scale != used.scale)
-                .then(|| WeightNote::Scale { fitted: fitted.scale.clone(), used: used.scale.clone() }),
-            (fitted.template != used.template)
-                .then(|| WeightNote::Template { fitted: text(&fitted.template), used: text(&used.template) }),
-            (fitted.condition != used.condition).then(|| WeightNote::Condition {
-                fitted: Box::new(fitted.condition.clone()),
-                used: Box::new(used.condition.clone()),
-            }),
-            (fitted.dtype != used.dtype)
-                .then(|| WeightNote::Dtype { fitted: text(&fitted.dtype), used: text(&used.dtype) }),
+            note(fitted.scale != used.scale, "on", "the scale ", labels(fitted), labels(used)),
+            note(templates.0 != templates.1, "with", "the template ", templates.0, templates.1),
+            note(fitted.condition != used.condition, "under", "", conditions.0, conditions.1),
+            note(fitted.dtype != used.dtype, "in", "", fitted.dtype.clone(), used.dtype.clone()),
         ];
         Ok(noted.into_iter().flatten().collect())
     }
@@ -223,56 +220,6 @@ impl TryFrom<WeightsFile> for LayerWeights {
     }
 }
 
-impl From<LayerWeights> for WeightsFile {
-    fn from(weights: LayerWeights) -> Self {
-        weights.file
-    }
-}
-
-/// A difference between what weights were fitted on and what they are used on that is allowed.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum WeightNote {
-    /// Another scale.
-    Scale {
-        /// Fitted on.
-        fitted: Scale,
-        /// Used.
-        used: Scale,
-    },
-    /// Another prompt template.
-    Template {
-        /// Id of the template fitted on.
-        fitted: String,
-        /// Id of the template used.
-        used: String,
-    },
-    /// Another condition, or other settings of it.
-    Condition {
-        /// Fitted under.
-        fitted: Box<Condition>,
-        /// Used.
-        used: Box<Condition>,
-    },
-    /// Another arithmetic.
-    Dtype {
-        /// Fitted in.
-        fitted: String,
-        /// Used.
-        used: String,
-    },
-}
-
-impl fmt::Display for WeightNote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scale { fitted, used } => {
-                let labels = |scale: &Scale| scale.labels().collect::<Vec<_>>().join(" ");
-                write!(f, "fitted on the scale [{}], used on [{}]", labels(fitted), labels(used))
-            }
-            Self::Template { fitted, used } => write!(f, "fitted with the template {fitted}, used with {used}"),
-            Self::Condition { fitted, used } => write!(f, "fitted under {fitted:?}, used under {used:?}"),
-            Self::Dtype { fitted, used } => write!(f, "fitted in {fitted}, used in {used}"),
-        }
-    }
+fn in_words(of: &impl fmt::Debug) -> String {
+    format!("{of:?}")
 }

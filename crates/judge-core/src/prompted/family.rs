@@ -43,9 +43,10 @@ use crate::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "FamilyFile", into = "FamilyFile")]
+#[serde(try_from = "FamilyFile")]
 pub struct PromptFamily {
     pub(super) name: String,
+    #[serde(flatten)]
     task: Task,
     template: PromptTemplate,
     pub(super) scale: Scale,
@@ -64,7 +65,7 @@ pub enum Task {
     Pair(PairConvention),
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FamilyFile {
     name: String,
@@ -78,7 +79,7 @@ struct FamilyFile {
     max_new_tokens: usize,
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum TaskName {
     Single,
@@ -95,18 +96,6 @@ impl TryFrom<FamilyFile> for PromptFamily {
             TaskName::Pair => Task::Pair(convention.parse()?),
         };
         Self { name, task, template, scale, opening, closing, max_new_tokens }.checked()
-    }
-}
-
-impl From<PromptFamily> for FamilyFile {
-    fn from(family: PromptFamily) -> Self {
-        let convention = family.convention().to_owned();
-        let PromptFamily { name, task, template, scale, opening, closing, max_new_tokens } = family;
-        let task = match task {
-            Task::Single(_) => TaskName::Single,
-            Task::Pair(_) => TaskName::Pair,
-        };
-        Self { name, task, convention, template, scale, opening, closing, max_new_tokens }
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{LikelihoodJudge, PromptFamily, WrittenJudge};
 use crate::{
     Backbone, Error, Fields, Judge, JudgeError, Request, Rounds, Score,
+    error::by_name,
     lager::{LagerJudge, LagerSettings, LayerWeights, Variant},
     model::BackboneError,
 };
@@ -47,9 +48,7 @@ impl FromStr for VerdictFrom {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|from| from.as_str() == name);
-        let known = || Self::ALL.map(Self::as_str).to_vec();
-        found.ok_or_else(|| Error::UnknownName { what: "source of verdicts", found: name.to_owned(), known: known() })
+        by_name("source of verdicts", name, &Self::ALL, Self::as_str)
     }
 }
 
@@ -97,9 +96,7 @@ impl PromptedJudge {
             Err(error) => Err(error),
         }
     }
-}
 
-impl PromptedJudge {
     /// The name of the judge that was chosen.
     pub fn name(&self) -> &str {
         self.chosen::<dyn Fields>().name()

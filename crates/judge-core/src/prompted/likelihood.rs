@@ -32,9 +32,7 @@ impl LikelihoodJudge {
     pub fn family(&self) -> &PromptFamily {
         &self.family
     }
-}
 
-impl LikelihoodJudge {
     /// The family's name.
     pub fn name(&self) -> &str {
         self.family.name()

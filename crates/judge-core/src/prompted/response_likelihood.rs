@@ -87,9 +87,7 @@ impl ResponseLikelihoodJudge {
         };
         Ok(ResponseLikelihood { given: given.tokens.clone(), alone: alone.clone() })
     }
-}
 
-impl ResponseLikelihoodJudge {
     /// `response_likelihood`.
     pub fn name(&self) -> &str {
         "response_likelihood"

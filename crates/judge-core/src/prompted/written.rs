@@ -51,9 +51,7 @@ impl WrittenJudge {
     pub fn family(&self) -> &PromptFamily {
         &self.family
     }
-}
 
-impl WrittenJudge {
     /// The family's name.
     pub fn name(&self) -> &str {
         self.family.name()

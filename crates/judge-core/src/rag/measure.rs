@@ -66,9 +66,7 @@ impl RagMeasure {
             Self::Correctness => &[RagField::Response, RagField::Reference],
         }
     }
-}
 
-impl RagMeasure {
     /// Why an item cannot have it; `None` if it can.
     #[must_use]
     pub fn lacks(self, item: &RagItem) -> Option<String> {

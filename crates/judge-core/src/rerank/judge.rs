@@ -9,7 +9,7 @@ use crate::{
     decision::{ByKind, Combined, DecisionForm, DecisionOrigin, DecisionWeights, KindWeights, QuestionKind},
     lager::LayerTable,
     request::{LabelRead, ReadAt, TokenId},
-    verdict::{CombinedBy, Part, mean_label_mass},
+    verdict::{CombinedBy, Part},
 };
 
 /// The layers that the logits of labels are read at.
@@ -140,15 +140,7 @@ impl RerankJudge {
         };
         let noul = scoring.relevance.labels().into_iter().map(label).collect();
         let form = DecisionForm { labels: ByKind { noul, ..ByKind::default() }, ..DecisionForm::default() };
-        DecisionOrigin {
-            model: self.model.name.clone(),
-            fingerprint: self.model.fingerprint.clone(),
-            n_layers: self.model.n_layers,
-            dtype: self.model.dtype.clone(),
-            lens: *lens,
-            prompt: json!({"rerank": prompt.settings()}),
-            form,
-        }
+        DecisionOrigin::new(&self.model, *lens, json!({"rerank": prompt.settings()}), form)
     }
 
     /// The label logits of all layers for each document that was read, by its place. Of two columns: the label of a relevant document, and the
@@ -304,10 +296,9 @@ impl<Item: Rerankable + ?Sized> Judge<Item> for RerankJudge {
             let none = || Unscored::new(Reason::Missing, "the item has no documents");
             return Err(verdicts.iter().find_map(Verdict::unscored).cloned().unwrap_or_else(none).into());
         };
-        let mass = mean_label_mass(&verdicts);
         let parts = verdicts.into_iter().enumerate();
         let parts = parts.map(|(index, verdict)| Part { name: index.to_string(), verdict }).collect();
-        Ok(Score { label_mass: mass, ..Score::new(best) }.with_parts(CombinedBy::Documents, parts))
+        Ok(Score::new(best).combined(CombinedBy::Documents, parts))
     }
 
     fn settings(&self) -> Option<Value> {

@@ -379,8 +379,8 @@ fn a_calibrator_adds_an_interval_and_leaves_the_value() {
     assert!(ends.ends_with("out of range"), "{ends}");
 }
 
-/// Gives the number that the response is, NaN and infinity included.
-struct Number;
+/// Gives the number that the response is, NaN and infinity included. It does not say what it is.
+pub(crate) struct Number;
 
 impl<I: Fields + ?Sized> Judge<I> for Number {
     fn name(&self) -> &str {

@@ -282,22 +282,15 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         Want { continuations: vec![String::new()], ..Want::default() },
         Want { pooled: vec![(Layer(9), Pooling::Mean)], ..Want::default() },
     ];
-    let company = Named::new("company", Nosy(all));
-    for want in wrong {
-        let judge = Named::new("wrong", Nosy(want.clone()));
+    // Beside one that writes nothing, a generation is in one pass with it too.
+    let generates = [generation(0), Generation { top_log_probs: 3, ..generation(3) }]
+        .map(|generate| (labels(vec![read(end, &[1])]), Want { generate: Some(generate), ..Want::default() }));
+    for (company, want) in wrong.map(|want| (all.clone(), want)).into_iter().chain(generates) {
+        let (company, judge) = (Named::new("company", Nosy(company)), Named::new("wrong", Nosy(want.clone())));
         let judges: Vec<&dyn Judge<Item>> = vec![&company, &judge];
         let item = vec![("instruction", "a"), ("response", "b")];
         let error = Runner::new(&model(), judges).collect([("one".into(), item)]).unwrap_err();
         assert!(error.to_string().starts_with("judge wrong, item \"one\": request "), "{want:?}: {error}");
-    }
-    // Beside one that writes nothing, a generation is in one pass with it too.
-    let company = Named::new("company", Nosy(labels(vec![read(end, &[1])])));
-    for generate in [generation(0), Generation { top_log_probs: 3, ..generation(3) }] {
-        let judge = Named::new("wrong", Nosy(Want { generate: Some(generate), ..Want::default() }));
-        let judges: Vec<&dyn Judge<Item>> = vec![&company, &judge];
-        let item = vec![("instruction", "a"), ("response", "b")];
-        let error = Runner::new(&model(), judges).collect([("one".into(), item)]).unwrap_err();
-        assert!(error.to_string().starts_with("judge wrong, item \"one\": request "), "{error}");
     }
 }
 

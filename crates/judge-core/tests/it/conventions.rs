@@ -2,195 +2,137 @@
 
 #![allow(clippy::print_stderr)] // what was skipped
 
-use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::cmp::Ordering::{Equal, Greater, Less};
 use std::path::PathBuf;
 
 use judge_core::prompted::GradeConvention as Grade;
 use judge_core::prompted::PairConvention as Pair;
 use serde_json::Value;
 
-/// Texts and what each convention finds in them.
-type Cases<'a, C, V> = &'a [(C, &'a [(&'a str, Option<V>)])];
+/// Texts with the grade that a convention finds in them, and texts in which it finds none.
+type Grades<'a> = (Grade, &'a [(&'a str, f64)], &'a [&'a str]);
 
 #[test]
 fn preferences() {
-    let none = None::<Ordering>;
-    let cases: Cases<'_, Pair, Ordering> = &[
+    let verdicts = [Some(Greater), Some(Less), Some(Equal), None];
+    let cases: &[(Pair, [&[&str]; 4])] = &[
         (
             Pair::Strict,
-            &[
-                ("so [[A]]", Some(Greater)),
-                ("[[B]] and again [[B]]", Some(Less)),
-                ("[[C]]", Some(Equal)),
-                ("[[A]] or [[B]]", none),
-                ("[[[A]]]", Some(Greater)),
-                ("[A]", none),
-                ("[[a]]", none),
-                ("", none),
-            ],
+            [&["so [[A]]", "[[[A]]]"], &["[[B]] and again [[B]]"], &["[[C]]"], &["[[A]] or [[B]]", "[A]", "[[a]]", ""]],
         ),
-        (
-            Pair::Letters,
-            &[
-                ("[[B]] is not [[A]]", Some(Greater)),
-                ("[[C]] or [[B]]", Some(Less)),
-                ("[[C]]", Some(Equal)),
-                ("[[D]]", none),
-            ],
-        ),
+        (Pair::Letters, [&["[[B]] is not [[A]]"], &["[[C]] or [[B]]"], &["[[C]]"], &["[[D]]"]]),
         (
             Pair::Decision,
-            &[
-                ("So, the final decision is Response 1.", Some(Greater)),
-                ("My final decision is Tie. No: the final decision is RESPONSE 2", Some(Less)),
-                ("final decision is  tie", Some(Equal)),
-                ("The final decision is Response 3", none),
-                ("The Final Decision is Response 1", none),
-                ("final decision is Response 1. The final decision is unclear", none),
-                ("final decision is ", none),
+            [
+                &["So, the final decision is Response 1."],
+                &["My final decision is Tie. No: the final decision is RESPONSE 2"],
+                &["final decision is  tie"],
+                &[
+                    "The final decision is Response 3",
+                    "The Final Decision is Response 1",
+                    "final decision is Response 1. The final decision is unclear",
+                    "final decision is ",
+                ],
             ],
         ),
-        (
-            Pair::FirstLine,
-            &[
-                ("\n 1\nbecause", Some(Greater)),
-                ("2", Some(Less)),
-                ("TIE\n\n### Reason: 1", Some(Equal)),
-                ("1.", none),
-                ("Response 1", none),
-                ("", none),
-            ],
-        ),
+        (Pair::FirstLine, [&["\n 1\nbecause"], &["2"], &["TIE\n\n### Reason: 1"], &["1.", "Response 1", ""]]),
         (
             Pair::OutputAb,
-            &[
-                ("Output (a)", Some(Greater)),
-                ("Well.\n Output (b)", Some(Less)),
-                ("Output (b)\nOutput (a)", Some(Greater)),
-                ("  Output (a)", none),
-                ("I prefer Output (a)", none),
-                ("output (a)", none),
+            [
+                &["Output (a)", "Output (b)\nOutput (a)"],
+                &["Well.\n Output (b)"],
+                &[],
+                &["  Output (a)", "I prefer Output (a)", "output (a)"],
             ],
         ),
         (
             Pair::OutputAbSentence,
-            &[
-                ("Therefore, Output (b) is better.", Some(Less)),
-                ("Output (b) is better. No, Output (a) is better.", Some(Greater)),
-                ("Output (a) is better. No, Output (b) is better.", Some(Greater)),
-                ("Output (a) is better!", Some(Greater)),
-                ("Output (a) is better", none),
-                ("Output (b) is better\n", none),
+            [
+                &[
+                    "Output (b) is better. No, Output (a) is better.",
+                    "Output (a) is better. No, Output (b) is better.",
+                    "Output (a) is better!",
+                ],
+                &["Therefore, Output (b) is better."],
+                &[],
+                &["Output (a) is better", "Output (b) is better\n"],
             ],
         ),
         (
             Pair::ScorePair,
-            &[
-                ("8 5\nbecause", Some(Greater)),
-                ("7,7.5", Some(Less)),
-                ("9 9", Some(Equal)),
-                ("8 5 ", none),
-                ("8, 5", none),
-                ("8  5", none),
-                ("8", none),
-                ("8 NaN", none),
-                ("Scores: 8 5", none),
-                ("\n8 5", none),
-            ],
+            [&["8 5\nbecause"], &["7,7.5"], &["9 9"], &["8 5 ", "8, 5", "8  5", "8", "8 NaN", "Scores: 8 5", "\n8 5"]],
         ),
         (
             Pair::RatingPair,
-            &[
-                ("[[8, 5]]", Some(Greater)),
-                ("[[7,7.1]]", Some(Equal)),
-                ("[3, 4.5] then [[5,1]]", Some(Greater)),
-                ("[3, 4.5]", Some(Less)),
-                ("[[a,b]] [[2,3]]", Some(Less)),
-                ("[[8,  5]]", none),
-                ("8, 5", none),
+            [
+                &["[[8, 5]]", "[3, 4.5] then [[5,1]]"],
+                &["[3, 4.5]", "[[a,b]] [[2,3]]"],
+                &["[[7,7.1]]"],
+                &["[[8,  5]]", "8, 5"],
             ],
         ),
         (
             Pair::Result,
-            &[
-                ("Feedback. [RESULT] A", Some(Greater)),
-                ("[Result] Response B", Some(Less)),
-                ("so [Response B]", Some(Less)),
-                ("[RESULT: a]\n", Some(Greater)),
-                ("it is\nResult: B", Some(Less)),
-                ("[RESULT] A\nwhich I explain", Some(Greater)),
-                ("the result: B", none),
-                ("[ResponseB]", none),
-                ("[RESULT] A or B?", none),
-                ("[RESULT] C", none),
-                ("A", none),
+            [
+                &["Feedback. [RESULT] A", "[RESULT: a]\n", "[RESULT] A\nwhich I explain"],
+                &["[Result] Response B", "so [Response B]", "it is\nResult: B"],
+                &[],
+                &["the result: B", "[ResponseB]", "[RESULT] A or B?", "[RESULT] C", "A"],
             ],
         ),
         (
             Pair::Arrows,
-            &[
-                ("My final verdict is: [[A>>B]]", Some(Greater)),
-                ("[[B>A]], as I said: [[B>A]]", Some(Less)),
-                ("<think>[[A>B]]</think>[[A=B]]", Some(Equal)),
-                ("[[A>B]] or [[A>>B]]", none),
-                ("[[A>B]] or [[B>A]]", none),
-                ("<think>it is [[A>B]]", none),
-                (
+            [
+                &["My final verdict is: [[A>>B]]"],
+                &["[[B>A]], as I said: [[B>A]]"],
+                &[
+                    "<think>[[A>B]]</think>[[A=B]]",
                     "<|channel|>analysis<|message|>[[A>B]]<|end|><|start|>assistant<|channel|>final<|message|>[[A=B]]",
-                    Some(Equal),
-                ),
-                ("[[A]]", none),
-                ("[A>>B]", none),
-                ("[[A>C]]", none),
-                ("", none),
+                ],
+                &[
+                    "[[A>B]] or [[A>>B]]",
+                    "[[A>B]] or [[B>A]]",
+                    "<think>it is [[A>B]]",
+                    "[[A]]",
+                    "[A>>B]",
+                    "[[A>C]]",
+                    "",
+                ],
             ],
         ),
         (
             Pair::Boxed,
-            &[
-                ("So \\boxed{A>>B}.", Some(Greater)),
-                ("\\boxed{A}, no, \\boxed{\\text{B}}", Some(Less)),
-                ("<think>\\boxed{A}</think> \\boxed{ A=B }", Some(Equal)),
-                ("\\boxed{B} and \\boxed{", Some(Less)),
-                ("\\boxed{Tie}", Some(Equal)),
-                ("<think>\\boxed{A}", none),
-                ("\\boxed{C}", none),
-                ("\\boxed{A", none),
-                ("boxed{A}", none),
+            [
+                &["So \\boxed{A>>B}."],
+                &["\\boxed{A}, no, \\boxed{\\text{B}}", "\\boxed{B} and \\boxed{"],
+                &["<think>\\boxed{A}</think> \\boxed{ A=B }", "\\boxed{Tie}"],
+                &["<think>\\boxed{A}", "\\boxed{C}", "\\boxed{A", "boxed{A}"],
             ],
         ),
         (
             Pair::AnswerTags,
-            &[
-                ("<answer>[[A]]</answer>", Some(Greater)),
-                ("<answer>A</answer> then <answer> B </answer>", Some(Less)),
-                ("<think><answer>A</answer></think>\n<answer>[[A>B]]</answer>", Some(Greater)),
-                ("<answer>tie</answer>", Some(Equal)),
-                ("<answer>A</answer><answer>", Some(Greater)),
-                ("<think>let me see <answer>A</answer>", none),
-                ("<answer>Answer A</answer>", none),
-                ("<answer>[[A]] [[B]]</answer>", none),
-                ("<answer>A", none),
-                ("A</answer>", none),
+            [
+                &[
+                    "<answer>[[A]]</answer>",
+                    "<think><answer>A</answer></think>\n<answer>[[A>B]]</answer>",
+                    "<answer>A</answer><answer>",
+                ],
+                &["<answer>A</answer> then <answer> B </answer>"],
+                &["<answer>tie</answer>"],
+                &[
+                    "<think>let me see <answer>A</answer>",
+                    "<answer>Answer A</answer>",
+                    "<answer>[[A]] [[B]]</answer>",
+                    "<answer>A",
+                    "A</answer>",
+                ],
             ],
         ),
-        (
-            Pair::Bare,
-            &[
-                (" A\n", Some(Greater)),
-                ("1", Some(Greater)),
-                ("B", Some(Less)),
-                ("2", Some(Less)),
-                ("Tie", Some(Equal)),
-                ("0", Some(Equal)),
-                ("garbage", none),
-                ("A.", none),
-            ],
-        ),
+        (Pair::Bare, [&[" A\n", "1"], &["B", "2"], &["Tie", "0"], &["garbage", "A."]]),
     ];
-    for (convention, texts) in cases {
-        for (text, verdict) in *texts {
-            assert_eq!(convention.parse(text), *verdict, "{convention}: {text:?}");
+    for (convention, by_verdict) in cases {
+        for (texts, verdict) in by_verdict.iter().zip(verdicts) {
+            texts.iter().for_each(|text| assert_eq!(convention.parse(text), verdict, "{convention}: {text:?}"));
         }
         assert_eq!(convention.as_str().parse::<Pair>().unwrap(), *convention);
         assert_eq!(serde_json::to_value(convention).unwrap(), convention.as_str());
@@ -202,122 +144,109 @@ fn preferences() {
 
 #[test]
 fn grades() {
-    let cases: Cases<'_, Grade, f64> = &[
-        (Grade::Strict, &[("[[7.5]]", Some(7.5)), ("[[7]] [[7]]", Some(7.0)), ("[[7]] [[8]]", None), ("[7]", None)]),
+    let cases: &[Grades<'_>] = &[
+        (Grade::Strict, &[("[[7.5]]", 7.5), ("[[7]] [[7]]", 7.0)], &["[[7]] [[8]]", "[7]"]),
         (
             Grade::Rating,
             &[
-                ("Rating: [[7]] or [[8]]", Some(7.0)),
-                ("[3] but [[9]]", Some(9.0)),
-                ("[3.]", Some(3.0)),
-                ("[[rating]] [[15]]", Some(15.0)),
-                ("[[[4]]]", Some(4.0)),
-                ("[[-3]]", None),
-                ("7/10", None),
+                ("Rating: [[7]] or [[8]]", 7.0),
+                ("[3] but [[9]]", 9.0),
+                ("[3.]", 3.0),
+                ("[[rating]] [[15]]", 15.0),
+                ("[[[4]]]", 4.0),
             ],
+            &["[[-3]]", "7/10"],
         ),
         (
             Grade::Decision,
-            &[
-                ("Rating: [[5]] ... Rating: [[ 6 ]]", Some(6.0)),
-                ("rating: [[5]]", None),
-                ("Rating: 7", None),
-                ("Rating: [[x]]", None),
-                ("Rating: [[nan]]", None),
-                ("Rating: [[5", None),
-            ],
+            &[("Rating: [[5]] ... Rating: [[ 6 ]]", 6.0)],
+            &["rating: [[5]]", "Rating: 7", "Rating: [[x]]", "Rating: [[nan]]", "Rating: [[5"],
         ),
         (
             Grade::Result,
             &[
-                ("fine [RESULT] 4", Some(4.0)),
-                ("[Result] 4/5", Some(4.0)),
-                ("[RESULT]: 3", Some(3.0)),
-                ("(Score 5)", Some(5.0)),
-                ("a score of  2 out of 5\n", Some(2.0)),
-                ("[SCORE] [1]", Some(1.0)),
-                ("Score: (5)", Some(5.0)),
-                ("Score: 5/5", Some(5.0)),
-                ("score of 5", Some(5.0)),
-                ("Score: 2.5", None),
-                ("Score: 12", None),
-                ("Score: 0", None),
-                ("[SCORE]: 4", None),
-                ("(4/5)", None),
-                ("Reference (Score 5) not results", None),
-                ("I rate this a perfect 10!", None),
-                ("5", None),
+                ("fine [RESULT] 4", 4.0),
+                ("[Result] 4/5", 4.0),
+                ("[RESULT]: 3", 3.0),
+                ("(Score 5)", 5.0),
+                ("a score of  2 out of 5\n", 2.0),
+                ("[SCORE] [1]", 1.0),
+                ("Score: (5)", 5.0),
+                ("Score: 5/5", 5.0),
+                ("score of 5", 5.0),
+            ],
+            &[
+                "Score: 2.5",
+                "Score: 12",
+                "Score: 0",
+                "[SCORE]: 4",
+                "(4/5)",
+                "Reference (Score 5) not results",
+                "I rate this a perfect 10!",
+                "5",
             ],
         ),
         (
             Grade::ResultExact,
-            &[
-                ("good [RESULT] 3", Some(3.0)),
-                ("[RESULT] 3.", None),
-                ("[RESULT] 6", None),
-                ("[RESULT] 3 [RESULT] 3", None),
-                ("[Result] 3", None),
-            ],
+            &[("good [RESULT] 3", 3.0)],
+            &["[RESULT] 3.", "[RESULT] 6", "[RESULT] 3 [RESULT] 3", "[Result] 3"],
         ),
-        (Grade::Integer, &[(" 7\n", Some(7.0)), ("-1", Some(-1.0)), ("7.5", None), ("7 points", None), ("", None)]),
+        (Grade::Integer, &[(" 7\n", 7.0), ("-1", -1.0)], &["7.5", "7 points", ""]),
         (
             Grade::Json,
             &[
-                (r#"{"reason": "so", "score": 4}"#, Some(4.0)),
-                (r#" {"score":-2,"more":[{}],"reason":""} "#, Some(-2.0)),
-                ("```json\n{\"reason\": \"`{}`\", \"score\": 10}\n```\n", Some(10.0)),
-                ("```\n{\"reason\": \"so\", \"score\": 3}```", Some(3.0)),
-                (
-                    r#"{"reason": "so", "score": 123456789012345678901234567890}"#,
-                    Some(123456789012345678901234567890.0),
-                ),
-                (r#"{"reason": "so", "score": "4"}"#, None),
+                (r#"{"reason": "so", "score": 4}"#, 4.0),
+                (r#" {"score":-2,"more":[{}],"reason":""} "#, -2.0),
+                ("```json\n{\"reason\": \"`{}`\", \"score\": 10}\n```\n", 10.0),
+                ("```\n{\"reason\": \"so\", \"score\": 3}```", 3.0),
+                (r#"{"reason": "so", "score": 123456789012345678901234567890}"#, 123456789012345678901234567890.0),
                 // https://github.com/microsoft/PyRIT/pull/2133, https://github.com/google/langextract/pull/394
-                (r#"{"reason": "so", "score": 4.0}"#, Some(4.0)),
-                (r#"{"reason": "so", "score": -2.000}"#, Some(-2.0)),
-                (r#"{"reason": "so", "score": 4.}"#, None),
-                ("{\"reason\": \"one\ntwo\tthree\",\n \"score\": 4}", Some(4.0)),
-                (r#"{"Reason": "so", "Score": 4}"#, None),
+                (r#"{"reason": "so", "score": 4.0}"#, 4.0),
+                (r#"{"reason": "so", "score": -2.000}"#, -2.0),
+                ("{\"reason\": \"one\ntwo\tthree\",\n \"score\": 4}", 4.0),
                 // https://github.com/QuantumNous/new-api/issues/802, https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1602
-                ("<think>\nMaybe {\"score\": 2}\n</think>\n\n{\"reason\": \"é\", \"score\": 4}", Some(4.0)),
-                ("Maybe 2.\n</think>\n\n```json\n{\"reason\": \"so\", \"score\": 4}\n```", Some(4.0)),
+                ("<think>\nMaybe {\"score\": 2}\n</think>\n\n{\"reason\": \"é\", \"score\": 4}", 4.0),
+                ("Maybe 2.\n</think>\n\n```json\n{\"reason\": \"so\", \"score\": 4}\n```", 4.0),
                 (
                     "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{\"reason\": \"so\", \"score\": 4}",
-                    Some(4.0),
+                    4.0,
                 ),
-                (
-                    "<|channel|>final <|constrain|>json<|message|>{\"reason\": \"so\", \"score\": 4}<|return|>",
-                    Some(4.0),
-                ),
-                ("<|channel|>analysis<|message|>{\"reason\": \"so\", \"score\": 4}", None),
-                ("<think>{\"reason\": \"so\", \"score\": 4}", None),
-                (r#"{"reason": "it says </think> twice", "score": 4}"#, Some(4.0)),
-                (r#"{"reason": "it says <think>", "score": 4}"#, Some(4.0)),
-                (r#"{"reason": "so", "score": 4.5}"#, None),
-                (r#"{"reason": "so", "score": 4e0}"#, None),
-                (r#"{"reason": "so", "score": null}"#, None),
-                (r#"{"reason": "so", "score": [4]}"#, None),
-                (r#"{"reason": null, "score": 4}"#, None),
-                (r#"{"reason": 4, "score": 4}"#, None),
-                (r#"{"score": 4}"#, None),
-                (r#"{"reason": "so"}"#, None),
-                (r#"{"reason": "so", "score": 4, "score": 5}"#, None),
-                (r#"{"reason": "so", "score": 4"#, None),
-                (r#"Here: {"reason": "so", "score": 4}"#, None),
-                (r#"{"reason": "so", "score": 4} I hope that helps."#, None),
-                ("```json {\"reason\": \"so\", \"score\": 4}```", None),
-                ("```json\n{\"reason\": \"so\", \"score\": 4}", None),
-                (r#"[{"reason": "so", "score": 4}]"#, None),
-                ("4", None),
-                ("", None),
+                ("<|channel|>final <|constrain|>json<|message|>{\"reason\": \"so\", \"score\": 4}<|return|>", 4.0),
+                (r#"{"reason": "it says </think> twice", "score": 4}"#, 4.0),
+                (r#"{"reason": "it says <think>", "score": 4}"#, 4.0),
+            ],
+            &[
+                r#"{"reason": "so", "score": "4"}"#,
+                r#"{"reason": "so", "score": 4.}"#,
+                r#"{"Reason": "so", "Score": 4}"#,
+                "<|channel|>analysis<|message|>{\"reason\": \"so\", \"score\": 4}",
+                "<think>{\"reason\": \"so\", \"score\": 4}",
+                r#"{"reason": "so", "score": 4.5}"#,
+                r#"{"reason": "so", "score": 4e0}"#,
+                r#"{"reason": "so", "score": null}"#,
+                r#"{"reason": "so", "score": [4]}"#,
+                r#"{"reason": null, "score": 4}"#,
+                r#"{"reason": 4, "score": 4}"#,
+                r#"{"score": 4}"#,
+                r#"{"reason": "so"}"#,
+                r#"{"reason": "so", "score": 4, "score": 5}"#,
+                r#"{"reason": "so", "score": 4"#,
+                r#"Here: {"reason": "so", "score": 4}"#,
+                r#"{"reason": "so", "score": 4} I hope that helps."#,
+                "```json {\"reason\": \"so\", \"score\": 4}```",
+                "```json\n{\"reason\": \"so\", \"score\": 4}",
+                r#"[{"reason": "so", "score": 4}]"#,
+                "4",
+                "",
             ],
         ),
     ];
-    for (convention, texts) in cases {
-        for (text, grade) in *texts {
-            assert_eq!(convention.parse(text), *grade, "{convention}: {text:?}");
+    for (convention, graded, others) in cases {
+        let graded = graded.iter().map(|&(text, grade)| (text, Some(grade)));
+        for (text, grade) in graded.chain(others.iter().map(|&text| (text, None))) {
+            assert_eq!(convention.parse(text), grade, "{convention}: {text:?}");
             let number = convention.find(text).map(|(_, place)| text[place].parse::<f64>().expect("a number"));
-            assert_eq!(number, *grade, "{convention}: {text:?}");
+            assert_eq!(number, grade, "{convention}: {text:?}");
         }
         assert_eq!(convention.as_str().parse::<Grade>().unwrap(), *convention);
     }

@@ -3,7 +3,7 @@
 use judge_core::{
     Error, Layer, Lens, ModelInfo, PromptTemplate, Scale,
     fit::{Alpha, FitProblem, Graded, ItemOrder, LayerWeightFit, RegressionLoss, TargetRule, ThetaInit},
-    lager::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant, WeightMismatch},
+    lager::{Condition, LayerTable, LayerWeights, States, TableOrigin, Variant},
     model::Dimensions,
 };
 use proptest::prelude::*;
@@ -224,23 +224,21 @@ fn weights_are_for_what_they_were_made_from() {
     let weights = LayerWeightFit::paper().fit(&items(10, false), &origin(3)).unwrap();
     assert_eq!(weights.check(&origin(3), States::All).unwrap(), []);
 
-    let refused = |change: &dyn Fn(&mut TableOrigin), states| {
+    let other_model = |used: &mut TableOrigin| used.fingerprint = "f1".into();
+    let others: [(&dyn Fn(&mut TableOrigin), States, &str); 4] = [
+        (&other_model, States::All, "fitted on the model made-up (f0), used on made-up (f1)"),
+        (&|used| used.n_layers = 4, States::All, "fitted on a model of 3 blocks, used on one of 4"),
+        (&|_| (), States::DropLast, "fitted on the states all, used on drop-last"),
+        (&|used| used.lens = Lens::Normed, States::All, "fitted with the lens Raw, used with Normed"),
+    ];
+    for (change, states, why) in others {
         let mut used = origin(3);
         change(&mut used);
         match weights.check(&used, states) {
-            Err(Error::WeightsRefused { mismatch }) => mismatch,
+            Err(Error::WeightsRefused { mismatch }) => assert_eq!(mismatch.to_string(), why),
             other => panic!("expected a refusal, found {other:?}"),
         }
-    };
-    let other_model = refused(&|used| used.fingerprint = "f1".into(), States::All);
-    let WeightMismatch::Model { fitted_fingerprint, used_fingerprint, .. } = &other_model else { panic!("the model") };
-    assert_eq!((fitted_fingerprint.as_str(), used_fingerprint.as_str()), ("f0", "f1"));
-    let layers = refused(&|used| used.n_layers = 4, States::All);
-    assert_eq!(layers, WeightMismatch::LayerCount { fitted: 3, used: 4 });
-    let states = refused(&|_| (), States::DropLast);
-    assert_eq!(states, WeightMismatch::States { fitted: States::All, used: States::DropLast });
-    let lens = refused(&|used| used.lens = Lens::Normed, States::All);
-    assert_eq!(lens, WeightMismatch::Lens { fitted: Lens::Raw, used: Lens::Normed });
+    }
 
     let mut used = origin(3);
     used.scale = Scale::integers(1, 9).unwrap();

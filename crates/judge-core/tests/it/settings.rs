@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::probes::Saying;
+use crate::{combine::Number, probes::Saying};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Fields, Judge, JudgeError, Layer, Lens, Prompt, PromptTemplate, Request, Rounds, Scale, Score,
+    Backbone, Judge, JudgeError, Layer, Lens, Prompt, PromptTemplate, Scale,
     combine::{
         Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
         Swapped, Tournament,
@@ -65,23 +65,6 @@ fn inspector(aspect: &str, text: &str, probe: Option<u8>) -> InspectorJudge {
     let probe = Arc::new(Saying { signals, classes: vec![1, 2], settings: probe.map(Value::from), output });
     let settings = InspectorSettings { aspect: aspect.to_owned(), template: template(text), probe };
     InspectorJudge::new(settings, model().info()).unwrap()
-}
-
-/// A judge that does not say.
-struct Silent;
-
-impl<I: Fields + ?Sized> Judge<I> for Silent {
-    fn name(&self) -> &str {
-        "silent"
-    }
-
-    fn ask(&self, _: &I) -> Result<Vec<Request>, JudgeError> {
-        Ok(Vec::new())
-    }
-
-    fn decide(&self, _: &I, _: &Rounds<'_>) -> Result<Score, JudgeError> {
-        Ok(Score::new(0.5))
-    }
 }
 
 fn map(value: f64) -> Result<Calibration, JudgeError> {
@@ -157,16 +140,16 @@ fn whatever_changes_a_verdict_changes_the_settings() {
 
 #[test]
 fn a_judge_that_does_not_say_makes_no_judge_that_does() {
-    let silent: &dyn Judge<Item> = &Silent;
-    assert_eq!(of(&Silent), None);
+    let silent: &dyn Judge<Item> = &Number;
+    assert_eq!(of(&Number), None);
     assert_eq!(of(&Panel::new("p", vec![silent], PanelRule::Mean).unwrap()), None);
-    assert_eq!(of(&Repeated::new("r", Silent, 2).unwrap()), None);
-    assert_eq!(of(&Swapped::new(Silent, OrderPolicy::Average)), None);
-    assert_eq!(of(&PlaceCorrected::new(Silent, 0.5).unwrap()), None);
-    assert_eq!(of(&GradedPair::new(Silent)), None);
-    assert_eq!(of(&EachAnswer::new(Silent)), None);
-    assert_eq!(of(&Tournament::new(Silent, RoundRobin)), None);
-    assert_eq!(of(&Calibrated::new(Silent, map).with_settings(json!("c"))), None);
+    assert_eq!(of(&Repeated::new("r", Number, 2).unwrap()), None);
+    assert_eq!(of(&Swapped::new(Number, OrderPolicy::Average)), None);
+    assert_eq!(of(&PlaceCorrected::new(Number, 0.5).unwrap()), None);
+    assert_eq!(of(&GradedPair::new(Number)), None);
+    assert_eq!(of(&EachAnswer::new(Number)), None);
+    assert_eq!(of(&Tournament::new(Number, RoundRobin)), None);
+    assert_eq!(of(&Calibrated::new(Number, map).with_settings(json!("c"))), None);
     // A function does not say what it computes, nor every probe what it is.
     assert_eq!(of(&Calibrated::new(lager(|_| {}), map)), None);
     assert_eq!(of(&inspector("fluency", "{response}", None)), None);

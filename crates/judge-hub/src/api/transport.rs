@@ -9,6 +9,7 @@
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
+use ureq::Proxy;
 use ureq::http::HeaderValue;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
 
@@ -50,12 +51,13 @@ impl Transport {
     /// # Errors
     /// [`ApiProblem::Proxy`].
     pub(super) fn new(url: String, settings: &ApiSettings) -> Result<Self, ApiError> {
-        let proxy = match proxy::of_environment(url.starts_with("https:")) {
-            Ok(proxy) => proxy,
-            Err(ProxyProblem { variable }) => {
-                return Err(ApiError::Service { url, problem: ApiProblem::Proxy { variable } });
-            }
-        };
+        match proxy::of_environment(url.starts_with("https:")) {
+            Ok(proxy) => Ok(Self::by_way_of(proxy, url, settings)),
+            Err(ProxyProblem { variable }) => Err(ApiError::Service { url, problem: ApiProblem::Proxy { variable } }),
+        }
+    }
+
+    fn by_way_of(proxy: Option<Proxy>, url: String, settings: &ApiSettings) -> Self {
         let config = agent::config(proxy)
             .timeout_global(Some(settings.timeout))
             .max_idle_connections_per_host(settings.concurrency)
@@ -63,7 +65,7 @@ impl Transport {
         // A key is visible ASCII, which every header can carry.
         let authorization = settings.key.as_ref().and_then(|key| agent::sensitive(&key.authorization()));
         let (timeout, max_response_bytes) = (settings.timeout, settings.max_response_bytes);
-        Ok(Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes })
+        Self { agent: config.build().into(), url, authorization, timeout, max_response_bytes }
     }
 
     /// Where requests go.
@@ -110,5 +112,46 @@ impl Transport {
             error @ ureq::Error::LargeResponseHeader(..) => ApiProblem::Broken { source: error.into() },
             other => ApiProblem::Connection { source: other.into() },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn requests_go_by_way_of_the_proxy() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://me:pass@{}", listener.local_addr().unwrap());
+        let served = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut seen = String::new();
+            for (end, answer) in [
+                ("\r\n\r\n", "HTTP/1.1 200 Connected\r\n\r\n"),
+                ("{}", "HTTP/1.1 200 Said\r\nContent-Length: 4\r\n\r\ntrue"),
+            ] {
+                while !seen.ends_with(end) {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    seen.push(char::from(byte[0]));
+                }
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            seen
+        });
+        let proxy = proxy::find(false, |name| (name == "HTTP_PROXY").then(|| address.clone())).unwrap();
+        let url = "http://service.invalid/v1/chat/completions".to_owned();
+        let response = Transport::by_way_of(proxy, url, &ApiSettings::default()).post(b"{}").unwrap();
+        assert_eq!((response.status, &response.body[..]), (200, &b"true"[..]));
+        let seen = served.join().unwrap();
+        assert!(
+            seen.starts_with("CONNECT service.invalid:80 ") && seen.contains("POST /v1/chat/completions"),
+            "{seen}"
+        );
+        assert!(seen.to_lowercase().contains("proxy-authorization: basic bwu6cgfzcw=="), "{seen}");
     }
 }

@@ -69,35 +69,19 @@ pub(crate) fn holds(interval: Interval, truth: f64) -> bool {
 
 /// Every line: some small n, then 100 and 1,000.
 pub(crate) fn simulations() -> Vec<Simulation> {
-    let mut all = Vec::new();
-    for n in [10, 20, 50, 100, 1_000] {
-        all.extend(correlations(n));
-    }
-    for n in [20, 50, 100, 200, 1_000] {
-        all.extend(bootstraps(n));
-    }
-    for n in [20, 50, 100, 1_000] {
-        all.extend(proportions_and_means(n));
-    }
-    for n in [20, 100, 1_000] {
-        all.extend(prediction_powered(n));
-        all.extend(calibrated_means(n));
-    }
-    for n in [10, 20, 50, 100, 1_000] {
-        all.extend(raters(n));
-    }
-    for n in [10, 20, 50, 100, 1_000] {
-        all.extend(rankings(n));
-    }
-    for n in [20, 100, 1_000] {
-        all.extend(conformal(n));
-    }
-    for n in [20, 50, 100, 1_000] {
-        all.extend(recalibration(n));
-        all.extend(labels(n));
-    }
-    for n in [100, 1_000] {
-        all.extend(calibration_error(n));
-    }
-    all
+    type Lines = fn(usize) -> Vec<Simulation>;
+    let all: [(Lines, &[usize]); 11] = [
+        (correlations, &[10, 20, 50, 100, 1_000]),
+        (bootstraps, &[20, 50, 100, 200, 1_000]),
+        (proportions_and_means, &[20, 50, 100, 1_000]),
+        (prediction_powered, &[20, 100, 1_000]),
+        (calibrated_means, &[20, 100, 1_000]),
+        (raters, &[10, 20, 50, 100, 1_000]),
+        (rankings, &[10, 20, 50, 100, 1_000]),
+        (conformal, &[20, 100, 1_000]),
+        (recalibration, &[20, 50, 100, 1_000]),
+        (labels, &[20, 50, 100, 1_000]),
+        (calibration_error, &[100, 1_000]),
+    ];
+    all.into_iter().flat_map(|(lines, sizes)| sizes.iter().flat_map(move |&n| lines(n))).collect()
 }

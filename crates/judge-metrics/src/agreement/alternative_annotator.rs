@@ -1,6 +1,6 @@
-use crate::agreement::leave_one_out::{ScoredAnnotator, check_ratings, leave_one_out};
+use crate::agreement::leave_one_out::{ScoredAnnotator, ScoredItem, check_ratings, leave_one_out};
 use crate::distribution::student_t_tail;
-use crate::input::{check_level, check_range};
+use crate::input::{check_count, check_level, check_range};
 use crate::means::sample_mean;
 use crate::multiplicity::Adjustment;
 use crate::{Error, Estimate, Proportion};
@@ -112,69 +112,42 @@ impl AlternativeAnnotatorTest {
         self.of(judge, annotations, closeness)
     }
 
-    /// What the advantage of any of the items follows from, labels being compared.
+    /// What the advantage of any of the items follows from.
     ///
     /// # Errors
     ///
-    /// As [`of_labels`](Self::of_labels).
-    pub(crate) fn advantages_of_labels<L: PartialEq, R: AsRef<[Option<L>]>>(
-        &self,
-        judge: &[Option<L>],
-        annotations: &[R],
-    ) -> Result<Advantages, Error> {
-        self.advantages(judge, annotations, share_of_equals)
-    }
-
-    /// The same of numbers.
-    ///
-    /// # Errors
-    ///
-    /// As [`of_ratings`](Self::of_ratings).
-    pub(crate) fn advantages_of_ratings<R: AsRef<[Option<f64>]>>(
-        &self,
-        judge: &[Option<f64>],
-        annotations: &[R],
-    ) -> Result<Advantages, Error> {
-        check_ratings(judge, annotations)?;
-        self.advantages(judge, annotations, closeness)
-    }
-
-    fn advantages<L, R: AsRef<[Option<L>]>>(
+    /// As [`of`](Self::of).
+    pub(crate) fn advantages<L, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
     ) -> Result<Advantages, Error> {
-        self.check()?;
-        let (n_annotators, scored) = leave_one_out(judge, annotations, score)?;
+        let Scored { n_annotators, items, tested, .. } = self.scored(judge, annotations, score)?;
         let mut as_good = vec![None; judge.len() * n_annotators];
-        for item in scored {
+        for item in items {
             for one in &item.left_out {
                 as_good[item.item * n_annotators + one.annotator] = Some(one.judge >= one.person);
             }
         }
-        let items = |annotator: &usize| as_good.iter().skip(*annotator).step_by(n_annotators).flatten().count();
-        let (tested, few): (Vec<usize>, Vec<usize>) =
-            (0..n_annotators).partition(|annotator| items(annotator) >= self.min_items);
-        if tested.is_empty() {
-            let found = few.iter().map(items).max().unwrap_or(0);
-            return Err(Error::TooFewItems { required: self.min_items, found });
-        }
         Ok(Advantages { n_annotators, tested, as_good })
     }
 
-    fn check(&self) -> Result<(), Error> {
+    fn scored<L, R: AsRef<[Option<L>]>>(
+        &self,
+        judge: &[Option<L>],
+        annotations: &[R],
+        score: impl Fn(&L, &[&L]) -> f64,
+    ) -> Result<Scored, Error> {
         check_level(self.level)?;
-        if !(0.0..1.0).contains(&self.epsilon) {
-            return Err(Error::OutOfRange {
-                argument: "epsilon",
-                index: None,
-                value: self.epsilon,
-                low: 0.0,
-                high: 1.0,
-            });
-        }
-        check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])
+        check_range("epsilon", None, self.epsilon, [0.0, 1.0_f64.next_down()])?;
+        check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])?;
+        let (n_annotators, items) = leave_one_out(judge, annotations, score)?;
+        let mut counts = vec![0; n_annotators];
+        items.iter().flat_map(|item| &item.left_out).for_each(|one| counts[one.annotator] += 1);
+        check_count(self.min_items, counts.iter().copied().max().unwrap_or(0))?;
+        let (tested, skipped) = (0..n_annotators).partition(|&annotator| counts[annotator] >= self.min_items);
+        Ok(Scored { n_annotators, items, tested, skipped })
     }
 
     /// For any annotation, with a score of your own: how well one annotation agrees with the others (at least one) of the same item; larger
@@ -190,18 +163,11 @@ impl AlternativeAnnotatorTest {
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
     ) -> Result<AlternativeAnnotators, Error> {
-        self.check()?;
-        let (n_annotators, items) = leave_one_out(judge, annotations, score)?;
+        let Scored { n_annotators, items, tested, skipped } = self.scored(judge, annotations, score)?;
         // Per annotator, 1 where they alone have the advantage, -1 where the judge alone has it, 0 where both score alike.
         let mut differences: Vec<Vec<f64>> = vec![Vec::new(); n_annotators];
         for ScoredAnnotator { annotator, person, judge } in items.iter().flat_map(|item| &item.left_out) {
             differences[*annotator].push(f64::from(i8::from(person >= judge) - i8::from(judge >= person)));
-        }
-        let (tested, skipped): (Vec<usize>, Vec<usize>) =
-            (0..n_annotators).partition(|&annotator| differences[annotator].len() >= self.min_items);
-        if tested.is_empty() {
-            let found = differences.iter().map(Vec::len).max().unwrap_or(0);
-            return Err(Error::TooFewItems { required: self.min_items, found });
         }
         let mut annotators = Vec::with_capacity(tested.len());
         for annotator in tested {
@@ -228,6 +194,14 @@ impl AlternativeAnnotatorTest {
         let advantage = shares.iter().sum::<f64>() / shares.len() as f64;
         Ok(AlternativeAnnotators { advantage, annotators, skipped, n_items: items.len() })
     }
+}
+
+/// The scores of each annotator and of the judge beside them, and which annotators have items enough.
+struct Scored {
+    n_annotators: usize,
+    items: Vec<ScoredItem>,
+    tested: Vec<usize>,
+    skipped: Vec<usize>,
 }
 
 impl AlternativeAnnotators {
@@ -279,12 +253,12 @@ impl Advantages {
 }
 
 /// The share of the others who gave the same label.
-fn share_of_equals<L: PartialEq>(label: &L, others: &[&L]) -> f64 {
+pub(crate) fn share_of_equals<L: PartialEq>(label: &L, others: &[&L]) -> f64 {
     others.iter().filter(|other| **other == label).count() as f64 / others.len() as f64
 }
 
 /// The root mean squared distance from the others, negated.
-fn closeness(rating: &f64, others: &[&f64]) -> f64 {
+pub(crate) fn closeness(rating: &f64, others: &[&f64]) -> f64 {
     let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();
     -(squares / others.len() as f64).sqrt()
 }

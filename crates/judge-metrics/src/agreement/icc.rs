@@ -1,4 +1,4 @@
-use super::mean_squares::{Form, McGrawWong, MeanSquares, STATISTIC, less, ratio};
+use super::mean_squares::{IntraclassForm, McGrawWong, MeanSquares, STATISTIC, less, ratio};
 use crate::estimate::{Missing, Spread};
 use crate::input::{check_count, check_finite, check_lengths, unit_of};
 use crate::{Error, Estimate, NullDistribution};
@@ -55,7 +55,7 @@ impl IntraclassCorrelations {
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn one_way(&self) -> Result<Estimate, Error> {
         let MeanSquares { k, subjects, within, .. } = self.0;
-        self.of_one(Form::OneWay, ratio(less(subjects, within), subjects + (k - 1.0) * within)?)
+        self.of_one(IntraclassForm::OneWay, ratio(less(subjects, within), subjects + (k - 1.0) * within)?)
     }
 
     /// ICC(A,1), also ICC2: raters are a sample of all raters, and where they differ in level they do not agree. At most 1.
@@ -64,7 +64,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn agreement(&self) -> Result<Estimate, Error> {
-        self.of_one(Form::Agreement, self.0.single_agreement()?)
+        self.of_one(IntraclassForm::Agreement, self.0.single_agreement()?)
     }
 
     /// ICC(C,1), also ICC3: raters may differ in level, as long as they do so always. At most 1.
@@ -74,7 +74,7 @@ impl IntraclassCorrelations {
     /// [`Error::Undefined`] where the ratings leave 0/0: subjects that do not differ, whatever raters do.
     pub fn consistency(&self) -> Result<Estimate, Error> {
         let MeanSquares { k, subjects, rest, .. } = self.0;
-        self.of_one(Form::Consistency, ratio(less(subjects, rest), subjects + (k - 1.0) * rest)?)
+        self.of_one(IntraclassForm::Consistency, ratio(less(subjects, rest), subjects + (k - 1.0) * rest)?)
     }
 
     /// ICC(1,k): [`one_way`](Self::one_way) of the mean of all k raters.
@@ -83,7 +83,7 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where subjects do not differ.
     pub fn mean_one_way(&self) -> Result<Estimate, Error> {
-        self.of_mean(Form::OneWay, ratio(less(self.0.subjects, self.0.within), self.0.subjects)?)
+        self.of_mean(IntraclassForm::OneWay, ratio(less(self.0.subjects, self.0.within), self.0.subjects)?)
     }
 
     /// ICC(A,k): [`agreement`](Self::agreement) of the mean of all k raters.
@@ -98,7 +98,7 @@ impl IntraclassCorrelations {
             let reason = "the variance of a subject's mean is estimated below 0";
             return Err(Error::Undefined { statistic: STATISTIC, reason });
         }
-        self.of_mean(Form::Agreement, ratio(less(self.0.subjects, self.0.rest), variance)?)
+        self.of_mean(IntraclassForm::Agreement, ratio(less(self.0.subjects, self.0.rest), variance)?)
     }
 
     /// ICC(C,k): [`consistency`](Self::consistency) of the mean of all k raters; Cronbach's alpha.
@@ -107,14 +107,14 @@ impl IntraclassCorrelations {
     ///
     /// [`Error::Undefined`] where subjects do not differ.
     pub fn mean_consistency(&self) -> Result<Estimate, Error> {
-        self.of_mean(Form::Consistency, ratio(less(self.0.subjects, self.0.rest), self.0.subjects)?)
+        self.of_mean(IntraclassForm::Consistency, ratio(less(self.0.subjects, self.0.rest), self.0.subjects)?)
     }
 
-    fn of_one(&self, form: Form, estimate: f64) -> Result<Estimate, Error> {
+    fn of_one(&self, form: IntraclassForm, estimate: f64) -> Result<Estimate, Error> {
         self.estimate(estimate, McGrawWong { form, of_mean: false, squares: self.0 })
     }
 
-    fn of_mean(&self, form: Form, estimate: f64) -> Result<Estimate, Error> {
+    fn of_mean(&self, form: IntraclassForm, estimate: f64) -> Result<Estimate, Error> {
         self.estimate(estimate, McGrawWong { form, of_mean: true, squares: self.0 })
     }
 

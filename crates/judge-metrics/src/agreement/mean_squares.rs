@@ -20,18 +20,21 @@ pub(crate) struct MeanSquares {
     pub(super) within: f64,
 }
 
-/// Whose ratings are compared with whose.
+/// Which intraclass correlation, of one rater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub enum IntraclassForm {
+    /// ICC(1): raters are told apart by nothing.
     OneWay,
+    /// ICC(A,1): raters are a sample of all raters, and where they differ in level they do not agree.
     Agreement,
+    /// ICC(C,1): raters may differ in level, as long as they do so always.
     Consistency,
 }
 
 /// What the interval of one intraclass correlation is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct McGrawWong {
-    pub(super) form: Form,
+    pub(super) form: IntraclassForm,
     pub(super) of_mean: bool,
     pub(super) squares: MeanSquares,
 }
@@ -43,17 +46,17 @@ impl MeanSquares {
     }
 
     /// Of the F test that subjects do not differ; `None` where raters agree exactly, so that the ratio is infinite.
-    pub(super) fn p_value(&self, form: Form) -> Option<f64> {
+    pub(super) fn p_value(&self, form: IntraclassForm) -> Option<f64> {
         let (error, above, below) = self.error_of(form);
         (error != 0.0).then(|| f_sf(self.subjects / error, above, below))
     }
 
     /// The mean square that subjects are compared with, and the degrees of freedom of both.
-    fn error_of(&self, form: Form) -> (f64, f64, f64) {
+    fn error_of(&self, form: IntraclassForm) -> (f64, f64, f64) {
         let Self { n, k, rest, within, .. } = *self;
         match form {
-            Form::OneWay => (within, n - 1.0, n * (k - 1.0)),
-            Form::Agreement | Form::Consistency => (rest, n - 1.0, (n - 1.0) * (k - 1.0)),
+            IntraclassForm::OneWay => (within, n - 1.0, n * (k - 1.0)),
+            IntraclassForm::Agreement | IntraclassForm::Consistency => (rest, n - 1.0, (n - 1.0) * (k - 1.0)),
         }
     }
 }
@@ -63,7 +66,7 @@ impl McGrawWong {
         let MeanSquares { n, k, subjects, raters, rest, .. } = self.squares;
         let (error, above, below) = self.squares.error_of(self.form);
         let upper = (1.0 + level) / 2.0;
-        let (low, high) = if self.form == Form::Agreement {
+        let (low, high) = if self.form == IntraclassForm::Agreement {
             // Of a single rater, whichever was asked for.
             let icc = self.squares.single_agreement()?;
             let of_raters = raters / rest;

@@ -2,21 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::mean_squares::{IntraclassForm, STATISTIC};
 use crate::distribution::normal_two_sided_quantile;
 use crate::input::{check_count, check_finite, check_lengths, check_level, unit_of};
 use crate::newton::{Cholesky, logistic};
 use crate::{Error, Interval};
-
-/// Which intraclass correlation, of one rater.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntraclassForm {
-    /// ICC(1): raters are told apart by nothing.
-    OneWay,
-    /// ICC(A,1): raters are a sample of all raters, and where they differ in level they do not agree.
-    Agreement,
-    /// ICC(C,1): raters may differ in level, as long as they do so always.
-    Consistency,
-}
 
 /// An intraclass correlation and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,7 +66,6 @@ struct Subjects {
     by_pair: Vec<f64>,
 }
 
-const STATISTIC: &str = "the intraclass correlation";
 /// No share of the variance is larger: nearer to 1 rounding decides, and at 1 there is no residual.
 const MOST: f64 = 1.0 - 1e-5;
 

@@ -54,7 +54,7 @@ pub enum SoftMeasure {
     /// [`total_variation`], in [0, 1]: half of the sum of absolute differences.
     TotalVariation,
     /// Σ (q − p)², in [0, 2]: the Brier score of a soft label. Where people agree fully it is
-    /// [`multiclass_brier_score`](crate::prediction::multiclass_brier_score).
+    /// scikit-learn's `brier_score_loss` with `scale_by_half=False`.
     Brier,
 }
 

@@ -46,11 +46,6 @@ impl OrderEffect {
         self.of(self.consistent)
     }
 
-    /// Conflict rate (Wang et al., 2023, FairEval): the share of pairs on which the orders disagree.
-    pub fn conflict_rate(&self) -> Proportion {
-        self.of(self.n - self.consistent)
-    }
-
     /// JudgeLM's "bias toward the 1st": the share of pairs that flip towards the answer shown first.
     pub fn prefer_before(&self) -> Proportion {
         self.of(self.primacy)
@@ -59,20 +54,6 @@ impl OrderEffect {
     /// JudgeLM's "bias toward the 2nd".
     pub fn prefer_after(&self) -> Proportion {
         self.of(self.recency)
-    }
-
-    /// JudgeLM's total bias: the share of pairs that flip either way.
-    pub fn total_bias(&self) -> Proportion {
-        self.of(self.primacy + self.recency)
-    }
-
-    /// JudgeLM's delta bias, |before − after|, in [0, 1].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Undefined`] if no pair was counted.
-    pub fn delta_bias(&self) -> Result<f64, Error> {
-        Ok((self.prefer_before().estimate()? - self.prefer_after().estimate()?).abs())
     }
 
     /// Preference fairness (Shi et al., 2024, section 3): in [−1, 1], 0 is fair, −1 always primacy, +1 always recency.
@@ -125,7 +106,7 @@ impl OrderEffect {
 /// let shown = [[First, First]; 6].into_iter().chain([[Second, Second]]).chain([[First, Second]; 3]);
 /// let verdicts: Vec<_> = shown.map(|shown| TwoOrder::from_shown(shown.map(Some))).collect();
 /// let effect = order_effect(&verdicts, Unparsed::Refused)?;
-/// assert_eq!(effect.conflict_rate().estimate()?, 0.7);
+/// assert_eq!(effect.consistency().estimate()?, 0.3);
 /// assert_eq!(effect.preference_fairness()?, -0.5);
 /// assert!((effect.mcnemar(McNemarTest::Exact)?.p_value - 0.125).abs() < 1e-12);
 /// # Ok::<(), judge_metrics::Error>(())
@@ -186,11 +167,6 @@ impl FirstShown {
         Proportion { count: self.first, n: self.first + self.second }
     }
 
-    /// The share of ties among the verdicts that could be parsed.
-    pub fn tie_rate(&self) -> Proportion {
-        Proportion { count: self.ties, n: self.first + self.second + self.ties }
-    }
-
     /// Two-sided exact binomial p-value of a rate of ½ (`scipy.stats.binomtest`), in (0, 1].
     ///
     /// It takes the verdicts as independent draws whose order was random. The two orders of one pair are not
@@ -227,44 +203,4 @@ pub fn first_shown(shown: &[Option<Preference>]) -> Result<FirstShown, Error> {
         } += 1;
     }
     Ok(counts)
-}
-
-/// Repetition stability (Shi et al., 2024, section 3): put the same query several times; the share of its answers that
-/// are the most frequent verdict, averaged over queries. In (0, 1]; a query and its exchange are two queries.
-///
-/// `repeats[i]` holds the verdicts on query i, one or more. Unparsed verdicts count among a query's answers but are
-/// never its most frequent under [`Unparsed::Wrong`], as in the authors' program; [`Unparsed::OwnLabel`] lets them be;
-/// [`Unparsed::Dropped`] leaves each of them out, not the query.
-///
-/// # Errors
-///
-/// [`Error::TooFewItems`] for no query or one without answers, [`Error::Unparsed`] under [`Unparsed::Refused`] with the
-/// query's index, [`Error::Undefined`] if under [`Unparsed::Dropped`] no answer is left.
-pub fn repetition_stability<R>(repeats: &[R], unparsed: Unparsed) -> Result<f64, Error>
-where
-    R: AsRef<[Option<Preference>]>,
-{
-    check_count(1, repeats.len())?;
-    let (mut sum, mut queries) = (0.0, 0_usize);
-    for (index, answers) in repeats.iter().enumerate() {
-        check_count(1, answers.as_ref().len())?;
-        // First, second, tie, unparsed.
-        let (mut counts, mut n) = ([0_usize; 4], 0_usize);
-        for &answer in answers.as_ref() {
-            let Some([answer]) = unparsed.settle([answer], "repeats", index)? else { continue };
-            counts[answer.map_or(3, |verdict| verdict as usize)] += 1;
-            n += 1;
-        }
-        if unparsed != Unparsed::OwnLabel {
-            counts[3] = 0;
-        }
-        if n > 0 {
-            sum += counts.into_iter().fold(0, usize::max) as f64 / n as f64;
-            queries += 1;
-        }
-    }
-    if queries == 0 {
-        return Err(Error::Undefined { statistic: "repetition stability", reason: "no answer could be parsed" });
-    }
-    Ok(sum / queries as f64)
 }

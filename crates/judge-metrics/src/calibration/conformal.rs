@@ -1,5 +1,4 @@
-use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_level, in_range};
-use crate::prediction::errors::check_predictions;
+use crate::input::{check_columns, check_count, check_finite, check_level, in_range};
 use crate::{Error, Interval};
 
 /// Split-conformal intervals: how far human scores lie from a judge's on items set apart, turned into an interval for
@@ -47,42 +46,16 @@ impl SplitConformal {
     /// [`Error::LevelOutOfRange`], [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::Undefined`] where the
     /// radius overflows.
     pub fn fit(&self, observed: &[f64], predicted: &[f64]) -> Result<FittedSplitConformal, Error> {
-        check_predictions(observed, predicted, 0)?;
+        check_columns(("observed", observed), ("predicted", predicted), 0)?;
         let residuals = predicted.iter().zip(observed).map(|(predicted, observed)| (observed - predicted).abs());
         let radius = in_range(STATISTIC, conformal_quantile(residuals.collect(), self.level)?)?;
         Ok(FittedSplitConformal { radius, level: self.level, n: predicted.len() })
-    }
-
-    /// Calibrates on errors divided by each item's difficulty (Lei et al. 2018, section 5.2), so that intervals are
-    /// wider where the judge is less sure.
-    ///
-    /// `difficulty`: finite numbers above 0 in any unit, such as the deviation of the judge's own score distribution plus a constant.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`fit`](Self::fit); [`Error::OutOfRange`] for a difficulty of 0 or less.
-    pub fn fit_normalized(
-        &self,
-        observed: &[f64],
-        predicted: &[f64],
-        difficulty: &[f64],
-    ) -> Result<FittedNormalizedConformal, Error> {
-        check_predictions(observed, predicted, 0)?;
-        check_lengths("difficulty", difficulty.len(), "predicted", predicted.len())?;
-        check_difficulty(difficulty)?;
-        let scores = predicted
-            .iter()
-            .zip(observed)
-            .zip(difficulty)
-            .map(|((predicted, observed), difficulty)| (observed - predicted).abs() / difficulty);
-        let radius = in_range(STATISTIC, conformal_quantile(scores.collect(), self.level)?)?;
-        Ok(FittedNormalizedConformal { radius, level: self.level, n: predicted.len() })
     }
 }
 
 const STATISTIC: &str = "conformal interval";
 
-/// Conformal intervals of constant width.
+/// Conformal intervals, all of one width.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FittedSplitConformal {
     /// Half the width, in the unit of the scores; at least 0.
@@ -100,43 +73,10 @@ impl FittedSplitConformal {
     ///
     /// [`Error::NonFinite`]; [`Error::Undefined`] where an end overflows.
     pub fn interval(&self, prediction: f64) -> Result<Interval, Error> {
-        around(prediction, self.radius, self.level)
+        check_finite("prediction", &[prediction])?;
+        let end = |end| in_range(STATISTIC, end);
+        Ok(Interval { low: end(prediction - self.radius)?, high: end(prediction + self.radius)?, level: self.level })
     }
-}
-
-/// Conformal intervals whose width is proportional to an item's difficulty.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FittedNormalizedConformal {
-    /// Half the width per unit of difficulty; at least 0.
-    pub radius: f64,
-    /// Coverage promised.
-    pub level: f64,
-    /// Calibration items.
-    pub n: usize,
-}
-
-impl FittedNormalizedConformal {
-    /// prediction ∓ radius · difficulty.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::NonFinite`], [`Error::OutOfRange`] for a difficulty of 0 or less; [`Error::Undefined`] where an end
-    /// overflows.
-    pub fn interval(&self, prediction: f64, difficulty: f64) -> Result<Interval, Error> {
-        check_difficulty(&[difficulty])?;
-        around(prediction, self.radius * difficulty, self.level)
-    }
-}
-
-fn around(prediction: f64, radius: f64, level: f64) -> Result<Interval, Error> {
-    check_finite("prediction", &[prediction])?;
-    let end = |end| in_range(STATISTIC, end);
-    Ok(Interval { low: end(prediction - radius)?, high: end(prediction + radius)?, level })
-}
-
-fn check_difficulty(difficulty: &[f64]) -> Result<(), Error> {
-    check_finite("difficulty", difficulty)?;
-    check_each_in("difficulty", difficulty, [f64::MIN_POSITIVE, f64::MAX])
 }
 
 /// The ⌈(n + 1) · level⌉-th smallest score: a new exchangeable score is at most that with probability at least `level`.

@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::correlation::spearman;
-use crate::input::{check_each_in, check_finite, check_lengths, check_paired, in_range};
+use crate::input::{check_ascending, check_each_in, check_finite, check_lengths, check_paired, in_range};
 
 /// Whether the fitted function rises or falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,9 +122,7 @@ impl FittedIsotonicRegression {
     /// `y` turns round.
     pub fn from_thresholds(x: Vec<f64>, y: Vec<f64>, increasing: bool) -> Result<Self, Error> {
         check_paired(&x, &y, 1)?;
-        if let Some(before) = x.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return Err(Error::NotAscending { argument: "x", index: before + 1 });
-        }
+        check_ascending("x", &x)?;
         let monotone = if increasing { y.is_sorted() } else { y.iter().rev().is_sorted() };
         if !monotone {
             return Err(Error::Undefined { statistic: STATISTIC, reason: "y both rises and falls" });

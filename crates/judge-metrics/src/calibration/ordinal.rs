@@ -54,7 +54,7 @@ impl OrdinalConformal {
         observed: &[usize],
         distributions: &[R],
     ) -> Result<FittedOrdinalConformal, Error> {
-        let labels = check_table(distributions, observed, 1)?;
+        let labels = check_table(distributions, observed)?;
         let masses = distributions.iter().zip(observed).map(|(distribution, &label)| {
             let without = growth(distribution.as_ref()).take_while(|set| !set.contains(label));
             without.last().map_or(0.0, |set| set.probability)

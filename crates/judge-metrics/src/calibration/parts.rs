@@ -5,7 +5,7 @@ use super::calibrator::{FittedCalibrator, Fold, MOST_GRADES};
 use super::conformal::conformal_rank;
 use super::curves::Curves;
 use crate::Error;
-use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_range};
+use crate::input::{check_ascending, check_count, check_each_in, check_finite, check_lengths, check_range};
 
 /// The numbers of a [`FittedCalibrator`], in a form that any file format takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,9 +88,7 @@ impl FittedCalibrator {
                 return Err(Error::TooManyItems { limit: MOST_GRADES, found: grades.len() });
             }
             check_finite("grades", grades)?;
-            if let Some(before) = grades.windows(2).position(|pair| pair[0] >= pair[1]) {
-                return Err(Error::NotAscending { argument: "grades", index: before + 1 });
-            }
+            check_ascending("grades", grades)?;
         }
         let (n_curves, n_shares) = grades.as_ref().map_or((1, 0), |grades| (grades.len() - 1, grades.len()));
         let fit = |FoldParts { curves, shares, mixed, errors }: FoldParts| {

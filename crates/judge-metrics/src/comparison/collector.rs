@@ -450,6 +450,15 @@ fn are_shared(clusters: &[&str]) -> bool {
     count_clusters(clusters) < clusters.len()
 }
 
+/// A statistic of two columns, of the rows that are drawn.
+pub(super) fn of_both<A: Copy + Sync, B: Copy + Sync, T>(
+    first: &[A],
+    second: &[B],
+    statistic: impl Fn(&[A], &[B]) -> T + Sync,
+) -> impl Fn(&[usize]) -> T + Sync {
+    move |rows| statistic(&take(first, rows), &take(second, rows))
+}
+
 pub(super) fn take<T: Copy>(column: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| column[row]).collect()
 }

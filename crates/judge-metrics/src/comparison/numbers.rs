@@ -4,7 +4,7 @@
 //! rows where none is, and the bootstrap of clusters wherever rows come in clusters. What else numbers define is called from here: within
 //! clusters (`within.rs`), as probabilities (`probabilities.rs`), of two judges (`difference.rs`).
 
-use super::collector::{Collector, Items, OfSummary, take};
+use super::collector::{Collector, Items, OfSummary, of_both};
 use super::difference::{self, DIFFERENCES};
 use super::probabilities::{self, PROBABILITIES};
 use super::within::{self, WITHIN};
@@ -143,7 +143,7 @@ fn correlations(found: &mut Collector<'_>, predicted: &[f64], human: &[f64]) {
     if let (Ok(r), true, false) = (&r, perfect, found.has_clusters()) {
         found.add("pearson", Ok(Reported::new(r, found.level()).tested(of_perfect)));
     } else {
-        found.closed("pearson", |rows| pearson(&take(predicted, rows), &take(human, rows)), n);
+        found.closed("pearson", of_both(predicted, human, pearson), n);
     }
     let of_ranks = if found.starts("spearman") && !perfect { test_of_ranks(found) } else { of_perfect };
     match RankedPair::new(predicted, human) {
@@ -191,8 +191,7 @@ fn errors(found: &mut Collector<'_>, predicted: &[f64], human: &[f64], labels: R
     }
     let errors = Items::differences(&errors, UNBOUNDED, None).made_of(&columns);
     found.mean("bias", &errors, || bias(human, predicted));
-    let rmse = |rows: &[usize]| root_mean_squared_error(&take(human, rows), &take(predicted, rows));
-    found.closed("rmse", rmse, predicted.len());
+    found.closed("rmse", of_both(human, predicted, root_mean_squared_error), predicted.len());
 }
 
 /// The judge as one rater and people as another.

@@ -105,14 +105,6 @@ impl PairComparisons {
 const CLASSES: usize = 4;
 const UNPARSED: usize = 3;
 
-fn class(preference: Preference) -> usize {
-    match preference {
-        Preference::First => 0,
-        Preference::Second => 1,
-        Preference::Tie => 2,
-    }
-}
-
 impl PairComparison {
     /// Pairs judged in both orders, with ties among the labels.
     pub fn new(pairs: Vec<JudgedPair>, unparsed: Unparsed) -> Self {
@@ -153,9 +145,7 @@ impl PairComparison {
         }
         Ok(PairComparisons { n: rows.len(), unparsed, statistics: found.statistics })
     }
-}
 
-impl PairComparison {
     /// Texts of a pair without a verdict.
     fn missing(&self, pair: &JudgedPair) -> usize {
         usize::from(pair.given.is_none()) + usize::from(self.both_orders && pair.swapped.is_none())
@@ -171,8 +161,8 @@ impl PairComparison {
 
     fn settled<'p>(&self, pair: &'p JudgedPair) -> Settled<'p> {
         let settle = |verdict: Option<Preference>| match (verdict, self.unparsed) {
-            (Some(verdict), _) => Some(class(verdict)),
-            (None, Unparsed::Tie) => Some(class(Preference::Tie)),
+            (Some(verdict), _) => Some(verdict as usize),
+            (None, Unparsed::Tie) => Some(Preference::Tie as usize),
             (None, Unparsed::Dropped) => None,
             (None, _) => Some(UNPARSED),
         };
@@ -217,7 +207,7 @@ struct Settled<'p> {
 
 impl Settled<'_> {
     fn gold(&self) -> usize {
-        class(self.pair.gold)
+        self.pair.gold as usize
     }
 
     fn right_given(&self) -> bool {
@@ -242,13 +232,39 @@ impl Settled<'_> {
     fn mean_right(&self) -> f64 {
         f64::midpoint(f64::from(u8::from(self.right_given())), f64::from(u8::from(self.right_swapped())))
     }
+}
 
-    /// Verdicts for the response shown first, and for the one shown second.
-    fn places(&self) -> [usize; 2] {
-        let count = |given: Preference, swapped: Preference| {
-            usize::from(self.pair.given == Some(given)) + usize::from(self.pair.swapped == Some(swapped))
-        };
-        [count(Preference::First, Preference::Second), count(Preference::Second, Preference::First)]
+/// What a collector finds of pairs: a statistic for each name, in their order, or why there is none.
+pub(super) fn of_pairs<'a>(
+    bootstrap: Bootstrap,
+    clusters: Option<Vec<&'a str>>,
+    undefined: Option<&str>,
+    names: &[&'static str],
+    n: usize,
+    of: impl FnOnce(&mut Collector<'a>),
+) -> Vec<PairStatistic> {
+    let mut collector = Collector::of_rows(bootstrap, clusters);
+    match undefined {
+        Some(reason) => collector.all_undefined(names, reason),
+        None => of(&mut collector),
+    }
+    let found = names.iter().zip(collector.found);
+    found.map(|(&name, (_, statistic))| PairStatistic { name, n, statistic }).collect()
+}
+
+/// How many verdicts of a pair in both orders are for the response shown first, and how many for the one shown second.
+pub(super) fn places(given: Option<Preference>, swapped: Option<Preference>) -> [usize; 2] {
+    let count = |first: Preference, second: Preference| {
+        usize::from(given == Some(first)) + usize::from(swapped == Some(second))
+    };
+    [count(Preference::First, Preference::Second), count(Preference::Second, Preference::First)]
+}
+
+/// The share of the decisive verdicts that are for the response shown first, by the places of each pair.
+pub(super) fn share_of_first(places: &[[usize; 2]]) -> impl Fn(&[usize]) -> Result<f64, Error> + Sync {
+    move |rows: &[usize]| {
+        let sum = |place: usize| rows.iter().map(|&row| places[row][place]).sum::<usize>();
+        Proportion { count: sum(0), n: sum(0) + sum(1) }.estimate()
     }
 }
 
@@ -267,14 +283,8 @@ impl Found {
         of: impl FnOnce(&mut Collector<'_>),
     ) {
         let clusters = pairs.iter().map(|pair| pair.pair.cluster.as_deref()).collect();
-        let mut collector = Collector::of_rows(self.bootstrap, clusters);
-        if pairs.is_empty() {
-            collector.all_undefined(names, "no pair has the verdicts that it needs");
-        } else {
-            of(&mut collector);
-        }
-        let found = names.iter().zip(collector.found);
-        self.statistics.extend(found.map(|(&name, (_, statistic))| PairStatistic { name, n, statistic }));
+        let why = if pairs.is_empty() { Some("no pair has the verdicts that it needs") } else { None };
+        self.statistics.extend(of_pairs(self.bootstrap, clusters, why, names, n, of));
     }
 
     fn share(&mut self, name: &'static str, pairs: &[&Settled<'_>], counts: impl Fn(&Settled<'_>) -> bool) {
@@ -328,14 +338,10 @@ impl Found {
 
     fn first_share(&mut self, pairs: &[Settled<'_>]) {
         let pairs: Vec<&Settled<'_>> = pairs.iter().collect();
-        let places: Vec<[usize; 2]> = pairs.iter().map(|pair| pair.places()).collect();
+        let places: Vec<[usize; 2]> = pairs.iter().map(|pair| places(pair.pair.given, pair.pair.swapped)).collect();
         let decisive = places.iter().flatten().sum();
-        let share = |rows: &[usize]| {
-            let sum = |place: usize| rows.iter().map(|&row| places[row][place]).sum::<usize>();
-            Proportion { count: sum(0), n: sum(0) + sum(1) }.estimate()
-        };
         self.collect(&pairs, decisive, &["first_share"], |found| {
-            found.resample("first_share", None, share, places.len());
+            found.resample("first_share", None, share_of_first(&places), places.len());
         });
     }
 }

@@ -1,9 +1,9 @@
 //! What a judge's preferences on pairs are worth, beside its verdicts: the sign of its averaged probabilities and log-odds against
 //! gold labels, of its log-odds in one order with the place's pull taken off, and of a layer that is chosen.
 
-use super::collector::{Collector, Items, take};
+use super::collector::{Collector, Items, of_both, take};
 use super::out_of_fold::out_of_fold;
-use super::pairs::PairStatistic;
+use super::pairs::{PairStatistic, of_pairs};
 use crate::Error;
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
 use crate::estimate::SHARE;
@@ -289,11 +289,8 @@ impl PreferenceComparison {
     }
 
     fn majority(&self, pairs: &[&PreferredPair]) -> PairStatistic {
-        let labels = [Preference::First, Preference::Second, Preference::Tie];
-        let count = |label: &Preference| pairs.iter().filter(|pair| pair.gold == *label).count();
-        let commonest = labels.into_iter().rev().max_by_key(count);
-        let counts: Vec<bool> = pairs.iter().map(|pair| Some(pair.gold) == commonest).collect();
-        self.share(MAJORITY, pairs, &counts)
+        let gold: Vec<usize> = pairs.iter().map(|pair| pair.gold as usize).collect();
+        self.collect(pairs, &[MAJORITY], |found| found.share_of_commonest(MAJORITY, &gold)).remove(0)
     }
 
     fn share(&self, name: &'static str, pairs: &[&PreferredPair], counts: &[bool]) -> PairStatistic {
@@ -304,26 +301,17 @@ impl PreferenceComparison {
     fn as_probability(&self, names: &Names, pairs: &[&PreferredPair], probabilities: &[f64]) -> Vec<PairStatistic> {
         let outcomes: Vec<bool> = pairs.iter().map(|pair| pair.gold == Preference::First).collect();
         let n = outcomes.len();
-        let on = |rows: &[usize]| (take(&outcomes, rows), take(probabilities, rows));
         let [brier, ece, slope, intercept] = names.calibration;
         self.collect(pairs, &[names.auroc, brier, ece, slope, intercept], |found| {
-            let area = |rows: &[usize]| {
-                let (y, p) = on(rows);
-                auroc(&y, &p)
-            };
-            found.closed(names.auroc, area, n);
+            found.closed(names.auroc, of_both(&outcomes, probabilities, auroc), n);
             let squares: Vec<f64> =
                 outcomes.iter().zip(probabilities).map(|(&y, p)| (f64::from(u8::from(y)) - p).powi(2)).collect();
             found.mean(brier, &Items::within(&squares, SHARE), || brier_score(&outcomes, probabilities));
-            let error = |rows: &[usize]| {
-                let (y, p) = on(rows);
-                Ok(ReliabilityCurve::new(&y, &p, Binning::EqualWidth { bins: 10 })?.expected_calibration_error())
+            let error = |y: &[bool], p: &[f64]| {
+                Ok(ReliabilityCurve::new(y, p, Binning::EqualWidth { bins: 10 })?.expected_calibration_error())
             };
-            found.resample(ece, None, error, n);
-            let recalibrated = |rows: &[usize]| {
-                let (y, p) = on(rows);
-                LogisticRecalibration::new(&y, &p)
-            };
+            found.resample(ece, None, of_both(&outcomes, probabilities, error), n);
+            let recalibrated = of_both(&outcomes, probabilities, LogisticRecalibration::new);
             found.closed(slope, |rows| Ok(recalibrated(rows)?.slope), n);
             found.closed(intercept, |rows| Ok(recalibrated(rows)?.intercept), n);
         })
@@ -336,14 +324,7 @@ impl PreferenceComparison {
         of: impl FnOnce(&mut Collector<'_>),
     ) -> Vec<PairStatistic> {
         let clusters = pairs.iter().map(|pair| pair.cluster.as_deref()).collect();
-        let mut found = Collector::of_rows(self.bootstrap, clusters);
-        if pairs.is_empty() {
-            found.all_undefined(names, "no pair has the probabilities that it needs");
-        } else {
-            of(&mut found);
-        }
-        let n = pairs.len();
-        let found = names.iter().zip(found.found);
-        found.map(|(&name, (_, statistic))| PairStatistic { name, n, statistic }).collect()
+        let why = if pairs.is_empty() { Some("no pair has the probabilities that it needs") } else { None };
+        of_pairs(self.bootstrap, clusters, why, names, pairs.len(), of)
     }
 }

@@ -7,7 +7,7 @@
 //! so a percentile interval that misses the estimate is not shown (`statistic.rs`). The debiased squared error has that bias taken off and
 //! may be below 0.
 
-use super::collector::{Collector, Items, take};
+use super::collector::{Collector, Items, of_both};
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::number::six_digits;
@@ -51,19 +51,11 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     }
     let outcomes: Vec<bool> = human.iter().map(|&human| human == 1.0).collect();
     let n = outcomes.len();
-    let on = |rows: &[usize]| (take(&outcomes, rows), take(predicted, rows));
     let [of_order, of_precision, of_brier, of_log_loss, of_ece, of_ece_adaptive, of_debiased, of_slope, of_intercept] =
         PROBABILITIES;
-    let area = |rows: &[usize]| {
-        let (y, p) = on(rows);
-        auroc(&y, &p)
-    };
-    found.closed(of_order, area, n);
-    let statistic = |rows: &[usize]| {
-        let (y, p) = on(rows);
-        Ok(average_precision(&y, &p)?.estimate)
-    };
-    found.resample(of_precision, None, statistic, n);
+    found.closed(of_order, of_both(&outcomes, predicted, auroc), n);
+    let precision = of_both(&outcomes, predicted, |y, p| Ok(average_precision(y, p)?.estimate));
+    found.resample(of_precision, None, precision, n);
 
     if let Some(reason) = why_no_probabilities(predicted) {
         return found.all_undefined(&PROBABILITIES[2..], &reason);
@@ -79,21 +71,13 @@ pub(super) fn compare(found: &mut Collector<'_>, predicted: &[f64], human: &[f64
     }
     let binnings = [(of_ece, Binning::EqualWidth { bins: 10 }), (of_ece_adaptive, Binning::EqualMass { bins: 10 })];
     for (name, binning) in binnings {
-        let ece = |rows: &[usize]| {
-            let (y, p) = on(rows);
-            Ok(ReliabilityCurve::new(&y, &p, binning)?.expected_calibration_error())
-        };
-        found.resample(name, None, ece, n);
+        let ece = |y: &[bool], p: &[f64]| Ok(ReliabilityCurve::new(y, p, binning)?.expected_calibration_error());
+        found.resample(name, None, of_both(&outcomes, predicted, ece), n);
     }
-    let debiased = |rows: &[usize]| {
-        let (y, p) = on(rows);
-        ReliabilityCurve::new(&y, &p, Binning::EqualMass { bins: 10 })?.debiased_squared_error()
-    };
-    found.closed(of_debiased, debiased, n);
-    let recalibrated = |rows: &[usize]| {
-        let (y, p) = on(rows);
-        LogisticRecalibration::new(&y, &p)
-    };
+    let debiased =
+        |y: &[bool], p: &[f64]| ReliabilityCurve::new(y, p, Binning::EqualMass { bins: 10 })?.debiased_squared_error();
+    found.closed(of_debiased, of_both(&outcomes, predicted, debiased), n);
+    let recalibrated = of_both(&outcomes, predicted, LogisticRecalibration::new);
     found.closed(of_slope, |rows| Ok(recalibrated(rows)?.slope), n);
     // Cox's, fitted together with the slope: not that of calibration in the large, where the slope is 1.
     found.closed(of_intercept, |rows| Ok(recalibrated(rows)?.intercept), n);

@@ -7,8 +7,8 @@ use super::collector::{Collector, Items};
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
 use crate::agreement::{
-    Advantages, AgreementWeights, AlternativeAnnotatorTest, AlternativeAnnotators, CountedSubjects, HumanCeiling,
-    IntraclassForm, ItemCeiling, Measurement, MixedRatings,
+    AgreementWeights, CountedSubjects, HumanCeiling, IntraclassForm, ItemCeiling, Measurement, MixedRatings, closeness,
+    share_of_equals,
 };
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::{Error, Estimate};
@@ -51,13 +51,7 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| rating(row, rater)?.number()).collect();
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
-        alternative(
-            found,
-            k,
-            &judge,
-            &ratings,
-            (AlternativeAnnotatorTest::of_ratings, AlternativeAnnotatorTest::advantages_of_ratings),
-        );
+        alternative(found, k, &judge, &ratings, closeness);
         against_rest(found, &judge, &ratings, HumanCeiling::of_ratings, NOT_NEGATIVE);
         alphas(found, "human_", &ratings, [labels.err().map(String::as_str), None, None]);
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
@@ -74,13 +68,7 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(rating(row, rater)?)).collect();
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
-        alternative(
-            found,
-            k,
-            &judge,
-            &votes,
-            (AlternativeAnnotatorTest::of_labels, AlternativeAnnotatorTest::advantages_of_labels),
-        );
+        alternative(found, k, &judge, &votes, share_of_equals);
         against_rest(found, &judge, &votes, HumanCeiling::of_labels, SHARE);
         alphas_of_texts(found, "human_", &all, labels);
     }
@@ -142,19 +130,13 @@ fn among_people(found: &mut Collector<'_>, ratings: &[Vec<Option<Rating>>], labe
     }
 }
 
-/// A form of the test: a judge's column and a row of ratings for each of its entries.
-type Test<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<AlternativeAnnotators, Error>;
-
-/// What the advantage of resamples follows from.
-type Scored<T> = fn(&AlternativeAnnotatorTest, &[Option<T>], &[Vec<Option<T>>]) -> Result<Advantages, Error>;
-
 /// May the judge take the place of a rater? Of three raters or more, as its authors ask.
 fn alternative<T: Copy + Sync>(
     found: &mut Collector<'_>,
     k: usize,
     judge: &[Option<T>],
     ratings: &[Vec<Option<T>>],
-    (test, scored): (Test<T>, Scored<T>),
+    score: fn(&T, &[&T]) -> f64,
 ) {
     if k < 3 {
         return found.all_undefined(&ALTERNATIVE, "the alternative annotator test asks for three raters or more");
@@ -164,7 +146,7 @@ fn alternative<T: Copy + Sync>(
     if found.has_clusters() {
         found.undefined(winning_rate, "rows come in clusters, and this test takes them as independent");
     } else if found.starts(winning_rate) {
-        let known = test(&settings, judge, ratings).and_then(|tested| {
+        let known = settings.of(judge, ratings, score).and_then(|tested| {
             let share = tested.winning_rate();
             let more = match tested.skipped.len() {
                 0 => String::new(),
@@ -177,7 +159,7 @@ fn alternative<T: Copy + Sync>(
         found.add(winning_rate, known);
     }
     if found.starts(advantage) {
-        match scored(&settings, judge, ratings) {
+        match settings.advantages(judge, ratings, score) {
             Ok(scored) => found.resample(advantage, None, |rows| scored.advantage(rows), ratings.len()),
             Err(error) => found.add(advantage, Err(error)),
         }

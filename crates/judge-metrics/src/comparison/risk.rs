@@ -4,7 +4,7 @@
 //! judge's agreement. If it says nothing of the losses, the area under the curve is the mean loss, and the curve is flat.
 
 use super::ComparedItem;
-use super::collector::{Collector, take};
+use super::collector::{Collector, of_both};
 use crate::Error;
 use crate::prediction::{RiskCoveragePoint, area_under_risk_coverage, risk_coverage_curve};
 
@@ -77,6 +77,5 @@ impl SelectiveRisk {
 pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem]) {
     let Some(SelectiveRisk { losses, confidence, .. }) = SelectiveRisk::new(items) else { return };
     let [area] = RISK;
-    let of_rows = |rows: &[usize]| area_under_risk_coverage(&take(&losses, rows), &take(&confidence, rows));
-    found.resample(area, None, of_rows, losses.len());
+    found.resample(area, None, of_both(&losses, &confidence, area_under_risk_coverage), losses.len());
 }

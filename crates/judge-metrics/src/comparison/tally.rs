@@ -1,14 +1,14 @@
 //! What verdicts on pairs come to where nobody has graded the pairs.
 
-use super::collector::{Collector, Items};
-use super::pairs::PairStatistic;
+use super::collector::Items;
+use super::pairs::{self, PairStatistic, of_pairs, share_of_first};
 use super::{Reported, Statistic};
+use crate::Error;
 use crate::agreement::{McNemarTest, mcnemar};
 use crate::estimate::SHARE;
 use crate::input::check_amount;
 use crate::preference::Preference;
 use crate::resampling::Bootstrap;
-use crate::{Error, Proportion};
 
 /// What a judge said of one pair, about its items, `First` being the first one as the pair is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -105,7 +105,7 @@ impl PairTally {
         let (mut wins, mut places) = (Vec::new(), Vec::new());
         for pair in &self.pairs {
             let swapped = if self.both_orders { pair.swapped } else { pair.given };
-            places.push(self.places(pair));
+            places.push(pairs::places(pair.given, pair.swapped.filter(|_| self.both_orders)));
             let (Some(given), Some(swapped)) = (pair.given, swapped) else {
                 found.without += 1;
                 continue;
@@ -121,52 +121,34 @@ impl PairTally {
             found.flips[1] += usize::from((given, swapped) == (Preference::Second, Preference::First));
         }
         let preferences: Vec<f64> = self.pairs.iter().filter_map(|pair| pair.preference).collect();
-        found.statistics.push(self.mean("win_rate", &wins));
-        found.statistics.push(self.mean("mean_preference", &preferences));
+        found.statistics.extend(self.mean("win_rate", &wins));
+        found.statistics.extend(self.mean("mean_preference", &preferences));
         if self.both_orders {
-            found.statistics.push(self.first_share(&places, found.flips));
+            found.statistics.extend(self.first_share(&places, found.flips));
         }
         Ok(found)
     }
 
-    /// Verdicts for the item shown first, and for the one shown second.
-    fn places(&self, pair: &TalliedPair) -> [usize; 2] {
-        let count = |given: Preference, swapped: Preference| {
-            usize::from(pair.given == Some(given)) + usize::from(self.both_orders && pair.swapped == Some(swapped))
-        };
-        [count(Preference::First, Preference::Second), count(Preference::Second, Preference::First)]
-    }
-
-    fn mean(&self, name: &'static str, values: &[f64]) -> PairStatistic {
-        let mut found = Collector::of_rows(self.bootstrap, None);
-        if values.is_empty() {
-            found.all_undefined(&[name], "no pair has what it needs");
-        } else {
+    fn mean(&self, name: &'static str, values: &[f64]) -> Vec<PairStatistic> {
+        let why = if values.is_empty() { Some("no pair has what it needs") } else { None };
+        of_pairs(self.bootstrap, None, why, &[name], values.len(), |found| {
             found.mean_or_share(name, &Items::within(values, SHARE));
-        }
-        of_one(name, values.len(), found)
+        })
     }
 
-    fn first_share(&self, places: &[[usize; 2]], flips: [usize; 2]) -> PairStatistic {
-        let mut found = Collector::of_rows(self.bootstrap, None);
-        let share = |rows: &[usize]| {
-            let sum = |place: usize| rows.iter().map(|&row| places[row][place]).sum::<usize>();
-            Proportion { count: sum(0), n: sum(0) + sum(1) }.estimate()
-        };
-        found.resample("first_share", None, share, places.len());
-        let mut known = of_one("first_share", places.iter().flatten().sum(), found);
-        if let (Statistic::Defined(Reported { p, method, .. }), Some(value)) = (&mut known.statistic, p_of(flips)) {
-            *p = Some(value);
-            method.push_str("; p: McNemar, exact");
+    fn first_share(&self, places: &[[usize; 2]], flips: [usize; 2]) -> Vec<PairStatistic> {
+        let decisive = places.iter().flatten().sum();
+        let mut found = of_pairs(self.bootstrap, None, None, &["first_share"], decisive, |found| {
+            found.resample("first_share", None, share_of_first(places), places.len());
+        });
+        for known in &mut found {
+            if let (Statistic::Defined(Reported { p, method, .. }), Some(value)) = (&mut known.statistic, p_of(flips)) {
+                *p = Some(value);
+                method.push_str("; p: McNemar, exact");
+            }
         }
-        known
+        found
     }
-}
-
-fn of_one(name: &'static str, n: usize, found: Collector<'_>) -> PairStatistic {
-    let missing = || Statistic::Undefined { reason: "it was not computed".to_owned() };
-    let statistic = found.found.into_iter().next().map_or_else(missing, |(_, statistic)| statistic);
-    PairStatistic { name, n, statistic }
 }
 
 /// The chance of flips as one-sided as these, if both places draw alike; `None` without flips.

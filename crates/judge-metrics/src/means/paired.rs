@@ -1,7 +1,7 @@
 //! The mean difference of two numbers of each item: what both share cancels.
 
 use super::sample::{EQUAL_ITEMS, mean_of};
-use crate::input::check_paired;
+use crate::input::check_columns;
 use crate::{Error, Estimate};
 
 /// The mean of differences within items, second − first: two judges on the same items, or one judge before and after.
@@ -30,19 +30,7 @@ pub(crate) fn paired_difference_of(
     first: (&'static str, &[f64]),
     second: (&'static str, &[f64]),
 ) -> Result<Estimate, Error> {
-    check_paired(first.1, second.1, 2).map_err(|error| named(error, first.0, second.0))?;
+    check_columns(first, second, 2)?;
     let differences: Vec<f64> = first.1.iter().zip(second.1).map(|(first, second)| second - first).collect();
     Ok(mean_of("paired difference", &differences)?.tested_against_zero(EQUAL_ITEMS))
-}
-
-/// The error about `x` and `y` as one about the caller's own parameters.
-fn named(error: Error, x: &'static str, y: &'static str) -> Error {
-    let name = |argument| if argument == "x" { x } else { y };
-    match error {
-        Error::LengthMismatch { argument, found, other, expected } => {
-            Error::LengthMismatch { argument: name(argument), found, other: name(other), expected }
-        }
-        Error::NonFinite { argument, index, value } => Error::NonFinite { argument: name(argument), index, value },
-        other => other,
-    }
 }

@@ -129,7 +129,7 @@ fn squared_spread(counts: &[i64]) -> i128 {
 }
 
 /// Scores that fit the outcomes, and outcomes of both kinds.
-pub(super) fn check_scores(
+fn check_scores(
     statistic: &'static str,
     outcomes: &[bool],
     argument: &'static str,

@@ -1,44 +1,6 @@
 use crate::input::{check_count, check_finite, check_lengths};
-use crate::prediction::auroc::check_scores;
 use crate::sum::sum;
 use crate::{Error, Estimate};
-
-/// One point of a receiver operating characteristic.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct RocPoint {
-    /// Items that score at least this are called positive; `None` stands above every score.
-    pub threshold: Option<f64>,
-    /// Negative items called positive, of all negative ones.
-    pub false_positive_rate: f64,
-    /// Positive items called positive, of all positive ones.
-    pub true_positive_rate: f64,
-}
-
-/// The receiver operating characteristic from (0, 0) to (1, 1), one point per distinct score, descending.
-///
-/// `sklearn.metrics.roc_curve(…, drop_intermediate=False)`, whose first threshold, an infinity, is `None` here. Input and
-/// errors as for [`auroc`](crate::prediction::auroc). O(n log n).
-///
-/// ```
-/// let curve = judge_metrics::prediction::roc_curve(&[false, false, true, true], &[0.1, 0.4, 0.35, 0.8])?;
-/// assert_eq!(curve.len(), 5);
-/// assert_eq!((curve[2].threshold, curve[2].false_positive_rate, curve[2].true_positive_rate), (Some(0.4), 0.5, 0.5));
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-pub fn roc_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<RocPoint>, Error> {
-    check_scores("ROC curve", outcomes, "scores", scores)?;
-    let cuts = cuts(outcomes, scores);
-    let start = RocPoint { threshold: None, false_positive_rate: 0.0, true_positive_rate: 0.0 };
-    // Both outcomes occur, so the last cut holds at least one of each.
-    let all = cuts[cuts.len() - 1];
-    let points = cuts.iter().map(|cut| RocPoint {
-        threshold: Some(cut.threshold),
-        false_positive_rate: cut.negatives as f64 / all.negatives as f64,
-        true_positive_rate: cut.positives as f64 / all.positives as f64,
-    });
-    Ok(std::iter::once(start).chain(points).collect())
-}
 
 /// One point of a precision–recall curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,17 +25,24 @@ pub struct PrecisionRecallPoint {
 /// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::NonFinite`]; [`Error::Undefined`] where no outcome is
 /// true.
 pub fn precision_recall_curve(outcomes: &[bool], scores: &[f64]) -> Result<Vec<PrecisionRecallPoint>, Error> {
-    let cuts = checked_cuts(outcomes, scores)?;
-    if !outcomes.contains(&true) {
+    check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
+    check_count(1, outcomes.len())?;
+    check_finite("scores", scores)?;
+    let all = outcomes.iter().filter(|&&came| came).count();
+    if all == 0 {
         return Err(Error::Undefined { statistic: "precision–recall curve", reason: "no outcome is true" });
     }
-    let all = cuts[cuts.len() - 1].positives as f64;
-    let point = |cut: &Cut| PrecisionRecallPoint {
-        threshold: cut.threshold,
-        precision: cut.positives as f64 / (cut.positives + cut.negatives) as f64,
-        recall: cut.positives as f64 / all,
+    // Adding +0 turns -0 into +0, so that the total order agrees with `==` on finite numbers.
+    let mut items: Vec<(f64, bool)> = scores.iter().map(|score| score + 0.0).zip(outcomes.iter().copied()).collect();
+    items.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut right, mut called) = (0, 0);
+    let point = |tied: &[(f64, bool)]| {
+        right += tied.iter().filter(|item| item.1).count();
+        called += tied.len();
+        let (precision, recall) = (right as f64 / called as f64, right as f64 / all as f64);
+        PrecisionRecallPoint { threshold: tied[0].0, precision, recall }
     };
-    Ok(cuts.iter().map(point).collect())
+    Ok(items.chunk_by(|a, b| a.0 == b.0).map(point).collect())
 }
 
 /// Average precision, Σ (Rᵢ − Rᵢ₋₁) Pᵢ over the precision–recall curve without interpolation
@@ -142,36 +111,4 @@ pub fn best_f1_threshold(outcomes: &[bool], scores: &[f64]) -> Result<F1Threshol
     // The curve has a point, as there is an item.
     let best = points.reduce(|best, point| if point.f1 > best.f1 { point } else { best });
     best.ok_or(Error::TooFewItems { required: 1, found: 0 })
-}
-
-fn checked_cuts(outcomes: &[bool], scores: &[f64]) -> Result<Vec<Cut>, Error> {
-    check_lengths("scores", scores.len(), "outcomes", outcomes.len())?;
-    check_count(1, outcomes.len())?;
-    check_finite("scores", scores)?;
-    Ok(cuts(outcomes, scores))
-}
-
-/// How many items of either kind score at least `threshold`.
-#[derive(Clone, Copy)]
-struct Cut {
-    threshold: f64,
-    positives: usize,
-    negatives: usize,
-}
-
-/// One cut per distinct score, descending; at least one, as there is at least one item.
-fn cuts(outcomes: &[bool], scores: &[f64]) -> Vec<Cut> {
-    // Adding +0 turns -0 into +0, so that the total order agrees with `==` on finite numbers.
-    let mut items: Vec<(f64, bool)> = scores.iter().map(|score| score + 0.0).zip(outcomes.iter().copied()).collect();
-    items.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let (mut positives, mut negatives) = (0, 0);
-    items
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|tied| {
-            let gained = tied.iter().filter(|item| item.1).count();
-            positives += gained;
-            negatives += tied.len() - gained;
-            Cut { threshold: tied[0].0, positives, negatives }
-        })
-        .collect()
 }

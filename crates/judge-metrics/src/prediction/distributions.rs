@@ -1,7 +1,7 @@
 //! What counts as a probability, a distribution, and a table of them.
 
 use crate::Error;
-use crate::input::{check_count, check_lengths};
+use crate::input::{check_amount, check_count, check_lengths};
 use crate::sum::sum;
 
 /// How far the sum of a distribution may be from 1: softmax in single precision strays by about 1e-7.
@@ -9,13 +9,7 @@ pub(crate) const SUM_TOLERANCE: f64 = 1e-6;
 
 /// Numbers in [0, 1].
 pub(crate) fn check_probabilities(argument: &'static str, values: &[f64]) -> Result<(), Error> {
-    match values.iter().position(|value| !(0.0..=1.0).contains(value)) {
-        Some(index) if !values[index].is_finite() => Err(Error::NonFinite { argument, index, value: values[index] }),
-        Some(index) => {
-            Err(Error::OutOfRange { argument, index: Some(index), value: values[index], low: 0.0, high: 1.0 })
-        }
-        None => Ok(()),
-    }
+    values.iter().enumerate().try_for_each(|(index, &value)| check_amount(argument, index, value, 1.0))
 }
 
 /// One or more probabilities that sum to 1 within [`SUM_TOLERANCE`]. An entry may exceed 1 by as much.
@@ -37,19 +31,12 @@ pub(crate) fn check_distributions(p: &[f64], q: &[f64]) -> Result<(), Error> {
 
 /// A distribution per item, all over the same labels, and the index of the label observed for each. Returns the number
 /// of labels.
-pub(crate) fn check_table<R: AsRef<[f64]>>(
-    distributions: &[R],
-    observed: &[usize],
-    labels: usize,
-) -> Result<usize, Error> {
+pub(crate) fn check_table<R: AsRef<[f64]>>(distributions: &[R], observed: &[usize]) -> Result<usize, Error> {
     check_lengths("observed", observed.len(), "distributions", distributions.len())?;
     let Some(first) = distributions.first() else {
         return Err(Error::TooFewItems { required: 1, found: 0 });
     };
     let width = first.as_ref().len();
-    if width < labels {
-        return Err(Error::in_row(0)(Error::TooFewItems { required: labels, found: width }));
-    }
     for (row, distribution) in distributions.iter().enumerate() {
         let distribution = distribution.as_ref();
         check_lengths("distributions", distribution.len(), "the first row", width).map_err(Error::in_row(row))?;

@@ -1,5 +1,4 @@
 use crate::Error;
-use crate::input::{check_finite, check_lengths};
 use crate::prediction::distributions::{check_distribution, check_distributions};
 use crate::sum::sum;
 
@@ -73,42 +72,6 @@ pub fn total_variation(p: &[f64], q: &[f64]) -> Result<f64, Error> {
     check_distributions(p, q)?;
     let gaps: Vec<f64> = normalized(p).iter().zip(normalized(q)).map(|(p, q)| (p - q).abs()).collect();
     Ok((sum(&gaps) / 2.0).min(1.0))
-}
-
-/// Earth mover's (Wasserstein-1) distance of two distributions over ordered scores: the mass to be moved times how far.
-///
-/// `values`: the scores themselves, strictly ascending; the distance is in their unit. On an ordinal scale without values give
-/// ranks. Equals `scipy.stats.wasserstein_distance(values, values, p, q)`.
-///
-/// # Errors
-///
-/// Those of [`jensen_shannon_divergence`], [`Error::NotAscending`], and [`Error::Undefined`] where the scale is wider
-/// than the largest finite number.
-///
-/// ```
-/// let distance = judge_metrics::prediction::earth_movers_distance(&[1.0, 0.0, 0.0], &[0.0, 0.5, 0.5], &[1.0, 2.0, 5.0])?;
-/// assert_eq!(distance, 2.5);
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-#[doc(alias = "wasserstein_distance")]
-pub fn earth_movers_distance(p: &[f64], q: &[f64], values: &[f64]) -> Result<f64, Error> {
-    check_distributions(p, q)?;
-    check_lengths("values", values.len(), "p", p.len())?;
-    check_finite("values", values)?;
-    if let Some(index) = values.windows(2).position(|pair| pair[0] >= pair[1]) {
-        return Err(Error::NotAscending { argument: "values", index: index + 1 });
-    }
-    let mut surplus = 0.0;
-    let moved: f64 = normalized(p)
-        .iter()
-        .zip(normalized(q))
-        .zip(values.windows(2))
-        .map(|((p, q), step)| {
-            surplus += p - q;
-            surplus.abs() * (step[1] - step[0])
-        })
-        .sum();
-    crate::input::in_range("earth mover's distance", moved)
 }
 
 /// A distribution whose sum is 1 but for rounding.

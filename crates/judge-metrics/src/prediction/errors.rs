@@ -1,7 +1,7 @@
 use std::cmp::Ordering;
 
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
-use crate::input::{check_count, check_finite, check_lengths, in_range};
+use crate::input::{check_columns, in_range};
 use crate::means::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
 use crate::{Error, Estimate};
 
@@ -110,19 +110,11 @@ pub(crate) fn are_decisions<'a>(values: impl Iterator<Item = &'a f64>) -> bool {
 }
 
 fn differences(observed: &[f64], predicted: &[f64]) -> Result<Vec<f64>, Error> {
-    check_predictions(observed, predicted, 1)?;
+    check_columns(("observed", observed), ("predicted", predicted), 1)?;
     Ok(predicted.iter().zip(observed).map(|(predicted, observed)| predicted - observed).collect())
 }
 
 /// The size of the largest number that a difference is of: how large the rounding of differences may be.
 fn scale(observed: &[f64], predicted: &[f64]) -> f64 {
     largest(observed).max(largest(predicted))
-}
-
-/// As many predictions as observations, at least `required`, all finite.
-pub(crate) fn check_predictions(observed: &[f64], predicted: &[f64], required: usize) -> Result<(), Error> {
-    check_lengths("predicted", predicted.len(), "observed", observed.len())?;
-    check_count(required, observed.len())?;
-    check_finite("observed", observed)?;
-    check_finite("predicted", predicted)
 }

@@ -1,7 +1,7 @@
 use crate::estimate::{NOT_NEGATIVE, SHARE};
 use crate::input::{check_count, check_lengths};
 use crate::means::{mean_loss, mean_of};
-use crate::prediction::distributions::{check_probabilities, check_table};
+use crate::prediction::distributions::check_probabilities;
 use crate::{Error, Estimate};
 
 /// Brier score of probabilities of one event: the mean of (p − y)², in [0, 1] (`sklearn.metrics.brier_score_loss`).
@@ -27,51 +27,6 @@ pub fn brier_score(outcomes: &[bool], probabilities: &[f64]) -> Result<Estimate,
     mean_loss("Brier score", &squares, 1.0, SHARE, probabilities.iter().all(|&p| p == 0.0 || p == 1.0))
 }
 
-/// Brier score of distributions over labels: the mean of Σ (p − y)² over the labels, in [0, 2].
-///
-/// `observed`: index of the label that was right; `distributions`: per item the probabilities of all labels, each row the same
-/// number of them. On two labels it is twice [`brier_score`]. Equals scikit-learn's `brier_score_loss` with
-/// `scale_by_half=False`, which is its default from three labels on.
-///
-/// # Errors
-///
-/// [`Error::LengthMismatch`], [`Error::TooFewItems`], [`Error::UnknownLabel`]; [`Error::InRow`] around what is wrong
-/// with a row: its length, a number that is no probability, or [`Error::NotADistribution`].
-pub fn multiclass_brier_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<Estimate, Error> {
-    check_table(distributions, observed, 1)?;
-    per_item("Brier score", observed, distributions, [0.0, 2.0], |label, p| {
-        p.iter().enumerate().map(|(i, p)| (p - f64::from(i == label)).powi(2)).sum()
-    })
-}
-
-/// Ranked probability score: the mean over items of Σ (F − O)² / (K − 1) over the K − 1 steps of an ordered scale, in
-/// [0, 1].
-///
-/// F and O are the cumulative probability and the cumulative outcome (Epstein 1969; divided by K − 1 as in Murphy
-/// 1971), so mass on a neighbour of the right label costs less than mass far away. `distributions` list labels from
-/// lowest to highest, at least two. On two labels it is [`brier_score`]. Input and errors as for
-/// [`multiclass_brier_score`].
-///
-/// ```
-/// use judge_metrics::prediction::ranked_probability_score;
-///
-/// let near = ranked_probability_score(&[0], &[[0.0, 1.0, 0.0]])?;
-/// let far = ranked_probability_score(&[0], &[[0.0, 0.0, 1.0]])?;
-/// assert_eq!((near.estimate, far.estimate), (0.5, 1.0));
-/// # Ok::<(), judge_metrics::Error>(())
-/// ```
-pub fn ranked_probability_score<R: AsRef<[f64]>>(observed: &[usize], distributions: &[R]) -> Result<Estimate, Error> {
-    let steps = check_table(distributions, observed, 2)? - 1;
-    per_item("ranked probability score", observed, distributions, SHARE, |label, p| {
-        let mut cumulative = 0.0;
-        let squares = p.iter().take(steps).enumerate().map(|(i, p)| {
-            cumulative += p;
-            (cumulative - f64::from(i >= label)).powi(2)
-        });
-        squares.sum::<f64>() / steps as f64
-    })
-}
-
 /// What a log loss moves probabilities of 0 and 1 by, as `sklearn.metrics.log_loss` does for double precision. All log losses of this
 /// project take it.
 pub const LOG_LOSS_CLIP: f64 = f64::EPSILON;
@@ -94,7 +49,12 @@ pub const LOG_LOSS_CLIP: f64 = f64::EPSILON;
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn log_loss(outcomes: &[bool], probabilities: &[f64], clip: f64) -> Result<Estimate, Error> {
-    mean_of_losses(&log_losses(outcomes, probabilities, clip)?)
+    let losses = log_losses(outcomes, probabilities, clip)?;
+    if losses.contains(&f64::INFINITY) {
+        let reason = "what came to be had probability 0 and clip is 0";
+        return Err(Error::Undefined { statistic: "log loss", reason });
+    }
+    Ok(mean_of("log loss", &losses)?.within(NOT_NEGATIVE))
 }
 
 /// Of each item.
@@ -107,32 +67,6 @@ pub(crate) fn log_losses(outcomes: &[bool], probabilities: &[f64], clip: f64) ->
         if came { -p.ln() } else { -(-p).ln_1p() }
     };
     Ok(outcomes.iter().zip(probabilities).map(loss).collect())
-}
-
-/// Log loss of distributions over labels, in nats. `clip` as for [`log_loss`], the rest as for
-/// [`multiclass_brier_score`].
-///
-/// # Errors
-///
-/// Those of both.
-pub fn multiclass_log_loss<R: AsRef<[f64]>>(
-    observed: &[usize],
-    distributions: &[R],
-    clip: f64,
-) -> Result<Estimate, Error> {
-    check_table(distributions, observed, 1)?;
-    check_clip(clip)?;
-    let losses: Vec<f64> =
-        observed.iter().zip(distributions).map(|(&label, p)| -p.as_ref()[label].clamp(clip, 1.0 - clip).ln()).collect();
-    mean_of_losses(&losses)
-}
-
-fn mean_of_losses(losses: &[f64]) -> Result<Estimate, Error> {
-    if losses.contains(&f64::INFINITY) {
-        let reason = "what came to be had probability 0 and clip is 0";
-        return Err(Error::Undefined { statistic: "log loss", reason });
-    }
-    Ok(mean_of("log loss", losses)?.within(NOT_NEGATIVE))
 }
 
 pub(crate) fn check_clip(clip: f64) -> Result<(), Error> {
@@ -148,15 +82,4 @@ pub(crate) fn check_forecasts(outcomes: &[bool], probabilities: &[f64]) -> Resul
     check_lengths("probabilities", probabilities.len(), "outcomes", outcomes.len())?;
     check_count(1, outcomes.len())?;
     check_probabilities("probabilities", probabilities)
-}
-
-fn per_item<R: AsRef<[f64]>>(
-    statistic: &'static str,
-    observed: &[usize],
-    distributions: &[R],
-    range: [f64; 2],
-    score: impl Fn(usize, &[f64]) -> f64,
-) -> Result<Estimate, Error> {
-    let scores: Vec<f64> = observed.iter().zip(distributions).map(|(&label, p)| score(label, p.as_ref())).collect();
-    Ok(mean_of(statistic, &scores)?.within(range))
 }

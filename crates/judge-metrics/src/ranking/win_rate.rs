@@ -1,9 +1,5 @@
-use std::collections::BTreeMap;
-
 use crate::estimate::SHARE;
 use crate::means::sample_mean;
-use crate::preference::Preference;
-use crate::ranking::Comparison;
 use crate::{Error, Interval, Proportion};
 
 /// Wins, losses and ties of one item.
@@ -76,29 +72,4 @@ impl WinRecord {
         let tied = if ties == TieCredit::Excluded { 0 } else { self.ties };
         Proportion { count: self.wins, n: self.wins + tied + self.losses }
     }
-}
-
-/// The record of each item that occurs, by name.
-///
-/// # Errors
-///
-/// [`Error::SelfComparison`] for an item compared with itself.
-pub fn win_records<'a>(comparisons: &[Comparison<'a>]) -> Result<BTreeMap<&'a str, WinRecord>, Error> {
-    let mut records: BTreeMap<&'a str, WinRecord> = BTreeMap::new();
-    for (index, &Comparison { items: [first, second], preference }) in comparisons.iter().enumerate() {
-        if first == second {
-            return Err(Error::SelfComparison { argument: "comparisons", index });
-        }
-        let mut count = |item, preference| {
-            let record = records.entry(item).or_default();
-            match preference {
-                Preference::First => record.wins += 1,
-                Preference::Second => record.losses += 1,
-                Preference::Tie => record.ties += 1,
-            }
-        };
-        count(first, preference);
-        count(second, preference.swapped());
-    }
-    Ok(records)
 }

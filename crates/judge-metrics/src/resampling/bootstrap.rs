@@ -199,21 +199,7 @@ impl Bootstrap {
     ) -> Result<BootstrapInterval, Error> {
         self.check(n, only_one)?;
         let estimate = finite(estimate()?, None)?;
-
-        let replicates = parallel(self.resamples, |resamples| {
-            let mut rows = Vec::with_capacity(n);
-            let mut replicates = Vec::new();
-            for resample in resamples {
-                self.draw(n, resample, &mut rows);
-                match statistic(&rows) {
-                    Ok(value) => replicates.push(finite(value, Some(resample))?),
-                    Err(error) if error.is_undefined() => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(replicates)
-        });
-        self.interval_of(estimate, replicates?, &|| acceleration(n, statistic))
+        self.summaries_of_units(n, Ok(estimate), statistic)?.interval(Result::clone)
     }
 
     /// Settings, and that there are units enough to draw from.
@@ -284,11 +270,6 @@ fn bias_correction(replicates: &[f64], estimate: f64) -> Result<f64, Error> {
         return Err(Error::Undefined { statistic: "the BCa interval", reason });
     }
     Ok(normal_quantile((below + up_to) as f64 / (2 * replicates.len()) as f64))
-}
-
-/// Of a statistic of rows or clusters.
-fn acceleration(n: usize, statistic: &OfRows<'_>) -> Result<f64, Error> {
-    acceleration_of(&without_each(n, |rest| finite(statistic(rest)?, None))?)
 }
 
 /// Something of all units but one, leaving out each in turn.

@@ -52,7 +52,8 @@ impl Bootstrap {
         })
     }
 
-    fn summaries_of_units<T: Send>(
+    /// Of n rows or clusters that are drawn, beside the summary of all rows.
+    pub(super) fn summaries_of_units<T: Send>(
         &self,
         n: usize,
         all: T,
@@ -94,46 +95,5 @@ impl<T> Summaries<T> {
             let left_out = self.left_out.iter().map(|summary| finite(statistic(summary)?, None));
             acceleration_of(&left_out.collect::<Result<Vec<_>, Error>>()?)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TOO_MUCH: Error = Error::Undefined { statistic: "a sum", reason: "it is too large" };
-
-    /// Few units, resamples that do not differ and too many that define nothing included.
-    #[test]
-    fn what_has_no_interval_alone_has_none_together() {
-        let values = [0.5, 2.0, -1.0, 3.0, 0.0, 1.5, 4.0, -2.5, 1.0, 2.5, 0.25, 3.5];
-        let sum = |rows: &[usize]| rows.iter().map(|&row| values[row]).sum::<f64>();
-        type Of = fn(f64) -> Result<f64, Error>;
-        let statistics: [Of; 5] = [
-            Ok,
-            |_| Ok(1.0),
-            |sum| if sum < 15.0 { Ok(sum) } else { Err(TOO_MUCH) },
-            |sum| if sum < 28.0 { Ok(sum) } else { Err(TOO_MUCH) },
-            |_| Err(TOO_MUCH),
-        ];
-        let mut made = Vec::new();
-        for method in [BootstrapMethod::Percentile, BootstrapMethod::BiasCorrectedAccelerated] {
-            let bootstrap = Bootstrap { resamples: 400, method, ..Bootstrap::default() };
-            for n in [0, 1, 2, 5, 6, 10, 12] {
-                let groups: Vec<usize> = (0..n).map(|row| row / 2).collect();
-                for statistic in statistics {
-                    let of_rows = |rows: &[usize]| statistic(sum(rows));
-                    let of_summary = |sum: &f64| statistic(*sum);
-                    let together = bootstrap.summaries(n, sum).and_then(|all| all.interval(of_summary));
-                    assert_eq!(together, bootstrap.interval(n, of_rows));
-                    let clustered =
-                        bootstrap.clustered_summaries(&groups, sum).and_then(|all| all.interval(of_summary));
-                    assert_eq!(clustered, bootstrap.clustered(&groups, of_rows));
-                    made.push((n, together.is_ok(), clustered.is_ok()));
-                }
-            }
-        }
-        assert!(made.iter().all(|&(n, rows, clusters)| (n >= 6 || !rows) && (n >= 12 || !clusters)));
-        assert!(made.contains(&(12, true, true)) && made.contains(&(12, false, false)));
     }
 }

@@ -2,19 +2,13 @@
 
 use judge_metrics::means::sample_mean;
 use judge_metrics::prediction::{
-    auroc, auroc_difference, average_precision, bias, brier_score, earth_movers_distance, jensen_shannon_divergence,
-    kl_divergence, log_loss, mean_absolute_error, multiclass_brier_score, multiclass_log_loss, precision_recall_curve,
-    ranked_probability_score, roc_curve, root_mean_squared_error, smoothed, total_variation,
+    auroc, auroc_difference, average_precision, bias, brier_score, jensen_shannon_divergence, kl_divergence, log_loss,
+    mean_absolute_error, precision_recall_curve, root_mean_squared_error, smoothed, total_variation,
 };
 use judge_metrics::{Error, Estimate};
 
 type Columns = fn(&[f64], &[f64]) -> Result<f64, Error>;
 type Scores = fn(&[bool], &[f64]) -> Result<f64, Error>;
-type Tables = fn(&[usize], &[Vec<f64>]) -> Result<Estimate, Error>;
-
-fn in_row(row: usize, error: Error) -> Error {
-    Error::InRow { row, error: Box::new(error) }
-}
 
 #[test]
 fn errors_refuse_unusable_columns() {
@@ -58,10 +52,7 @@ fn errors_refuse_unusable_columns() {
 #[test]
 fn what_is_no_distribution_is_refused() {
     let half = [0.5, 0.5];
-    let statistics: [Columns; 4] = [kl_divergence, jensen_shannon_divergence, total_variation, |p, q| {
-        let values: Vec<f64> = (0..p.len()).map(|i| i as f64).collect();
-        earth_movers_distance(p, q, &values)
-    }];
+    let statistics: [Columns; 3] = [kl_divergence, jensen_shannon_divergence, total_variation];
     for statistic in statistics {
         assert_eq!(statistic(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
         let lengths = Error::LengthMismatch { argument: "q", found: 1, other: "p", expected: 2 };
@@ -82,10 +73,6 @@ fn what_is_no_distribution_is_refused() {
         kl_divergence(&half, &[0.0, 1.0]),
         Err(Error::Undefined { statistic: "KL divergence", reason: "q is 0 where p is not" })
     );
-    let order = Error::NotAscending { argument: "values", index: 1 };
-    assert_eq!(earth_movers_distance(&half, &half, &[1.0, 1.0]), Err(order));
-    let lengths = Error::LengthMismatch { argument: "values", found: 3, other: "p", expected: 2 };
-    assert_eq!(earth_movers_distance(&half, &half, &[1.0, 2.0, 3.0]), Err(lengths));
     for pseudo in [-0.1, f64::INFINITY, f64::NAN] {
         assert!(matches!(smoothed(&half, pseudo), Err(Error::OutOfRange { argument: "pseudo", .. })));
     }
@@ -116,42 +103,15 @@ fn probabilities_of_one_event_are_checked() {
 }
 
 #[test]
-fn tables_name_the_row_at_fault() {
-    let scores: [Tables; 3] =
-        [multiclass_brier_score, ranked_probability_score, |o, p| multiclass_log_loss(o, p, 1e-9)];
-    let good = vec![0.25, 0.75];
-    for score in scores {
-        assert_eq!(score(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));
-        let lengths = Error::LengthMismatch { argument: "observed", found: 2, other: "distributions", expected: 1 };
-        assert_eq!(score(&[0, 1], std::slice::from_ref(&good)), Err(lengths));
-        let short = score(&[0, 1], &[good.clone(), vec![0.5, 0.25]]);
-        assert_eq!(short, Err(in_row(1, Error::NotADistribution { argument: "distributions", sum: 0.75 })));
-        let ragged = score(&[0, 1], &[good.clone(), vec![1.0]]).unwrap_err();
-        assert!(matches!(ragged, Error::InRow { row: 1, error } if matches!(*error, Error::LengthMismatch { .. })));
-        let unknown = Error::UnknownLabel { argument: "observed", index: 1, found: "2".into(), known: "0 to 1".into() };
-        assert_eq!(score(&[0, 2], &[good.clone(), good.clone()]), Err(unknown));
-    }
-    let single = ranked_probability_score(&[0], &[[1.0]]);
-    assert_eq!(single, Err(in_row(0, Error::TooFewItems { required: 2, found: 1 })), "one label has no order");
-    assert_eq!(
-        in_row(3, Error::NotADistribution { argument: "distributions", sum: 0.75 }).to_string(),
-        "row 3: distributions sums to 0.75, not to 1"
-    );
-}
-
-#[test]
 fn areas_need_both_outcomes() {
-    let statistics: [Scores; 2] = [|o, s| Ok(auroc(o, s)?.estimate), |o, s| Ok(roc_curve(o, s)?[0].true_positive_rate)];
-    for statistic in statistics {
-        for alike in [[true, true], [false, false]] {
-            assert!(statistic(&alike, &[1.0, 2.0]).unwrap_err().is_undefined());
-        }
-        assert!(matches!(statistic(&[], &[]), Err(Error::TooFewItems { found: 0, .. })));
-        let lengths = Error::LengthMismatch { argument: "scores", found: 1, other: "outcomes", expected: 2 };
-        assert_eq!(statistic(&[true, false], &[1.0]), Err(lengths));
-        let infinite = Error::NonFinite { argument: "scores", index: 0, value: f64::NEG_INFINITY };
-        assert_eq!(statistic(&[true, false], &[f64::NEG_INFINITY, 1.0]), Err(infinite));
+    for alike in [[true, true], [false, false]] {
+        assert!(auroc(&alike, &[1.0, 2.0]).unwrap_err().is_undefined());
     }
+    assert!(matches!(auroc(&[], &[]), Err(Error::TooFewItems { found: 0, .. })));
+    let lengths = Error::LengthMismatch { argument: "scores", found: 1, other: "outcomes", expected: 2 };
+    assert_eq!(auroc(&[true, false], &[1.0]), Err(lengths));
+    let infinite = Error::NonFinite { argument: "scores", index: 0, value: f64::NEG_INFINITY };
+    assert_eq!(auroc(&[true, false], &[f64::NEG_INFINITY, 1.0]), Err(infinite));
     assert!(average_precision(&[false, false], &[1.0, 2.0]).unwrap_err().is_undefined());
     assert!(average_precision(&[true, true], &[1.0, 2.0]).unwrap_err().is_undefined(), "any scores reach 1");
     assert_eq!(precision_recall_curve(&[], &[]), Err(Error::TooFewItems { required: 1, found: 0 }));

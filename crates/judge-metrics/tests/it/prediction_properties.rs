@@ -1,9 +1,8 @@
 //! What must hold of errors, scores, divergences and areas for any data.
 
 use judge_metrics::prediction::{
-    auroc, auroc_difference, average_precision, bias, brier_score, earth_movers_distance, jensen_shannon_divergence,
-    kl_divergence, log_loss, mean_absolute_error, multiclass_brier_score, multiclass_log_loss,
-    ranked_probability_score, roc_curve, root_mean_squared_error, total_variation,
+    auroc, auroc_difference, average_precision, bias, brier_score, jensen_shannon_divergence, kl_divergence, log_loss,
+    mean_absolute_error, root_mean_squared_error, total_variation,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -88,44 +87,14 @@ proptest! {
     }
 
     #[test]
-    fn earth_movers_distance_is_a_metric(rows in distributions(3)) {
-        let values: Vec<f64> = (0..rows[0].len()).map(|i| (i * i) as f64).collect();
-        let distance = |a: usize, b: usize| earth_movers_distance(&rows[a], &rows[b], &values).unwrap();
-        prop_assert!(close(distance(0, 1), distance(1, 0)));
-        prop_assert!(distance(0, 2) <= distance(0, 1) + distance(1, 2) + 1e-12);
-        prop_assert!(distance(0, 0) == 0.0);
-        prop_assert!(distance(0, 1) <= values[values.len() - 1] + 1e-12);
-        // All steps of width 1 or more: no mass moves less far than that.
-        prop_assert!(distance(0, 1) >= total_variation(&rows[0], &rows[1]).unwrap() - 1e-12);
-    }
-
-    #[test]
-    fn scores_of_two_labels_agree(rows in prop::collection::vec((any::<bool>(), 0.0..=1.0f64), 1..40)) {
+    fn scores_of_an_event_are_in_range_and_bound_each_other(rows in prop::collection::vec((any::<bool>(), 0.0..=1.0f64), 1..40)) {
         let (outcomes, p): (Vec<bool>, Vec<f64>) = rows.into_iter().unzip();
-        let observed: Vec<usize> = outcomes.iter().map(|&came| usize::from(came)).collect();
-        let table: Vec<[f64; 2]> = p.iter().map(|p| [1.0 - p, *p]).collect();
         let brier = brier_score(&outcomes, &p).unwrap().estimate;
         prop_assert!((0.0..=1.0).contains(&brier));
-        prop_assert!(close(multiclass_brier_score(&observed, &table).unwrap().estimate, 2.0 * brier));
-        prop_assert!(close(ranked_probability_score(&observed, &table).unwrap().estimate, brier));
         let loss = log_loss(&outcomes, &p, 1e-6).unwrap().estimate;
-        prop_assert!(close(multiclass_log_loss(&observed, &table, 1e-6).unwrap().estimate, loss));
         prop_assert!(loss >= brier - 1e-6, "−ln(1 − u) ≥ u ≥ u²");
         let (failures, rest): (Vec<bool>, Vec<f64>) = outcomes.iter().zip(&p).map(|(came, p)| (!came, 1.0 - p)).unzip();
         prop_assert!(close(brier_score(&failures, &rest).unwrap().estimate, brier));
-    }
-
-    #[test]
-    fn ranked_scores_are_in_range(rows in distributions(6), labels in prop::collection::vec(0..2usize, 6)) {
-        let ranked = ranked_probability_score(&labels, &rows).unwrap().estimate;
-        prop_assert!((0.0..=1.0 + 1e-12).contains(&ranked));
-        let brier = multiclass_brier_score(&labels, &rows).unwrap().estimate;
-        prop_assert!((0.0..=2.0 + 1e-12).contains(&brier));
-        // Turning the scale round changes nothing.
-        let k = rows[0].len();
-        let turned: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().rev().copied().collect()).collect();
-        let labels: Vec<usize> = labels.iter().map(|label| k - 1 - label).collect();
-        prop_assert!(close(ranked_probability_score(&labels, &turned).unwrap().estimate, ranked));
     }
 
     #[test]
@@ -157,24 +126,9 @@ proptest! {
         // Strictly increasing, and injective in floating point on these columns.
         let bent: Vec<f64> = scores.iter().map(|score| score.cbrt() + 0.5 * score).collect();
         prop_assert_eq!(auroc(&outcomes, &bent).unwrap(), ours);
-        prop_assert_eq!(average_precision(&outcomes, &bent).unwrap(), average_precision(&outcomes, &scores).unwrap());
-    }
-
-    #[test]
-    fn the_area_lies_under_the_curve((outcomes, scores, _) in scored()) {
-        let curve = roc_curve(&outcomes, &scores).unwrap();
-        let area: f64 = curve
-            .windows(2)
-            .map(|points| {
-                (points[1].false_positive_rate - points[0].false_positive_rate)
-                    * points[0].true_positive_rate.midpoint(points[1].true_positive_rate)
-            })
-            .sum();
-        prop_assert!(close(area, auroc(&outcomes, &scores).unwrap().estimate));
-        let end = curve[curve.len() - 1];
-        prop_assert_eq!((end.false_positive_rate, end.true_positive_rate), (1.0, 1.0));
         let precision = average_precision(&outcomes, &scores).unwrap();
         prop_assert!(precision.estimate > 0.0 && precision.estimate <= 1.0);
+        prop_assert_eq!(average_precision(&outcomes, &bent).unwrap(), precision);
     }
 
     #[test]
@@ -200,6 +154,5 @@ proptest! {
         let scores: Vec<f64> = order.iter().map(|&i| a[i]).collect();
         prop_assert_eq!(auroc(&shuffled, &scores).unwrap(), auroc(&outcomes, &a).unwrap());
         prop_assert_eq!(average_precision(&shuffled, &scores).unwrap(), average_precision(&outcomes, &a).unwrap());
-        prop_assert_eq!(roc_curve(&shuffled, &scores).unwrap(), roc_curve(&outcomes, &a).unwrap());
     }
 }

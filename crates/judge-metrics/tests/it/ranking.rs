@@ -6,9 +6,7 @@ use judge_metrics::bias::length_controlled::LengthControlled;
 use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::preference::Preference;
 use judge_metrics::ranking::Comparison;
-use judge_metrics::ranking::{
-    AdaptivePairing, BradleyTerry, FittedBradleyTerry, Goal, TieCredit, TieModel, WinRecord, win_records,
-};
+use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, FittedBradleyTerry, Goal, TieCredit, TieModel, WinRecord};
 use proptest::prelude::*;
 
 use crate::fixtures::{fixture, list, numbers};
@@ -133,7 +131,6 @@ proptest! {
         let mut swapped: Vec<_> =
             games.iter().map(|&(i, j, result)| comparison(j, i, [1, 0, 2][result as usize])).collect();
         swapped.rotate_left(turn % games.len());
-        prop_assert_eq!(win_records(&plain), win_records(&swapped));
         for ties in [TieModel::HalfWin, TieModel::Davidson] {
             let settings = BradleyTerry { ties, prior_precision: 0.0 };
             match (settings.fit(&plain), settings.fit(&swapped)) {

@@ -8,6 +8,7 @@ use judge_core::decision::{
     ByKind, DecisionForm, DecisionHead, DecisionProblem, DecisionPrompt, DecisionSettings, PlainPrompt, QuestionKind,
     Readout,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::TemplatePrompt;
@@ -128,9 +129,22 @@ impl DecisionFolder {
         Error::Decision { path: self.path.join(name), problem }
     }
 
-    fn wrong(&self, name: &str, setting: impl Into<String>, expected: &'static str, found: Option<&Value>) -> Error {
+    fn wrong(&self, name: &str, setting: &str, expected: &'static str, found: Option<&Value>) -> Error {
         let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
-        self.fault(name, DecisionProblem::Setting { setting: setting.into(), expected, found })
+        self.fault(name, DecisionProblem::Setting { setting: setting.to_owned(), expected, found })
+    }
+
+    /// What a file says of a setting, if it is of its type and as `is` asks.
+    fn setting<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        setting: &str,
+        expected: &'static str,
+        found: Option<&Value>,
+        is: impl FnOnce(&T) -> bool,
+    ) -> Result<T, Error> {
+        let value = found.and_then(|found| serde_json::from_value(found.clone()).ok()).filter(is);
+        value.ok_or_else(|| self.wrong(name, setting, expected, found))
     }
 
     fn with_template(self, sanitizes: bool) -> Result<Self, Error> {
@@ -156,10 +170,14 @@ impl DecisionFolder {
         let adapter = settings.map(|settings| self.adapter_folder(file::DECISION, settings)).transpose()?.flatten();
         let config = self.json(file::CONFIG)?.unwrap_or_default();
         let head = if is_decision_model(&config) {
-            let offsets = match config.get("offsets").filter(|found| !found.is_null()) {
-                None => ByKind { noul: 0, score: 2, choice: 8 },
-                Some(found) => self.offsets(file::CONFIG, "offsets", found, |offset| Some(offset.clone()))?,
-            };
+            let mut offsets = ByKind { noul: 0, score: 2, choice: 8 };
+            if let Some(given) = config.get("offsets").filter(|given| !given.is_null()) {
+                for kind in QuestionKind::ALL {
+                    let (setting, expected) = (format!("offsets.{kind}"), "a whole number from 0 on");
+                    let given = given.get(kind.as_str());
+                    *offsets.get_mut(kind) = self.setting(file::CONFIG, &setting, expected, given, |_| true)?;
+                }
+            }
             let folder = Folder::open(&self.path)?;
             Some(self.head_of(checkpoint(&folder)?, file::CONFIG, &config, offsets)?)
         } else {
@@ -169,37 +187,34 @@ impl DecisionFolder {
     }
 
     fn of_jev(self, jev: &Value) -> Result<Self, Error> {
-        let slots = jev.get("slots").unwrap_or(&Value::Null);
-        let verbalizers: Option<Vec<String>> =
-            slots.get("verbalizers").and_then(|found| serde_json::from_value(found.clone()).ok());
-        let Some(verbalizers) = verbalizers else {
-            return Err(self.wrong(file::JEV, "slots.verbalizers", "a list of texts", slots.get("verbalizers")));
-        };
-        let ranges = slots.get("ranges").unwrap_or(&Value::Null);
-        let whole = |number: &Value| number.as_u64().and_then(|number| usize::try_from(number).ok());
-        let offsets = self.offsets(file::JEV, "slots.ranges", ranges, |range| range.get(0).cloned())?;
-        let mut labels = ByKind::of(|_| Vec::new());
+        let given = jev.pointer("/slots/verbalizers");
+        let verbalizers: Vec<String> =
+            self.setting(file::JEV, "slots.verbalizers", "a list of texts", given, |_| true)?;
+        let (mut offsets, mut labels) = (ByKind::of(|_| 0), ByKind::of(|_| Vec::new()));
         for kind in QuestionKind::ALL {
-            let end = ranges.get(kind.as_str()).and_then(|range| whole(range.get(1)?));
-            let range = end.and_then(|end| verbalizers.get(*offsets.get(kind)..end));
-            let Some(range) = range else {
-                let expected = "a first and an end among the verbalizers";
-                return Err(self.wrong(file::JEV, format!("slots.ranges.{kind}"), expected, ranges.get(kind.as_str())));
-            };
-            *labels.get_mut(kind) = range.to_vec();
+            let given = jev.pointer(&format!("/slots/ranges/{kind}"));
+            let expected = "a first and an end among the verbalizers, whole numbers from 0 on";
+            let is_within = |&(first, end): &(usize, usize)| verbalizers.get(first..end).is_some();
+            let (first, end): (usize, usize) =
+                self.setting(file::JEV, &format!("slots.ranges.{kind}"), expected, given, is_within)?;
+            *offsets.get_mut(kind) = first;
+            *labels.get_mut(kind) = verbalizers[first..end].to_vec();
         }
         let Some(calibration) = self.json(file::JEV_CALIBRATION)? else {
             return Err(self.missing("calibration.json, the temperatures of its head"));
         };
-        let Some(per_kind) = calibration.get("per_kind").and_then(Value::as_object) else {
-            return Err(self.wrong(
-                file::JEV_CALIBRATION,
-                "per_kind",
-                "numbers by kind of question",
-                calibration.get("per_kind"),
-            ));
-        };
-        let temperature = self.temperatures(file::JEV_CALIBRATION, per_kind)?;
+        let (expected, given) = ("numbers by kind of question", calibration.get("per_kind"));
+        let per_kind: Map<String, Value> =
+            self.setting(file::JEV_CALIBRATION, "per_kind", expected, given, |_| true)?;
+        let mut temperature = ByKind::of(|_| 1.0);
+        for (name, found) in &per_kind {
+            let (setting, expected) = (format!("per_kind.{name}"), "a number above 0 for noul, choice or score");
+            let number: f64 = self.setting(file::JEV_CALIBRATION, &setting, expected, Some(found), is_temperature)?;
+            let Some(kind) = QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name) else {
+                return Err(self.wrong(file::JEV_CALIBRATION, &setting, expected, Some(found)));
+            };
+            *temperature.get_mut(kind) = number;
+        }
         let adapter = self.adapter_folder(file::JEV, jev)?;
         let path = self.path.join(file::JEV_HEAD);
         if !path.is_file() {
@@ -211,11 +226,8 @@ impl DecisionFolder {
     }
 
     fn of_codes(self, config: &Value) -> Result<Self, Error> {
-        let codes: Option<Vec<String>> =
-            config.get("codes").and_then(|found| serde_json::from_value(found.clone()).ok());
-        let Some(codes) = codes.filter(|codes| !codes.is_empty()) else {
-            return Err(self.wrong(file::CODES, "codes", "a list of texts", config.get("codes")));
-        };
+        let is_some = |codes: &Vec<String>| !codes.is_empty();
+        let codes: Vec<String> = self.setting(file::CODES, "codes", "a list of texts", config.get("codes"), is_some)?;
         if let Some(found) = config.get("attention_mode").and_then(Value::as_str)
             && found == "noncausal_full_attention"
         {
@@ -226,10 +238,8 @@ impl DecisionFolder {
                 supported: "models whose tokens see those before them",
             });
         }
-        let temperature = config.get("temperature").and_then(Value::as_f64);
-        let Some(temperature) = temperature.filter(|number| number.is_finite() && *number > 0.0) else {
-            return Err(self.wrong(file::CODES, "temperature", "a number above 0", config.get("temperature")));
-        };
+        let given = config.get("temperature");
+        let temperature: f64 = self.setting(file::CODES, "temperature", "a number above 0", given, is_temperature)?;
         let path = self.path.join(file::CODES_HEAD);
         if !path.is_file() {
             return Err(self.missing("readout.safetensors, which decision_config.json is about"));
@@ -241,40 +251,6 @@ impl DecisionFolder {
             false_first: true,
         };
         Ok(Self { form, head: Some(head), ..self })
-    }
-
-    /// A number for each kind of question; `of` finds it in the value of a kind.
-    fn offsets(
-        &self,
-        name: &str,
-        setting: &str,
-        found: &Value,
-        of: impl Fn(&Value) -> Option<Value>,
-    ) -> Result<ByKind<usize>, Error> {
-        let mut offsets = ByKind::of(|_| 0);
-        for kind in QuestionKind::ALL {
-            let given = found.get(kind.as_str());
-            let number = given.and_then(&of).and_then(|number| number.as_u64());
-            let Some(number) = number.and_then(|number| usize::try_from(number).ok()) else {
-                return Err(self.wrong(name, format!("{setting}.{kind}"), "a whole number from 0 on", given));
-            };
-            *offsets.get_mut(kind) = number;
-        }
-        Ok(offsets)
-    }
-
-    fn temperatures(&self, name: &str, per_kind: &Map<String, Value>) -> Result<ByKind<f64>, Error> {
-        let mut temperature = ByKind::of(|_| 1.0);
-        for (kind, found) in per_kind {
-            let known = QuestionKind::ALL.into_iter().find(|known| known.as_str() == kind);
-            let number = found.as_f64().filter(|number| number.is_finite() && *number > 0.0);
-            let (Some(known), Some(number)) = (known, number) else {
-                let expected = "a number above 0 for noul, choice or score";
-                return Err(self.wrong(name, format!("per_kind.{kind}"), expected, Some(found)));
-            };
-            *temperature.get_mut(known) = number;
-        }
-        Ok(temperature)
     }
 
     /// The folder of the adapter that a file of settings names, which must be there.
@@ -315,16 +291,16 @@ impl DecisionFolder {
         };
         let weights = tensors.take(weight, &[labels, d_model], Dtype::F32)?;
         let bias = tensors.take(bias, &[labels], Dtype::F32)?;
-        let cap = match config.get("softcap").filter(|found| !found.is_null()) {
-            None => None,
-            Some(found) => match found.as_f64() {
-                Some(cap) => Some(cap),
-                None => return Err(self.wrong(name, "softcap", "a number above 0", Some(found))),
-            },
-        };
+        let cap = config.get("softcap").filter(|found| !found.is_null());
+        let cap = cap.map(|found| self.setting(name, "softcap", "a number above 0", Some(found), |_| true));
+        let cap = cap.transpose()?;
         DecisionHead::new(weights, bias, d_model, cap, offsets).map_err(|error| match error {
             judge_core::Error::Decision(problem) => self.fault(name, problem),
             source => Error::Head { source },
         })
     }
+}
+
+fn is_temperature(number: &f64) -> bool {
+    number.is_finite() && *number > 0.0
 }

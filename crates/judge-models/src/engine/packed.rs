@@ -113,15 +113,6 @@ impl Engine for PackedEncoder {
         self.kernel_of_integers
     }
 
-    /// An encoder has no head. Requests that read one are refused in `reading/check.rs`, before
-    /// they come here.
-    ///
-    /// # Errors
-    /// Always [`Error::NothingRead`].
-    fn head_rows(&self, _: &[TokenId]) -> Result<HeadRows, Error> {
-        Err(Error::NothingRead)
-    }
-
     /// Passes over whole sequences; nothing is kept between them.
     fn passes<'a>(&'a self, group: &'a Group<'a>, room: usize) -> Box<dyn Passes + 'a> {
         Box::new(encoder_passes::EncoderPasses::new(self, group, room))

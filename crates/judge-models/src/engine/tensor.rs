@@ -12,7 +12,7 @@
 //!               ─► run.rs: prompts of a batch [batch, seq], then one token of each text [batch, 1]
 //!                    └─► decoder.rs: blocks in order ─► block_ops.rs: the operations of a block
 //!                           │                               └─► ops.rs, delta.rs: Burn
-//!                           ├── rotation.rs: cosines and sines        past.rs, slots.rs: keys, values and
+//!                           ├── rotation.rs: cosines and sines        slots.rs: keys, values and
 //!                           ├── masks.rs: sliding windows             memories while text is written
 //!                           └─► reads.rs (score.rs): reduced on the device, fetched at once ─► driver
 //! ```
@@ -73,7 +73,6 @@ mod masks;
 mod operands;
 pub(crate) mod ops;
 pub(crate) mod parameters;
-pub(crate) mod past;
 mod plan;
 pub(crate) mod precision;
 mod projection;
@@ -94,10 +93,10 @@ mod token_inputs;
 use judge_core::request::TokenId;
 
 use super::Engine;
+use crate::Error;
 use crate::reading::groups::Group;
 use crate::reading::labels::HeadRows;
 use crate::reading::passes::Passes;
-use crate::{Error, Kernel};
 pub(crate) use batch_size::batch_tokens;
 pub(crate) use batched::Batched;
 use host::{host, on_device};
@@ -106,11 +105,6 @@ pub(crate) use precision::Precision;
 pub(crate) use rate::product_rate;
 
 impl Engine for Batched {
-    /// None: kernels are those of GPUs.
-    fn kernel(&self) -> Option<Kernel> {
-        None
-    }
-
     fn head_rows(&self, tokens: &[TokenId]) -> Result<HeadRows, Error> {
         on_device(|| {
             let biases = self.decoder.head_biases(tokens).map(host).transpose()?;

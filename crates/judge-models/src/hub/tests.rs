@@ -27,26 +27,21 @@ fn cache() -> tempfile::TempDir {
 
 #[test]
 fn names_are_folders_or_hub_ids() {
-    let hub = |repo: &str, revision: Option<&str>| ModelSource::Hub {
-        repo: repo.into(),
-        revision: revision.map(Into::into),
-        file: None,
+    let hub = |repo: &str, revision: Option<&str>, file: Option<&str>| {
+        let [revision, file] = [revision, file].map(|text| text.map(str::to_owned));
+        ModelSource::Hub { repo: repo.to_owned(), revision, file }
     };
-    assert_eq!("org/name".parse::<ModelSource>().unwrap(), hub("org/name", None));
+    assert_eq!("org/name".parse::<ModelSource>().unwrap(), hub("org/name", None, None));
     for revision in ["refs/pr/1", "v1.0+q8"] {
         let name = format!("org/na.me-7B@{revision}");
-        assert_eq!(name.parse::<ModelSource>().unwrap(), hub("org/na.me-7B", Some(revision)));
+        assert_eq!(name.parse::<ModelSource>().unwrap(), hub("org/na.me-7B", Some(revision), None));
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     assert_eq!(path.parse::<ModelSource>().unwrap(), ModelSource::Folder(path.into()));
-    let file = |revision: Option<&str>, file: &str| ModelSource::Hub {
-        repo: "org/name".into(),
-        revision: revision.map(Into::into),
-        file: Some(file.into()),
-    };
-    assert_eq!("org/name:a/b-Q4_K_M.gguf".parse::<ModelSource>().unwrap(), file(None, "a/b-Q4_K_M.gguf"));
-    assert_eq!("org/name@v1:x.gguf".parse::<ModelSource>().unwrap(), file(Some("v1"), "x.gguf"));
+    let file = hub("org/name", None, Some("a/b-Q4_K_M.gguf"));
+    assert_eq!("org/name:a/b-Q4_K_M.gguf".parse::<ModelSource>().unwrap(), file);
+    assert_eq!("org/name@v1:x.gguf".parse::<ModelSource>().unwrap(), hub("org/name", Some("v1"), Some("x.gguf")));
     for bad in ["org/name:", "org/name:x.bin", "org/name:../x.gguf", "org/name:/x.gguf", "name:x.gguf"] {
         assert!(matches!(bad.parse::<ModelSource>(), Err(Error::ModelName { .. })), "{bad}");
     }
@@ -197,6 +192,8 @@ mod downloads {
         folder: Option<PathBuf>,
         /// Where questions for files are sent: the status and headers, and what stands before the path. `HOST` is this hub.
         leads: Option<(&'static str, String)>,
+        /// What is sent in the place of every answer.
+        page: Option<&'static [u8]>,
     }
 
     impl Default for Hub {
@@ -214,6 +211,7 @@ mod downloads {
                 refusal: "",
                 folder: None,
                 leads: None,
+                page: None,
             }
         }
     }
@@ -253,7 +251,7 @@ mod downloads {
                     noted.0.lock().unwrap().push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
                     let path = first.split(' ').nth(1).unwrap_or_default();
                     let answer = self.answer(path, first.starts_with("HEAD"), header("range").as_deref());
-                    let answer = match self.file(path) {
+                    let answer = match self.page.map(<[u8]>::to_vec).or_else(|| self.file(path)) {
                         Some(body) if answer.starts_with("20") => {
                             let head = Self::head(path, &body);
                             [head.as_bytes(), if first.starts_with("HEAD") { &[] } else { &body[..] }].concat()
@@ -325,6 +323,16 @@ mod downloads {
             let cache = tempfile::tempdir().unwrap();
             let (online, asked) = self.serve(cache.path());
             (source().resolve(&online), cache, asked)
+        }
+
+        /// What fetching the model into an empty cache brings, the cache, and the waits.
+        fn waits(self) -> (Result<FoundModel, Error>, tempfile::TempDir, Vec<Duration>) {
+            let cache = tempfile::tempdir().unwrap();
+            let (online, _) = self.serve(cache.path());
+            let waited = RefCell::new(Vec::new());
+            let wait = |pause| waited.borrow_mut().push(pause);
+            let found = super::super::fetch::fetch(("org/name", "main", &[]), &online, None, &mut |_| {}, &wait);
+            (found, cache, waited.into_inner())
         }
 
         /// What fetching the model says is wrong with a file, and the cache.
@@ -404,23 +412,15 @@ mod downloads {
             fs::write(to.join("decision.json"), r#"{"labels": {"noul": ["1", "0"]}, "adapter": "lora/v1"}"#).unwrap();
             copy_into(&fixtures.join("jev/adapter"), &to.join("lora/v1"));
         };
-        let beside = |name: &'static str| {
-            let fixtures = fixtures.clone();
-            move |to: &Path| copy_into(&fixtures.join(name), to)
-        };
-        type Write<'a> = Box<dyn Fn(&Path) + 'a>;
-        let cases: [(&str, Write<'_>); 5] = [
-            ("settings", Box::new(settings)),
-            ("jev", Box::new(beside("jev"))),
-            ("jev_merged", Box::new(beside("jev_merged"))),
-            ("codes", Box::new(beside("codes"))),
-            ("saved", Box::new(beside("saved"))),
-        ];
-        for (name, beside) in cases {
+        for name in ["settings", "jev", "jev_merged", "codes", "saved"] {
             let (at, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             copy_into(&crate::fixtures::folder("qwen3-off"), at.path());
             copy_into(&fixtures.join("tokenizer"), at.path());
-            beside(at.path());
+            if name == "settings" {
+                settings(at.path())
+            } else {
+                copy_into(&fixtures.join(name), at.path())
+            }
             let all = files(at.path(), "");
             let names =
                 all.iter().map(|name| &*name.clone().leak()).chain(["notes.md", "other/decision.json"]).collect();
@@ -641,8 +641,7 @@ mod downloads {
         assert!(fs::symlink_metadata(snapshot(cache.path()).join("config.json")).is_err());
 
         // What is shorter may go on the next time.
-        let cache = tempfile::tempdir().unwrap();
-        let (found, waited) = fetched(&Hub { size: Some(20), ..Hub::default() }.serve(cache.path()).0);
+        let (found, cache, waited) = Hub { size: Some(20), ..Hub::default() }.waits();
         let error = found.unwrap_err().to_string();
         assert!(error.contains("8 of 20 bytes came") && waited.len() == 3, "{error}");
         let partial = cache.path().join("models--org--name/blobs/config.json.incomplete");
@@ -671,20 +670,10 @@ mod downloads {
         assert!(matches!(error, Error::Hub(HubError::Refused { .. })), "{error}");
     }
 
-    /// Fetches the model, and gives the waits.
-    fn fetched(options: &HubOptions) -> (Result<FoundModel, Error>, Vec<Duration>) {
-        let waited = RefCell::new(Vec::new());
-        let wait = |pause| waited.borrow_mut().push(pause);
-        let found = super::super::fetch::fetch(("org/name", "main", &[]), options, None, &mut |_| {}, &wait);
-        (found, waited.into_inner())
-    }
-
     #[test]
     fn a_hub_without_time_is_asked_again() {
         for (status, times, waits) in [(429, 2, 2), (503, 1, 1), (500, 1, 1), (0, 2, 2), (429, 4, 3)] {
-            let cache = tempfile::tempdir().unwrap();
-            let (online, _) = Hub { busy: (status, times), ..Hub::default() }.serve(cache.path());
-            let (found, waited) = fetched(&online);
+            let (found, _cache, waited) = Hub { busy: (status, times), ..Hub::default() }.waits();
             assert_eq!(found.is_ok(), times == waits, "{status}: {found:?}");
             assert_eq!(waited, [1, 5, 25].map(Duration::from_secs)[..waits], "{status}");
         }
@@ -692,18 +681,13 @@ mod downloads {
 
     #[test]
     fn the_hub_says_how_long_to_wait() {
-        let busy = |refusal| Hub { busy: (429, 1), refusal, ..Hub::default() };
-        let cache = tempfile::tempdir().unwrap();
-        let (found, waited) = fetched(&busy("retry-after: 7\r\n").serve(cache.path()).0);
-        assert!(found.is_ok(), "{found:?}");
-        assert_eq!(waited, [Duration::from_secs(7)]);
-        let cache = tempfile::tempdir().unwrap();
-        let (found, waited) = fetched(&busy("ratelimit: \"api\";r=0;t=3\r\n").serve(cache.path()).0);
-        assert!(found.is_ok(), "{found:?}");
-        assert_eq!(waited, [Duration::from_secs(3)]);
-
-        let cache = tempfile::tempdir().unwrap();
-        let (found, waited) = fetched(&busy("retry-after: 4000\r\n").serve(cache.path()).0);
+        let busy = |refusal| Hub { busy: (429, 1), refusal, ..Hub::default() }.waits();
+        for (refusal, seconds) in [("retry-after: 7\r\n", 7), ("ratelimit: \"api\";r=0;t=3\r\n", 3)] {
+            let (found, _cache, waited) = busy(refusal);
+            assert!(found.is_ok(), "{found:?}");
+            assert_eq!(waited, [Duration::from_secs(seconds)]);
+        }
+        let (found, _cache, waited) = busy("retry-after: 4000\r\n");
         let error = found.unwrap_err().to_string();
         assert!(error.contains("status 429: the hub asks to be left alone for 4000 s"), "{error}");
         assert_eq!(waited, []);
@@ -765,8 +749,7 @@ mod downloads {
     fn a_server_that_sends_no_parts_is_read_whole() {
         // Broken off twice at the same byte: the second time brings nothing new, and is waited for.
         for (broken, waits) in [(0, 0), (1, 0), (2, 1)] {
-            let cache = tempfile::tempdir().unwrap();
-            let (found, waited) = fetched(&Hub { parts: false, broken, ..Hub::default() }.serve(cache.path()).0);
+            let (found, _cache, waited) = Hub { parts: false, broken, ..Hub::default() }.waits();
             assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
             assert_eq!(waited.len(), waits);
         }
@@ -830,26 +813,11 @@ mod downloads {
         }
     }
 
-    /// A server that answers everything with this status and body, and how it is reached.
-    fn always(status: &'static str, body: &'static [u8], cache: &Path) -> HubOptions {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = Some(format!("http://{}", listener.local_addr().unwrap()));
-        thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-                lines.take_while(|line| !line.is_empty()).for_each(drop);
-                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-                let _ = stream.write_all(&[head.as_bytes(), body].concat());
-            }
-        });
-        HubOptions { offline: false, endpoint, ..options(cache) }
-    }
-
     /// Refusal is an answer: the model may be gone, or the token wrong.
     #[test]
     fn the_cache_does_not_stand_in_for_a_hub_that_refuses() {
         let cache = cache();
-        let online = always("404 Not Found", b"", cache.path());
+        let (online, _) = Hub { busy: (404, 9), ..Hub::default() }.serve(cache.path());
         assert!(matches!(source().resolve(&online), Err(Error::Hub(HubError::Refused { .. }))));
     }
 
@@ -860,8 +828,7 @@ mod downloads {
             (&br#"{"sha": "x"}"#[..], "missing field `siblings`"),
             (&b"\x1f\x8b\x08\x00\xff"[..], "compressed with gzip"),
         ] {
-            let cache = tempfile::tempdir().unwrap();
-            let error = source().resolve(&always("200 OK", body, cache.path())).unwrap_err().to_string();
+            let error = Hub { page: Some(body), ..Hub::default() }.fetch().0.unwrap_err().to_string();
             assert!(error.contains(found) && error.contains("is this a hub? HF_ENDPOINT names"), "{error}");
         }
     }

@@ -31,15 +31,29 @@ fn edited(name: &str, edit: impl FnOnce(&mut BTreeMap<String, Stored>, &mut Valu
     load(to.path(), Some(Dtype::F32))
 }
 
-/// The same for a tensor of the first query projection, by the end of its name; what is wrong with the tensor that the error names.
+/// The tensor that an error names, from behind `stem`, and what is wrong with it.
+fn fault(found: Result<Model, Error>, stem: &str) -> (String, TensorProblem) {
+    match found {
+        Err(Error::Weights(WeightsError::Tensor { tensor, problem, .. })) => {
+            (tensor.split_once(stem).unwrap().1.to_owned(), problem)
+        }
+        other => panic!("{stem}: {other:?}"),
+    }
+}
+
+/// The tensors that an error says are missing, and how many there are that nothing uses.
+fn names(found: Result<Model, Error>) -> (Vec<String>, usize) {
+    match found {
+        Err(Error::Weights(WeightsError::TensorNames { missing, unused })) => (missing, unused.len()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is wrong with a copy of which a tensor of the first query projection was damaged, by the end of its name.
 fn damaged(name: &str, suffix: &str, damage: impl FnOnce(&mut Stored)) -> (String, TensorProblem) {
     let tensor = format!("model.layers.0.self_attn.q_proj{suffix}");
-    match edited(name, |tensors, _| damage(tensors.get_mut(&tensor).unwrap_or_else(|| panic!("no {tensor}")))) {
-        Err(Error::Weights(WeightsError::Tensor { tensor, problem, .. })) => {
-            (tensor.rsplit_once("q_proj").unwrap().1.to_owned(), problem)
-        }
-        other => panic!("{name} {suffix}: {other:?}"),
-    }
+    let found = edited(name, |tensors, _| damage(tensors.get_mut(&tensor).unwrap_or_else(|| panic!("no {tensor}"))));
+    fault(found, "q_proj")
 }
 
 #[test]
@@ -170,26 +184,19 @@ fn partners_that_are_missing_are_named() {
         ("bnb-int8", ".SCB"),
     ] {
         let partner = format!("model.layers.0.self_attn.q_proj{partner}");
-        let error = edited(name, |tensors, _| drop(tensors.remove(&partner))).unwrap_err();
-        let Error::Weights(WeightsError::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. }) = error
-        else {
-            panic!("{name}: {error:?}")
-        };
+        let (_, problem) = fault(edited(name, |tensors, _| drop(tensors.remove(&partner))), "");
+        let TensorProblem::NoPartner { partner: found } = problem else { panic!("{name}: {problem}") };
         // The state's own name says its kind, which is unknown without it.
         assert!(found == partner || partner.contains("quant_state") && found.contains("quant_state"), "{found}");
     }
     // Scales without codes are of no use, as is a dense weight beside codes.
     let error = edited("gptq-v1", |tensors, _| drop(tensors.remove("model.layers.0.self_attn.q_proj.qweight")));
-    let Err(Error::Weights(WeightsError::TensorNames { missing, unused })) = error else { panic!("{error:?}") };
-    assert_eq!((missing.as_slice(), unused.len()), (&["model.layers.0.self_attn.q_proj.weight".to_owned()][..], 3));
+    assert_eq!(names(error), (vec!["model.layers.0.self_attn.q_proj.weight".to_owned()], 3));
     let error = edited("gptq-v1", |tensors, _| {
         let dense = (Kind::F32, vec![32, 64], vec![0; 4 * 32 * 64]);
         tensors.insert("model.layers.0.self_attn.q_proj.weight".to_owned(), dense);
     });
-    assert!(
-        matches!(&error, Err(Error::Weights(WeightsError::TensorNames { unused, .. })) if unused.len() == 4),
-        "{error:?}"
-    );
+    assert_eq!(names(error).1, 4);
 }
 
 #[test]
@@ -276,13 +283,8 @@ fn fingerprints_cover_codes_and_scales() {
 #[test]
 fn stacks_of_codes_that_do_not_fit_are_named() {
     const STACK: &str = "model.layers.1.mlp.experts.gate_up_proj";
-    let damaged = |suffix: &str, damage: &dyn Fn(&mut Stored)| match edited("mxfp4", |tensors, _| {
-        damage(tensors.get_mut(&format!("{STACK}{suffix}")).unwrap());
-    }) {
-        Err(Error::Weights(WeightsError::Tensor { tensor, problem, .. })) => {
-            (tensor.strip_prefix(STACK).unwrap().to_owned(), problem)
-        }
-        other => panic!("{suffix}: {other:?}"),
+    let damaged = |suffix: &str, damage: &dyn Fn(&mut Stored)| {
+        fault(edited("mxfp4", |tensors, _| damage(tensors.get_mut(&format!("{STACK}{suffix}")).unwrap())), STACK)
     };
     // Three experts of 64 rows in two blocks: the last scale is that of the last expert's last row.
     let (tensor, problem) = damaged("_scales", &|(_, _, bytes)| *bytes.last_mut().unwrap() = 255);
@@ -303,23 +305,14 @@ fn stacks_of_codes_that_do_not_fit_are_named() {
     }
     let (tensor, problem) = damaged("_scales", &|(dtype, _, _)| *dtype = Kind::I8);
     assert!(tensor == "_scales" && matches!(problem, TensorProblem::OtherDtype { .. }), "{problem}");
-    let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_scales"))));
     let partner = format!("{STACK}_scales");
-    assert!(
-        matches!(&error, Err(Error::Weights(WeightsError::Tensor { problem: TensorProblem::NoPartner { partner: found }, .. })) if *found == partner),
-        "{error:?}"
-    );
+    let (_, problem) = fault(edited("mxfp4", |tensors, _| drop(tensors.remove(&partner))), "");
+    assert_eq!(problem, TensorProblem::NoPartner { partner });
     let error = edited("mxfp4", |tensors, _| drop(tensors.remove(&format!("{STACK}_blocks"))));
-    assert!(
-        matches!(&error, Err(Error::Weights(WeightsError::TensorNames { missing, .. })) if missing == &[STACK.to_owned()]),
-        "{error:?}"
-    );
+    assert_eq!(names(error).0, [STACK]);
     // Codes beside the numbers that they stand for.
     let error = edited("mxfp4", |tensors, _| {
         tensors.insert(STACK.to_owned(), (Kind::BF16, vec![3, 64, 64], vec![0; 2 * 3 * 64 * 64]));
     });
-    assert!(
-        matches!(&error, Err(Error::Weights(WeightsError::TensorNames { unused, .. })) if unused.len() == 2),
-        "{error:?}"
-    );
+    assert_eq!(names(error).1, 2);
 }

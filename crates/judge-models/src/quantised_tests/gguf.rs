@@ -29,17 +29,6 @@ fn find(bytes: &[u8], text: &str) -> usize {
 }
 
 #[test]
-fn one_file_of_any_name_is_read_and_several_are_refused_by_name() {
-    edited("qwen3", |_, _| {}).unwrap();
-    let to = fixtures::copy("../gguf/qwen3");
-    let file = to.path().join("model.gguf");
-    fs::copy(&file, to.path().join("a-Q4_K_M.gguf")).unwrap();
-    fs::rename(&file, to.path().join("b-Q8_0.gguf")).unwrap();
-    let error = load(to.path(), None).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported { found, .. } if found == "a-Q4_K_M.gguf, b-Q8_0.gguf"), "{error:?}");
-}
-
-#[test]
 fn rows_of_the_vocabulary_that_the_file_leaves_out_are_left_out() {
     let model = edited("gemma3", |_, config| assert_eq!(config["vocab_size"], 96)).unwrap();
     assert_eq!(model.info.d_vocab, 92);
@@ -92,19 +81,6 @@ fn another_models_file_is_refused() {
     };
     assert_eq!((key.as_str(), &*found, &*expected), ("llama.feed_forward_length", "32", "64"));
     assert_eq!(field, "intermediate_size");
-}
-
-#[test]
-fn types_that_are_not_read_are_named() {
-    let error = edited("llama", |bytes, _| {
-        let at = find(bytes, "blk.0.attn_q.weight") + "blk.0.attn_q.weight".len() + 4 + 2 * 8;
-        assert_eq!(bytes[at], 12);
-        bytes[at] = 15;
-    });
-    let Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Type { tensor, found }, .. })) = error else {
-        panic!("{error:?}")
-    };
-    assert_eq!((tensor.as_str(), found.as_str()), ("blk.0.attn_q.weight", "Q8_K"));
 }
 
 #[test]

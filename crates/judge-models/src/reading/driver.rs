@@ -27,8 +27,8 @@ use rayon::prelude::*;
 use super::answers::{Answers, Part};
 use super::context::Context;
 use super::jobs::{Job, Scores};
-use super::labels::{States, Steps};
-use super::next_token::{Choice, GreedyToken, NextLogProbs, NextToken};
+use super::labels::Steps;
+use super::next_token::NextToken;
 use super::passes::{Found, Next, Passes};
 use super::written::Text;
 use crate::Error;
@@ -135,43 +135,40 @@ fn take_one<'d>(
             Text::new(job, generation, steps, signals, Scores { own, ends: Vec::new() })
         }
         (None, None) => {
-            let read = |next: Option<&dyn NextLogProbs>| job.read(found.brought, next, spec.n_layers());
-            let part = match found.next {
-                Next::Logits(logits) => {
-                    NextToken::new(logits, spec.final_soft_cap(), "step 0").and_then(|next| read(Some(&next)))
-                }
-                Next::Some(next) => read(Some(&next)),
-                Next::Greedy(greedy) => read(Some(&greedy.next)),
-                Next::Unknown => read(None),
-            };
-            return Ok(Taken::Over(part));
+            let next = next_token(context, found.next, 0);
+            return Ok(Taken::Over(next.and_then(|next| job.read(found.brought, next.as_ref(), spec.n_layers()))));
         }
     };
     text.take(context, &found.brought.fed);
     if let Some(finish) = text.ended {
         return Ok(Taken::Over(text.finish(finish, context)));
     }
-    let states = &found.brought.states;
-    let step = format!("step {}", text.tokens.len());
-    Ok(match found.next {
-        Next::Logits(logits) => write(context, text, states, NextToken::new(logits, spec.final_soft_cap(), step)),
-        Next::Greedy(found) if text.generation.sampling == Sampling::Greedy => {
-            write(context, text, states, GreedyToken::new(found, step))
-        }
-        _ => return Err(Error::NothingRead),
-    })
-}
-
-/// Chooses one more token of a text, from what a pass says of it and the pass's states. The text is
-/// over if it ends there, or if a logit is not finite; but where states of its tokens are read, its last token is fed first.
-fn write<'d>(context: &Context, mut text: Text<'d>, states: &States, next: Result<impl Choice, Unscored>) -> Taken<'d> {
-    match next.map(|next| text.write(context, states, &next)) {
+    let is_greedy = text.generation.sampling == Sampling::Greedy;
+    let next = match next_token(context, found.next, text.tokens.len()) {
+        // What an engine finds itself is the most likely token.
+        Ok(Some(next)) if is_greedy || matches!(next, NextToken::Logits { .. }) => next,
+        Ok(_) => return Err(Error::NothingRead),
+        Err(unscored) => return Ok(Taken::Over(Err(unscored))),
+    };
+    Ok(match text.write(context, &found.brought.states, &next) {
         Ok(None) => Taken::GoesOn(text),
+        // Where states of its tokens are read, its last token is fed first.
         Ok(Some(finish)) if finish != Finish::EndToken && !text.job.want.reply.is_empty() => {
             text.ended = Some(finish);
             Taken::GoesOn(text)
         }
         Ok(Some(finish)) => Taken::Over(text.finish(finish, context)),
         Err(unscored) => Taken::Over(Err(unscored)),
+    })
+}
+
+/// What a pass says of the token that is written at a step, if anything.
+fn next_token<'p>(context: &Context, next: Next<'p>, step: usize) -> Result<Option<NextToken<'p>>, Unscored> {
+    match next {
+        Next::Unknown => Ok(None),
+        Next::Logits(logits) => {
+            NextToken::new(logits, context.spec.final_soft_cap(), format_args!("step {step}")).map(Some)
+        }
+        Next::Found(found) => Ok(Some(NextToken::Found(found))),
     }
 }

@@ -29,7 +29,7 @@ use super::answers::Part;
 use super::context::Context;
 use super::finite::non_finite;
 use super::labels::{Heads, States, Steps, is_read_at};
-use super::next_token::NextLogProbs;
+use super::next_token::NextToken;
 use crate::Error;
 use crate::text::Typed;
 
@@ -245,7 +245,7 @@ impl Job<'_> {
     }
 
     /// The log-probabilities of [`ends`](Self::ends), in their order.
-    pub(crate) fn score_ends(&self, next: &dyn NextLogProbs) -> Vec<f32> {
+    pub(crate) fn score_ends(&self, next: &NextToken<'_>) -> Vec<f32> {
         self.ends.iter().map(|end| next.log_prob(end.token) as f32).collect()
     }
 
@@ -255,7 +255,7 @@ impl Job<'_> {
     pub(crate) fn read(
         &self,
         brought: Brought,
-        next: Option<&dyn NextLogProbs>,
+        next: Option<&NextToken<'_>>,
         n_layers: usize,
     ) -> Result<Part, Unscored> {
         let mut steps = Steps::new(self.want, self.heads, n_layers);

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! There is no soft-cap and no scale in a label logit. The mass of labels has both, since it comes
-//! from the model's own distribution (`NextLogProbs`).
+//! from the model's own distribution (`NextToken`).
 //!
 //! | lens | inner layer | last layer |
 //! |---|---|---|
@@ -27,7 +27,7 @@ use judge_core::{
 };
 use judge_kernels::widest::{halved, widest};
 
-use super::next_token::NextLogProbs;
+use super::next_token::NextToken;
 
 /// What label logits need of the head for each set of labels that is read, by the labels' tokens.
 pub(crate) type Heads<'a> = HashMap<&'a [TokenId], HeadRows>;
@@ -112,13 +112,7 @@ impl<'a> Steps<'a> {
     /// Reads a step whose token was chosen from `states`. `token` is `None` if the step has none,
     /// because the text ended there or nothing is written. `next` is what the model says there; it
     /// is needed where the mass of labels is read.
-    pub(crate) fn read(
-        &mut self,
-        step: usize,
-        token: Option<TokenId>,
-        states: &States,
-        next: Option<&dyn NextLogProbs>,
-    ) {
+    pub(crate) fn read(&mut self, step: usize, token: Option<TokenId>, states: &States, next: Option<&NextToken<'_>>) {
         for (read, found) in self.want.labels.iter().zip(&mut self.found) {
             let wanted = match read.at {
                 ReadAt::PromptEnd => step == 0,
@@ -189,6 +183,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::next_token::FoundNext;
     use super::*;
 
     #[test]
@@ -220,14 +215,6 @@ mod tests {
         assert_eq!(logits.logits(&[8, 3], &head), [0.5, 1.5]);
     }
 
-    struct Halves;
-
-    impl NextLogProbs for Halves {
-        fn log_prob(&self, _: TokenId) -> f64 {
-            -std::f64::consts::LN_2
-        }
-    }
-
     #[test]
     fn each_read_has_its_own_steps() {
         let read = |tokens: &[TokenId], at| LabelRead {
@@ -241,6 +228,8 @@ mod tests {
         let want = Want { labels: reads.map(|(tokens, at)| read(tokens, at)).to_vec(), ..Want::default() };
         let head = |row: f32| HeadRows { rows: vec![row], biases: Vec::new() };
         let heads = Heads::from([(&[3][..], head(2.0)), (&[4], head(-1.0))]);
+        let half = -std::f32::consts::LN_2;
+        let next = NextToken::Found(FoundNext { token: None, log_probs: vec![(3, half), (4, half)] });
         let mut steps = Steps::new(&want, &heads, 1);
         for (step, token) in [Some(3), Some(4), Some(4), None].into_iter().enumerate() {
             // Layer 1 is the last: both lenses meet its normed state.
@@ -249,7 +238,7 @@ mod tests {
                 _ => AtLayer::State(vec![step as f32]),
             };
             let states = States::from([((Layer(1), Lens::Normed), state)]);
-            steps.read(step, token, &states, Some(&Halves));
+            steps.read(step, token, &states, Some(&next));
         }
         steps.truncate(2);
         let found: Vec<Vec<_>> = steps

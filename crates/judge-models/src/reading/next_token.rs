@@ -28,31 +28,26 @@ use super::side_by_side::{highest, sum};
 /// are 32 MiB in f32.
 pub(crate) const LOGIT_ROWS: usize = 32;
 
-/// Log-probabilities of the token that follows one position.
-pub(crate) trait NextLogProbs {
-    /// `ln p` of a token of the vocabulary, at most 0; NaN if the logits were not finite.
-    fn log_prob(&self, token: TokenId) -> f64;
-
-    /// The share of the probability that lies on the tokens, each counted once; from 0 to 1, or NaN
-    /// if one log-probability is.
-    fn mass(&self, tokens: &[TokenId]) -> f32 {
-        let distinct = tokens.iter().enumerate().filter(|(place, token)| !tokens[..*place].contains(token));
-        distinct.map(|(_, &token)| libm::exp(self.log_prob(token))).sum::<f64>().clamp(0.0, 1.0) as f32
-    }
+/// What is known of the token that follows one position.
+pub(crate) enum NextToken<'a> {
+    /// The last layer's logits `[d_vocab]`, soft-capped and all finite.
+    Logits {
+        /// The logits.
+        logits: &'a [f32],
+        /// `ln Σ e^z`, computed when the first log-probability is asked for: greedy writing needs none.
+        normalizer: OnceCell<f64>,
+    },
+    /// What an engine has found on its device.
+    Found(FoundNext),
 }
 
-/// What a token can be chosen from.
-pub(crate) trait Choice: NextLogProbs {
-    /// The token that follows, where `step` tokens were written before it.
-    fn choose(&self, sampling: &Sampling, step: usize) -> TokenId;
-}
-
-/// The last layer's logits `[d_vocab]` at one position, with the family's soft-cap, all finite.
-pub(crate) struct NextToken<'a> {
-    /// The logits, soft-capped.
-    logits: &'a [f32],
-    /// `ln Σ e^z`, computed when the first log-probability is asked for: greedy writing needs none.
-    normalizer: OnceCell<f64>,
+/// The most likely token and log-probabilities of some others, from engines that look for them on the device.
+pub(crate) struct FoundNext {
+    /// The token with the largest logit, of several the one with the smallest id; `None` where a
+    /// logit of the vocabulary is not finite, and where nothing is written.
+    pub(crate) token: Option<TokenId>,
+    /// `ln p` of the tokens of `Job::next_tokens`, NaN where a logit of the vocabulary is not finite.
+    pub(crate) log_probs: Vec<(TokenId, f32)>,
 }
 
 impl<'a> NextToken<'a> {
@@ -73,77 +68,45 @@ impl<'a> NextToken<'a> {
                 let detail = format!("the logit of token {token} at {place} is {}", logits[token]);
                 Err(Unscored::new(Reason::NonFinite, detail))
             }
-            None => Ok(Self { logits, normalizer: OnceCell::new() }),
+            None => Ok(Self::Logits { logits, normalizer: OnceCell::new() }),
         }
     }
-}
 
-impl Choice for NextToken<'_> {
-    /// See [`choose`].
-    fn choose(&self, sampling: &Sampling, step: usize) -> TokenId {
-        choose(self.logits, sampling, step)
-    }
-}
-
-/// The most likely token, for engines that look for it on the device.
-pub(crate) struct GreedyNext {
-    /// The token with the largest logit, of several the one with the smallest id; `None` where a
-    /// logit of the vocabulary is not finite.
-    pub(crate) token: Option<TokenId>,
-    /// Log-probabilities of the tokens of `Job::next_tokens`.
-    pub(crate) next: NextOfSome,
-}
-
-/// Log-probabilities `ln p` of some tokens that may come next.
-pub(crate) struct NextOfSome(pub(crate) Vec<(TokenId, f32)>);
-
-impl NextLogProbs for NextOfSome {
-    /// NaN, which is refused with the reading, where the logits are not finite or the token is not
-    /// among these.
-    fn log_prob(&self, token: TokenId) -> f64 {
-        self.0.iter().find(|(known, _)| *known == token).map_or(f64::NAN, |&(_, log_prob)| f64::from(log_prob))
-    }
-}
-
-/// The most likely token, found by an engine, and log-probabilities of some others.
-pub(crate) struct GreedyToken {
-    /// The token.
-    token: TokenId,
-    /// The log-probabilities that were asked for.
-    next: NextOfSome,
-}
-
-impl GreedyToken {
-    /// What an engine has found. `place` says where in the sequence it is, for the error's text.
+    /// The token that follows, where `step` tokens were written before it; see [`choose`]. What an engine has found
+    /// is the token of [`Sampling::Greedy`].
     ///
     /// # Errors
-    /// If a logit is not finite.
-    pub(crate) fn new(found: GreedyNext, place: impl Display) -> Result<Self, Unscored> {
-        match found.token {
-            Some(token) => Ok(Self { token, next: found.next }),
-            None => Err(Unscored::new(Reason::NonFinite, format!("a logit at {place} is not finite"))),
+    /// If an engine has met a logit that is not finite.
+    pub(crate) fn choose(&self, sampling: &Sampling, step: usize) -> Result<TokenId, Unscored> {
+        match self {
+            Self::Logits { logits, .. } => Ok(choose(logits, sampling, step)),
+            Self::Found(found) => found
+                .token
+                .ok_or_else(|| Unscored::new(Reason::NonFinite, format!("a logit at step {step} is not finite"))),
         }
     }
-}
 
-impl Choice for GreedyToken {
-    /// The token that was found; the caller has asked for it by [`Sampling::Greedy`].
-    fn choose(&self, _: &Sampling, _: usize) -> TokenId {
-        self.token
+    /// `ln p` of a token, at most 0. Of logits, minus infinity for a token that is not in the vocabulary; of what an
+    /// engine has found, NaN, which is refused with the reading, where the logits are not finite or the token is not
+    /// among those asked for.
+    pub(crate) fn log_prob(&self, token: TokenId) -> f64 {
+        match self {
+            Self::Logits { logits, normalizer } => {
+                let logit = logits.get(token as usize).map_or(f64::NEG_INFINITY, |&z| f64::from(z));
+                (logit - *normalizer.get_or_init(|| log_sum_exp(logits))).min(0.0)
+            }
+            Self::Found(found) => {
+                let known = found.log_probs.iter().find(|(known, _)| *known == token);
+                known.map_or(f64::NAN, |&(_, log_prob)| f64::from(log_prob))
+            }
+        }
     }
-}
 
-impl NextLogProbs for GreedyToken {
-    fn log_prob(&self, token: TokenId) -> f64 {
-        self.next.log_prob(token)
-    }
-}
-
-impl NextLogProbs for NextToken<'_> {
-    /// Minus infinity for a token that is not in the vocabulary.
-    fn log_prob(&self, token: TokenId) -> f64 {
-        let logit = self.logits.get(token as usize).map_or(f64::NEG_INFINITY, |&z| f64::from(z));
-        (logit - *self.normalizer.get_or_init(|| log_sum_exp(self.logits))).min(0.0)
+    /// The share of the probability that lies on the tokens, each counted once; from 0 to 1, or NaN
+    /// if one log-probability is.
+    pub(crate) fn mass(&self, tokens: &[TokenId]) -> f32 {
+        let distinct = tokens.iter().enumerate().filter(|(place, token)| !tokens[..*place].contains(token));
+        distinct.map(|(_, &token)| libm::exp(self.log_prob(token))).sum::<f64>().clamp(0.0, 1.0) as f32
     }
 }
 

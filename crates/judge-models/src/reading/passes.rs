@@ -8,7 +8,7 @@
 use judge_core::request::TokenId;
 
 use super::jobs::Brought;
-use super::next_token::{GreedyNext, NextOfSome};
+use super::next_token::FoundNext;
 use crate::Error;
 
 /// The passes of one group: jobs that run through the same blocks with the same rotations. The
@@ -52,12 +52,8 @@ pub(crate) enum Next<'p> {
     /// The products with the head over the whole vocabulary, `[d_vocab]`, without the soft-cap.
     /// Required wherever text is drawn at random; an engine may give it elsewhere too.
     Logits(&'p mut [f32]),
-    /// The log-probabilities of the tokens of `Job::next_tokens`, NaN where a logit of the
-    /// vocabulary is not finite, where nothing is written. For engines that score on the device and
-    /// fetch these alone.
+    /// The log-probabilities of the tokens of `Job::next_tokens`, and where text is written greedily
+    /// the token that follows. For engines that score on the device and fetch these alone.
     #[cfg_attr(not(any(test, feature = "tensor")), expect(dead_code, reason = "made by the engine on Burn"))]
-    Some(NextOfSome),
-    /// The same where text is written greedily, with the token that follows.
-    #[cfg_attr(not(any(test, feature = "tensor")), expect(dead_code, reason = "made by the engine on Burn"))]
-    Greedy(GreedyNext),
+    Found(FoundNext),
 }

@@ -23,7 +23,7 @@ use super::answers::Part;
 use super::context::Context;
 use super::jobs::{Job, Scores, Signals};
 use super::labels::{States, Steps};
-use super::next_token::Choice;
+use super::next_token::NextToken;
 use super::reply::Reply;
 
 /// What was written behind a job's prompt, and read meanwhile.
@@ -69,25 +69,33 @@ impl<'a> Text<'a> {
     /// Chooses the next token from `next` and reads the states that predicted it. Says why the text
     /// ends, if it does; else the token is the last of `tokens`. At step 0 it also scores the
     /// continuations that end behind the prompt.
-    pub(crate) fn write(&mut self, context: &Context, states: &States, next: &dyn Choice) -> Option<Finish> {
+    ///
+    /// # Errors
+    /// If a logit is not finite.
+    pub(crate) fn write(
+        &mut self,
+        context: &Context,
+        states: &States,
+        next: &NextToken<'_>,
+    ) -> Result<Option<Finish>, Unscored> {
         let step = self.tokens.len();
         if step == 0 {
             self.scores.ends = self.job.score_ends(next);
         }
-        let token = next.choose(&self.generation.sampling, step);
+        let token = next.choose(&self.generation.sampling, step)?;
         let is_end = context.eos.contains(&token);
         self.steps.read(step, (!is_end).then_some(token), states, Some(next));
         if is_end {
-            return Some(Finish::EndToken);
+            return Ok(Some(Finish::EndToken));
         }
         self.tokens.push(token);
         let stop = &self.generation.stop;
         // Decodes all of the text each time: a token may be written otherwise behind others, and
         // may complete a character begun before it.
         if !stop.is_empty() && first_stop(&context.codec.decode(&self.tokens).0, stop).is_some() {
-            return Some(Finish::StopText);
+            return Ok(Some(Finish::StopText));
         }
-        (self.tokens.len() == self.generation.max_new_tokens).then_some(Finish::Length)
+        Ok((self.tokens.len() == self.generation.max_new_tokens).then_some(Finish::Length))
     }
 
     /// What the job has to say with the finished text; the error names a number that is not finite.

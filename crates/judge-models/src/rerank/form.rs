@@ -84,12 +84,8 @@ impl RerankFolder {
         }
         let instruction = instruction.clone().or_else(|| self.instruction.clone());
         let most_tokens = most_tokens.or(self.most_tokens);
-        let roles = || {
-            let template_args = self.template_args.clone();
-            Arc::new(RolesPrompt { instruction: instruction.clone(), template_args, most_tokens })
-                as Arc<dyn RerankPrompt>
-        };
-        let (mut has_roles, mut is_conversation) = (false, false);
+        let has_roles = template.is_none() && matches!(self.kind, Kind::Labels(_) | Kind::Head { roles: true });
+        let is_conversation = template.is_none() && is_head && matches!(self.kind, Kind::Head { roles: false });
         let prompt: Arc<dyn RerankPrompt> = match (template, &self.kind) {
             (Some(source), _) => {
                 let variable = "instruction";
@@ -98,19 +94,14 @@ impl RerankFolder {
                 }
                 Arc::new(WholeRerankPrompt::new(source, instruction, most_tokens)?)
             }
-            (None, Kind::Labels(_) | Kind::Head { roles: true }) => {
-                has_roles = true;
-                roles()
+            (None, _) if has_roles => {
+                Arc::new(RolesPrompt { instruction, template_args: self.template_args.clone(), most_tokens })
             }
-            (None, Kind::Pairs) if is_head => {
+            (None, _) if is_conversation && instruction.is_some() => {
+                return Err(self.fault(RerankFormProblem::Instruction));
+            }
+            (None, Kind::Pairs | Kind::Head { .. }) if is_head => {
                 Arc::new(PairPrompt { most_tokens, before_query: instruction.unwrap_or_default() })
-            }
-            (None, Kind::Head { roles: false }) if is_head => {
-                if instruction.is_some() {
-                    return Err(self.fault(RerankFormProblem::Instruction));
-                }
-                is_conversation = true;
-                Arc::new(PairPrompt { most_tokens, before_query: String::new() })
             }
             (None, _) => return Err(self.fault(RerankFormProblem::NoPrompt)),
         };

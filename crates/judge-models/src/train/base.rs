@@ -41,7 +41,7 @@ pub(super) struct Base {
     pub(super) fingerprint: String,
     /// What the folder describes, with the head of labels of the loss in the place of its own head if there is one.
     pub(super) spec: Architecture,
-    /// On the plain device. Parameters that are learnt hold one number each, which is never used.
+    /// On the plain device. Parameters that are learnt hold one number for each of their tensors, which is never used.
     network: Network,
     /// What comes out of the blocks below `first_block`, where it is kept.
     pub(super) states: Option<Mutex<States>>,
@@ -64,18 +64,12 @@ struct Learnt {
 /// The gradients of trainables in their order, row-major; `None` where nothing was found yet.
 pub(super) type Found = Vec<Option<Vec<f32>>>;
 
-/// A network with the numbers of some moment. A copy is a second handle on the same tensors.
+/// A network with the numbers of some moment, and what is learnt outside of it. A copy is a second handle on the
+/// same tensors.
 #[derive(Clone)]
 pub(super) struct Tuned {
     /// The network.
     pub(super) network: Network,
-    /// What is learnt outside of it.
-    pub(super) own: Own,
-}
-
-/// What a loss reads that is no part of a network.
-#[derive(Clone)]
-pub(super) struct Own {
     /// The score head of a decoder, `[n_labels, d_model]`.
     pub(super) score: Option<Tensor<2>>,
     /// The numbers whose softmax weighs the layers, `[layers, 1]`.
@@ -127,7 +121,9 @@ impl Base {
             trainables.push(Trainable::new(SCORE, &shape, values));
         }
         let learnt = learnt(network.stored(), &trainables);
-        let network = network.map(&mut Emptied { learnt: &learnt, device: &device });
+        // What is learnt is on the host: its parameters have a number for each tensor here.
+        let few: Vec<Trainable> = trainables.iter().map(|of| Trainable::new(&of.name, &[1, 1], vec![0.0])).collect();
+        let network = network.map(&mut Filled { learnt: &learnt, trainables: &few, device: &device });
         let learnt_names: BTreeSet<String> = trainables.iter().map(Trainable::of).collect();
         let learns = |block: &usize| spec.tensors_of_block(*block).iter().any(|(name, _)| learnt_names.contains(name));
         let first_block = (0..spec.n_layers()).find(learns).unwrap_or(spec.n_layers());
@@ -175,7 +171,7 @@ impl Base {
             let tensor = Tensor::<2>::from_data(data, device);
             Some(if device.is_autodiff() { tensor.require_grad() } else { tensor })
         };
-        Tuned { network, own: Own { score: own(SCORE), layer_weights: own(LAYER_WEIGHTS) } }
+        Tuned { network, score: own(SCORE), layer_weights: own(LAYER_WEIGHTS) }
     }
 
     /// Adds the gradients of what [`with`](Self::with) gave to those that were found before: one place for each
@@ -190,7 +186,7 @@ impl Base {
         trainables: &[Trainable],
         found: &mut Found,
     ) -> Result<(), Error> {
-        for (name, own) in [(SCORE, &tuned.own.score), (LAYER_WEIGHTS, &tuned.own.layer_weights)] {
+        for (name, own) in [(SCORE, &tuned.score), (LAYER_WEIGHTS, &tuned.layer_weights)] {
             if let Some(own) = own
                 && let Some(place) = trainables.iter().position(|trainable| trainable.name == name)
                 && let Some(gradient) = own.grad_remove(gradients)
@@ -326,23 +322,6 @@ impl Source for Building<'_> {
 
     fn low_rank(&self, stem: &str) -> Option<(usize, f32)> {
         self.selected.as_ref().filter(|selected| selected.stems.contains(stem)).map(|of| (of.rank, of.scale))
-    }
-}
-
-/// Leaves one number of each parameter that is learnt: the rest is on the host.
-struct Emptied<'a> {
-    /// The parameters.
-    learnt: &'a HashMap<ParamId, Learnt>,
-    /// The plain device.
-    device: &'a Device,
-}
-
-impl ModuleMapper for Emptied<'_> {
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        match self.learnt.contains_key(&param.id) {
-            true => Param::initialized(param.id, Tensor::zeros([1; D], self.device)),
-            false => param,
-        }
     }
 }
 

@@ -124,7 +124,9 @@ pub(super) fn check_tokens(tokens: &[TokenId], least: usize, limits: Limits) -> 
     }
     match tokens.iter().find(|&&token| token as usize >= limits.d_vocab) {
         None => Ok(()),
-        Some(&found) => Err(ExampleProblem::Token { found, d_vocab: limits.d_vocab }),
+        Some(token) => {
+            Err(ExampleProblem::value("a token", token, format!("one below the vocabulary's {}", limits.d_vocab)))
+        }
     }
 }
 
@@ -136,7 +138,9 @@ pub(super) fn check_types(types: &[u32], tokens: usize, limits: Limits) -> Resul
     }
     match types.iter().find(|&&kind| kind as usize >= limits.types) {
         None => Ok(()),
-        Some(&found) => Err(ExampleProblem::Type { found, types: limits.types }),
+        Some(kind) => {
+            Err(ExampleProblem::value("the type of a token", kind, format!("one below the model's {}", limits.types)))
+        }
     }
 }
 
@@ -147,6 +151,6 @@ pub(super) fn check_numbers(what: &'static str, numbers: &[f32], expected: usize
     }
     match numbers.iter().position(|x| !x.is_finite() || *x < 0.0) {
         None => Ok(()),
-        Some(at) => Err(ExampleProblem::Number { what, at, found: numbers[at] }),
+        Some(at) => Err(ExampleProblem::value(format!("{what} {at}"), numbers[at], "a finite number of at least 0")),
     }
 }

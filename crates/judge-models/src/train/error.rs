@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use judge_core::request::TokenId;
-
 /// Why a model cannot be trained, or its training cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -200,22 +198,6 @@ pub enum ExampleProblem {
         /// Longest that is accepted: the model's context.
         most: usize,
     },
-    /// A token that is not in the vocabulary.
-    #[error("token {found} is not below the vocabulary's {d_vocab}")]
-    Token {
-        /// The token.
-        found: TokenId,
-        /// Size of the vocabulary.
-        d_vocab: usize,
-    },
-    /// A type of a token that the model's table does not have.
-    #[error("type {found} of a token, but the model has {types}")]
-    Type {
-        /// The type.
-        found: u32,
-        /// How many there are.
-        types: usize,
-    },
     /// A list of another length than it needs.
     #[error("{found} {what}, expected {expected}")]
     Count {
@@ -226,51 +208,26 @@ pub enum ExampleProblem {
         /// How many there are.
         found: usize,
     },
-    /// A number that is negative or not finite.
-    #[error("{what} {at} is {found}, expected a finite number of at least 0")]
-    Number {
+    /// A value that is not what it must be.
+    #[error("{what} is {found}, expected {expected}")]
+    Value {
         /// What it is.
-        what: &'static str,
-        /// Its place, from 0.
-        at: usize,
+        what: String,
         /// Its value.
-        found: f32,
+        found: String,
+        /// What is accepted.
+        expected: String,
     },
     /// Nothing of the example counts.
     #[error("nothing of it counts: all weights are 0")]
     Nothing,
-    /// A target that is no distribution.
-    #[error("the target's probabilities add up to {sum}, expected 1")]
-    Target {
-        /// Their sum.
-        sum: f64,
-    },
-    /// A token that stands for two options.
-    #[error("token {token} stands for two options")]
-    Repeated {
-        /// The token.
-        token: TokenId,
-    },
-    /// A temperature that nothing can be divided by.
-    #[error("the temperature is {found}, expected a positive number")]
-    Temperature {
-        /// The temperature.
-        found: f32,
-    },
-    /// A class that the head does not have.
-    #[error("class {found}, but the head has {classes}")]
-    Class {
-        /// The class.
-        found: usize,
-        /// How many there are.
-        classes: usize,
-    },
-    /// A margin that is not finite.
-    #[error("the margin is {found}, expected a finite number")]
-    Margin {
-        /// The margin.
-        found: f32,
-    },
+}
+
+impl ExampleProblem {
+    /// A value that is not what it must be.
+    pub(super) fn value(what: impl ToString, found: impl ToString, expected: impl ToString) -> Self {
+        Self::Value { what: what.to_string(), found: found.to_string(), expected: expected.to_string() }
+    }
 }
 
 impl From<crate::WeightsError> for TrainError {

@@ -32,14 +32,16 @@ use super::trainable::Trainable;
 use crate::Error;
 use crate::engine::tensor::host::{host, on_device};
 
-/// Loss, count and gradient of a part of a batch.
-pub(super) struct Part {
+/// Loss, count and gradient of examples, and what those of micro-batches add up to.
+pub(super) struct Sums {
     /// The sum over examples.
     pub(super) loss: f64,
     /// What they count.
     pub(super) count: f64,
     /// For each trainable its gradient, row-major.
     pub(super) gradients: Vec<Vec<f32>>,
+    /// The first and the last example of the first micro-batch whose loss or gradient is not finite.
+    pub(super) not_finite: Option<(usize, usize)>,
 }
 
 /// Loss, count and gradient of examples that have been checked, at least one, for each trainable in their
@@ -53,7 +55,7 @@ pub(super) fn of_part<L: Loss>(
     loss: &L,
     examples: &[L::Example],
     blocks_at_once: Option<usize>,
-) -> Result<Part, TrainError> {
+) -> Result<Sums, TrainError> {
     let sequences = sequences(base, loss, examples);
     let lower = lower::of(base, &sequences, &loss.layers())?;
     let batch = Batch::of(&sequences, &base.spec);
@@ -62,7 +64,7 @@ pub(super) fn of_part<L: Loss>(
     let gradients = named
         .map(|(found, trainable)| found.ok_or(TrainError::NoGradient { parameter: trainable.name.clone() }))
         .collect::<Result<_, _>>()?;
-    Ok(Part { loss: value, count: count(loss, examples), gradients })
+    Ok(Sums { loss: value, count: count(loss, examples), gradients, not_finite: None })
 }
 
 /// Loss and count of examples that have been checked, at least one, without a graph.

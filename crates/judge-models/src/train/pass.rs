@@ -15,7 +15,7 @@ use burn::tensor::Tensor;
 use judge_core::request::TokenId;
 use judge_core::{Layer, Lens};
 
-use super::base::{Own, Tuned};
+use super::base::Tuned;
 use super::batch::Batch;
 use super::network::Network;
 use crate::Error;
@@ -23,10 +23,8 @@ use crate::engine::tensor::decoder::Decoder;
 
 /// What a pass brought: states at the places of all sequences, one sequence after another.
 pub struct Reads {
-    /// The network, for its norm and heads.
-    network: Network,
-    /// What is learnt outside of the network.
-    own: Own,
+    /// The network, for its norm and heads, and what is learnt outside of it.
+    tuned: Tuned,
     /// After the last block and the final norm, `[places, d_model]`; of an encoder one state of each sequence.
     last: Tensor<2>,
     /// Other layers that the loss reads, `[places, d_model]`, without the norm.
@@ -64,10 +62,9 @@ pub(super) fn run(tuned: Tuned, batch: &Batch, entry: Entry, layers: &[Layer]) -
 
 /// What a loss reads of the streams of some inner layers and of what the last block gave.
 pub(super) fn reads(tuned: Tuned, batch: &Batch, last: Tensor<3>, inner: HashMap<Layer, Tensor<3>>) -> Reads {
-    let Tuned { network, own } = tuned;
-    let last = network.last(last, batch);
+    let last = tuned.network.last(last, batch);
     let inner = inner.into_iter().map(|(layer, stream)| (layer, batch.read(stream))).collect();
-    Reads { network, own, last, inner }
+    Reads { tuned, last, inner }
 }
 
 impl Reads {
@@ -76,7 +73,7 @@ impl Reads {
     /// # Errors
     /// [`Error::NothingRead`] for an encoder, of which no loss here asks for it.
     fn decoder(&self) -> Result<&Decoder, Error> {
-        match &self.network {
+        match &self.tuned.network {
             Network::Decoder(decoder) => Ok(decoder),
             Network::Encoder(_) => Err(Error::NothingRead),
         }
@@ -98,7 +95,7 @@ impl Reads {
 
     /// The numbers whose softmax weighs the layers, `[layers, 1]`; `None` where they are not learnt.
     pub(super) fn layer_weights(&self) -> Option<Tensor<2>> {
-        self.own.layer_weights.clone()
+        self.tuned.layer_weights.clone()
     }
 
     /// Logits of labels as `reading/labels.rs` gives them, `[places, labels]` of each layer: no soft-cap, and the last
@@ -135,10 +132,10 @@ impl Reads {
     /// # Errors
     /// [`Error::NothingRead`] without such a head, for which no loss here asks then.
     pub(super) fn scores(&self) -> Result<Tensor<2>, Error> {
-        if let Network::Encoder(encoder) = &self.network {
+        if let Network::Encoder(encoder) = &self.tuned.network {
             return Ok(encoder.head().ok_or(Error::NothingRead)?.forward(self.last.clone()));
         }
-        let score = self.own.score.as_ref().ok_or(Error::NothingRead)?;
+        let score = self.tuned.score.as_ref().ok_or(Error::NothingRead)?;
         Ok(self.last.clone().matmul(score.clone().transpose()))
     }
 }

@@ -4,7 +4,7 @@ use std::thread;
 
 use super::adamw::Move;
 use super::error::TrainError;
-use super::gradients::{self, Part};
+use super::gradients::{self, Sums};
 use super::loss::Loss;
 use super::trainer::Trainer;
 
@@ -80,21 +80,9 @@ impl<L: Loss> Trainer<L> {
     }
 }
 
-/// What micro-batches add up to.
-pub(super) struct Sums {
-    /// The sum of the losses.
-    pub(super) loss: f64,
-    /// The sum of the counts.
-    pub(super) count: f64,
-    /// For each trainable the sum of its gradients, row-major.
-    pub(super) gradients: Vec<Vec<f32>>,
-    /// The first and the last example of the first micro-batch whose loss or gradient is not finite.
-    not_finite: Option<(usize, usize)>,
-}
-
 impl Sums {
     /// Adds a micro-batch of the examples from one place to another.
-    fn add(&mut self, part: Part, places: (usize, usize)) {
+    fn add(&mut self, part: Self, places: (usize, usize)) {
         if self.not_finite.is_none() {
             let is_finite = part.loss.is_finite() && part.gradients.iter().flatten().all(|x| x.is_finite());
             self.not_finite = (!is_finite).then_some(places);

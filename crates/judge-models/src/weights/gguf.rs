@@ -76,9 +76,7 @@ impl HeadCounts {
         let delta = spec.blocks.iter().find_map(|block| block.delta.as_ref()).map(|delta| delta.shape);
         Self { family: spec.family, queries: spec.n_heads, keys, delta, blocks: spec.n_layers() }
     }
-}
 
-impl HeadCounts {
     /// The counts of an encoder, in which nothing is put into another order.
     pub(crate) fn of_encoder(spec: &EncoderSpec) -> Self {
         Self { family: spec.family, queries: spec.n_heads, keys: spec.n_heads, delta: None, blocks: spec.blocks.len() }

@@ -8,8 +8,9 @@ use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Reading, Request, TextModel, Want,
     model::BackboneError,
     request::{Generation, LabelRead, Pooling, ReadAt},
+    reward::RewardHead,
 };
-use judge_models::{Dtype, Error, LoadOptions, Model};
+use judge_models::{AdapterProblem, Dtype, Error, GgufProblem, LoadOptions, Model, TensorProblem, WeightsError};
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
 use serde_json::Value;
@@ -112,6 +113,42 @@ pub(crate) fn wants_of_logits() -> [Want; 4] {
     ]
 }
 
+/// The tensor that an error names, and what is wrong with it.
+#[track_caller]
+pub(crate) fn of_tensor(error: Error) -> (String, TensorProblem) {
+    match error {
+        Error::Weights(WeightsError::Tensor { tensor, problem, .. }) => (tensor, problem),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The tensors that an error says are missing, and those that nothing uses.
+#[track_caller]
+pub(crate) fn of_names(error: Error) -> (Vec<String>, Vec<String>) {
+    match error {
+        Error::Weights(WeightsError::TensorNames { missing, unused }) => (missing, unused),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What an error says is wrong with an adapter.
+#[track_caller]
+pub(crate) fn of_adapter(error: Error) -> AdapterProblem {
+    match error {
+        Error::Weights(WeightsError::Adapter { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What an error says is wrong with a GGUF file.
+#[track_caller]
+pub(crate) fn of_gguf(error: Error) -> GgufProblem {
+    match error {
+        Error::Weights(WeightsError::Gguf { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// What a model answers, in the order of the requests.
 pub(crate) fn answers(model: &Model, requests: &[Request]) -> Result<Vec<Outcome>, BackboneError> {
     let mut found = vec![None; requests.len()];
@@ -153,6 +190,17 @@ pub(crate) fn last_states(model: &Model, text: &str) -> Reading {
 /// The states that were read, behind one another.
 pub(crate) fn values(reading: &Reading) -> Vec<f32> {
     reading.pooled.iter().flat_map(|state| state.values.clone()).collect()
+}
+
+/// The rewards of prompts by the head of a model, all put before it at once.
+pub(crate) fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
+    rewards_by(model.reward_head().unwrap(), model, prompts)
+}
+
+/// The same by one of its heads.
+pub(crate) fn rewards_by(head: &RewardHead, model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
+    let found = readings(model, prompts.to_vec(), &head.want(model.info()));
+    found.iter().map(|reading| head.of_reading(reading, model.info()).unwrap()).collect()
 }
 
 /// The text whose tokens are these, by the vocabulary of a folder.

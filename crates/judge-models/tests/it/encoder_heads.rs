@@ -11,11 +11,11 @@ use judge_core::{
     request::Pooling,
     reward::{RewardJudge, closed_conversation},
 };
-use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, WeightsError};
+use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{answers, copy, copy_into, edit, fixtures, json, load, rename};
+use crate::common::{answers, copy, copy_into, edit, fixtures, json, load, of_tensor, rename, rewards};
 use crate::difference::largest_difference;
 
 const NAMES: [&str; 7] =
@@ -42,14 +42,6 @@ fn outcomes(model: &Model, prompts: &[Prompt]) -> Vec<Outcome> {
     let requests: Vec<Request> =
         prompts.iter().map(|prompt| Request { prompt: prompt.clone(), want: want.clone() }).collect();
     answers(model, &requests).unwrap()
-}
-
-fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
-    let of = |outcome: &Outcome| match outcome {
-        Outcome::Read(reading) => model.reward_head().unwrap().of_reading(reading, model.info()).unwrap(),
-        Outcome::Unscored(why) => panic!("{why}"),
-    };
-    outcomes(model, prompts).iter().map(of).collect()
 }
 
 #[test]
@@ -143,10 +135,7 @@ fn heads_that_are_not_whole_or_not_known_are_refused() {
     let missing = changed(&|_| {}, &|name| name != "head.norm.weight").unwrap_err();
     assert!(missing.to_string().contains("head.norm.weight"), "{missing}");
     let labels = changed(&|config| config["id2label"] = json!({"0": "a", "1": "b"}), &|_| true).unwrap_err();
-    assert!(
-        matches!(&labels, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor == "classifier.weight"),
-        "{labels:?}"
-    );
+    assert_eq!(of_tensor(labels).0, "classifier.weight");
     // The same weights as a base class: states alone.
     let bare = changed(&|config| config["architectures"] = json!(["ModernBertModel"]), &|_| true).unwrap();
     assert!(bare.reward_head().is_none());

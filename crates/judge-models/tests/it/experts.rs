@@ -7,12 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use judge_core::{Backbone, Lens, Want, request::Pooling};
-use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, WeightsError};
+use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
 use safetensors::Dtype as Stored;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{copy, edit, fixtures, labels_at_end, raw, readings, tensors, write_tensors};
+use crate::common::{copy, edit, fixtures, labels_at_end, of_names, of_tensor, raw, readings, tensors, write_tensors};
 use crate::difference::relative_error;
 
 /// Tensors by name: dtype, shape and bytes.
@@ -196,55 +196,41 @@ fn experts_that_do_not_fit_are_refused_by_name() {
         let shape = &mut tensors.get_mut(stack).unwrap().1;
         shape.swap(1, 2);
     });
-    assert!(
-        matches!(&reshaped, Error::Weights(WeightsError::Tensor { tensor, problem: TensorProblem::Shape { .. }, .. }) if tensor == stack),
-        "{reshaped:?}"
-    );
+    let (tensor, problem) = of_tensor(reshaped);
+    assert!(tensor == stack && matches!(problem, TensorProblem::Shape { .. }), "{tensor}: {problem}");
     let absent = refuse("olmoe-on", &|tensors| {
         tensors.remove("model.layers.2.mlp.experts.4.up_proj.weight").unwrap();
     });
-    assert!(
-        matches!(&absent, Error::Weights(WeightsError::TensorNames { missing, unused }) if missing == &["model.layers.2.mlp.experts.4.up_proj.weight"] && unused.is_empty()),
-        "{absent:?}"
-    );
+    let missing = vec!["model.layers.2.mlp.experts.4.up_proj.weight".to_owned()];
+    assert_eq!(of_names(absent), (missing, Vec::new()));
     // A stack beside one of its parts.
     let both = refuse("qwen2_moe-off", &|tensors| {
         let matrix = (Stored::BF16, vec![32, 24], vec![0; 2 * 32 * 24]);
         tensors.insert("model.layers.1.mlp.experts.0.down_proj.weight".to_owned(), matrix);
     });
-    assert!(
-        matches!(&both, Error::Weights(WeightsError::TensorNames { unused, .. }) if unused == &[stack]),
-        "{both:?}"
-    );
+    assert_eq!(of_names(both).1, [stack]);
     // There is but one form of these.
     let name = "model.layers.2.mlp.experts.down_proj_bias";
     let absent = refuse("gpt_oss-on", &|tensors| {
         tensors.remove(name).unwrap();
     });
-    assert!(
-        matches!(&absent, Error::Weights(WeightsError::TensorNames { missing, .. }) if missing == &[name]),
-        "{absent:?}"
-    );
+    assert_eq!(of_names(absent).0, [name]);
     let name = "model.layers.2.mlp.experts.gate_up_proj";
     let damaged = refuse("gpt_oss-on", &|tensors| {
         let bytes = &mut tensors.get_mut(name).unwrap().2;
         bytes[2..4].copy_from_slice(&half::bf16::NAN.to_le_bytes());
     });
-    let first = "model.layers.2.mlp.experts.0.up_proj.weight";
-    assert!(
-        matches!(&damaged, Error::Weights(WeightsError::Tensor { tensor, problem: TensorProblem::NonFinite { index: 0, .. }, .. }) if tensor == first),
-        "{damaged:?}"
-    );
+    let (tensor, problem) = of_tensor(damaged);
+    assert_eq!(tensor, "model.layers.2.mlp.experts.0.up_proj.weight");
+    assert!(matches!(problem, TensorProblem::NonFinite { index: 0, .. }), "{problem}");
     let damaged = refuse("qwen2_moe-off", &|tensors| {
         let bytes = &mut tensors.get_mut(stack).unwrap().2;
         let at = bytes.len() - 2;
         bytes[at..].copy_from_slice(&half::bf16::INFINITY.to_le_bytes());
     });
-    let last = "model.layers.1.mlp.experts.3.down_proj.weight";
-    assert!(
-        matches!(&damaged, Error::Weights(WeightsError::Tensor { tensor, problem: TensorProblem::NonFinite { .. }, .. }) if tensor == last),
-        "{damaged:?}"
-    );
+    let (tensor, problem) = of_tensor(damaged);
+    assert_eq!(tensor, "model.layers.1.mlp.experts.3.down_proj.weight");
+    assert!(matches!(problem, TensorProblem::NonFinite { .. }), "{problem}");
 }
 
 #[test]

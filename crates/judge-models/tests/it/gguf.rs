@@ -12,11 +12,11 @@ use judge_core::{
     Backbone, Layer, Lens, Message, Prompt, Want,
     request::{Generation, Pooling},
 };
-use judge_models::{Dtype, Error, GgufProblem, Model, WeightsError};
+use judge_models::{Dtype, Error, GgufProblem, Model};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{self, fixtures, json, labels_at_end, load, of_every_layer, raw, read, values};
+use crate::common::{self, fixtures, json, labels_at_end, load, of_every_layer, of_gguf, raw, read, values};
 use crate::difference::relative_error;
 
 /// Longer than the windows of all test models.
@@ -96,11 +96,8 @@ fn a_split_file_is_one_model_whichever_part_is_named() {
     }
     // A part of another file, and one that is not there.
     fs::copy(to.path().join(parts[1]), to.path().join(parts[2])).unwrap();
-    let error = load(to.path(), None).unwrap_err();
-    assert!(
-        matches!(&error, Error::Weights(WeightsError::Gguf { problem: GgufProblem::Value { key, .. }, .. }) if key == "split.no"),
-        "{error}"
-    );
+    let problem = of_gguf(load(to.path(), None).unwrap_err());
+    assert!(matches!(&problem, GgufProblem::Value { key, .. } if key == "split.no"), "{problem}");
     fs::remove_file(to.path().join(parts[1])).unwrap();
     let error = load(to.path(), None).unwrap_err();
     assert!(matches!(&error, Error::Read { path, .. } if path.ends_with(parts[1])), "{error}");
@@ -188,10 +185,7 @@ fn patched(name: &str, from: &[u8], to: &[u8]) -> Result<Model, Error> {
 #[test]
 fn what_a_file_cannot_say_or_is_not_read_is_refused_by_name() {
     let of = "gguf_tokenizers/qwen2.gguf";
-    let problem = |from: &[u8], to: &[u8]| match patched(of, from, to) {
-        Err(Error::Weights(WeightsError::Gguf { problem, .. })) => problem.to_string(),
-        other => panic!("{other:?}"),
-    };
+    let problem = |from: &[u8], to: &[u8]| of_gguf(patched(of, from, to).unwrap_err()).to_string();
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     for (from, to, said) in [
         (text("qwen2"), text("qwenX"), "the pre-tokenizer \"qwenX\" (tokenizer.ggml.pre) is not read"),
@@ -263,13 +257,12 @@ fn a_setting_that_is_no_number_is_refused_by_its_key() {
         (list("llama.attention.causal", &[]), "llama.attention.causal is an empty list"),
     ] {
         fs::write(&path, with_keys(name, &[added])).unwrap();
-        let Err(Error::Weights(WeightsError::Gguf { problem, .. })) = load() else { panic!("{said}") };
+        let problem = of_gguf(load().expect_err(said));
         assert!(problem.to_string().starts_with(said), "{problem}");
     }
     let twice = [list("llama.rope.freq_base", &[1e4]), list("llama.rope.freq_base", &[1e6])];
     fs::write(&path, with_keys(name, &twice)).unwrap();
-    let Err(Error::Weights(WeightsError::Gguf { problem, .. })) = load() else { panic!("it loads") };
-    assert_eq!(problem, GgufProblem::KeyTwice { key: "llama.rope.freq_base".to_owned() });
+    assert_eq!(of_gguf(load().unwrap_err()), GgufProblem::KeyTwice { key: "llama.rope.freq_base".to_owned() });
 }
 
 /// llama.cpp (`llama-model.cpp`): without a type a factor is that of a linear scaling, and `rope.scale_linear` is its older key.
@@ -316,7 +309,7 @@ fn a_factor_of_the_rotation_scales_linearly_where_no_type_is_stated() {
         (yarn(number("scaling.attn_factor", 1.5)), "llama.rope.scaling.attn_factor is 1.5, expected 1 beside yarn"),
         (with(&[number("scaling.attn_factor", 1.5)]), "llama.rope.scaling.attn_factor is 1.5, expected 1 without"),
     ] {
-        let Err(Error::Weights(WeightsError::Gguf { problem, .. })) = found else { panic!("{said}: {found:?}") };
+        let problem = of_gguf(found.expect_err(said));
         assert!(problem.to_string().starts_with(said), "{problem}");
     }
 }
@@ -330,10 +323,7 @@ fn scalings_of_the_rotation_are_those_of_config_json_beside_the_file() {
         fs::write(to.path().join("model.gguf"), with_keys("gguf/llama/model.gguf", keys)).unwrap();
         load(to.path(), Dtype::F32)
     };
-    let problem = |rope: Value, keys: &[Vec<u8>]| match load(rope, keys) {
-        Err(Error::Weights(WeightsError::Gguf { problem, .. })) => problem.to_string(),
-        other => panic!("{other:?}"),
-    };
+    let problem = |rope: Value, keys: &[Vec<u8>]| of_gguf(load(rope, keys).unwrap_err()).to_string();
     let number = |key: &str, number: f32| list(&format!("llama.rope.{key}"), &[number]);
     let linear = serde_json::json!({ "rope_type": "linear", "factor": 4.0 });
     load(linear.clone(), &[number("scale_linear", 4.0)]).unwrap();

@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use judge_core::{
-    Backbone, Layer, Lens, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling, reward::RewardHead,
-};
-use judge_models::{ConfigProblem, Dtype, Error, Model, WeightsError};
+use judge_core::{Backbone, Layer, Lens, Prompt, Request, TextModel, Want, model::BackboneError, request::Pooling};
+use judge_models::{ConfigProblem, Dtype, Error};
 use serde_json::{Value, json};
 
-use crate::common::{copy, edit, fixtures, json, labels_at_end, load, raw, read, readings, text_of, wants_of_logits};
+use crate::common::{
+    copy, edit, fixtures, json, labels_at_end, load, of_tensor, raw, read, readings, rewards, rewards_by, text_of,
+    wants_of_logits,
+};
 use crate::difference::largest_difference;
 
 fn heads() -> PathBuf {
@@ -21,17 +22,6 @@ fn heads() -> PathBuf {
 /// The prompts of some cases.
 fn prompts_of(folder: &Path, cases: &[Value]) -> Vec<Prompt> {
     cases.iter().map(|case| Prompt::Raw(text_of(folder, &case["ids"]))).collect()
-}
-
-/// The rewards of prompts, all put before the model at once.
-fn rewards(model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
-    rewards_by(model.reward_head().unwrap(), model, prompts)
-}
-
-/// The same by a head of the model.
-fn rewards_by(head: &RewardHead, model: &Model, prompts: &[Prompt]) -> Vec<Vec<f64>> {
-    let found = readings(model, prompts.to_vec(), &head.want(model.info()));
-    found.iter().map(|reading| head.of_reading(reading, model.info()).unwrap()).collect()
 }
 
 #[test]
@@ -211,8 +201,5 @@ fn other_heads_are_refused_by_name() {
     assert!(matches!(found, ConfigProblem::Value { field: "id2label", .. }), "{found}");
     // A head of another number of labels than the configuration has.
     let found = refuse(&|config| config["id2label"] = json!({"0": "a", "1": "b"}));
-    assert!(
-        matches!(&found, Error::Weights(WeightsError::Tensor { tensor, .. }) if tensor == "score.weight"),
-        "{found:?}"
-    );
+    assert_eq!(of_tensor(found).0, "score.weight");
 }

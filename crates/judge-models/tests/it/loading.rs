@@ -12,7 +12,7 @@ use judge_models::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{answers, copy, edit, fixtures, json, last_states, raw, read, retensor, values};
+use crate::common::{self, answers, copy, edit, fixtures, json, last_states, raw, read, retensor, values};
 
 const SHARD: &str = "model-00001-of-00002.safetensors";
 const OTHER_SHARD: &str = "model-00002-of-00002.safetensors";
@@ -53,15 +53,13 @@ fn reshard(folder: &Path, change: impl FnOnce(&mut Value, &mut Vec<u8>)) {
 
 /// The tensor whose bytes come first.
 fn first(header: &Value) -> String {
-    let starts_at_0 = |entry: &Value| entry["data_offsets"][0] == 0;
-    header
-        .as_object()
-        .unwrap()
-        .iter()
-        .find(|(name, entry)| *name != "__metadata__" && starts_at_0(entry))
-        .unwrap()
-        .0
-        .clone()
+    at_offset(header, 0)
+}
+
+/// The tensor whose bytes begin at this offset.
+fn at_offset(header: &Value, offset: u64) -> String {
+    let mut entries = header.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__");
+    entries.find(|(_, entry)| entry["data_offsets"][0] == offset).unwrap().0.clone()
 }
 
 fn with_config(change: impl FnOnce(&mut Value)) -> Error {
@@ -77,24 +75,45 @@ macro_rules! assert_error {
     };
 }
 
+/// What is wrong with a file of weights.
+fn of_file(error: Error) -> FileProblem {
+    match error {
+        Error::Weights(WeightsError::WeightsFile { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is wrong with a tensor.
+fn of_tensor(error: Error) -> TensorProblem {
+    common::of_tensor(error).1
+}
+
+/// What is wrong with an index of shards.
+fn of_index(error: Error) -> IndexProblem {
+    match error {
+        Error::Weights(WeightsError::Index { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn damaged_weight_files() {
-    let cut = |length: usize| {
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
         broken(|folder| {
-            let bytes = fs::read(folder.join(SHARD)).unwrap();
-            fs::write(folder.join(SHARD), &bytes[..length]).unwrap();
+            let mut bytes = fs::read(folder.join(SHARD)).unwrap();
+            change(&mut bytes);
+            fs::write(folder.join(SHARD), bytes).unwrap();
         })
     };
+    let cut = |length: usize| changed(&|bytes| bytes.truncate(length));
     assert_error!(cut(0), Error::StandIn { found: StandIn::Nothing, .. });
     for length in [7, 8, 100, 43_000] {
         let error = cut(length);
         assert!(error.to_string().contains(SHARD), "{error}");
-        assert_error!(error, Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Truncated { expected, found }, .. }) if found == length as u64 && expected > found);
+        assert_error!(of_file(error), FileProblem::Truncated { expected, found } if found == length as u64 && expected > found);
     }
-    assert_error!(
-        broken(|folder| reshard(folder, |_, data| data.extend([0; 3]))),
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Trailing { expected, found }, .. }) if found == expected + 3
-    );
+    let longer = of_file(changed(&|bytes| bytes.extend([0; 3])));
+    assert_error!(longer, FileProblem::Trailing { expected, found } if found == expected + 3);
     // Eight tensors that together have almost as many bytes as can be counted; behind the header it is more.
     let size = u64::MAX / 8;
     let vast = broken(|folder| {
@@ -103,33 +122,12 @@ fn damaged_weight_files() {
             *header = (0..8_u64).map(|i| (i.to_string(), entry(i))).collect::<serde_json::Map<_, _>>().into();
         })
     });
-    assert_error!(
-        vast,
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Truncated { expected: u64::MAX, .. }, .. })
-    );
-    let length_lie = |length: u64| {
-        broken(|folder| {
-            let mut bytes = fs::read(folder.join(SHARD)).unwrap();
-            bytes[..8].copy_from_slice(&length.to_le_bytes());
-            fs::write(folder.join(SHARD), bytes).unwrap();
-        })
-    };
-    assert_error!(
-        length_lie(u64::MAX),
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::HeaderTooLong { length: u64::MAX, .. }, .. })
-    );
-    assert_error!(
-        length_lie(1 << 20),
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Truncated { .. }, .. })
-    );
-    assert_error!(
-        length_lie(10),
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Header { .. }, .. })
-    );
-    assert_error!(
-        broken(|folder| fs::write(folder.join(SHARD), [0; 64]).unwrap()),
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Header { .. }, .. })
-    );
+    assert_error!(of_file(vast), FileProblem::Truncated { expected: u64::MAX, .. });
+    let length_lie = |length: u64| of_file(changed(&|bytes| bytes[..8].copy_from_slice(&length.to_le_bytes())));
+    assert_error!(length_lie(u64::MAX), FileProblem::HeaderTooLong { length: u64::MAX, .. });
+    assert_error!(length_lie(1 << 20), FileProblem::Truncated { .. });
+    assert_error!(length_lie(10), FileProblem::Header { .. });
+    assert_error!(of_file(changed(&|bytes| *bytes = vec![0; 64])), FileProblem::Header { .. });
 }
 
 #[test]
@@ -147,42 +145,26 @@ fn damaged_tensors() {
         Error::Weights(WeightsError::Tensor { problem: TensorProblem::Size { .. } | TensorProblem::Dtype { .. }, .. })
             | Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Entry { .. }, .. })
     );
-    assert_error!(entry(|entry| entry["dtype"] = json!("U16")), Error::Weights(WeightsError::Tensor { problem: TensorProblem::Dtype { found }, .. }) if found == "U16");
-    assert_error!(
-        entry(|entry| entry["dtype"] = json!("Q7")),
-        Error::Weights(WeightsError::WeightsFile { problem: FileProblem::Entry { .. }, .. })
-    );
-    assert_error!(
-        entry(|entry| entry["shape"] = json!([u64::MAX, 9])),
-        Error::Weights(WeightsError::Tensor { problem: TensorProblem::TooLarge { .. }, .. })
-    );
-    assert_error!(
-        entry(|entry| entry["data_offsets"] = json!([2, 1])),
-        Error::Weights(WeightsError::Tensor { problem: TensorProblem::Size { .. }, .. })
-    );
+    let dtype = of_tensor(entry(|entry| entry["dtype"] = json!("U16")));
+    assert_error!(dtype, TensorProblem::Dtype { found } if found == "U16");
+    assert_error!(of_file(entry(|entry| entry["dtype"] = json!("Q7"))), FileProblem::Entry { .. });
+    let large = of_tensor(entry(|entry| entry["shape"] = json!([u64::MAX, 9])));
+    assert_error!(large, TensorProblem::TooLarge { .. });
+    let backwards = of_tensor(entry(|entry| entry["data_offsets"] = json!([2, 1])));
+    assert_error!(backwards, TensorProblem::Size { .. });
     // One tensor lies over another, which keeps its own length.
     let overlap = broken(|folder| {
         reshard(folder, |header, _| {
             let name = first(header);
             let end = header[&name]["data_offsets"][1].as_u64().unwrap();
-            let next = header
-                .as_object()
-                .unwrap()
-                .iter()
-                .find(|(_, entry)| entry["data_offsets"][0] == end)
-                .unwrap()
-                .0
-                .clone();
+            let next = at_offset(header, end);
             let length = header[&next]["data_offsets"][1].as_u64().unwrap() - end;
             header[&next]["data_offsets"] = json!([0, length]);
         })
     });
-    assert_error!(overlap, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Placement { .. }, .. }));
-    let turned = entry(|entry| {
-        let shape = entry["shape"].as_array_mut().unwrap();
-        shape.push(json!(1));
-    });
-    assert_error!(turned, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Shape { expected, found }, .. }) if expected.len() + 1 == found.len());
+    assert_error!(of_tensor(overlap), TensorProblem::Placement { .. });
+    let turned = of_tensor(entry(|entry| entry["shape"].as_array_mut().unwrap().push(json!(1))));
+    assert_error!(turned, TensorProblem::Shape { expected, found } if expected.len() + 1 == found.len());
     // A model that would not fit into any memory, on both of the processor's engines: nothing is made room for.
     let vast = copy("families/llama-on");
     edit(vast.path().join("config.json"), |config| {
@@ -191,11 +173,11 @@ fn damaged_tensors() {
     for dtype in [Dtype::Bf16, Dtype::F32] {
         let error =
             Model::load(vast.path(), &LoadOptions { dtype: Some(dtype), ..LoadOptions::default() }).unwrap_err();
-        assert_error!(error, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Shape { .. }, .. }));
+        assert_error!(of_tensor(error), TensorProblem::Shape { .. });
     }
     // 0x7e00 is a NaN in f16.
     let nan = broken(|folder| reshard(folder, |_, data| data[6..8].copy_from_slice(&[0x00, 0x7e])));
-    assert_error!(nan, Error::Weights(WeightsError::Tensor { problem: TensorProblem::NonFinite { index: 3, value }, .. }) if value.is_nan());
+    assert_error!(of_tensor(nan), TensorProblem::NonFinite { index: 3, value } if value.is_nan());
 }
 
 #[test]
@@ -219,26 +201,19 @@ fn tensors_that_are_absent_or_unknown_are_both_listed() {
 
 #[test]
 fn an_index_stays_in_its_folder_and_names_the_files_there() {
-    let index = |change: &dyn Fn(&mut Value)| broken(|folder| edit(folder.join(INDEX), |json| change(json)));
+    let index = |change: &dyn Fn(&mut Value)| of_index(broken(|folder| edit(folder.join(INDEX), |json| change(json))));
     let outside = TempDir::new().unwrap();
     let absolute = outside.path().join(SHARD);
     fs::copy(copy("families/llama-on").path().join(SHARD), &absolute).unwrap();
     for path in ["../model.safetensors", "sub/../../x.safetensors", "", ".", absolute.to_str().unwrap()] {
         let error = index(&|json| json["weight_map"]["model.norm.weight"] = json!(path));
-        assert_error!(error, Error::Weights(WeightsError::Index { problem: IndexProblem::OutsideFolder { .. }, .. }));
+        assert_error!(error, IndexProblem::OutsideFolder { .. });
     }
-    assert_error!(
-        index(&|json| json["weight_map"] = json!([])),
-        Error::Weights(WeightsError::Index { problem: IndexProblem::NoWeightMap, .. })
-    );
-    assert_error!(
-        index(&|json| json["weight_map"]["model.norm.weight"] = json!(3)),
-        Error::Weights(WeightsError::Index { problem: IndexProblem::NotAName { .. }, .. })
-    );
+    assert_error!(index(&|json| json["weight_map"] = json!([])), IndexProblem::NoWeightMap);
+    assert_error!(index(&|json| json["weight_map"]["model.norm.weight"] = json!(3)), IndexProblem::NotAName { .. });
     assert_error!(
         index(&|json| json["weight_map"]["model.norm.weight"] = json!("gone.safetensors")),
-        Error::Weights(WeightsError::Index { problem: IndexProblem::NoShard { tensor, shard }, .. })
-            if tensor == "model.norm.weight" && shard == "gone.safetensors"
+        IndexProblem::NoShard { tensor, shard } if tensor == "model.norm.weight" && shard == "gone.safetensors"
     );
 }
 
@@ -267,7 +242,7 @@ fn of_a_tensor_in_two_shards_the_one_counts_that_the_index_names() {
     assert_ne!(place(json!(OTHER_SHARD)).unwrap().info().fingerprint, expected);
     edit(folder.path().join(INDEX), |index| drop(index["weight_map"].as_object_mut().unwrap().remove(&name)));
     let error = load(folder.path()).unwrap_err();
-    assert_error!(error, Error::Weights(WeightsError::Tensor { problem: TensorProblem::Twice { .. }, .. }));
+    assert_error!(of_tensor(error), TensorProblem::Twice { .. });
 }
 
 /// The tensors of a file in f64.

@@ -36,6 +36,13 @@ fn folder_of(case: &Value) -> TempDir {
     folder
 }
 
+/// A model that reads whole prompts, with the tokenizer of characters and these fields of `config.json`.
+fn plain(model: &str, config: Value) -> TempDir {
+    folder_of(&json!({
+        "model": model, "beside": null, "template": true, "config.json": config, "tokenizer_config.json": {},
+    }))
+}
+
 fn load(folder: &Path) -> Model {
     common::load(folder, Dtype::F32).unwrap()
 }
@@ -172,10 +179,7 @@ fn labels_behind_a_template_equal_transformers_at_every_layer() {
 
 #[test]
 fn a_folder_that_does_not_say_is_refused_by_what_to_give() {
-    let case = json!({
-        "model": "families/qwen3-off", "beside": null, "template": true, "config.json": {}, "tokenizer_config.json": {},
-    });
-    let folder = folder_of(&case);
+    let folder = plain("families/qwen3-off", json!({}));
     let problem = |options: &RerankOptions| problem(folder.path(), options);
     let (labels, template) = (vec![Label::Text("Yes".into())], Some("{{ query }} {{ document }}".to_owned()));
     assert!(matches!(problem(&RerankOptions::default()), RerankFormProblem::NotSaid { .. }));
@@ -226,11 +230,7 @@ fn a_folder_that_does_not_say_is_refused_by_what_to_give() {
 
 #[test]
 fn a_reward_model_reads_a_conversation_and_labels_are_one() {
-    let case = json!({
-        "model": "heads/llama", "beside": null, "template": true, "config.json": {"pad_token_id": null},
-        "tokenizer_config.json": {},
-    });
-    let folder = folder_of(&case);
+    let folder = plain("heads/llama", json!({"pad_token_id": null}));
     let model = load(folder.path());
     let of = form(folder.path(), &RerankOptions::default()).unwrap();
     assert!(of.reads_head() && of.is_conversation());
@@ -256,10 +256,7 @@ fn a_reward_model_reads_a_conversation_and_labels_are_one() {
 
 #[test]
 fn a_reranker_of_layers_reads_the_head_of_the_layer_that_is_asked_for() {
-    let case = json!({
-        "model": "layer_wise/heads-scaled", "beside": null, "template": true, "config.json": {}, "tokenizer_config.json": {},
-    });
-    let folder = folder_of(&case);
+    let folder = plain("layer_wise/heads-scaled", json!({}));
     let options = |readout| RerankOptions {
         template: Some("{{ query }}<|split|>{{ document }}<|split|>?".into()),
         readout,
@@ -300,11 +297,7 @@ fn the_templates_of_the_page_are_read_and_write_both_texts() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rerank.md")).unwrap();
     let templates: Vec<&str> = page.split("```jinja\n").skip(1).map(|from| from.split("```").next().unwrap()).collect();
     assert_eq!(templates.len(), 2);
-    let case = json!({
-        "model": "families/qwen3-off", "beside": null, "template": true,
-        "config.json": {"max_position_embeddings": 2048}, "tokenizer_config.json": {},
-    });
-    let folder = folder_of(&case);
+    let folder = plain("families/qwen3-off", json!({"max_position_embeddings": 2048}));
     let model = load(folder.path());
     for template in templates {
         let options = RerankOptions {

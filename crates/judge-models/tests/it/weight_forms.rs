@@ -1,7 +1,7 @@
 //! Models whose matrices are kept in 8 bits are near the same models in bf16, and say so.
 
 use judge_core::Backbone;
-use judge_models::{Dtype, Error, LoadOptions, Model, WeightForm};
+use judge_models::{Dtype, LoadOptions, Model, WeightForm};
 
 use crate::common::{fixtures, last_states, values};
 
@@ -43,14 +43,4 @@ fn weights_that_are_codes_already_stay_what_they_are() {
     assert_eq!(int8.info().fingerprint, plain);
     assert_eq!(own.info().dtype, "bf16");
     assert!(distance(&states(&int8), &states(&own)) < 0.02);
-}
-
-#[test]
-fn forms_have_names() {
-    for form in [WeightForm::AsStored, WeightForm::Int8] {
-        assert_eq!(form.to_string().parse::<WeightForm>().unwrap(), form);
-    }
-    let error = "int4".parse::<WeightForm>().unwrap_err();
-    assert!(matches!(error, Error::UnknownWeightForm { .. }));
-    assert_eq!(error.to_string(), "\"int4\" is no form of weights: expected as-stored or int8");
 }

@@ -9,7 +9,7 @@ use judge_core::Backbone as _;
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionSettings, Question, Questions};
 use judge_core::testing::ScriptedBackbone;
 use serde_json::{Map, Value, json};
-use tokio::task::yield_now;
+use tokio::task::{JoinHandle, yield_now};
 
 use super::{Brought, Client, Decided, Decision, Handler, Limits, Refusal, Registry, RequestQueue};
 use crate::reranker::NextTokens;
@@ -44,9 +44,16 @@ fn shared_queue(queue: usize, answer: Duration, share: u8) -> (Arc<RequestQueue>
         0.0
     });
     let judge = DecisionJudge::new(DecisionSettings::default(), &model).expect("a judge");
-    let share = Percent(share);
-    let limits =
-        Limits { body: 1, read: answer, answer, connections: 1, queue, queue_bytes: 1, prompts: 1 << 20, share };
+    let limits = Limits {
+        queue,
+        queue_bytes: 1,
+        client_share: Percent(share),
+        connections: 1,
+        max_body: 1,
+        max_prompt_bytes: 1 << 20,
+        timeout: answer,
+        read_timeout: answer,
+    };
     let (plain_name, info) = ("plain".to_owned(), model.info().clone());
     let registry = Registry { plain_name, plain: Some(judge), reranker: None, model: info, named: Vec::new() };
     let registry = Arc::new(registry);
@@ -79,16 +86,15 @@ async fn decide(queue: &RequestQueue, of: Client, item: DecisionItem) -> Result<
     queue.decide(of, 0, read).await.map(|(.., decided)| decided)
 }
 
+/// How many questions are answered, or the refusal.
+type Put = JoinHandle<Result<usize, (StatusCode, String)>>;
+
 /// A request that waits in the queue.
-fn put(queue: &Arc<RequestQueue>, state: &str) -> tokio::task::JoinHandle<Result<usize, (StatusCode, String)>> {
+fn put(queue: &Arc<RequestQueue>, state: &str) -> Put {
     put_of(queue, client(1), item(state))
 }
 
-fn put_of(
-    queue: &Arc<RequestQueue>,
-    of: Client,
-    item: DecisionItem,
-) -> tokio::task::JoinHandle<Result<usize, (StatusCode, String)>> {
+fn put_of(queue: &Arc<RequestQueue>, of: Client, item: DecisionItem) -> Put {
     let queue = Arc::clone(queue);
     tokio::spawn(async move {
         let decided = decide(&queue, of, item).await.map_err(|refused| (refused.status, refused.message()))?;
@@ -176,14 +182,16 @@ fn a_panic_is_said_to_its_own_request_and_a_model_that_always_panics_to_everybod
     drop(model.go);
     block_on(async {
         let mut ended = queue.ended();
+        let panicked = "a panic while the item was judged: out of memory";
+        let over = "the model answers no more: the queue ended with a panic: out of memory";
         for (state, words) in [
-            ("broken", "a panic while the item was judged: out of memory"),
-            ("broken", "a panic while the item was judged: out of memory"),
+            ("broken", panicked),
+            ("broken", panicked),
             ("one", ""),
-            ("broken", "a panic while the item was judged: out of memory"),
-            ("broken", "a panic while the item was judged: out of memory"),
-            ("broken", "the model answers no more: the queue ended with a panic: out of memory"),
-            ("two", "the model answers no more: the queue ended with a panic: out of memory"),
+            ("broken", panicked),
+            ("broken", panicked),
+            ("broken", over),
+            ("two", over),
         ] {
             assert_eq!(ended.borrow().is_some(), state == "two");
             let answer = put(&queue, state).await.unwrap();
@@ -250,17 +258,6 @@ fn one_client_gets_its_share_of_places_and_of_the_model() {
         }
         let reads: Vec<String> = model.reads.try_iter().collect();
         assert_eq!(reads.iter().position(|state| state == "three"), Some(63));
-    });
-}
-
-#[test]
-fn a_state_that_is_read_too_often_is_refused_before_the_model_sees_it() {
-    let (queue, model) = queue(1, LONG);
-    block_on(async {
-        let refused = decide(&queue, client(1), many("one", 100_000, 11)).await.err().expect("too much");
-        assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
-        assert!(refused.message().contains("is read 11 times"), "{}", refused.message());
-        assert!(model.reads.try_recv().is_err() && queue.waiting() == 0 && queue.in_model() == 0);
     });
 }
 

@@ -44,6 +44,17 @@ pub(super) fn elements(at: &[Value], list: Vec<Value>) -> impl Iterator<Item = (
     list.into_iter().enumerate().map(move |(place, found)| ([at, &[json!(place)]].concat(), found))
 }
 
+/// What is read of each element of a list at a place in the body; `None` where one of them is wrong, which is told.
+pub(super) fn each<T>(
+    at: &[Value],
+    list: Vec<Value>,
+    mut read: impl FnMut(Vec<Value>, Value) -> Option<T>,
+) -> Option<Vec<T>> {
+    let number = list.len();
+    let found: Vec<T> = elements(at, list).filter_map(|(loc, found)| read(loc, found)).collect();
+    (found.len() == number).then_some(found)
+}
+
 /// The fields of an object that are still to be read.
 pub(super) struct Fields<'p> {
     fields: Map<String, Value>,

@@ -114,28 +114,21 @@ impl Names {
     /// An answer with the names that the request has.
     fn answer(self, answer: Answer) -> Value {
         let name = self.name;
-        let of = |probabilities: &Map<String, Value>| probabilities.values().cloned().collect::<Vec<_>>();
         match answer {
             Answer::Noul { noul } => json!({"type": "predicate", "name": name, "probability": noul}),
             Answer::Choice { choice, confidence, probabilities } => {
                 let place = probabilities.keys().position(|option| *option == choice).unwrap_or_default();
                 let choice = self.options.get(place);
-                let listed: Vec<Value> = of(&probabilities)
-                    .iter()
-                    .zip(&self.options)
-                    .map(|(probability, value)| json!({"value": value, "probability": probability}))
-                    .collect();
+                let listed = probabilities.values().zip(&self.options);
+                let listed = listed.map(|(p, value)| json!({"value": value, "probability": p}));
+                let listed: Vec<Value> = listed.collect();
                 json!({"type": "choice", "name": name, "choice": choice, "confidence": confidence, "probabilities": listed})
             }
             Answer::Score { score, confidence, probabilities, .. } => {
-                let listed: Vec<Value> = of(&probabilities)
-                    .iter()
-                    .zip(&self.options)
-                    .enumerate()
-                    .map(|(level, (probability, label))| {
-                        json!({"value": level, "label": label, "probability": probability})
-                    })
-                    .collect();
+                let listed = probabilities.values().zip(&self.options).enumerate();
+                let listed =
+                    listed.map(|(level, (p, label))| json!({"value": level, "label": label, "probability": p}));
+                let listed: Vec<Value> = listed.collect();
                 json!({"type": "score", "name": name, "score": score, "confidence": confidence, "probabilities": listed})
             }
         }

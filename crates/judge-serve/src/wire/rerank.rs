@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::super::paths::GENERATIVE_SCORING;
 use super::super::refusal::{Problem, Refusal};
 use super::super::reranker::{NextTokens, Scored};
-use super::fields::{Fields, Problems, elements};
+use super::fields::{Fields, Problems, each};
 
 /// A request has at most so many documents, as Cohere's.
 const DOCUMENTS: usize = 1000;
@@ -189,25 +189,19 @@ fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Opti
 fn texts(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {
     let list = fields.list(name, 1, DOCUMENTS)?;
     let at = fields.at(name);
-    let mut texts = Vec::new();
-    for (loc, found) in elements(&at, list) {
+    each(&at, list, |loc, found| {
         let text = match found {
-            Value::String(text) => Some(text),
-            Value::Object(mut object) => match object.shift_remove("text") {
-                Some(Value::String(text)) => Some(text),
-                _ => None,
-            },
-            _ => None,
+            Value::Object(mut object) => object.shift_remove("text"),
+            other => Some(other),
         };
         match text {
-            Some(text) => texts.push(text),
-            None => {
+            Some(Value::String(text)) => Some(text),
+            _ => {
                 fields.problems().add(&loc, "string_type", "expected text, or an object with a `text`");
-                return None;
+                None
             }
         }
-    }
-    Some(texts)
+    })
 }
 
 fn one_or_many(fields: &mut Fields<'_>, name: &str) -> Option<Vec<String>> {

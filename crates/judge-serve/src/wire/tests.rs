@@ -1,6 +1,6 @@
 //! Whatever a body holds, it is read or refused, and a refusal is JSON.
 //!
-//! `PROPTEST_CASES=5000000 cargo test --release -p judge --lib wire` is a long search.
+//! `PROPTEST_CASES=5000000 cargo test --release -p judge-serve --lib wire` is a long search.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,48 +28,16 @@ fn read<W: Wire>(body: &[u8]) -> bool {
     }
 }
 
-/// A word that requests have, or any other.
+/// Words that requests have.
+const WORDS: &str = "model state questions assets type noul choice score predicate instructions criteria true false \
+                     input name choices value description levels label role content user message text input_text \
+                     input_json input_image function_call call_id arguments output function_call_output \
+                     safety_identifier prompt_cache_options";
+
+/// One of them, or any other.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
-        prop::sample::select(vec![
-            "model",
-            "state",
-            "questions",
-            "assets",
-            "type",
-            "noul",
-            "choice",
-            "score",
-            "predicate",
-            "instructions",
-            "criteria",
-            "true",
-            "false",
-            "input",
-            "name",
-            "choices",
-            "value",
-            "description",
-            "levels",
-            "label",
-            "role",
-            "content",
-            "user",
-            "message",
-            "text",
-            "input_text",
-            "input_json",
-            "input_image",
-            "function_call",
-            "call_id",
-            "arguments",
-            "output",
-            "function_call_output",
-            "safety_identifier",
-            "prompt_cache_options",
-            "",
-        ])
-        .prop_map(str::to_owned),
+        prop::sample::select(WORDS.split_whitespace().chain([""]).collect::<Vec<_>>()).prop_map(str::to_owned),
         "\\PC{0,6}",
     ]
 }
@@ -157,6 +125,9 @@ fn a_large_whole_number_is_a_number_everywhere() {
         "{}",
         refused.message()
     );
+    let wrong = br#"{"state": 18446744073709551616, "questions": {"q": {"type": "noul", "instructions": "?"}}}"#;
+    let refused = object(wrong, Some("state")).and_then(SystemOne::read).err().expect("no such state");
+    assert_eq!(refused.message(), "expected text, an object or a list, found 18446744073709551616");
     let mut state = object(br#"{"state": [18446744073709551616]}"#, Some("state")).expect("an object");
     let state = state.remove("state").expect("a state");
     assert_eq!(judge_core::decision::exact_json::to_text(&state), "[18446744073709551616]");

@@ -26,7 +26,7 @@ const KNOWN: [(&str, &str, &str, Read); 7] = [
         "`weight_block_size` as stated, edges cut; scales f32, bf16, f16 or powers of two (`ue8m0`)",
         |settings| Ok(Box::new(fp8::Fp8::read(settings)?)),
     ),
-    ("fbgemm_fp8", "E4M3 with a scale for each row", "", |settings| Ok(Box::new(fp8::Fbgemm::read(settings)))),
+    ("fbgemm_fp8", "E4M3 with a scale for each row", "", |settings| Ok(Box::new(fp8::Fp8::read(settings)?))),
     (
         "compressed-tensors",
         "`float-quantized`, `int-quantized`, `naive-quantized` (8 bits), `pack-quantized` (4 and 8 bits), `mixed-precision` of these",

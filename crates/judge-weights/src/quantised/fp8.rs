@@ -28,7 +28,7 @@ use crate::Error;
 use crate::codes::Coded;
 use crate::raw::Raw;
 
-/// `quant_method` `fp8`: codes `weight` `[out, in]` and scales `weight_scale_inv`, one for each
+/// `quant_method` `fp8` or `fbgemm_fp8`: codes `weight` `[out, in]` and their scales, one for each
 /// block of `weight_block_size`. Without such a size there is one scale for all or one for each
 /// row.
 pub(super) struct Fp8 {
@@ -37,6 +37,8 @@ pub(super) struct Fp8 {
     /// Whether scales of dtype U8 are exponents of two (`scale_fmt` `ue8m0`). Scales of F8_E8M0
     /// always are.
     is_ue8m0: bool,
+    /// What the method calls scales.
+    scales: &'static str,
 }
 
 impl Fp8 {
@@ -48,6 +50,7 @@ impl Fp8 {
     pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
         settings.warn_of_unread(&[
             "quant_method",
+            "activation_scale_ub",
             "activation_scheme",
             "dequantize",
             "expert_dtype",
@@ -75,7 +78,9 @@ impl Fp8 {
                 _ => return Err(settings.refuse("weight_block_size", "null, or two numbers greater than 0")),
             },
         };
-        Ok(Self { block, is_ue8m0: settings.text("scale_fmt") == "ue8m0" })
+        let is_fbgemm = settings.text("quant_method") == "fbgemm_fp8";
+        let scales = if is_fbgemm { ".weight_scale" } else { ".weight_scale_inv" };
+        Ok(Self { block, is_ue8m0: settings.text("scale_fmt") == "ue8m0", scales })
     }
 }
 
@@ -85,16 +90,16 @@ impl Format for Fp8 {
         raw.dtype == Stored::F8_E4M3
     }
 
-    /// Scales of activations are known, so that they are not reported as unused, but not read.
+    /// Scales and bounds of activations are known, so that they are not reported as unused, but not read.
     fn partners(&self) -> &'static [&'static str] {
-        &[".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale"]
+        &[".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale", ".input_scale_ub"]
     }
 
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
         let scales = match module.partner(".weight_scale") {
             Some(scales) => scales,
-            None => module.need(".weight_scale_inv")?,
+            None => module.need(self.scales)?,
         };
         let block = match self.block {
             Some(block) => block,
@@ -106,36 +111,6 @@ impl Format for Fp8 {
             _ => scales.floats()?,
         };
         Ok(Box::new(Grid::new(module.codes, shape, scales, block)?))
-    }
-}
-
-/// `quant_method` `fbgemm_fp8`: codes `weight` `[out, in]` and scales `weight_scale` `[out, 1]`.
-pub(super) struct Fbgemm;
-
-impl Fbgemm {
-    /// Reads nothing: the method has one form. Unknown fields are warned of.
-    pub(super) fn read(settings: &Settings) -> Self {
-        settings.warn_of_unread(&["quant_method", "activation_scale_ub", "modules_to_not_convert"]);
-        Self
-    }
-}
-
-impl Format for Fbgemm {
-    /// Dense weights are wider.
-    fn is_codes(&self, raw: &Raw<'_>) -> bool {
-        raw.dtype == Stored::F8_E4M3
-    }
-
-    /// The upper bound of activations is known but not read.
-    fn partners(&self) -> &'static [&'static str] {
-        &[".weight_scale", ".input_scale_ub"]
-    }
-
-    /// One scale for each row.
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
-        let shape = matrix(&module.codes, shape)?;
-        let scales = module.need(".weight_scale")?.floats()?;
-        Ok(Box::new(Grid::new(module.codes, shape, scales, [1, shape[1]])?))
     }
 }
 

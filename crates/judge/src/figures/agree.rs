@@ -18,13 +18,13 @@ use judge_cli::args::bars::{Measured, first_names, rows_used, rows_used_in_words
 use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability;
-use judge_cli::report::{thinned, write_json, write_marked};
+use judge_cli::report::{thinned, write_json_if, write_marked};
 use judge_cli::terminal::console::{counted, say, usage};
-use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_data::Outputs;
 use judge_metrics::agreement::AlternativeAnnotatorTest;
 use judge_metrics::comparison::{ComparisonSettings, Comparisons, Labels, STATISTICS, Statistic};
+use judge_metrics::multiplicity::Adjustment;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ use self::judges::{Judges, statistic_of};
 use self::pairs::{Pairs, furthest};
 use self::plan::Plan;
 
-use self::cli::Adjust;
+use self::cli::ADJUSTMENTS;
 pub(crate) use self::cli::Cli;
 
 /// The name of the command.
@@ -49,32 +49,19 @@ fn measured(cli: &Cli) -> Result<Measured> {
     cli.check()?;
     let pairs = Pairs::read(cli)?;
     let rows = pairs.rows();
-    let Pairs {
-        predicted,
-        human,
-        items,
-        names,
-        others,
-        groups,
-        unlabelled,
-        excluded,
-        lost,
-        sampling_probability,
-        preferences,
-    } = pairs;
-    let n_excluded: usize = excluded.values().sum();
+    let (predicted, human, drawn) = (&pairs.predicted, &pairs.human, &pairs.sampling_probability);
+    let n_excluded: usize = pairs.excluded.values().sum();
     ensure!(
-        !items.is_empty(),
+        !pairs.items.is_empty(),
         "{}: no row has both a prediction ({predicted}) and a human score ({human})",
         cli.input.display()
     );
-    let numeric = items[0].predicted.number().is_some();
+    let numeric = pairs.items[0].predicted.number().is_some();
     if let Some(names) = &cli.labels {
         Labels::named(names, numeric).map_err(|error| usage(format!("--labels: {error}")))?;
     }
     ensure!(
-        sampling_probability.is_none()
-            || [&cli.plot, &cli.scores_plot, &cli.risk_plot].iter().all(|plot| plot.is_none()),
+        drawn.is_none() || [&cli.plot, &cli.scores_plot, &cli.risk_plot].iter().all(|plot| plot.is_none()),
         "--plot, --scores-plot and --risk-plot take rows as drawn alike, and these have a sampling probability: leave them out"
     );
     for (plot, option) in [(&cli.plot, "--plot"), (&cli.scores_plot, "--scores-plot")] {
@@ -97,21 +84,21 @@ fn measured(cli: &Cli) -> Result<Measured> {
     });
     let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
     let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
-    let others = cli.second.iter().cloned().zip(others).collect();
-    let adjust = cli.adjust.unwrap_or(Adjust::Holm);
-    let judges = Judges::new(items, others, &settings, adjust.into())?;
+    let others = cli.second.iter().cloned().zip(pairs.others).collect();
+    let adjusts = |(_, known): &(&str, Adjustment)| cli.adjust == Some(*known);
+    let (adjust, adjustment) = ADJUSTMENTS.into_iter().find(adjusts).unwrap_or(ADJUSTMENTS[0]);
+    let judges = Judges::new(pairs.items, others, &settings, adjustment)?;
     let comparison = judges.first();
     // What the preferences of pairs are worth takes pairs as drawn alike; verdicts are weighted.
-    let preferences = preferences
-        .compared(bootstrap)
-        .filter(|_| cli.sampling_probability.is_some() || sampling_probability.is_none());
+    let preferences =
+        pairs.preferences.compared(bootstrap).filter(|_| cli.sampling_probability.is_some() || drawn.is_none());
     ensure!(
         preferences.is_none() || cli.sampling_probability.is_none(),
         "--sampling-probability: what preferences are worth takes pairs as drawn alike; judge agree reads rows of scores with it"
     );
     let all: Vec<usize> = (0..comparison.items().len()).collect();
     // What the surest rows cost takes rows as drawn alike.
-    let risk = comparison.selective_risk(&all).filter(|_| sampling_probability.is_none());
+    let risk = comparison.selective_risk(&all).filter(|_| drawn.is_none());
     ensure!(
         cli.risk_plot.is_none() || risk.is_some(),
         "--risk-plot: nothing says how sure the judge is of a row; name a field with --confidence"
@@ -123,10 +110,10 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if let Some(field) = &cli.group {
         let none = format!("(no {field})");
         ensure!(
-            !groups.iter().flatten().any(|group| *group == none),
+            !pairs.groups.iter().flatten().any(|group| *group == none),
             "a group is called {none:?}, as rows without one are"
         );
-        for (row, group) in groups.into_iter().enumerate() {
+        for (row, group) in pairs.groups.into_iter().enumerate() {
             rows_of.entry(group.unwrap_or_else(|| none.clone())).or_default().push(row);
         }
     }
@@ -141,7 +128,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     };
     let mut overall = statistics(&all);
     let wanted = |name: &String| wanted_statistics.as_ref().is_none_or(|names| names.contains(name));
-    let means = means::means(comparison.items(), &unlabelled, cli.labels.as_deref(), cli.level);
+    let means = means::means(comparison.items(), &pairs.unlabelled, cli.labels.as_deref(), cli.level);
     overall.statistics.extend(means.into_iter().filter(|(name, _)| wanted(name)));
     let mut worth = preferences.map(|preferences| preferences.whole()).transpose()?;
     if let Some(worth) = &mut worth {
@@ -170,17 +157,17 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let mut pictures: Vec<(&PathBuf, String)> = Vec::new();
     if let Some(path) = &cli.plot {
         let bins = reliability::bins(comparison.items(), cli.level);
-        pictures.push((path, reliability::svg(comparison.items(), &bins, &predicted, &human, cli.level)?));
+        pictures.push((path, reliability::svg(comparison.items(), &bins, predicted, human, cli.level)?));
     }
     if let Some(path) = &cli.scores_plot {
-        pictures.push((path, figures::scores(comparison.items(), &predicted, &human)?));
+        pictures.push((path, figures::scores(comparison.items(), predicted, human)?));
     }
     if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {
-        pictures.push((path, figures::risk(risk, &predicted)?));
+        pictures.push((path, figures::risk(risk, predicted)?));
     }
     if let Some(path) = &cli.comparison_plot {
         let others = judges.others(&figures::COMPARED, &settings)?;
-        pictures.push((path, figures::comparison((&predicted, &overall), &others, &groups, cli.level)?));
+        pictures.push((path, figures::comparison((predicted, &overall), &others, &groups, cli.level)?));
     }
     let mut found = json!(by_name(&overall, worth.as_ref()));
     let has_bars = cli.bars.statistics().next().is_some();
@@ -189,24 +176,22 @@ fn measured(cli: &Cli) -> Result<Measured> {
             found[name] = json!(known);
         }
     }
-    let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && sampling_probability.is_none());
-    if let Some(path) = &cli.json {
-        let report = json!({
-            "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": excluded, "predicted": predicted, "human": human,
-            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
-            "adjustment": judges.adjusted().map(|others| json!({"method": name_of(adjust), "judges": others})),
-            "planning": plan.json(),
-            "layers": worth.as_ref().map(Worth::layers_json),
-            "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| thinned(&curve, figures::POINTS)),
-            "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
-                .collect::<BTreeMap<_, _>>(),
-        });
-        write_json(path, "agreement", &report)?;
-    }
+    let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && drawn.is_none());
+    let report = json!({
+        "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": pairs.excluded, "predicted": predicted, "human": human,
+        "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
+        "adjustment": judges.adjusted().map(|others| json!({"method": adjust, "judges": others})),
+        "planning": plan.json(),
+        "layers": worth.as_ref().map(Worth::layers_json),
+        "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| thinned(&curve, figures::POINTS)),
+        "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
+            .collect::<BTreeMap<_, _>>(),
+    });
+    write_json_if(cli.json.as_deref(), "agreement", &report)?;
     for (path, svg) in pictures {
         write_marked(path, "agreement", &svg)?;
     }
-    let counts: Vec<String> = excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let counts: Vec<String> = pairs.excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let mut left_out =
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
     if overall.n < rows {
@@ -223,14 +208,14 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let furthest = furthest(comparison.items());
     if cli.statistics.is_none() && !furthest.is_empty() {
         say("")?;
-        print::furthest(comparison.items(), &names, &furthest)?;
+        print::furthest(comparison.items(), &pairs.names, &furthest)?;
     }
-    let named: Vec<&String> = furthest.iter().map(|&place| &names[place]).collect();
+    let named: Vec<&String> = furthest.iter().map(|&place| &pairs.names[place]).collect();
     let worst = match named.as_slice() {
         [] => String::new(),
         named => format!("furthest from people: {}", first_names(named)),
     };
-    Ok(Measured { statistics: found, worst, lost, apart: Vec::new() })
+    Ok(Measured { statistics: found, worst, lost: pairs.lost, apart: Vec::new() })
 }
 
 fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {

@@ -4,7 +4,6 @@
 
 mod cli;
 mod perturbations;
-mod plot;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use judge_cli::args::judged_pairs::{self, preferences};
 use judge_cli::preferences::Worth;
 use judge_cli::report::{self, BOOTSTRAP};
 use judge_cli::terminal::console::{counted, say, say_table, usage};
+use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals};
 
 pub(crate) use self::cli::Cli;
 
@@ -70,17 +70,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let pictures = cli.plots.as_ref().map(|folder| pictures(folder, &findings)).transpose()?.unwrap_or_default();
     let paths = pictures.iter().map(|(_, path, _)| path);
     Outputs::default().reports("bias_report", paths).overwrite(cli.write.overwrite).check()?;
-    if let Some(path) = &cli.json {
-        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
-        let report = json!({
-            "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n,
-            "undecided": undecided, "unparsed": unparsed,
-            "policy": policy_name, "biases": biases,
-            "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
-            "layers": worth.as_ref().map(Worth::layers_json),
-        });
-        report::write_json(path, "bias_report", &report)?;
-    }
+    let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
+    let report = json!({
+        "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n,
+        "undecided": undecided, "unparsed": unparsed,
+        "policy": policy_name, "biases": biases,
+        "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
+        "layers": worth.as_ref().map(Worth::layers_json),
+    });
+    report::write_json_if(cli.json.as_deref(), "bias_report", &report)?;
     say(format_args!(
         "{}: {}{}, {} judged; texts without a verdict: {unparsed} ({})\n",
         cli.pairs.benchmark()?,
@@ -133,7 +131,18 @@ fn pictures(folder: &Path, findings: &[BiasFinding]) -> Result<Vec<(String, Path
     let picture = |finding: &BiasFinding| {
         let name = finding.bias.to_string();
         let path = folder.join(format!("{name}.svg"));
-        Ok(plot::svg(finding)?.map(|svg| (name, path, svg)))
+        Ok(svg(finding)?.map(|svg| (name, path, svg)))
     };
     findings.iter().filter_map(|finding| picture(finding).transpose()).collect()
+}
+
+/// The statistics of one bias with their intervals; `None` if nothing of it is defined.
+fn svg(finding: &BiasFinding) -> Result<Option<String>> {
+    let known = finding.statistics.iter().filter_map(|(name, statistic)| Line::of(*name, statistic, BLUE));
+    let mut lines: Vec<Line> = known.collect();
+    let Some(first) = lines.first_mut() else { return Ok(None) };
+    first.points.iter_mut().for_each(|point| point.colour = VERMILLION);
+    let title = format!("{}, {} pairs", finding.bias.replace('_', "-"), finding.n);
+    let note = "95 % interval over questions; the first row measures the bias, and 0 is none";
+    intervals(&title, note, [-1.0, 1.0], &lines).map(Some)
 }

@@ -10,16 +10,15 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, bail, ensure};
 use judge_core::Reason;
 use judge_data::{Fate, Input, Opened, Resolved, Run, RunPlan, Unread};
-use judge_metrics::calibration::{CalibrationReport, FittedCalibrator};
+use judge_metrics::calibration::FittedCalibrator;
 use serde_json::{Value, json};
 
 use judge_cli::args::files::program;
 use judge_cli::human_scores::{Graded, graded};
 use judge_cli::judge_record::check_same_judge;
 use judge_cli::missing_fields::tell_unread_that;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::say;
-use judge_cli::terminal::options::name_of;
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};
@@ -70,14 +69,21 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             format!("{calibrated} of {rows} rows calibrated -> {path}")
         }
     };
-    if let Some(path) = &cli.json {
-        let report = as_json(&report, &planned, cli, clustered_by.as_deref(), rows, without)?;
-        write_json(path, "calibrate", &report)?;
-    }
-    let covered = report.covered.interval(LEVEL).map_or_else(
-        |_| String::new(),
-        |interval| format!(" [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high),
-    );
+    let interval = report.covered.interval(LEVEL).ok();
+    let figures = json!({
+        "program": program("calibrate"), "method": cli.method_name(),
+        "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
+        "out_of_fold": {
+            "coverage": {
+                "estimate": report.covered.estimate, "low": interval.map(|known| known.low), "high": interval.map(|known| known.high),
+            },
+            "mean_width": report.width.estimate, "mean_absolute_error": report.error.estimate,
+        },
+        "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": clustered_by, "planning": planned.json(),
+    });
+    write_json_if(cli.json.as_deref(), "calibrate", &figures)?;
+    let covered = interval
+        .map_or_else(String::new, |interval| format!(" [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high));
     let guaranteed = match report.guaranteed {
         0.0 => "none guaranteed".to_owned(),
         share => format!("guaranteed at least {:.0} %", 100.0 * share),
@@ -120,26 +126,4 @@ fn write_rows(cli: &Cli, input: &Input, fitted: &FittedCalibrator, mut run: Run)
     }
     run.finish()?;
     Ok(())
-}
-
-fn as_json(
-    report: &CalibrationReport,
-    plan: &Plan,
-    cli: &Cli,
-    cluster: Option<&str>,
-    rows: usize,
-    without: usize,
-) -> Result<Value> {
-    let covered = report.covered.interval(LEVEL).ok();
-    Ok(json!({
-        "program": program("calibrate"), "method": name_of(cli.method),
-        "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
-        "out_of_fold": {
-            "coverage": {
-                "estimate": report.covered.estimate, "low": covered.map(|known| known.low), "high": covered.map(|known| known.high),
-            },
-            "mean_width": report.width.estimate, "mean_absolute_error": report.error.estimate,
-        },
-        "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": cluster, "planning": plan.json(),
-    }))
 }

@@ -10,7 +10,7 @@ use clap::Args;
 use judge_core::ItemId;
 use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, Unread, load, record_path};
 use judge_metrics::comparison::{
-    ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, Reported, STATISTICS, Statistic,
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Reported, STATISTICS, Statistic,
 };
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use judge_cli::args::files::{OverwriteArgs, program, row_limit};
 use judge_cli::args::numbers::{at_least, part};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::ratings::{rating, ratings, text};
-use judge_cli::report::{BOOTSTRAP, p_in_words, undefined, write_json};
+use judge_cli::report::{BOOTSTRAP, p_in_words, undefined, write_json_if};
 use judge_cli::terminal::console::{counted, say, say_table, tell};
 
 /// The name in reports.
@@ -74,19 +74,16 @@ pub(crate) struct Cli {
     write: OverwriteArgs,
 }
 
-/// A row that both runs have scored.
+/// A row that both runs have scored: what is said now is the prediction, and what was said before is a second judge's.
 struct Anchor {
     id: String,
-    now: Rating,
-    before: Rating,
-    human: Vec<Option<Rating>>,
-    cluster: Option<String>,
+    item: ComparedItem,
 }
 
 impl Anchor {
     /// By how much the score has changed; `None` for verdicts in words.
     fn change(&self) -> Option<f64> {
-        Some(self.now.number()? - self.before.number()?)
+        Some(self.item.predicted.number()? - self.item.second.as_ref()?.number()?)
     }
 }
 
@@ -110,18 +107,15 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let by_name = json!(by_name);
     let changed = changed(&anchors);
     let largest = changed.first().and_then(|anchor| Some((anchor, anchor.change()?)));
-    if let Some(path) = &cli.json {
-        let largest = largest.map(|(anchor, change)| json!({"id": anchor.id, "change": change}));
-        let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "absent".to_owned(), Value::to_string);
-        let differs = differs.iter().map(|differs| (&differs.key, [&differs.now, &differs.before].map(text)));
-        let differs: BTreeMap<_, _> = differs.collect();
-        let report = json!({
-            "program": program(PROGRAM), "n": n, "now_alone": now_alone, "before_alone": before_alone,
-            "unscored": unscored, "statistics": by_name, "changed": changed.len(),
-            "largest_change": largest, "records": differs,
-        });
-        write_json(path, PROGRAM, &report)?;
-    }
+    let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "absent".to_owned(), Value::to_string);
+    let records = differs.iter().map(|differs| (&differs.key, [&differs.now, &differs.before].map(text)));
+    let report = json!({
+        "program": program(PROGRAM), "n": n, "now_alone": now_alone, "before_alone": before_alone,
+        "unscored": unscored, "statistics": by_name, "changed": changed.len(),
+        "largest_change": largest.map(|(anchor, change)| json!({"id": anchor.id, "change": change})),
+        "records": records.collect::<BTreeMap<_, _>>(),
+    });
+    write_json_if(cli.json.as_deref(), PROGRAM, &report)?;
     say(sentence(&found, n, changed.len()))?;
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
@@ -223,13 +217,13 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
         };
         unread.note(row.place(), [&row, &earlier].iter().find_map(|row| row.predicted.as_ref().err().cloned()));
         let said = |row: &ScoredRow| row.predicted.clone().ok().flatten().map(rating);
-        let (Some(now), Some(before)) = (said(&row), said(&earlier)) else {
+        let (Some(predicted), Some(before)) = (said(&row), said(&earlier)) else {
             unscored.push(id);
             continue;
         };
-        if now.number().is_some() != before.number().is_some() {
+        if predicted.number().is_some() != before.number().is_some() {
             bail!(
-                "{}: expected a number in both runs or a text in both, found {now:?} now and {before:?} before",
+                "{}: expected a number in both runs or a text in both, found {predicted:?} now and {before:?} before",
                 row.place()
             );
         }
@@ -244,7 +238,9 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
                 )
             })?),
         };
-        anchors.push(Anchor { id: id.to_string(), now, before, human, cluster });
+        let second = Some(before);
+        let item = ComparedItem { predicted, second, human, confidence: None, cluster, sampling_probability: None };
+        anchors.push(Anchor { id: id.to_string(), item });
     }
     // Of a part of the run now, the rest of the run before is not missing.
     if cli.limit.is_none() {
@@ -268,25 +264,18 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
 
 /// The statistics that the rows define, by name: of the change, and of the agreement with people.
 fn statistics(anchors: &[Anchor], cli: &Cli) -> Result<Vec<(String, Statistic)>> {
-    let item = |anchor: &Anchor, second, human| ComparedItem {
-        predicted: anchor.now.clone(),
-        second,
-        human,
-        confidence: None,
-        cluster: anchor.cluster.clone(),
-        sampling_probability: None,
-    };
     let compared = |items: Vec<ComparedItem>, names: Vec<String>| -> Result<Comparisons> {
         let all: Vec<usize> = (0..items.len()).collect();
         let bootstrap = Bootstrap { level: cli.level, resamples: cli.resamples, ..BOOTSTRAP };
         let settings = ComparisonSettings { bootstrap, only: Some(names), ..ComparisonSettings::default() };
         Ok(Comparison::new(items, settings)?.statistics(&all))
     };
-    let change = anchors.iter().map(|anchor| item(anchor, None, vec![Some(anchor.before.clone())])).collect();
+    // Before in the place of people.
+    let before = |item: &ComparedItem| ComparedItem { human: vec![item.second.clone()], second: None, ..item.clone() };
+    let change = anchors.iter().map(|anchor| before(&anchor.item)).collect();
     let mut found = compared(change, CHANGE.map(str::to_owned).to_vec())?.statistics;
-    let graded = anchors.iter().filter(|anchor| anchor.human.iter().any(Option::is_some));
-    let graded: Vec<ComparedItem> =
-        graded.map(|anchor| item(anchor, Some(anchor.before.clone()), anchor.human.clone())).collect();
+    let graded = anchors.iter().map(|anchor| &anchor.item).filter(|item| item.human.iter().any(Option::is_some));
+    let graded: Vec<ComparedItem> = graded.cloned().collect();
     if !graded.is_empty() {
         let names = STATISTICS.iter().filter(|name| name.starts_with(DIFFERENCE)).map(|name| (*name).to_owned());
         found.extend(compared(graded, names.collect())?.statistics);
@@ -296,7 +285,8 @@ fn statistics(anchors: &[Anchor], cli: &Cli) -> Result<Vec<(String, Statistic)>>
 
 /// The rows of which the judge says something else, the largest change first; of equal ones in the order of the run now.
 fn changed(anchors: &[Anchor]) -> Vec<&Anchor> {
-    let mut changed: Vec<&Anchor> = anchors.iter().filter(|anchor| anchor.now != anchor.before).collect();
+    let mut changed: Vec<&Anchor> =
+        anchors.iter().filter(|anchor| Some(&anchor.item.predicted) != anchor.item.second.as_ref()).collect();
     let size = |anchor: &Anchor| anchor.change().map_or(0.0, f64::abs);
     changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
     changed

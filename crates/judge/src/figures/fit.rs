@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use judge_cli::args::files::program;
 use judge_cli::args::lager::layer_weights;
 use judge_cli::groups::OtherFields;
-use judge_cli::report::{self, agreement, write_json, write_marked};
+use judge_cli::report::{self, agreement, write_json_if, write_marked};
 use judge_cli::terminal::console::{say, say_table, tell, usage};
 use judge_cli::terminal::svg::name_of;
 use judge_core::{
@@ -56,8 +56,6 @@ struct Evaluated {
     agreement: RankAgreement,
     /// Mean score minus mean human score.
     bias: f64,
-    #[serde(skip)]
-    in_words: String,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -105,16 +103,10 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let scores = data.scores(*variant, states, results.weights.as_ref());
         let scores = scores.with_context(|| format!("{}: variant {variant}", input.display()))?;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let evaluated = Evaluated {
-            agreement: agreement(&scores, &human)?,
-            bias: mean(&scores) - mean(&human),
-            in_words: bias_in_words(mean(&scores) - mean(&human)),
-        };
+        let evaluated = Evaluated { agreement: agreement(&scores, &human)?, bias: mean(&scores) - mean(&human) };
         results.variants.insert(variant.as_str(), evaluated);
     }
-    if let Some(path) = &cli.json {
-        write_json(path, "lager_evaluate", &results)?;
-    }
+    write_json_if(cli.json.as_deref(), "lager_evaluate", &results)?;
     if let Some(path) = &cli.plot {
         write_marked(path, "lager_evaluate", &of_layers(&data, results.weights.as_ref())?)?;
     }
@@ -204,16 +196,11 @@ fn fit_alone(cli: &Cli, valid: &ScoreTable, out: &Path) -> Result<()> {
     say(format_args!("-> {}", out.display()))?;
     let Some(worth) = worth else { return Ok(()) };
     worth.print()?;
-    match &cli.json {
-        None => Ok(()),
-        Some(path) => {
-            let report = json!({
-                "program": program("lager_evaluate"), "inputs": [Input::identify(&valid.path)?], "n": valid.graded.len(),
-                "weights": weights, "orders": worth.orders(), "readings": worth.json(),
-            });
-            write_json(path, "lager_evaluate", &report)
-        }
-    }
+    let report = json!({
+        "program": program("lager_evaluate"), "inputs": [Input::identify(&valid.path)?], "n": valid.graded.len(),
+        "weights": weights, "orders": worth.orders(), "readings": worth.json(),
+    });
+    write_json_if(cli.json.as_deref(), "lager_evaluate", &report)
 }
 
 fn settings(cli: &Cli, valid: &ScoreTable) -> LayerWeightFit {
@@ -311,7 +298,7 @@ fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
     let mut rows = report::rows("variant", variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
     rows[0].push("bias".to_owned());
     for (row, variant) in rows[1..].iter_mut().zip(variants) {
-        row.push(named(variant).1.in_words.clone());
+        row.push(bias_in_words(named(variant).1.bias));
     }
     let reasons = report::reasons(variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
     say("")?;

@@ -75,18 +75,8 @@ pub(crate) fn svg(layers: &[LayerAgreement], (measure, axis): Measure, title: &s
         let ends = layers.iter().flat_map(|layer| [layer.low, layer.high, layer.estimate]).flatten();
         let (low, high) = ends.fold((axis[0], axis[1]), |(low, high), x| (low.min(x), high.max(x)));
         let (upper, lower) = area.split_vertically(head + 290);
-        let mut builder = ChartBuilder::on(&upper);
-        if !title.is_empty() {
-            builder.caption(title, ("sans-serif", 20));
-        }
-        let mut chart = builder
-            .margin(8)
-            .x_label_area_size(46)
-            .y_label_area_size(60)
-            .build_cartesian_2d(-0.5..last + 0.5, low - 0.02..high + 0.02)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.light_line_style(WHITE).x_desc("layer").y_desc(measure).label_style(FONT);
-        mesh.x_label_formatter(&terminal::whole_number).draw()?;
+        let (numbers, held) = (-0.5..last + 0.5, low - 0.02..high + 0.02);
+        let mut chart = terminal::chart(&upper, title, (numbers, "layer"), (held, measure), true)?;
         let band = |of: fn(&LayerAgreement) -> Option<f64>| {
             layers.iter().filter_map(move |layer| Some((layer.layer as f64, of(layer)?)))
         };
@@ -108,7 +98,7 @@ pub(crate) fn svg(layers: &[LayerAgreement], (measure, axis): Measure, title: &s
         let (low, high) =
             weights.iter().fold((0.0_f64, 1e-9_f64), |(low, high), point| (low.min(point.1), high.max(point.1)));
         let mut chart = ChartBuilder::on(&lower)
-            .margin(8)
+            .margin(12)
             .x_label_area_size(8)
             .y_label_area_size(60)
             .build_cartesian_2d(-0.5..last + 0.5, low..1.05 * high)?;

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use judge_cli::args::files::{OverwriteArgs, parquet_files};
-use judge_cli::report::{write_json, write_marked};
+use judge_cli::report::{write_json_if, write_marked};
 use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
 use judge_data::{Input, Outputs};
@@ -145,9 +145,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     rows.check_group()?;
     let findings = Findings::new(&cli.input, rows, record)?;
     let page = page::html(&findings)?;
-    if let Some(path) = &cli.json {
-        write_json(path, "report", &findings)?;
-    }
+    write_json_if(cli.json.as_deref(), "report", &findings)?;
     write_marked(&cli.output, "report", &page)?;
     let json = cli.json.as_ref().map_or_else(String::new, |json| format!(", {}", json.display()));
     say(format_args!("{} -> {}{json}", findings.in_words(), cli.output.display()))

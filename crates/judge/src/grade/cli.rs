@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args};
 use judge_data::{Carry, Columns, GradingScale, GradingTask, GradingTool};
 
 use judge_cli::args::decisions::questions;
 use judge_cli::args::files::{OutputArgs, row_limit};
 use judge_cli::args::numbers::at_least;
+use judge_cli::args::one_of;
 use judge_cli::terminal::console::usage;
 
 /// The name of the command.
@@ -25,6 +26,10 @@ More: docs/grade.md";
 /// What an import has no use for.
 const OF_THE_PAGE: [&str; 12] =
     ["task", "words", "ask", "columns", "rows", "scores", "seed", "carry", "raters", "port", "open", "quiet"];
+
+/// The values of `--import`.
+const TOOLS: [(&str, GradingTool); 3] =
+    [("argilla", GradingTool::Argilla), ("label-studio", GradingTool::LabelStudio), ("prodigy", GradingTool::Prodigy)];
 
 /// Collect people's grades in a browser, blind, with nothing lost.
 ///
@@ -64,8 +69,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Task")]
     pub(crate) ask: Option<String>,
     /// The input is an export of this tool: its grades are written as rows, and no page is opened
-    #[arg(long, value_enum, value_name = "TOOL", conflicts_with_all = OF_THE_PAGE, help_heading = "Import")]
-    pub(crate) import: Option<Tool>,
+    #[arg(long, value_parser = one_of(&TOOLS), value_name = "TOOL", conflicts_with_all = OF_THE_PAGE, help_heading = "Import")]
+    pub(crate) import: Option<GradingTool>,
     /// Which question of the export is `human` [default: the only one]
     #[arg(long, value_name = "NAME", requires = "import", help_heading = "Import")]
     pub(crate) question: Option<String>,
@@ -94,27 +99,6 @@ pub(crate) struct Cli {
     /// No progress on stderr
     #[arg(long)]
     pub(crate) quiet: bool,
-}
-
-/// A tool that collects grades.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Tool {
-    /// Records as JSON
-    Argilla,
-    /// Tasks as JSON, with all annotations
-    LabelStudio,
-    /// JSON lines of `prodigy db-out`
-    Prodigy,
-}
-
-impl From<Tool> for GradingTool {
-    fn from(tool: Tool) -> Self {
-        match tool {
-            Tool::Argilla => Self::Argilla,
-            Tool::LabelStudio => Self::LabelStudio,
-            Tool::Prodigy => Self::Prodigy,
-        }
-    }
 }
 
 impl Cli {

@@ -120,9 +120,10 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
                                 details.rubric open { summary { "Rubric" } (body_of(rubric)) }
                             }
                         }
-                        @if let [only] = groups.as_slice() {
-                            @if only.text.is_none() { (one(only, before, is_pair.then_some(is_swapped))) } @else { (submit(task)) }
-                        } @else { (submit(task)) }
+                        @match groups.as_slice() {
+                            [only] if only.text.is_none() => (one(only, before, is_pair.then_some(is_swapped))),
+                            _ => (submit(task)),
+                        }
                         div.more {
                             details.note open[note.is_some()] {
                                 summary { "Note" kbd { "C" } }

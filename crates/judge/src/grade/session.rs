@@ -19,9 +19,6 @@ pub(super) struct Session {
     /// `None` once it is finished.
     run: Option<Run>,
     grades: Vec<BTreeMap<String, RaterGrade>>,
-    /// The raters in each row of the journal.
-    written: Vec<Option<Vec<String>>>,
-    orders: HashMap<String, Vec<usize>>,
     /// The rows that each rater has graded since the start, in their order, without those that were taken back.
     given: HashMap<String, Vec<usize>>,
     /// What was taken back last by each rater, to be shown again.
@@ -68,16 +65,14 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 impl Session {
     /// Begins, or takes up what an interrupted run has.
     pub(super) fn new(settings: Settings, run: Run) -> Result<Self> {
-        let (mut grades, mut written) = (Vec::new(), Vec::new());
+        let mut grades = Vec::new();
         for (place, row) in settings.rows.iter().enumerate() {
             let before: Option<Extra> = run.read(place)?;
             let groups = settings.task.groups(row);
             let of_row = before.map(|before| grades_of(&before, &settings.task, &groups)).transpose()?;
-            written.push(of_row.as_ref().map(|of_row| of_row.keys().cloned().collect()));
             grades.push(of_row.unwrap_or_default());
         }
-        let (orders, given, undone) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(Self { settings, run: Some(run), grades, written, orders, given, undone })
+        Ok(Self { settings, run: Some(run), grades, given: HashMap::new(), undone: HashMap::new() })
     }
 
     /// That somebody of this name may grade.
@@ -105,17 +100,12 @@ impl Session {
     }
 
     /// The row that a rater sees now, by its place; `None` after the last.
-    pub(super) fn next(&mut self, rater: &str) -> Option<usize> {
-        self.order(rater).iter().copied().find(|&row| !self.grades[row].contains_key(rater))
+    pub(super) fn next(&self, rater: &str) -> Option<usize> {
+        self.order(rater).into_iter().find(|&row| !self.grades[row].contains_key(rater))
     }
 
-    fn order(&mut self, rater: &str) -> Vec<usize> {
-        if let Some(known) = self.orders.get(rater) {
-            return known.clone();
-        }
-        let order = draw::order(&self.settings.rows, self.settings.seed, rater);
-        self.orders.insert(rater.to_owned(), order.clone());
-        order
+    fn order(&self, rater: &str) -> Vec<usize> {
+        draw::order(&self.settings.rows, self.settings.seed, rater)
     }
 
     /// Whether a rater sees the responses of a pair in the other order.
@@ -186,19 +176,17 @@ impl Session {
     /// Writes a row with everybody who has graded it. It is on the disk when this returns.
     fn write(&mut self, row: usize) -> Result<()> {
         let raters: Vec<String> = self.grades[row].keys().cloned().collect();
-        self.put(row, raters)?;
+        self.put(row, &raters)?;
         Ok(self.running()?.sync()?)
     }
 
-    fn put(&mut self, row: usize, raters: Vec<String>) -> Result<()> {
+    fn put(&mut self, row: usize, raters: &[String]) -> Result<()> {
         let Settings { task, rows, probabilities, carry, .. } = &self.settings;
         let probability = probabilities.as_ref().map(|all| all[row]);
         let grades = &self.grades[row];
-        let value = graded_row(&rows[row], task, &raters, grades, probability, carry)?;
+        let value = graded_row(&rows[row], task, raters, grades, probability, carry)?;
         let graded = grades.values().any(|grade| matches!(grade.given, Given::Values(_)));
-        self.running()?.replace(row, &value, Fate { unscored: None, graded })?;
-        self.written[row] = Some(raters);
-        Ok(())
+        Ok(self.running()?.replace(row, &value, Fate { unscored: None, graded })?)
     }
 
     fn running(&mut self) -> Result<&mut Run> {
@@ -249,9 +237,7 @@ impl Session {
         }
         let raters = self.raters();
         for row in 0..self.settings.rows.len() {
-            if self.written[row].as_ref() != Some(&raters) {
-                self.put(row, raters.clone())?;
-            }
+            self.put(row, &raters)?;
         }
         self.running()?.sync()?;
         if let Some(run) = self.run.take() {

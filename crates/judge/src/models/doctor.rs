@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use judge_cli::args::files::OverwriteArgs;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{VERSION, say_fields};
 use judge_cli::terminal::memory::Memory;
 
@@ -86,18 +86,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         fields.push(("hub", "offline (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)".to_owned()));
     }
     say_fields(fields)?;
-    if let Some(path) = &cli.json {
-        let found = json!({
-            "version": VERSION, "processor": processor, "architecture": std::env::consts::ARCH, "threads": threads,
-            "kernels": names(&kernels), "kernel": fastest.to_string(), "memory": memory, "gpus": gpus,
-            "cache": {
-                "path": hub.cache, "models": models, "offline": hub.offline, "endpoint": hub.endpoint,
-                "token": hub.token.is_some(),
-            },
-        });
-        write_json(path, PROGRAM, &found)?;
-    }
-    Ok(())
+    let found = json!({
+        "version": VERSION, "processor": processor, "architecture": std::env::consts::ARCH, "threads": threads,
+        "kernels": names(&kernels), "kernel": fastest.to_string(), "memory": memory, "gpus": gpus,
+        "cache": {
+            "path": hub.cache, "models": models, "offline": hub.offline, "endpoint": hub.endpoint,
+            "token": hub.token.is_some(),
+        },
+    });
+    write_json_if(cli.json.as_deref(), PROGRAM, &found)
 }
 
 /// What the system calls the processor; its architecture where it does not say.

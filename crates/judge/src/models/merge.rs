@@ -12,7 +12,7 @@ use serde_json::json;
 
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::find_model;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{say, usage};
 use judge_cli::terminal::progress::Progress;
 
@@ -73,13 +73,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         progress.finish_and_clear();
     }
     let Merged { dtype, n_tensors, bytes, files } = merged;
-    if let Some(json) = &cli.json {
-        let report = json!({
-            "model": cli.model, "revision": revision, "adapters": cli.adapters, "output": cli.output,
-            "dtype": dtype.to_string(), "n_tensors": n_tensors, "bytes": bytes, "files": files,
-        });
-        write_json(json, "merge_adapter", &report)?;
-    }
+    let report = json!({
+        "model": cli.model, "revision": revision, "adapters": cli.adapters, "output": cli.output,
+        "dtype": dtype.to_string(), "n_tensors": n_tensors, "bytes": bytes, "files": files,
+    });
+    write_json_if(cli.json.as_deref(), "merge_adapter", &report)?;
     say(format_args!("{n_tensors} tensors, {:.1} MB in {dtype}; {}", bytes as f64 / MB as f64, files.join(", ")))?;
     say(format_args!("-> {}", cli.output.display()))
 }

@@ -18,7 +18,7 @@ use judge_core::{
     Backbone, Layer, Lens, Outcome, Reading, Reason, Request, TextModel, Want,
     request::{Generation, LabelRead, Pooling, ReadAt, Sampling},
 };
-use judge_data::{AtomicFile, Outputs};
+use judge_data::Outputs;
 use judge_models::{Model, product_rate};
 use others::{Measured, Way};
 use rows::Rows;
@@ -27,6 +27,7 @@ use serde_json::json;
 use judge_cli::args::files::{InputArgs, OverwriteArgs, program};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::args::numbers::{at_least, not_negative};
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{check_scored, say_fields, tell, usage};
 use judge_cli::terminal::interrupt::{Interrupts, Stopped};
 use judge_cli::terminal::memory::peak_memory;
@@ -100,7 +101,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let input = cli.input.open()?;
     let Rows { prompts, rows, share } = Rows::read(&cli.model, &cli.input, &input, cli.template.as_deref())?;
     cli.model.admit(&input)?;
-    let json_file = cli.json.as_ref().map(AtomicFile::create).transpose()?;
     let start = Instant::now();
     let model = cli.model.load()?;
     let load_s = start.elapsed().as_secs_f64();
@@ -159,27 +159,20 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
              and rounds their inputs to eight bits too (--others measures it)"
         ));
     }
-    if let Some(mut file) = json_file {
-        let states: Vec<_> = first
-            .iter()
-            .flat_map(|reading| &reading.pooled)
-            .map(|state| json!({"layer": state.layer.0, "values": state.values}))
-            .collect();
-        let labels = first.as_ref().and_then(|reading| reading.labels.first()).map(|labels| {
-            labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
-        });
-        let figures = json!({
-            "program": program("throughput"),
-            "prompts": requests.len(), "unscored": n_unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
-            "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
-            "rows": rows, "whole_file_s": whole_file_s,
-            "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
-            "model": info, "others": cli.others.then_some(others), "first": {"states": states, "labels": labels},
-        });
-        serde_json::to_writer_pretty(&mut file, &figures)?;
-        file.commit()?;
-    }
-    Ok(())
+    let states = first.iter().flat_map(|reading| &reading.pooled);
+    let states: Vec<_> = states.map(|state| json!({"layer": state.layer.0, "values": state.values})).collect();
+    let labels = first.as_ref().and_then(|reading| reading.labels.first()).map(|labels| {
+        labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
+    });
+    let figures = json!({
+        "program": program("throughput"),
+        "prompts": requests.len(), "unscored": n_unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
+        "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
+        "rows": rows, "whole_file_s": whole_file_s,
+        "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
+        "model": info, "others": cli.others.then_some(others), "first": {"states": states, "labels": labels},
+    });
+    write_json_if(cli.json.as_deref(), "throughput", &figures)
 }
 
 /// One reading of all prompts.

@@ -11,7 +11,7 @@ mod tables;
 use anyhow::Result;
 use judge_cli::args::decisions::refuse_dressing;
 use judge_cli::args::files::program;
-use judge_cli::report::{BOOTSTRAP, write_json, write_marked};
+use judge_cli::report::{BOOTSTRAP, write_json_if, write_marked};
 use judge_cli::terminal::console::say;
 use judge_core::decision::{Checklist, ChecklistJudge, Criterion, DecisionJudge, DecisionSettings};
 use judge_core::lager::{Condition, LagerJudge, LayerTable, States, Variant};
@@ -55,8 +55,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let trial = Trial {
         groups: rows.groups.clone(),
         questions: rows.questions.clone(),
-        folds: cli.folds(),
-        bootstrap: Bootstrap { seed: cli.seed.seed, resamples: cli.resamples(), ..BOOTSTRAP },
+        folds: cli.folds,
+        bootstrap: Bootstrap { seed: cli.seed.seed, resamples: cli.resamples, ..BOOTSTRAP },
         seed: cli.seed.seed,
         ..Trial::new(rows.grades())
     };
@@ -71,16 +71,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let advice =
         Advice { cli, folder: &folder, lager: &lager, checklist: &checklist, model: model.info(), rows: &rows };
     let uses = advice.save(&by, kept)?;
-    if let Some(path) = &cli.json {
-        let figures = json!({
-            "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
-            "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
-            "groups": rows.n_groups(), "folds": cli.folds(), "measure": found.measure, "level": found.level, "best_of": found.best_of,
-            "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
-            "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
-        });
-        write_json(path, PROGRAM, &figures)?;
-    }
+    let figures = json!({
+        "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
+        "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
+        "groups": rows.n_groups(), "folds": cli.folds, "measure": found.measure, "level": found.level, "best_of": found.best_of,
+        "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
+        "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
+    });
+    write_json_if(cli.json.as_deref(), PROGRAM, &figures)?;
     print::advise(&rows, &found, &uses)?;
     say(format_args!("-> {}", folder.display()))
 }

@@ -25,7 +25,6 @@ mod plot;
 mod prompt;
 mod recipes;
 mod settings;
-mod task;
 mod weights;
 
 use std::path::PathBuf;
@@ -46,7 +45,7 @@ use judge_models::{Dtype, Model};
 use serde_json::json;
 
 use self::cli::{Objective, PROGRAM, Swap};
-use self::course::Course;
+use self::course::{Course, Task};
 use self::examples::{Examples, Maker};
 use self::files::Files;
 use self::log::Held;
@@ -54,7 +53,6 @@ use self::measure::Figures;
 use self::plan::Batches;
 use self::prompt::AtEnd;
 use self::settings::Chosen;
-use self::task::{Rows, Task};
 
 pub(crate) use self::cli::Cli;
 
@@ -82,10 +80,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let swap = chosen.swap;
     let task = |id: String, reader: &str| {
         let data = data(cli, &chosen, &input, held_out.as_ref(), &id)?;
-        let rows = Rows { input: &input, held_out: held_out.as_ref() };
-        let reader = reader.to_owned();
-        let held = held.as_ref();
-        Ok::<_, anyhow::Error>(Task { cli, chosen: &chosen, files: &files, held, rows, data, reader, weighed: None })
+        let (reader, held, held_out) = (reader.to_owned(), held.as_ref(), held_out.as_ref());
+        let (chosen, files, input) = (&chosen, &files, &input);
+        anyhow::Ok(Task { cli, chosen, files, held, input, held_out, data, reader, weighed: None })
     };
     match objective {
         Objective::Mark => {
@@ -96,7 +93,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             let from = weights::read_from(&asked, model.info())?;
             let loss = Mark { labels: learned(&labels, from), alpha: cli.cross_entropy };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.marks(input, &asked.template, &asked.scale);
-            task.learn(model, loss, make, measure::of_marks(&labels))
+            task.learn(model, loss, make, |tuned, rows| measure::of_marks(&labels, tuned, rows))
         }
         Objective::Verdict => {
             let asked = AtEnd::of_pairs(cli, &input)?;
@@ -109,7 +106,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
                 let swap = if is_held_out && swap == Swap::Random { Swap::Both } else { swap };
                 maker.verdicts(input, &asked.template, &asked.scale, swap)
             };
-            task.learn(model, loss, make, measure::of_verdicts(&labels))
+            task.learn(model, loss, make, |tuned, rows| measure::of_verdicts(&labels, tuned, rows))
         }
         Objective::Decision => {
             let settings = prompt::of_decisions(cli)?;
@@ -119,7 +116,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             let judge = DecisionJudge::new(settings, &model)?;
             let loss = Decision { from: ReadFrom::default(), soft_cap };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.decisions(input, &judge);
-            task.learn(model, loss, make, measure::of_decisions(soft_cap))
+            task.learn(model, loss, make, |tuned, rows| measure::of_decisions(soft_cap, tuned, rows))
         }
         Objective::Preference => {
             let asked = AtEnd::of_grades(cli)?;
@@ -135,28 +132,28 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             let from = weights::read_from(&asked, model.info())?;
             let loss = BradleyTerry { reward: Reward::Expected(learned(&labels, from)), centring: 0.0 };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.preferences(input, &asked.template);
-            task.learn(model, loss, make, measure::of_preferences(&labels))
+            task.learn(model, loss, make, |tuned, rows| measure::of_preferences(&labels, tuned, rows))
         }
         Objective::Reward => {
             let asked = AtEnd::of_conversations(cli)?;
             let task = task(asked.id(), "judge reward, judge compare --reward")?;
             let loss = BradleyTerry { reward: Reward::Score, centring: CENTRING };
             let make = |maker: &Maker<'_>, input: &Input, _| maker.preferences(input, &asked.template);
-            task.learn(load(cli)?, loss, make, measure::of_rewards())
+            task.learn(load(cli)?, loss, make, measure::of_rewards)
         }
         Objective::Class => {
             let asked = AtEnd::of_conversations(cli)?;
             let task = task(asked.id(), &asked.reader)?;
             let make = |maker: &Maker<'_>, input: &Input, _| maker.classes(input, &asked.template, &asked.scale);
             let loss = Class { classes: asked.scale.len() };
-            task.learn(load(cli)?, loss, make, measure::of_classes(&asked.scale))
+            task.learn(load(cli)?, loss, make, |tuned, rows| measure::of_classes(&asked.scale, tuned, rows))
         }
         Objective::Ordinal => {
             let asked = AtEnd::of_conversations(cli)?;
             let task = task(asked.id(), &asked.reader)?;
             let make = |maker: &Maker<'_>, input: &Input, _| maker.classes(input, &asked.template, &asked.scale);
             let loss = Ordinal { classes: asked.scale.len() };
-            task.learn(load(cli)?, loss, make, measure::of_ordinal(&asked.scale))
+            task.learn(load(cli)?, loss, make, |tuned, rows| measure::of_ordinal(&asked.scale, tuned, rows))
         }
         Objective::Completion => {
             let task = task(String::new(), "whatever writes: judge compare, judge score --condition reasoning")?;
@@ -252,10 +249,10 @@ impl Task<'_> {
     {
         let Self { cli, chosen, .. } = self;
         let maker = Maker { cli, model: &model, limit: cli.model.limit };
-        let learned = make(&maker, self.rows.input, false)?;
+        let learned = make(&maker, self.input, false)?;
         let maker = Maker { limit: None, ..maker };
         tell_one_label(chosen.objective, &learned.human);
-        let held_out = self.rows.held_out.map(|input| make(&maker, input, true)).transpose()?;
+        let held_out = self.held_out.map(|input| make(&maker, input, true)).transpose()?;
         let base = model.info().clone();
         let n_layers = base.n_layers;
         drop(model); // the trainer has the tensors in another form

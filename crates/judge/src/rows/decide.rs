@@ -53,15 +53,18 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let named: BTreeSet<&str> = cli.bars.statistics().filter_map(question_of).collect();
     let checked = check(&job, asked.as_ref(), &named)?;
-    let decider = match cli.service.named() {
-        Some(service) => Decider::Service(service),
+    let (decider, job) = match cli.service.named() {
+        Some(service) => {
+            let job = service.plan(job, asked.as_ref())?;
+            (Decider::Service(service), job)
+        }
         None => {
             let (mut settings, model) = cli.decisions.settings(&cli.model, asked.clone())?;
             settings.every_layer |= cli.fitting.fit.is_some();
-            Decider::Model(Box::new(settings), Box::new(model))
+            let job = job.with_settings([("decision".to_owned(), settings.to_json())]).with_model(&model, None)?;
+            (Decider::Model(Box::new(settings), Box::new(model)), job)
         }
     };
-    let job = decider.plan(job, asked.as_ref())?;
     let mut origin = None;
     let finished = job.run(&checked, |pending| match &decider {
         Decider::Service(service) => service.ask(cli, pending, asked.as_ref()),
@@ -90,18 +93,6 @@ enum Decider<'c> {
     Model(Box<DecisionSettings>, Box<ModelArgs>),
     /// A service.
     Service(Named<'c>),
-}
-
-impl Decider<'_> {
-    /// The run of the rows that it answers.
-    fn plan(&self, job: RowJob<DecisionRecords>, asked: Option<&Questions>) -> Result<RowJob<DecisionRecords>> {
-        match self {
-            Self::Service(service) => service.plan(job, asked),
-            Self::Model(settings, model) => {
-                job.with_settings([("decision".to_owned(), settings.to_json())]).with_model(model, None)
-            }
-        }
-    }
 }
 
 /// Has a model on this machine read what is not answered yet; also what weights belong to that are fitted on it.

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_data::{Outputs, PairVerdict, Rows, write_new};
 use serde_json::{Value, json};
 use tiny_judge::planted::{self, Split};
@@ -14,7 +14,12 @@ use tiny_judge::planted::{self, Split};
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::SeedArgs;
 use judge_cli::args::numbers::{at_least, within};
+use judge_cli::args::one_of;
 use judge_cli::terminal::console::say;
+
+/// The values of `--split`.
+const SPLITS: [(&str, Split); 4] =
+    [("train", Split::Train), ("validation", Split::Validation), ("test", Split::Test), ("shifted", Split::Shifted)];
 
 /// Write generated rows to try the other commands on.
 ///
@@ -30,8 +35,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Which part of the data
-    #[arg(long, value_enum, default_value_t = Part::Test)]
-    split: Part,
+    #[arg(long, value_parser = one_of(&SPLITS), default_value = "test")]
+    split: Split,
     /// How many
     #[arg(long, default_value_t = 400, value_name = "N", value_parser = at_least::<usize>(1))]
     rows: usize,
@@ -50,14 +55,6 @@ pub(crate) struct Cli {
     write: OverwriteArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Part {
-    Train,
-    Validation,
-    Test,
-    Shifted,
-}
-
 /// Whether a file has rows of this command, by the first one: its id is that of a split and a number.
 fn is_generated(path: &Path) -> bool {
     let Some(Ok(row)) = Rows::open(path).ok().and_then(|mut rows| rows.next()) else { return false };
@@ -72,16 +69,10 @@ fn is_generated(path: &Path) -> bool {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     Outputs::default().made([&cli.output], is_generated).check()?;
-    let split = match cli.split {
-        Part::Train => Split::Train,
-        Part::Validation => Split::Validation,
-        Part::Test => Split::Test,
-        Part::Shifted => Split::Shifted,
-    };
     let mut rows: Vec<u8> = Vec::new();
     let mut write = |row: &Value| writeln!(rows, "{row}");
     if cli.pairs {
-        for pair in planted::pairs(split, cli.rows, cli.seed.seed) {
+        for pair in planted::pairs(cli.split, cli.rows, cli.seed.seed) {
             let ([a, b], human) =
                 (&pair.responses, pair.verdicts.iter().map(|&verdict| PairVerdict::from(verdict)).collect::<Vec<_>>());
             write(
@@ -89,13 +80,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             )?;
         }
     } else if let Some(answers) = cli.answers {
-        for row in planted::candidates(split, cli.rows, answers.into(), cli.seed.seed) {
+        for row in planted::candidates(cli.split, cli.rows, answers.into(), cli.seed.seed) {
             write(
                 &json!({"id": row.id, "instruction": row.instruction, "responses": row.responses, "rubric": row.rubric, "human": row.grades}),
             )?;
         }
     } else {
-        for item in planted::generate(split, cli.rows, cli.seed.seed) {
+        for item in planted::generate(cli.split, cli.rows, cli.seed.seed) {
             let mut row = json!({"id": item.id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "scores": item.scores});
             if cli.truth {
                 row["topic"] = json!(item.topic);

@@ -21,7 +21,7 @@ use judge_data::{DatasetFormat, LabelRow, MadeBy, Numbered, Outputs, Records, Re
 use serde_json::json;
 
 use self::api_args::ApiArgs;
-use self::aspects::{AspectJudge, Aspects};
+use self::aspects::AspectJudge;
 use self::report::{Report, estimate};
 
 /// The name in records.
@@ -51,7 +51,7 @@ pub(crate) struct Cli {
     /// What is graded: names with commas between, of semantic_consistency, logicality, informativeness, fluency and factuality, or a JSON
     /// file of your own aspects, {"NAME": "DEFINITION", ...} [default: all five]
     #[arg(long, value_name = "NAME,...|FILE.json", help_heading = "Judge")]
-    aspects: Option<Aspects>,
+    aspects: Option<String>,
     /// The grades are 1 to N; built-in aspects have 5
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least::<u16>(2), help_heading = "Judge")]
     points: u16,
@@ -78,8 +78,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         ));
     }
     let prices = cli.api.service.prices()?;
-    let aspects = cli.aspects.clone().unwrap_or_default().load(cli.points)?;
-    let inputs = std::iter::once(&cli.input.input).chain(cli.aspects.as_ref().and_then(Aspects::file));
+    let named = cli.aspects.as_deref();
+    let aspects = aspects::load(named, cli.points)?;
+    let inputs = std::iter::once(cli.input.input.as_path()).chain(named.and_then(aspects::file));
     let outputs = Outputs::new(inputs).rows([&cli.output.output]).reports(PROGRAM, &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let source = cli.input.source(&cli.input.open()?, Some(DatasetFormat::Graded), cli.limit);

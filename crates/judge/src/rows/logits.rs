@@ -38,7 +38,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let model = cli.model.load()?;
         let tokens = labels.iter().map(|label| model.token(label)).collect::<Result<Vec<TokenId>, _>>()?;
         let layers = cli.layers.of_model(model.info().n_layers)?;
-        let read = LabelRead { tokens, layers, lens: cli.lens.into(), at: condition.read_at(), label_mass: false };
+        let read = LabelRead { tokens, layers, lens: cli.lens, at: condition.read_at(), label_mass: false };
         let want = Want { labels: vec![read.clone()], generate: condition.generation().cloned(), ..Want::default() };
         if cli.position == Position::PromptEnd {
             job.tell_split_label(&model, &labels, |item| prompt(item).ok())?;

@@ -19,7 +19,7 @@ use judge_data::{Carry, Checked, DatasetFormat, Judged, Numbered, Outputs, Recor
 use serde_json::json;
 
 use self::comparisons::{PairingStrategy, Strategy};
-use self::row::RankOutcome;
+use self::row::Ranked;
 
 pub(crate) use self::cli::Cli;
 
@@ -83,7 +83,7 @@ fn ranked(cli: &Cli) -> Result<Measured> {
 fn check(job: &RowJob<Records>, cli: &Cli) -> Result<(Checked, &'static str)> {
     // Rows that cannot be read say nothing about the others.
     let (mut read, mut references) = (0, 0);
-    let checked = job.check_whole(RankOutcome::KNOWN, |Numbered { record, .. }| {
+    let checked = job.check_whole(Ranked::KNOWN, |Numbered { record, .. }| {
         read += usize::from(record.unread().is_none());
         references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
         if cli.benchmark.is_some() && record.unread().is_none() {

@@ -11,7 +11,6 @@
 
 mod check;
 pub(crate) mod command;
-mod export;
 mod plan;
 mod run;
 mod run_args;
@@ -45,7 +44,7 @@ enum Command {
     /// Say whether every row was scored once, and which were not
     Check(check::CheckArgs),
     /// If all is complete, join the results in the order of the input
-    Export(export::ExportArgs),
+    Export(check::ExportArgs),
 }
 
 pub(crate) fn run(cli: &Cli, commands: &dyn command::Commands) -> Result<()> {
@@ -53,6 +52,6 @@ pub(crate) fn run(cli: &Cli, commands: &dyn command::Commands) -> Result<()> {
         Command::Plan(args) => plan::plan(args, commands),
         Command::Run(args) => run::run(args, commands).map_err(|error| with_folder(&args.plan, error)),
         Command::Check(args) => check::check(args),
-        Command::Export(args) => export::export(args),
+        Command::Export(args) => check::export(args),
     }
 }

@@ -16,11 +16,21 @@ use judge_data::{
 use serde_json::json;
 
 use judge_cli::args::files::{InputArgs, WriteArgs, program};
-use judge_cli::args::layers::{LayerList, PoolingArg};
+use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::one_of;
 use judge_cli::missing_fields::tell_unread;
 use judge_cli::prompts::{self, Kept, prompt};
 use judge_cli::terminal::console::{end_of_rows, say, tell};
+
+/// The values of `--pooling`.
+const POOLINGS: [(&str, Pooling); 5] = [
+    ("first", Pooling::First),
+    ("last", Pooling::Last),
+    ("mean", Pooling::Mean),
+    ("min", Pooling::Min),
+    ("max", Pooling::Max),
+];
 
 /// Store pooled hidden states.
 ///
@@ -38,8 +48,8 @@ pub(crate) struct Cli {
     #[arg(long, default_value = "all", value_name = "LIST")]
     layers: LayerList,
     /// How the states of a prompt's tokens become one; every token fed counts, BOS and template included
-    #[arg(long, value_enum, default_value_t = PoolingArg::Last)]
-    pooling: PoolingArg,
+    #[arg(long, value_parser = one_of(&POOLINGS), default_value = "last")]
+    pooling: Pooling,
     /// Cut the output into files of so many rows each [default: one file]
     #[arg(long, value_name = "N")]
     rows_per_shard: Option<NonZeroUsize>,
@@ -58,7 +68,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     tell_unread(&checked.unread);
     let rows = checked.rows;
     cli.model.admit(&input)?;
-    let pooling = Pooling::from(cli.pooling);
+    let pooling = cli.pooling;
     let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
     plan.inputs = job.source.identity(rows)?;
     plan.settings = job.source.settings(); // no field is carried

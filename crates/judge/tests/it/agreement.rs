@@ -228,22 +228,10 @@ fn noise_takes_nobodys_place() {
             format!("{{\"predicted\": {judge}, \"human\": [{a}, {b}, {c}]}}\n")
         })
         .collect();
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("pairs.jsonl"), &rows).unwrap();
-    let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "50"];
-    let said = succeed("agreement", folder.path(), &args);
-    let low = results(&rows, &[])["statistics"]["human_krippendorff_alpha_interval"]["low"].as_f64().unwrap();
+    let (found, said) = reported(&rows, &[]);
+    let low = found["statistics"]["human_krippendorff_alpha_interval"]["low"].as_f64().unwrap();
     assert!(low < 0.0 && said.contains("People are not shown to agree with each other"), "{low} {said}");
     assert!(!said.contains("may take a rater's place"), "{said}");
-}
-
-#[test]
-fn a_plot_is_drawn() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("pairs.jsonl"), GRADES).unwrap();
-    succeed("agreement", folder.path(), &["--input", "pairs.jsonl", "--plot", "plot.svg", "--resamples", "10"]);
-    let svg = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("human by predicted, n = 6") && svg.contains("<circle"));
 }
 
 /// Ninety rows of three raters, one of whom left some out, with a second judge, probabilities of labels, and twenty rows that nobody
@@ -307,14 +295,18 @@ fn raters_confidence_and_ungraded_rows_are_used() {
 }
 
 #[test]
-fn risk_and_comparison_are_drawn() {
+fn plots_are_drawn() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("pairs.jsonl"), raters()).unwrap();
     let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "20", "--second", "other", "--group", "question"];
     let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg", "--scores-plot", "scores.svg"];
-    succeed("agreement", folder.path(), &[&args[..], &plots].concat());
+    succeed("agreement", folder.path(), &[&args[..], &plots, &["--plot", "plot.svg"]].concat());
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    let (risk, comparison) = (read("risk.svg"), read("comparison.svg"));
+    let (plot, risk, comparison) = (read("plot.svg"), read("risk.svg"), read("comparison.svg"));
+    assert!(
+        plot.starts_with("<svg") && plot.contains("human by predicted, n = 90") && plot.contains("<circle"),
+        "{plot}"
+    );
     assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
     assert!(comparison.contains("predicted (blue) and other (vermillion) against people"), "{comparison}");
     let scores = read("scores.svg");
@@ -330,6 +322,7 @@ fn risk_and_comparison_are_drawn() {
     grades(&["--confidence", "nowhere"], 1, &["the row has no \"nowhere\"", "pairs.jsonl"]);
     grades(&["--confidence", "set"], 1, &["not a number or a set of probabilities"]);
     grades(&["--epsilon", "1"], 2, &[]);
+    grades(&["--group", "sett"], 1, &["--group: no row has the field \"sett\"; the fields are"]);
 }
 
 #[test]
@@ -568,12 +561,7 @@ fn every_interval_holds_its_estimate() {
 
 #[test]
 fn people_read_first_whether_to_trust_the_judge() {
-    let said = |rows: &str, args: &[&str]| {
-        let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("pairs.jsonl"), rows).unwrap();
-        let all = [&["--input", "pairs.jsonl", "--quiet", "--resamples", "50"], args].concat();
-        succeed("agreement", folder.path(), &all)
-    };
+    let said = |rows: &str, args: &[&str]| reported(rows, args).1;
     let rows: String = (0..120)
         .map(|i| {
             let human = f64::from(i % 7) / 2.0 + 1.0;
@@ -685,14 +673,6 @@ fn sentences_agree_with_their_p() {
     assert!(text.contains("No bias can be shown: its scores are on average"), "{text}");
 }
 
-#[test]
-fn a_field_that_no_row_has_is_no_group_and_no_second_judge() {
-    for option in ["--group", "--second"] {
-        let expected = format!("{option}: no row has the field \"sett\"; the fields are");
-        refuses(GRADES, &[option, "sett"], 1, &[&expected]);
-    }
-}
-
 /// A judge and three others: as good, far off, and of noise.
 fn judges() -> String {
     let row = |i: u32| {
@@ -744,7 +724,7 @@ fn several_judges_are_compared_with_adjusted_p_values() {
     refuses(&judges(), &with_bar("difference_mae:typo<=0"), 2, &["there is no such statistic"]);
     refuses(&judges(), &["--second", "near", "--adjust", "fdr_bh"], 2, &["--adjust needs --second twice"]);
     refuses(&judges(), &["--second", "near", "--second", "near"], 2, &["\"near\" is named twice"]);
-    refuses(&judges(), &["--second", "near", "--second", "far"], 1, &["no row has the field \"far\""]);
+    refuses(&judges(), &["--second", "near", "--second", "far"], 1, &["--second: no row has the field \"far\""]);
 }
 
 #[test]

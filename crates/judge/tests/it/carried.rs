@@ -4,16 +4,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use judge_data::{Field, Row, Rows};
-use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{QUICK_PROBES, fails, finished, fixture, succeed, words, write_rows};
+use crate::program::{QUICK_PROBES, fails, finished, fixture, succeed, words, write_parquet, write_rows};
 use crate::server::{Reply, Server};
 
 /// A field as `json.dump(rows, f, indent=2)` writes it, and a number that no `f64` holds.
@@ -215,19 +212,14 @@ fn labels_of_a_service() {
 fn an_export_of_shards() {
     let folder = TempDir::new().expect("folder");
     let texts = ["a\nb", "{\"x\":\n1}", "\t\"\\ \u{2028}é"];
-    let column = |texts: Vec<&str>| -> ArrayRef { Arc::new(StringArray::from(texts)) };
     let columns = [("id", vec!["0", "1", "2"]), ("instruction", texts.to_vec()), ("response", texts.to_vec())];
-    let batch = RecordBatch::try_from_iter(columns.map(|(name, texts)| (name, column(texts)))).expect("a batch");
-    let file = fs::File::create(folder.path().join("in.parquet")).expect("a file");
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
-    writer.write(&batch).expect("written");
-    writer.close().expect("written");
-    for args in [
-        &["plan", "--input", "in.parquet", "--output", "plan.json"][..],
-        &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1"],
-        &["check", "--plan", "plan.json", "--output", "parts", "--export", "out.jsonl"],
+    write_parquet(folder.path().join("in.parquet"), &columns);
+    for line in [
+        "plan --input in.parquet --output plan.json",
+        "run --plan plan.json --output parts --shard 0/1",
+        "check --plan plan.json --output parts --export out.jsonl",
     ] {
-        succeed("score_files", folder.path(), args);
+        succeed("score_files", folder.path(), &words(line));
     }
     let found = crate::program::rows(folder.path().join("out.jsonl"));
     assert_eq!(found.iter().map(|row| row["response"].as_str().expect("a text")).collect::<Vec<_>>(), texts);

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
 
 use judge_core::Layer;
 use judge_data::StatesFile;
@@ -10,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tiny_judge::planted::{Item, Split, generate};
 
-use crate::program::{finished, judge, read_json, refused, rows as json_lines, succeed, write_rows};
+use crate::program::{finished, read_json, refused, rows as json_lines, succeed, write_rows};
 
 fn write_prompts(folder: &TempDir, text: &[u8]) {
     fs::write(folder.path().join("in.jsonl"), text).expect("input");
@@ -72,7 +71,10 @@ fn generated_labels_are_found_by_both_rules() {
 fn bad_input_is_said_with_its_line_before_any_model_work() {
     let cases: [(&[u8], &str); 4] = [
         (b"{\"id\": 1, \"prompt\": \"a\"}\n{\"id\": 2, \"prompt\": }\n", "2"),
-        (b"{\"id\": 1, \"prompt\": \"a\"}\n\n{\"id\": 1, \"prompt\": \"b\"}\n", "3"),
+        (
+            b"{\"id\": 1, \"prompt\": \"a\"}\n\n{\"id\": 1, \"prompt\": \"b\"}\n",
+            "3: the id 1 appears twice, first on line 1",
+        ),
         (b"{\"id\": 1, \"prompt\": \"\xff\"}\n", "1"),
         (b"[1]\n", "1"),
     ];
@@ -162,38 +164,6 @@ fn hidden_states_in_shards_are_the_same_table() {
     let other = [&cut[..], &["--pooling", "mean"]].concat();
     refused("hidden_states", folder.path(), &other, 2, &["pooling was \"last\", is \"mean\""]);
     refused("hidden_states", folder.path(), &[&cut[..6], &["--rows-per-shard", "0"]].concat(), 2, &[]);
-}
-
-#[test]
-fn a_killed_run_goes_on_and_ends_with_the_same_bytes() {
-    let folder = TempDir::new().expect("folder");
-    write_graded(&folder.path().join("data.jsonl"), &generate(Split::Test, 400, 0));
-    let args = |output: &'static str| ["--data", "data.jsonl", "--output", output];
-    succeed("lager_pointwise", folder.path(), &args("whole.jsonl"));
-
-    let mut child = judge("lager_pointwise")
-        .args(args("cut.jsonl"))
-        .current_dir(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the example starts");
-    let partial = folder.path().join("cut.jsonl.partial");
-    while fs::read(&partial).unwrap_or_default().iter().filter(|&&b| b == b'\n').count() < 5 {
-        assert!(child.try_wait().expect("status").is_none(), "it ended before it could be killed");
-    }
-    child.kill().expect("killed");
-    child.wait().expect("gone");
-    assert!(!folder.path().join("cut.jsonl").exists());
-
-    // Other settings are refused.
-    let other = [&args("cut.jsonl")[..], &["--variant", "lager_wo", "--states", "drop-last"]].concat();
-    refused("lager_pointwise", folder.path(), &other, 1, &["states"]);
-    succeed("lager_pointwise", folder.path(), &args("cut.jsonl"));
-    assert_eq!(
-        fs::read(folder.path().join("cut.jsonl")).expect("output"),
-        fs::read(folder.path().join("whole.jsonl")).expect("output")
-    );
 }
 
 #[test]

@@ -397,28 +397,6 @@ fn a_verdict_that_a_judge_cannot_give_has_the_probability_zero() {
     assert!(written.contains("\"tie\":0.0") && !written.contains("-0.0,") && !written.contains("-0.0}"), "{written}");
 }
 
-/// A bar on what decisions come to, of all questions and of one.
-#[test]
-fn decisions_have_bars() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    let model = crate::serve::model_with_yes_and_no(&folder);
-    let question = json!({"q": {"type": "noul", "instructions": "Is it even?"}});
-    fs::write(path.join("questions.json"), question.to_string()).unwrap();
-    let row = |n: usize| json!({"id": n, "state": format!("the number {n}"), "labels": {"q": n.is_multiple_of(2)}});
-    write_rows(path.join("in.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
-    let args = ["--input", "in.jsonl", "--questions", "questions.json", "--output", "o.jsonl", "--json", "o.json"];
-    let decide = |bars: &[&str]| {
-        ran("decide", path, &[&args[..], &["--model", model.to_str().unwrap(), "--quiet"], bars].concat())
-    };
-    let (code, said, told) = decide(&["--require", "accuracy>=0", "--require", "brier:q<=1", "--junit", "o.xml"]);
-    assert!(code == Some(0) && said.contains("reached: coverage>=0.98"), "{said}{told}");
-    assert!(text(path, "o.xml").contains("classname=\"judge.decide\""));
-    assert_eq!(read_json(path.join("o.json"))["statistics"]["n"]["estimate"], json!(12.0));
-    assert_eq!(decide(&["--require", "accuracy:q>=1.1"]).0, Some(3));
-    assert_eq!(decide(&["--require", "accuracy:other>=0"]).0, Some(2));
-}
-
 /// A prompt of RewardBench 2 that could not be judged is wrong, and a gate knows of it.
 #[test]
 fn prompts_that_could_not_be_judged_count_as_wrong() {
@@ -430,14 +408,10 @@ fn prompts_that_could_not_be_judged_count_as_wrong() {
     };
     write_rows(path.join("in.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
     let model = embedded_model();
-    let args = ["--input", "in.jsonl", "--output", "r.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
+    let args = ["--input", "in.jsonl", "--output", "r.jsonl", "--apart", "--verdict", "logits"];
     let more = ["--benchmark", "rewardbench2", "--require", "n>=1", "--model", model.to_str().unwrap(), "--quiet"];
     let (code, said, told) = ran("rank", path, &[&args[..], &more, &["--junit", "r.xml"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  coverage>=0.98"), "{said}{told}");
     assert!(text(path, "r.xml").contains(">not counted: 0, 1, 2, 3</failure>"), "{}", text(path, "r.xml"));
-    let found = read_json(path.join("r.json"));
-    let subset = &found["benchmark"]["subsets"]["Factuality"];
-    assert_eq!(subset["n"], json!(6), "{found}");
-    assert!(subset["statistics"]["accuracy"]["estimate"].as_f64().unwrap() <= 2.0 / 6.0 + 1e-12, "{found}");
     assert!(said.contains("4 of 6 prompts have an answer without a score and count as wrong"), "{said}");
 }

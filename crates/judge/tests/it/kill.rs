@@ -43,25 +43,30 @@ impl Case {
     }
 }
 
-fn case(name: &'static str) -> Case {
-    let (args, files): (&[&str], &[&str]) = match name {
-        "layer_logits" => (&["--input", "prompts.jsonl"], &["l.jsonl"]),
-        "hidden_states" => (&["--input", "prompts.jsonl", "--layers", "1,6"], &["h.safetensors", "h.ids.jsonl"]),
-        "lager_pointwise" => (&["--input", "pairs.jsonl"], &["s.jsonl"]),
-        "inspector_evaluate" => (&["--input", "pairs.jsonl", "--probes", "probes"], &["e.json"]),
-        "inspector_filter" => (
-            &["--input", "pairs.jsonl", "--probes", "probes", "--top-share", "0.3"],
-            &["f.jsonl", "f.jsonl.judged.jsonl"],
-        ),
-        "prompt_judge" => (&["--input", "two.jsonl", "--verdict", "logits"], &["v.jsonl"]),
-        "pairwise_benchmark" => {
-            (&["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"], &["b.jsonl"])
-        }
-        "sft-evaluate" => (&["--input", "pairs.jsonl", "--max-new-tokens", "2"], &["t.jsonl"]),
-        _ => panic!("{name}"),
-    };
-    Case { name, args, files }
-}
+const STATES: Case = Case {
+    name: "hidden_states",
+    args: &["--input", "prompts.jsonl", "--layers", "1,6"],
+    files: &["h.safetensors", "h.ids.jsonl"],
+};
+
+const CASES: [Case; 8] = [
+    STATES,
+    Case { name: "layer_logits", args: &["--input", "prompts.jsonl"], files: &["l.jsonl"] },
+    Case { name: "lager_pointwise", args: &["--input", "pairs.jsonl"], files: &["s.jsonl"] },
+    Case { name: "inspector_evaluate", args: &["--input", "pairs.jsonl", "--probes", "probes"], files: &["e.json"] },
+    Case {
+        name: "inspector_filter",
+        args: &["--input", "pairs.jsonl", "--probes", "probes", "--top-share", "0.3"],
+        files: &["f.jsonl", "f.jsonl.judged.jsonl"],
+    },
+    Case { name: "prompt_judge", args: &["--input", "two.jsonl", "--verdict", "logits"], files: &["v.jsonl"] },
+    Case {
+        name: "pairwise_benchmark",
+        args: &["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"],
+        files: &["b.jsonl"],
+    },
+    Case { name: "sft-evaluate", args: &["--input", "pairs.jsonl", "--max-new-tokens", "2"], files: &["t.jsonl"] },
+];
 
 /// A folder with the inputs of every case, indented arrays; probes only where they are needed.
 fn folder(case: &Case) -> TempDir {
@@ -115,9 +120,8 @@ fn read(folder: &Path, files: &[&'static str]) -> BTreeMap<&'static str, Vec<u8>
 }
 
 /// Kills a run twice, resumes it, and compares with an unbroken one.
-fn a_killed_run_ends_with_the_same_bytes(name: &'static str) {
-    let case = case(name);
-    let folder = folder(&case);
+fn resumes(case: &Case) {
+    let (name, folder) = (case.name, folder(case));
     let here = folder.path();
     let args = case.args();
     finished(name, here, &args);
@@ -128,7 +132,7 @@ fn a_killed_run_ends_with_the_same_bytes(name: &'static str) {
     }
 
     for _ in 0..2 {
-        killed(&case, here, &args);
+        killed(case, here, &args);
         for file in &made {
             assert!(!here.join(file).exists(), "{name}: {file} appears with the last row");
         }
@@ -152,34 +156,14 @@ fn a_killed_run_ends_with_the_same_bytes(name: &'static str) {
 }
 
 #[test]
-fn layer_logits() {
-    a_killed_run_ends_with_the_same_bytes("layer_logits");
-}
-
-#[test]
-fn hidden_states() {
-    a_killed_run_ends_with_the_same_bytes("hidden_states");
-}
-
-#[test]
-fn lager_pointwise() {
-    a_killed_run_ends_with_the_same_bytes("lager_pointwise");
-}
-
-#[test]
-fn inspector_evaluate() {
-    a_killed_run_ends_with_the_same_bytes("inspector_evaluate");
-}
-
-#[test]
-fn inspector_filter() {
-    a_killed_run_ends_with_the_same_bytes("inspector_filter");
+fn a_killed_run_ends_with_the_same_bytes() {
+    CASES.iter().for_each(resumes);
 }
 
 /// States have their record a moment after they are in place: a kill in between must not make a stranger's file of them.
 #[test]
 fn states_without_their_record_get_it_and_are_not_read_again() {
-    let case = case("hidden_states");
+    let case = STATES;
     let folder = folder(&case);
     let here = folder.path();
     let args = [&case.args()[..], &["--limit", "3"]].concat();
@@ -198,19 +182,4 @@ fn states_without_their_record_get_it_and_are_not_read_again() {
     // A file of the user's is never replaced.
     refused(case.name, here, &["--input", "prompts.jsonl", "--output", "x.safetensors"], 2, &[]);
     assert_eq!((read(here, case.files), fs::read(here.join("x.safetensors")).unwrap()), (whole, b"mine".to_vec()));
-}
-
-#[test]
-fn prompt_judge() {
-    a_killed_run_ends_with_the_same_bytes("prompt_judge");
-}
-
-#[test]
-fn pairwise_benchmark() {
-    a_killed_run_ends_with_the_same_bytes("pairwise_benchmark");
-}
-
-#[test]
-fn sft_evaluate() {
-    a_killed_run_ends_with_the_same_bytes("sft-evaluate");
 }

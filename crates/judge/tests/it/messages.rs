@@ -120,23 +120,34 @@ fn options_without_effect_are_refused() {
     let verdict = |id: u32| json!({"id": id, "given": "A", "swapped": "A"});
     write_rows(desk.path().join("v.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
     let decide = "decide --input states.jsonl --questions q.json --output o.jsonl";
+    let [score, logits] = ["score", "logits"].map(|name| format!("{name} --input in.jsonl --output o.jsonl"));
     for (line, expected) in [
         (format!("{decide} --lens normed"), "--lens has no effect on the last layer"),
         (format!("{decide} --base-url http://127.0.0.1:9 --api-model m --raw-prompt"), "cannot be used with"),
         (format!("{decide} --temperature noul=2,noul=3"), "expected one number for each kind, found two for noul"),
         ("checklist --input in.jsonl --output o.jsonl --lens normed".to_owned(), "--lens has no effect"),
-        ("score --input in.jsonl --output o.jsonl --states drop-last".to_owned(), "--states has no effect on e_score"),
-        (
-            "score --input in.jsonl --output o.jsonl --variant e_score --weights w.json".to_owned(),
-            "--weights has no effect on e_score",
-        ),
-        ("score --input in.jsonl --output o.jsonl --layers last --lens normed".to_owned(), "--lens has no effect"),
+        (format!("{score} --states drop-last"), "--states has no effect on e_score"),
+        (format!("{score} --variant e_score --weights w.json"), "--weights has no effect on e_score"),
+        (format!("{score} --layers last --lens normed"), "--lens has no effect"),
         ("rag --input in.jsonl --output o.jsonl --layers all --by-context".to_owned(), "--layers all has no effect"),
         ("rerank --input in.jsonl --output o.jsonl --top 0".to_owned(), "expected a whole number of at least 1"),
         ("compare --input in.jsonl --output o.jsonl --orders given".to_owned(), "--orders is of pairs"),
+        (format!("{score} --rule last-label"), "--rule needs --condition"),
+        (format!("{score} --marker Foo"), "--marker needs --condition"),
+        (format!("{score} --max-new-tokens 5"), "--max-new-tokens needs --condition"),
+        (format!("{score} --condition direct --marker Foo"), "--marker needs --rule"),
+        (format!("{logits} --marker Foo"), "--marker needs --position after-marker"),
+        (format!("{logits} --max-new-tokens 5"), "--max-new-tokens needs --position"),
+        (format!("{logits} --seed 3"), "--seed"),
+        ("fit --input in.jsonl --weights w.json --epochs 3".to_owned(), "--epochs"),
+        ("fit --input in.jsonl --weights-out w.json".to_owned(), "--valid"),
     ] {
-        said(desk.path(), 2, &line, &[expected]);
+        let stderr = said(desk.path(), 2, &line, &[expected]);
+        assert!(!stderr.contains("fingerprint"), "{line}: {stderr}");
     }
+    // A label of two tokens has a way out.
+    let line = format!("{logits} --columns prompt=instruction,rubric= --points 10");
+    said(desk.path(), 1, &line, &["\"10\"", "--points", "--labels"]);
     let bench = "bench --benchmark pairs --data pairs.jsonl --verdicts v.jsonl";
     for option in [
         "--reward helpful",

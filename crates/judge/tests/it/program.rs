@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
 /// The commands, each with the name that it had as a program of its own.
@@ -139,6 +142,16 @@ fn failed(name: &str, folder: &Path, args: &[&str], said: &[&str]) -> (Option<i3
 /// Writes JSON lines.
 pub fn write_rows(path: impl AsRef<Path>, rows: &[Value]) {
     fs::write(path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).expect("input");
+}
+
+/// Writes columns of texts as a Parquet file.
+pub fn write_parquet(path: impl AsRef<Path>, columns: &[(&str, Vec<&str>)]) {
+    let columns = columns.iter().map(|(name, texts)| (*name, Arc::new(StringArray::from(texts.clone())) as ArrayRef));
+    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
+    let file = fs::File::create(path).expect("a file");
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).expect("a writer");
+    writer.write(&batch).expect("written");
+    writer.close().expect("written");
 }
 
 /// Writes the run record of a file of scores on a scale from 1 to `points`.

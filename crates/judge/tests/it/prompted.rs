@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{finished, ran, refused, rows, succeed, write_rows};
+use crate::program::{fails, finished, ran, read_json, refused, rows, succeed, words, write_rows};
 
 const PAIRS: [(&str, &str); 4] = [
     ("Paris.", "London, I think."),
@@ -142,14 +142,12 @@ fn wrong_command_lines_are_usage_errors() {
         ("pairs.jsonl", &["--verdict", "mind"], "mind"),
     ] {
         let args = [&["--input", input, "--output", "out.jsonl"], more].concat();
-        let (code, _, stderr) = ran("prompt_judge", folder.path(), &args);
-        assert_eq!((code, stderr.contains(expected)), (Some(2), true), "{more:?}: {stderr}");
+        refused("prompt_judge", folder.path(), &args, 2, &[expected]);
     }
-    let (code, _, stderr) = ran("prompt_judge", folder.path(), &["--input", "clash.jsonl", "--output", "out.jsonl"]);
-    assert_eq!((code, stderr.contains("\"text\"")), (Some(1), true), "{stderr}");
-    let (code, _, stderr) =
-        ran("prompt_judge", folder.path(), &["--task", "pair", "--input", "single.jsonl", "--output", "out.jsonl"]);
-    assert_eq!((code, stderr.contains("response_a")), (Some(1), true), "{stderr}");
+    for (line, expected) in [("--input clash.jsonl", "\"text\""), ("--task pair --input single.jsonl", "response_a")] {
+        let args = [&words(line)[..], &["--output", "out.jsonl"]].concat();
+        refused("prompt_judge", folder.path(), &args, 1, &[expected]);
+    }
 }
 
 #[test]
@@ -166,7 +164,7 @@ fn a_benchmark_counts_what_is_unparsed_by_the_policy() {
     let report = |more: &[&str]| -> Value {
         let args = ["--benchmark", "pandalm", "--data", "data.json", "--verdicts", "v.jsonl", "--json", "r.json"];
         succeed("pairwise_benchmark", folder.path(), &[&args[..], more].concat());
-        serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap()
+        json_of(&folder, "r.json")
     };
     let estimate = |report: &Value, name: &str| {
         (report["statistics"][name]["estimate"].as_f64().unwrap(), report["statistics"][name]["n"].as_u64().unwrap())
@@ -194,13 +192,11 @@ fn a_benchmark_counts_what_is_unparsed_by_the_policy() {
         (&["--output", "data.json"], "data.json"),
     ] {
         let args = [&["--benchmark", "pandalm", "--data", "data.json"], args].concat();
-        let (code, _, stderr) = ran("pairwise_benchmark", folder.path(), &args);
-        assert_eq!((code, stderr.contains(expected)), (Some(2), true), "{args:?}: {stderr}");
+        refused("pairwise_benchmark", folder.path(), &args, 2, &[expected]);
     }
     write_rows(folder.path().join("v.jsonl"), &[verdict(9, "1", "2")]);
-    let args = ["--benchmark", "pandalm", "--data", "data.json", "--verdicts", "v.jsonl"];
-    let (code, _, stderr) = ran("pairwise_benchmark", folder.path(), &args);
-    assert_eq!((code, stderr.contains("3 of 4 pairs have no verdict, the first is 3")), (Some(1), true), "{stderr}");
+    let args = words("--benchmark pandalm --data data.json --verdicts v.jsonl");
+    refused("pairwise_benchmark", folder.path(), &args, 1, &["3 of 4 pairs have no verdict, the first is 3"]);
 }
 
 #[test]
@@ -285,25 +281,13 @@ fn a_bias_report_says_what_is_larger_than_chance() {
     let verdict =
         |id: usize| json!({"id": id, "given": "[[A]]", "swapped": if id.is_multiple_of(8) { "?" } else { "[[A]]" }});
     write_rows(folder.path().join("v.jsonl"), &(0..42).map(verdict).collect::<Vec<_>>());
-    let args = [
-        "--benchmark",
-        "pairs",
-        "--data",
-        "pairs.jsonl",
-        "--verdicts",
-        "v.jsonl",
-        "--own",
-        "mine",
-        "--json",
-        "r.json",
-        "--plots",
-        "plots",
-    ];
+    let data = words("--benchmark pairs --data pairs.jsonl --verdicts v.jsonl");
+    let args = [&data[..], &["--own", "mine", "--json", "r.json", "--plots", "plots"]].concat();
     let (said, told) = finished("bias_report", folder.path(), &args);
     assert!(said.contains("position: larger than chance; responses shown first gain"), "{said}");
     assert!(said.contains("pairs: 40 pairs, and 2 that people have not decided"), "{said}");
     assert!(told.contains("in 1 of 42 rows what people gave is no grade and is left out; the first is 41"), "{told}");
-    let report: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    let report: Value = json_of(&folder, "r.json");
     assert_eq!((&report["n"], &report["unparsed"], &report["policy"]), (&json!(40), &json!(5), &json!("wrong")));
     assert_eq!(report["undecided"], json!(2));
     let bias = |name: &str| &report["biases"][name];
@@ -315,8 +299,7 @@ fn a_bias_report_says_what_is_larger_than_chance() {
         let svg = fs::read_to_string(folder.path().join(format!("plots/{name}.svg"))).expect("a figure");
         assert!(svg.starts_with("<svg") && svg.contains("interval over questions"));
     }
-    let args = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "v.jsonl"];
-    assert!(succeed("bias_report", folder.path(), &args).contains("of the judge's own model"));
+    assert!(succeed("bias_report", folder.path(), &data).contains("of the judge's own model"));
 }
 
 #[test]
@@ -337,23 +320,12 @@ fn a_prompt_that_is_too_long_comes_with_a_cure() {
 fn published_figures_come_back() {
     let Some(data) = crate::published::data() else { return };
     let folder = TempDir::new().expect("folder");
-    let json_of = |path: &str| -> Value { serde_json::from_slice(&fs::read(data.join(path)).unwrap()).unwrap() };
+    let json_of = |path: &str| read_json(data.join(path));
     let report = |benchmark: &str, file: &str, convention: &str| -> Value {
         let path = data.join(file);
-        let args = [
-            "--benchmark",
-            benchmark,
-            "--data",
-            path.to_str().unwrap(),
-            "--verdicts",
-            "v.jsonl",
-            "--convention",
-            convention,
-            "--json",
-            "r.json",
-        ];
-        succeed("pairwise_benchmark", folder.path(), &args);
-        serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap()
+        let args = ["--benchmark", benchmark, "--data", path.to_str().unwrap(), "--convention", convention];
+        succeed("pairwise_benchmark", folder.path(), &[&args[..], &words("--verdicts v.jsonl --json r.json")].concat());
+        read_json(folder.path().join("r.json"))
     };
     let percent = |report: &Value, name: &str| {
         (10_000.0 * report["statistics"][name]["estimate"].as_f64().unwrap()).round() / 100.0
@@ -396,15 +368,8 @@ fn published_figures_come_back() {
                 ("correct_both", "pair_agreement"),
                 ("equal", "consistency"),
             ] {
-                let share = shipped[theirs]
-                    .as_str()
-                    .unwrap()
-                    .split_once(" = ")
-                    .unwrap()
-                    .1
-                    .trim_end_matches('%')
-                    .parse::<f64>()
-                    .unwrap();
+                let (_, share) = shipped[theirs].as_str().unwrap().split_once(" = ").unwrap();
+                let share: f64 = share.trim_end_matches('%').parse().unwrap();
                 let found = 100.0 * found["statistics"][ours]["estimate"].as_f64().unwrap();
                 assert!((found - share).abs() < 1e-9, "{run}: {ours} {found}, {theirs} {share}");
             }
@@ -418,7 +383,7 @@ fn generated(folder: &TempDir, rows: &str) {
 }
 
 fn json_of(folder: &TempDir, name: &str) -> Value {
-    serde_json::from_slice(&fs::read(folder.path().join(name)).expect("JSON file")).expect("JSON")
+    read_json(folder.path().join(name))
 }
 
 #[test]
@@ -463,24 +428,11 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
         let human: Vec<&str> =
             row["human"].as_array().expect("raters").iter().map(|rater| rater.as_str().unwrap()).collect();
         let count = |letter: &str| human.iter().filter(|rater| **rater == letter).count();
-        let gold = if 2 * count("A") > human.len() {
-            1.0
-        } else if 2 * count("B") > human.len() {
-            -1.0
-        } else {
-            0.0
-        };
-        let sign = |odds: &[f64]| {
-            if odds[0] + odds[1] > 2e-12 {
-                1.0
-            } else if odds[0] + odds[1] < -2e-12 {
-                -1.0
-            } else {
-                0.0
-            }
-        };
+        let is_majority = |letter: &str| i32::from(2 * count(letter) > human.len());
+        let gold = is_majority("A") - is_majority("B");
+        let sign = |odds: &[f64]| i32::from(odds[0] + odds[1] > 2e-12) - i32::from(odds[0] + odds[1] < -2e-12);
         // It is the verdict of the row, although the verdicts of both orders contradict each other in each.
-        let said = if sign(&odds) > 0.0 { "A" } else { "B" };
+        let said = if sign(&odds) > 0 { "A" } else { "B" };
         assert_eq!(
             (&row["verdict"], &row["orders"][0]["verdict"], &row["orders"][1]["verdict"]),
             (&json!(said), &json!("A"), &json!("B"))
@@ -571,35 +523,8 @@ fn one_order_is_judged_less_what_its_place_adds() {
     let (code, _, stderr) = compare("given.jsonl", &["--orders", "given", "--place", "one.jsonl"]);
     assert!(code != Some(0) && stderr.contains("place_offset"), "{stderr}");
 
-    // What is of another judge, or has no place, is refused.
-    fs::copy(folder.path().join("both.jsonl"), folder.path().join("copy.jsonl")).expect("copied");
-    for (more, why) in [
-        (&["--place", "both.jsonl"][..], "--orders given"),
-        (&["--orders", "given", "--place", "copy.jsonl"], "run record"),
-        (&["--orders", "given", "--place", "given.jsonl"], "corrected already"),
-        (&["--orders", "given", "--place", "both.jsonl", "--apart", "--template", "single"], "judged apart"),
-        (&["--orders", "given", "--place", "both.jsonl", "--template", "pair"], "another judge"),
-    ] {
-        let args: Vec<&str> =
-            if more.contains(&"--template") { [&judge[..2], &judge[4..]].concat() } else { judge.to_vec() };
-        let (code, stdout, stderr) =
-            ran("prompt_judge", folder.path(), &[&args[..], &["--output", "refused.jsonl"], more].concat());
-        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
-    }
-}
-
-#[test]
-fn a_place_that_these_verdicts_do_not_have_is_refused() {
-    let folder = TempDir::new().expect("folder");
-    generated(&folder, "4");
+    // What is of another judge, or has no place, is refused: the same verdicts without what was read, and by another model.
     let path = |name: &str| folder.path().join(name);
-    let judge = ["--template", "pair-forced", "--verdict", "logits", "--quiet"];
-    succeed(
-        "prompt_judge",
-        folder.path(),
-        &[&judge[..], &["--input", "pairs.jsonl", "--output", "both.jsonl"]].concat(),
-    );
-    // The same verdicts without what was read, and by another model.
     let without = |row: &Value| {
         let mut row = row.clone();
         for order in row["orders"].as_array_mut().expect("orders") {
@@ -607,24 +532,33 @@ fn a_place_that_these_verdicts_do_not_have_is_refused() {
         }
         row
     };
-    write_rows(path("unread.jsonl"), &rows(path("both.jsonl")).iter().map(without).collect::<Vec<_>>());
+    write_rows(path("unread.jsonl"), &both.iter().map(without).collect::<Vec<_>>());
     fs::copy(path("both.jsonl.run.json"), path("unread.jsonl.run.json")).expect("copied");
     let record = json_of(&folder, "both.jsonl.run.json");
     let fingerprint = record["content"]["model"]["fingerprint"].as_str().expect("a fingerprint");
-    fs::copy(path("both.jsonl"), path("foreign.jsonl")).expect("copied");
+    for copy in ["copy.jsonl", "foreign.jsonl"] {
+        fs::copy(path("both.jsonl"), path(copy)).expect("copied");
+    }
     fs::write(path("foreign.jsonl.run.json"), record.to_string().replace(fingerprint, "0000")).expect("written");
-    let single = json!({"id": 1, "instruction": "Which number?", "response": "It is 1."});
-    write_rows(path("single.jsonl"), &[single]);
-    for (input, verdict, template, place, why) in [
-        ("pairs.jsonl", "logits", "pair-forced", "unread.jsonl", "none of the 4 rows of"),
-        ("pairs.jsonl", "logits", "pair-forced", "foreign.jsonl", "the place of another model"),
-        ("pairs.jsonl", "text", "pair", "both.jsonl", "a written verdict has no log-odds"),
-        ("single.jsonl", "logits", "single", "both.jsonl", "a single response has no order"),
+    write_rows(path("single.jsonl"), &[json!({"id": 1, "instruction": "Which number?", "response": "It is 1."})]);
+    let forced = "--input pairs.jsonl --template pair-forced --verdict logits";
+    for (args, place, why) in [
+        (forced, "both.jsonl", "--orders given"),
+        (&format!("{forced} --orders given"), "copy.jsonl", "run record"),
+        (&format!("{forced} --orders given"), "given.jsonl", "corrected already"),
+        (&format!("{forced} --orders given"), "unread.jsonl", "none of the 20 rows of"),
+        (&format!("{forced} --orders given"), "foreign.jsonl", "the place of another model"),
+        ("--input pairs.jsonl --template single --verdict logits --orders given --apart", "both.jsonl", "judged apart"),
+        ("--input pairs.jsonl --template pair --verdict logits --orders given", "both.jsonl", "another judge"),
+        ("--input pairs.jsonl --template pair --verdict text --orders given", "both.jsonl", "has no log-odds"),
+        (
+            "--input single.jsonl --template single --verdict logits --orders given",
+            "both.jsonl",
+            "a single response has no order",
+        ),
     ] {
-        let args = ["--input", input, "--verdict", verdict, "--template", template, "--place", place];
-        let more = ["--orders", "given", "--output", "refused.jsonl", "--quiet"];
-        let (code, stdout, stderr) = ran("prompt_judge", folder.path(), &[&args[..], &more].concat());
-        assert!(code != Some(0) && stderr.contains(why), "{why}: {stdout}{stderr}");
+        let args = [&words(args)[..], &["--place", place, "--output", "refused.jsonl", "--quiet"]].concat();
+        fails("prompt_judge", folder.path(), &args, &[why]);
         assert!(!path("refused.jsonl").exists(), "{why}");
     }
 }

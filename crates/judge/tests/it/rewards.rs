@@ -113,6 +113,10 @@ fn folders_as_people_make_them_give_rewards() {
     let by_adapter = rewards(&["--model", alone.to_str().unwrap()], "alone.jsonl");
     let named = rewards(&["--model", &base, "--adapter", adapter.to_str().unwrap()], "named.jsonl");
     assert!(by_adapter == named && by_adapter != plain, "{by_adapter:?} {named:?} {plain:?}");
+    // It tells one run from another.
+    let args = ["--input", "rows.jsonl", "--output", "plain.jsonl", "--model", &base, "--adapter"];
+    let args = [&args[..], &[adapter.to_str().unwrap()]].concat();
+    refused("reward_scores", folder.path(), &args, 2, &["model.fingerprint was "]);
 }
 
 #[test]
@@ -140,20 +144,4 @@ fn what_has_no_reward_is_said() {
     fails("reward_scores", &scores, 2, "row 1 is no conversation");
     let pairs = ["--model", gemma.as_str(), "--input", "pairs.jsonl", "--output", "scores.jsonl"];
     fails("reward_scores", &pairs, 2, "row 1 is no conversation");
-}
-
-#[test]
-fn an_adapter_is_merged_and_tells_one_run_from_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let row = json!({"id": 1, "instruction": "de", "response": "fi go"});
-    write_rows(folder.path().join("rows.jsonl"), &[row]);
-    let (qwen, adapter) = (model("qwen3"), fixture("adapters/labels"));
-    let plain = ["--model", qwen.as_str(), "--input", "rows.jsonl", "--output", "plain.jsonl"];
-    let adapted =
-        |output| ["--model", qwen.as_str(), "--input", "rows.jsonl", "--adapter", &adapter, "--output", output];
-    succeed("reward_scores", folder.path(), &plain);
-    succeed("reward_scores", folder.path(), &adapted("adapted.jsonl"));
-    let reward = |file: &str| rows(folder.path().join(file))[0]["rewards"].clone();
-    assert_ne!(reward("plain.jsonl"), reward("adapted.jsonl"));
-    refused("reward_scores", folder.path(), &adapted("plain.jsonl"), 2, &["model.fingerprint was "]);
 }

@@ -18,16 +18,13 @@ use tiny_judge::planted::{Item as Row, Split, generate};
 
 use crate::program::{finished, judge, ran, read_json, refused, succeed, words};
 
-const PLAN: [&str; 8] = [
-    "plan",
-    "--input",
-    "in",
-    "--columns",
-    "instruction=prompt,response=completion",
-    "--quiet",
-    "--output",
-    "plan.json",
-];
+const PLAN: &str = "plan --input in --columns instruction=prompt,response=completion --quiet --output";
+const RUN: &str = "run --plan plan.json --output parts --quiet --shard 0/1";
+const CHECK: &str = "check --plan plan.json --output parts --quiet";
+
+fn plan<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&words(PLAN)[..], &[output], more].concat()
+}
 
 /// A folder with 200 rows in three files, of other compressions, orders of columns and row groups.
 struct Desk(TempDir);
@@ -47,7 +44,7 @@ impl Desk {
 
     fn planned(rows_per_shard: &str) -> Self {
         let desk = Self::new();
-        desk.ok(&[&PLAN[..], &["--rows-per-shard", rows_per_shard]].concat());
+        desk.ok(&plan("plan.json", &["--rows-per-shard", rows_per_shard]));
         desk
     }
 
@@ -65,15 +62,14 @@ impl Desk {
     }
 
     fn run(&self, share: &str) {
-        self.ok(&["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", share]);
+        self.ok(&[&words(RUN)[..7], &[share]].concat());
     }
 
     /// What the check of the parts says; that it is complete, or what is not.
     fn check(&self, more: &[&str]) -> Value {
-        let args = ["check", "--plan", "plan.json", "--output", "parts", "--quiet", "--json", "check.json"];
-        let (code, stdout, stderr) = ran("score_files", self.0.path(), &[&args[..], more].concat());
-        let text = fs::read_to_string(self.path("check.json")).unwrap_or_else(|_| panic!("{stdout}{stderr}"));
-        let found: Value = serde_json::from_str(&text).expect("JSON");
+        let args = [&words(CHECK)[..], &["--json", "check.json"], more].concat();
+        let (code, stdout, stderr) = ran("score_files", self.0.path(), &args);
+        let found = read_json(self.path("check.json"));
         assert_eq!(code == Some(0), found["complete"] == true, "{stdout}{stderr}");
         assert!(code.is_some_and(|code| code < 2), "{stdout}{stderr}");
         found
@@ -136,27 +132,33 @@ fn problems(found: &Value) -> String {
     found["problems"].as_array().expect("problems").iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
 }
 
-#[test]
-fn any_cut_gives_the_rows_of_the_stream() {
-    // The same rows through the pipe.
+/// What the worker on a pipe answers to these batches, with more options.
+fn streamed(folder: &Path, more: &[&str], batches: &[RecordBatch]) -> Vec<ResultRow> {
     let mut child = judge("score_stream")
         .args(["--columns", "instruction=prompt,response=completion", "--quiet"])
+        .args(more)
+        .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
-    let all = batch(&rows(200));
-    let mut writer =
-        BatchWriter::new(child.stdin.take().expect("stdin"), "requests", all.schema_ref()).expect("a stream");
-    writer.write(&all).expect("it listens");
+    let stdin = child.stdin.take().expect("stdin");
+    let mut writer = BatchWriter::new(stdin, "requests", batch(&rows(1)).schema_ref()).expect("a stream");
+    batches.iter().for_each(|batch| writer.write(batch).expect("it listens"));
     writer.finish().expect("it listens");
     let output = child.wait_with_output().expect("it ends");
-    let streamed: Vec<ResultRow> = BatchReader::new(&output.stdout[..], "answers")
+    assert!(output.status.success());
+    BatchReader::new(&output.stdout[..], "answers")
         .expect("a stream")
         .flat_map(|batch| ResultRow::from_batch(&batch.expect("a batch")).expect("results"))
-        .collect();
+        .collect()
+}
 
+#[test]
+fn any_cut_gives_the_rows_of_the_stream() {
+    let here = TempDir::new().expect("folder");
+    let streamed = streamed(here.path(), &[], &[batch(&rows(200))]);
     let mut digests = BTreeSet::new();
     for (per_shard, shares) in
         [("1000", vec!["0/1"]), ("70", vec!["2/3", "0/3", "1/3"]), ("30", vec!["1/2", "0/2"]), ("7", vec!["0/1"])]
@@ -173,8 +175,7 @@ fn any_cut_gives_the_rows_of_the_stream() {
         assert_eq!(parts, streamed, "{per_shard} rows per shard");
         assert!(names(&desk.path("parts")).iter().all(|name| !name.ends_with(".tmp")));
         // There is nothing left to do, and no model is loaded for it.
-        let said =
-            desk.ok(&["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--model", "/nowhere"]);
+        let said = desk.ok(&[&words(RUN)[..], &["--model", "/nowhere"]].concat());
         assert!(said.contains("nothing to do"), "{said}");
     }
     assert_eq!(digests.len(), 1, "{digests:?}");
@@ -303,7 +304,7 @@ fn whatever_is_damaged_is_named() {
         copy(&whole.path(""), &desk.path(""));
         damage(&desk);
         println!("{what}"); // shown if it fails
-        desk.fails(&words("check --plan plan.json --output parts --one-device --quiet"), 1, said);
+        desk.fails(&[&words(CHECK)[..], &["--one-device"]].concat(), 1, said);
     }
     // What is let pass.
     let desk = whole;
@@ -348,10 +349,18 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Flips a bit of a text in a file.
+fn flip(path: &Path, text: &str) {
+    let mut bytes = fs::read(path).expect("read");
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).expect("the text as it is");
+    bytes[at] ^= 1;
+    fs::write(path, bytes).expect("written");
+}
+
 #[test]
 fn another_input_plan_or_model_is_refused() {
     let desk = Desk::planned("50");
-    let run = ["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", "0/1"];
+    let run = words(RUN);
     // Another run than the planned one.
     let text = fs::read_to_string(desk.path("plan.json")).expect("a plan");
     fs::write(desk.path("plan.json"), text.replace("\"--quiet\"", "\"--quiet\",\n\"--lens\",\n\"normed\""))
@@ -360,12 +369,9 @@ fn another_input_plan_or_model_is_refused() {
     fs::write(desk.path("plan.json"), &text).expect("written");
     desk.run("0/2");
     // Parts of another plan.
-    desk.ok(&[&PLAN[..7], &["other.json", "--rows-per-shard", "50", "--lens", "normed"]].concat());
-    desk.fails(
-        &["run", "--plan", "other.json", "--output", "parts", "--shard", "0/1"],
-        1,
-        &["part-00000-of-00004.json", "take a new folder"],
-    );
+    desk.ok(&plan("other.json", &words("--rows-per-shard 50 --lens normed")));
+    let other = words("run --plan other.json --output parts --shard 0/1");
+    desk.fails(&other, 1, &["part-00000-of-00004.json", "take a new folder"]);
     // An input that changed, of the same size and rows.
     let mut changed = rows(200)[160..].to_vec();
     changed[3].2 = changed[3].2.replace(|c: char| c.is_ascii_digit(), "7") + " 7";
@@ -373,12 +379,7 @@ fn another_input_plan_or_model_is_refused() {
     desk.fails(&run, 1, &["a.parquet", "not the file that the plan was made of"]);
     // And one whose pages changed, but not its footer.
     let desk = Desk::planned("50");
-    let path = desk.path("in/year=2020/a.parquet");
-    let mut bytes = fs::read(&path).expect("read");
-    let text = rows(200)[170].1.clone().into_bytes();
-    let at = bytes.windows(text.len()).position(|window| window == text).expect("the text as it is");
-    bytes[at] ^= 1;
-    fs::write(&path, bytes).expect("written");
+    flip(&desk.path("in/year=2020/a.parquet"), &rows(200)[170].1);
     desk.fails(&run, 1, &["an input has changed since"]);
     assert!(!desk.path("parts/part-00003-of-00004.parquet").exists());
     assert_eq!(names(&desk.path("parts")).iter().filter(|name| name.ends_with(".tmp")).count(), 0);
@@ -387,17 +388,17 @@ fn another_input_plan_or_model_is_refused() {
 #[test]
 fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
     let desk = Desk::new();
-    let twice = rows(3);
+    let (plan, twice) = (plan("plan.json", &[]), rows(3));
     write(&desk.path("in/z.parquet"), &batch(&[twice[0].clone(), twice[1].clone()]), Compression::SNAPPY);
-    desk.fails(&PLAN, 1, &["occurs twice", "train-00000-of-00002.parquet row", "z.parquet row"]);
+    desk.fails(&plan, 1, &["occurs twice", "train-00000-of-00002.parquet row", "z.parquet row"]);
     write(&desk.path("in/z.parquet"), &batch(&twice).project(&[0, 1]).expect("columns"), Compression::SNAPPY);
-    desk.fails(&PLAN, 1, &["z.parquet", "{response}", "--columns response=NAME"]);
+    desk.fails(&plan, 1, &["z.parquet", "{response}", "--columns response=NAME"]);
     fs::write(desk.path("in/z.parquet"), "PAR1 is not enough PAR1").expect("written");
-    desk.fails(&PLAN, 1, &["z.parquet", "cannot read it as Parquet"]);
+    desk.fails(&plan, 1, &["z.parquet", "cannot read it as Parquet"]);
     let whole = fs::read(desk.path("in/year=2020/a.parquet")).expect("read");
     for end in [0, 5, whole.len() / 2, whole.len() - 1] {
         fs::write(desk.path("in/z.parquet"), &whole[..end]).expect("written");
-        desk.fails(&PLAN, 1, &["z.parquet", "cannot read it as Parquet"]);
+        desk.fails(&plan, 1, &["z.parquet", "cannot read it as Parquet"]);
     }
     desk.fails(&["plan", "--input", "nowhere/*.parquet", "--output", "p.json"], 2, &["names no Parquet file"]);
     for (option, said) in [("id=", "--columns id= has no effect"), ("id=key", "both name the column of the ids")] {
@@ -425,8 +426,7 @@ fn every_compression_is_read_but_one_which_is_named() {
             .unwrap_or_else(|error| panic!("{compression:?}: {error}"));
         assert_eq!(found, std::slice::from_ref(&expected), "{compression:?}");
     }
-    let plan =
-        ["plan", "--input", "a.parquet", "--columns", "instruction=prompt,response=completion", "--output", "p.json"];
+    let plan = words("plan --input a.parquet --columns instruction=prompt,response=completion --output p.json");
     let mut bytes = fs::read(&path).expect("read");
     // Of the column `id`, the footer has its name and then the compression, as Thrift writes them.
     let name = [0x18, 2, b'i', b'd', 0x15, 2];
@@ -464,16 +464,31 @@ fn an_answer_that_was_changed_under_the_same_footer_is_named() {
     let desk = Desk::planned("50");
     desk.run("0/1");
     assert_eq!(desk.check(&[])["complete"], true);
-    let path = desk.path("in/year=2020/a.parquet");
-    let mut bytes = fs::read(&path).expect("read");
     let (id, _, answer) = rows(200)[170].clone();
-    let at = bytes.windows(answer.len()).position(|window| window == answer.as_bytes()).expect("the text as it is");
-    bytes[at] ^= 1;
-    fs::write(&path, bytes).expect("written");
+    flip(&desk.path("in/year=2020/a.parquet"), &answer);
     let found = desk.check(&[]);
     let problems = problems(&found);
     assert_eq!(found["changed"], 1, "{problems}");
     assert!(problems.contains("not those that were planned") && problems.contains(&id), "{problems}");
+}
+
+/// What people gave the rows of a table as an export has it, which is what `judge score` has of the same file; and what the export says.
+fn exported(desk: &Desk, name: &str, columns: &[(&str, ArrayRef)]) -> (Vec<Value>, String) {
+    let columns = columns.iter().map(|(name, array)| (*name, array.clone(), true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
+    write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+    let [plan, parts, output, direct] = ["plan.json", "parts", "e.jsonl", "d.jsonl"].map(|end| format!("{name}-{end}"));
+    desk.ok(&["plan", "--input", "a.parquet", "--output", &plan, "--quiet"]);
+    desk.ok(&["run", "--plan", &plan, "--output", &parts, "--quiet", "--shard", "0/1"]);
+    let export = ["export", "--plan", &plan, "--parts", &parts, "--output", &output, "--quiet"];
+    let (_, stderr) = finished("shards", desk.0.path(), &export);
+    succeed("score", desk.0.path(), &["--input", "a.parquet", "--output", &direct, "--quiet"]);
+    let [exported, direct] = [output, direct].map(|file| -> Vec<Value> {
+        let found = crate::program::rows(desk.path(&file));
+        found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect()
+    });
+    assert_eq!(exported, direct, "{name}");
+    (exported, stderr)
 }
 
 /// The human scores of an export are those that `judge score` reads of the same file, whatever a column holds.
@@ -516,21 +531,9 @@ fn human_scores_of_any_form_are_exported_as_they_are_scored() {
             ("response", texts(["r", "s", "t"])),
             ("human", human),
         ];
-        let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)));
-        write(&desk.path("a.parquet"), &batch.expect("a batch"), Compression::SNAPPY);
-        let [plan, parts, output, direct] =
-            ["plan.json", "parts", "e.jsonl", "d.jsonl"].map(|end| format!("{name}-{end}"));
-        desk.ok(&["plan", "--input", "a.parquet", "--output", &plan, "--quiet"]);
-        desk.ok(&["run", "--plan", &plan, "--output", &parts, "--quiet", "--shard", "0/1"]);
-        let export = ["export", "--plan", &plan, "--parts", &parts, "--output", &output, "--quiet"];
-        let (_, stderr) = finished("shards", desk.0.path(), &export);
+        let (found, stderr) = exported(&desk, name, &columns);
         assert!(if said.is_empty() { !stderr.contains("note: ") } else { stderr.contains(said) }, "{name}: {stderr}");
-        succeed("score", desk.0.path(), &["--input", "a.parquet", "--output", &direct, "--quiet"]);
-        for file in [output, direct] {
-            let found = crate::program::rows(desk.path(&file));
-            let human: Vec<Value> = found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect();
-            assert_eq!(human, expected, "{file}");
-        }
+        assert_eq!(found, expected, "{name}");
     }
 }
 
@@ -551,22 +554,10 @@ fn human_scores_are_exported_from_the_column_that_a_command_reads() {
             ("scores", numbers(scores)),
             ("score", numbers([Some(1.0), None, Some(3.0)])),
         ];
-        let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)));
-        write(&desk.path("a.parquet"), &batch.expect("a batch"), Compression::SNAPPY);
-        let [plan, parts, output, direct] =
-            ["plan.json", "parts", "e.jsonl", "d.jsonl"].map(|end| format!("{name}-{end}"));
-        desk.ok(&["plan", "--input", "a.parquet", "--output", &plan, "--quiet"]);
-        desk.ok(&["run", "--plan", &plan, "--output", &parts, "--quiet", "--shard", "0/1"]);
-        let export = ["export", "--plan", &plan, "--parts", &parts, "--output", &output, "--quiet"];
-        let (_, stderr) = finished("shards", desk.0.path(), &export);
+        let (found, stderr) = exported(&desk, name, &columns);
         let said = "in 2 of 3 rows what people gave is no grade";
         assert_eq!(stderr.matches(said).count(), notes, "{name}: {stderr}");
-        succeed("score", desk.0.path(), &["--input", "a.parquet", "--output", &direct, "--quiet"]);
-        for file in [output, direct] {
-            let found = crate::program::rows(desk.path(&file));
-            let human: Vec<Value> = found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect();
-            assert_eq!(human, expected, "{file}");
-        }
+        assert_eq!(found, expected, "{name}");
     }
 }
 
@@ -575,7 +566,7 @@ fn human_scores_are_exported_from_the_column_that_a_command_reads() {
 fn an_export_can_be_repeated() {
     let desk = Desk::planned("150");
     desk.run("0/1");
-    let export = ["export", "--plan", "plan.json", "--parts", "parts", "--output", "e.jsonl", "--quiet"];
+    let export = words("export --plan plan.json --parts parts --output e.jsonl --quiet");
     succeed("shards", desk.0.path(), &export);
     let before = fs::read(desk.path("e.jsonl")).expect("scores");
     fs::remove_file(desk.path("e.jsonl")).expect("removed");
@@ -625,7 +616,7 @@ fn killed_and_doubled_runs_leave_whole_parts_and_nothing_else() {
     let desk = Desk::planned("5");
     let start = |share: &str| {
         let mut command = judge("score_files");
-        command.args(["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", share]);
+        command.args(&words(RUN)[..7]).arg(share);
         command.current_dir(desk.0.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
     };
     // Each is killed once it has made some parts, wherever it is then.
@@ -659,19 +650,8 @@ fn what_an_engine_wrote_is_checked_by_the_record_of_the_run() {
     let desk = Desk::planned("60");
     desk.run("0/1");
     // The record of a worker with the same options, which had no batch to score.
-    let mut child = judge("score_stream")
-        .args(["--columns", "instruction=prompt,response=completion", "--quiet", "--run", "run.json"])
-        .current_dir(desk.0.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let writer = BatchWriter::new(child.stdin.take().expect("stdin"), "requests", batch(&rows(1)).schema_ref())
-        .expect("a stream");
-    writer.finish().expect("it listens");
-    assert!(child.wait().expect("it ends").success());
-    let args = ["check", "--input", "in", "--output", "parts/*.parquet", "--run", "run.json", "--quiet"];
+    streamed(desk.0.path(), &["--run", "run.json"], &[]);
+    let args = words("check --input in --output parts/*.parquet --run run.json --quiet");
     desk.ok(&args);
     desk.edit(1, |rows| rows[2].input[3] ^= 1);
     desk.fails(&args, 1, &["1 result of other texts", "part-00001-of-00004.parquet row 2"]);
@@ -707,9 +687,12 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     let options = ["--logits", "--probabilities", "--quiet", "--rows-per-shard", "40"];
     desk.ok(&[&["plan", "--input", "in", "--output", "plan.json"][..], &options].concat());
     desk.run("0/1");
-    let export = words("check --plan plan.json --output parts --quiet --export scores.jsonl --json check.json");
+    let export = [&words(CHECK)[..], &["--export", "scores.jsonl", "--json", "check.json"]].concat();
     let said = desk.ok(&export);
     assert!(said.contains("150 rows, 135 of them with a human score"), "{said}");
+    desk.ok(&words("export --plan plan.json --parts parts --quiet --output now.jsonl"));
+    let bytes = |name: &str| fs::read(desk.path(name)).expect("scores");
+    assert!(bytes("scores.jsonl") == bytes("now.jsonl"), "the former spelling writes the same");
 
     // It is what lager_pointwise writes of the same rows.
     let lines: Vec<Value> = rows
@@ -737,11 +720,10 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     let fit = ["--valid", "scores.jsonl", "--weights-out", "weights.json", "--input", "scores.jsonl"];
     assert!(succeed("lager_evaluate", desk.0.path(), &fit).contains("135 items scored and graded"));
     assert!(succeed("agreement", desk.0.path(), &["--input", "scores.jsonl"]).contains("135 rows"));
-    let report = ["--input", "scores.jsonl", "--check", "check.json", "--output", "report.html", "--quiet"];
+    let report = words("--input scores.jsonl --check check.json --output report.html --quiet");
     assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 135 with a human score"));
     // And the parts as they are.
-    let report =
-        ["--input", "parts", "--run", "plan.json", "--check", "check.json", "--output", "parts.html", "--quiet"];
+    let report = words("--input parts --run plan.json --check check.json --output parts.html --quiet");
     assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 0 with a human score"));
     let page = fs::read_to_string(desk.path("parts.html")).expect("a page");
     let found = read_json(desk.path("check.json"));
@@ -764,9 +746,7 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
         "settings": {"items": plan["items"]}, "resolved": plan["resolved"],
     }});
     fs::write(desk.path("run.json"), record.to_string()).expect("written");
-    let from_engine =
-        ["check", "--input", "in", "--output", "out", "--run", "run.json", "--quiet", "--export", "engine.jsonl"];
-    desk.ok(&from_engine);
+    desk.ok(&words("check --input in --output out --run run.json --quiet --export engine.jsonl"));
     for (engine, direct) in crate::program::rows(desk.path("engine.jsonl")).iter().zip(&direct) {
         for field in ["id", "human", "score", "probabilities"] {
             assert_eq!(engine.get(field), direct.get(field), "{field}");
@@ -790,23 +770,22 @@ fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
         fs::remove_file(desk.path(name)).expect("removed");
     };
     mine("other.json");
-    let plan = [&PLAN[..6], &["--output", "other.json", "--model", "nowhere"]].concat();
-    stays("other.json", &plan);
-    let run = ["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--shard", "0/1"];
+    stays("other.json", &plan("other.json", &["--model", "nowhere"]));
+    let run = words(RUN);
     fs::create_dir(desk.path("parts")).expect("folder");
     for name in ["parts/part-00001-of-00002.parquet", "parts/part-00000-of-00002.json"] {
         mine(name);
         stays(name, &[&run[..], &["--model", "nowhere"]].concat());
     }
     desk.run("0/1");
-    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet"];
+    let check = words(CHECK);
     for (option, name) in [("--json", "c.json"), ("--export", "e.jsonl"), ("--export", "e.jsonl.run.json")] {
         mine(name);
         stays(name, &[&check[..], &[option, name.trim_end_matches(".run.json")]].concat());
     }
     // A plan of other rows is not put in the place of one that parts may have been made by; an export is known again.
-    desk.fails(&[&PLAN[..], &["--rows-per-shard", "100"]].concat(), 2, &["plan.json exists"]);
-    desk.ok(&[&PLAN[..], &["--rows-per-shard", "150"]].concat());
+    desk.fails(&plan("plan.json", &["--rows-per-shard", "100"]), 2, &["plan.json exists"]);
+    desk.ok(&plan("plan.json", &["--rows-per-shard", "150"]));
     let export = [&check[..], &["--export", "e.jsonl"]].concat();
     desk.ok(&export);
     assert!(desk.ok(&export).contains("e.jsonl is complete"));

@@ -30,7 +30,7 @@ pub struct Reply {
 
 impl Reply {
     /// What a server has sent until it closed the connection.
-    fn read(mut stream: TcpStream) -> Self {
+    pub fn read(mut stream: TcpStream) -> Self {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("an answer");
         let text = String::from_utf8(bytes).expect("UTF-8");
@@ -150,9 +150,4 @@ impl Drop for Service {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Reads what comes on a connection until it is closed.
-pub fn answer(stream: TcpStream) -> Reply {
-    Reply::read(stream)
 }

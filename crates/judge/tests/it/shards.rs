@@ -3,15 +3,14 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use judge_data::{CommandPart, CommandPlan, RunRecord, load, record_path, save};
-use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{QUICK_PROBES, finished, fixture, judge, ran, refused, rows, succeed, words, write_rows};
+use crate::program::{
+    QUICK_PROBES, finished, fixture, judge, ran, refused, rows, succeed, words, write_parquet, write_rows,
+};
 use crate::server::{Reply, Server};
 
 const ROWS: usize = 7;
@@ -27,24 +26,17 @@ fn texts() -> ([&'static str; 4], Vec<[String; 4]>) {
     (["id", "instruction", "response", "rubric"], generated.into_iter().enumerate().map(row).collect())
 }
 
-/// The same rows as JSON lines and as Parquet.
-fn write_both(folder: &Path) {
+/// A folder with the same rows as JSON lines and as Parquet.
+fn desk() -> TempDir {
+    let folder = TempDir::new().expect("folder");
     let (names, texts) = texts();
     let objects =
         texts.iter().map(|row| names.iter().zip(row).map(|(name, text)| (name.to_string(), json!(text))).collect());
-    write_rows(folder.join("in.jsonl"), &objects.map(Value::Object).collect::<Vec<_>>());
-    write_parquet(&folder.join("in.parquet"), &names, &texts);
-}
-
-fn write_parquet(path: &Path, names: &[&str], texts: &[[String; 4]]) {
-    let column = |index: usize| -> ArrayRef {
-        Arc::new(texts.iter().map(|row| Some(row[index].as_str())).collect::<StringArray>())
-    };
-    let columns = names.iter().enumerate().map(|(index, name)| (*name, column(index)));
-    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
-    let mut writer = ArrowWriter::try_new(File::create(path).expect("a file"), batch.schema(), None).expect("a writer");
-    writer.write(&batch).expect("written");
-    writer.close().expect("written");
+    write_rows(folder.path().join("in.jsonl"), &objects.map(Value::Object).collect::<Vec<_>>());
+    let column = |index: usize| texts.iter().map(|row| row[index].as_str()).collect::<Vec<_>>();
+    let columns: Vec<_> = names.iter().enumerate().map(|(index, name)| (*name, column(index))).collect();
+    write_parquet(folder.path().join("in.parquet"), &columns);
+    folder
 }
 
 /// Runs a command on a whole input, and by parts of so many rows;
@@ -89,9 +81,8 @@ fn same_by_parts(folder: &Path, input: &str, command: &str, per_shard: usize, en
 
 #[test]
 fn any_cut_gives_the_rows_of_one_run() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
     let reward = format!("reward --model {}", fixture("heads/llama"));
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
     let label = format!("label --base-url {} --api-model m --no-key --aspects fluency,logicality", server.base_url);
@@ -113,9 +104,8 @@ fn any_cut_gives_the_rows_of_one_run() {
 
 #[test]
 fn a_selection_is_graded_by_parts_and_made_of_all() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
     let command = ["select", "--aspects", "relevance,fluency_and_clarity"];
     for input in ["in.jsonl", "in.parquet"] {
         let select = |output: &'static str| {
@@ -126,9 +116,8 @@ fn a_selection_is_graded_by_parts_and_made_of_all() {
         succeed("shards", folder, &[&plan[..], &[input, "--"], &command].concat());
         let parts = format!("parts-{input}");
         succeed("shards", folder, &["run", "--plan", "plan.json", "--output", &parts, "--shard", "0/1", "--quiet"]);
-        let export =
-            ["export", "--plan", "plan.json", "--parts", &parts, "--output", "joined.jsonl", "--overwrite", "--quiet"];
-        succeed("shards", folder, &export);
+        let export = words("export --plan plan.json --output joined.jsonl --overwrite --quiet --parts");
+        succeed("shards", folder, &[&export[..], &[&parts]].concat());
         assert!(!folder.join("joined.jsonl").exists() || input == "in.parquet", "nothing is chosen within a part");
         let grades = |name: &str| fs::read(folder.join(name)).expect("grades");
         assert!(grades("whole.jsonl.aspects.jsonl") == grades("joined.jsonl.aspects.jsonl"));
@@ -140,9 +129,8 @@ fn a_selection_is_graded_by_parts_and_made_of_all() {
 
 #[test]
 fn probes_judge_by_parts() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
     let graded = |(place, item): (usize, tiny_judge::planted::Item)| json!({"id": place, "instruction": item.instruction, "response": item.response, "aspect": "fluency", "score": item.scores[0]});
     let items = tiny_judge::planted::generate(tiny_judge::planted::Split::Validation, 60, 0);
     write_rows(folder.join("graded.jsonl"), &items.into_iter().enumerate().map(graded).collect::<Vec<_>>());
@@ -179,10 +167,8 @@ fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused()
     write_rows(folder.join("a.jsonl"), &(0..3).map(row).collect::<Vec<_>>());
     write_rows(folder.join("b.jsonl"), &(3..5).map(row).collect::<Vec<_>>());
     let plan = |input: &[&str], more: &[&str]| {
-        let args =
-            [&["plan", "--output", "plan.json", "--overwrite", "--rows-per-shard", "2", "--input"], input, &["--"]]
-                .concat();
-        ran("shards", folder, &[&args[..], &["logits", "--layers", "2"], more].concat())
+        let plan = words("plan --output plan.json --overwrite --rows-per-shard 2 --input");
+        ran("shards", folder, &[&plan[..], input, &["--", "logits", "--layers", "2"], more].concat())
     };
     assert_eq!(plan(&["a.jsonl", "b.jsonl"], &["--columns", "id="]).0, Some(0));
     succeed("shards", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
@@ -232,13 +218,8 @@ fn rows_of_tables_are_numbered_through_all_files_and_keep_their_numbers() {
     // From another folder, it is said whose paths those of a plan are.
     let other = TempDir::new().expect("folder");
     let [plan, parts] = ["plan.json", "parts"].map(|name| folder.join(name).to_str().expect("text").to_owned());
-    refused(
-        "shards",
-        other.path(),
-        &["check", "--plan", &plan, "--output", &parts],
-        1,
-        &["a.csv is not in this folder"],
-    );
+    let check = ["check", "--plan", &plan, "--output", &parts];
+    refused("shards", other.path(), &check, 1, &["a.csv is not in this folder"]);
 }
 
 /// Damages a part, given its file, its run record and its own record.
@@ -246,11 +227,10 @@ type Damage = fn([&Path; 3]);
 
 #[test]
 fn a_damaged_part_is_made_again() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
-    let command = "plan --input in.jsonl --rows-per-shard 3 --output plan.json -- logits --columns prompt=instruction";
-    succeed("shards", folder, &[&words(command)[..], &["--layers", "2"]].concat());
+    let plan = "plan --input in.jsonl --rows-per-shard 3 --output plan.json";
+    succeed("shards", folder, &[words(plan), words("-- logits --columns prompt=instruction --layers 2")].concat());
     let args = words("run --plan plan.json --output parts --shard 0/1 --quiet");
     succeed("shards", folder, &args);
     let plan: CommandPlan = load(folder.join("plan.json")).expect("a plan");
@@ -285,13 +265,8 @@ fn a_damaged_part_is_made_again() {
     // What no run made stays.
     fs::remove_file(&run_record).expect("removed");
     fs::remove_file(&record).expect("removed");
-    refused(
-        "shards",
-        folder,
-        &args,
-        2,
-        &["part-00001-of-00003.jsonl: it is a file that no command of these programs wrote"],
-    );
+    let said = "part-00001-of-00003.jsonl: it is a file that no command of these programs wrote";
+    refused("shards", folder, &args, 2, &[said]);
     fs::remove_file(&part).expect("removed");
     // Rows that are others now are not read.
     let text = fs::read_to_string(folder.join("in.jsonl")).expect("rows");
@@ -302,9 +277,8 @@ fn a_damaged_part_is_made_again() {
 
 #[test]
 fn how_tables_are_written_is_no_part_of_a_plan() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
     let files = words("--input in.parquet --rows-per-shard 4 --quiet --overwrite --output plan.json");
     for (command, behind) in
         [("--tables csv shards", &[][..]), ("shards", &["--tables", "csv"]), ("shards", &["--tables=csv"])]
@@ -318,20 +292,17 @@ fn how_tables_are_written_is_no_part_of_a_plan() {
 
 #[test]
 fn a_check_names_what_is_wrong_with_parts() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
-    let plan = ["plan", "--input", "in.jsonl", "--rows-per-shard", "3", "--output", "plan.json", "--quiet", "--"];
-    let command = ["logits", "--columns", "prompt=instruction", "--layers", "2"];
-    succeed("shards", folder, &[&plan[..], &command].concat());
-    let run =
-        || ran("shards", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
-    assert_eq!(run().0, Some(0));
+    let plan = "plan --input in.jsonl --rows-per-shard 3 --output plan.json --quiet";
+    let command = "-- logits --columns prompt=instruction --layers 2";
+    succeed("shards", folder, &[words(plan), words(command)].concat());
+    let run = || succeed("shards", folder, &words("run --plan plan.json --output parts --shard 0/1 --quiet"));
+    run();
     let read: CommandPlan = load(folder.join("plan.json")).expect("a plan");
     let part = |shard| read.output(&folder.join("parts"), shard);
-    let fails = |said: &str| {
-        refused("shards", folder, &["check", "--plan", "plan.json", "--output", "parts", "--quiet"], 1, &[said]);
-    };
+    let check = words("check --plan plan.json --output parts --quiet");
+    let fails = |said: &str| _ = refused("shards", folder, &check, 1, &[said]);
     let edit = |path: PathBuf, edit: &dyn Fn(String) -> String| {
         fs::write(&path, edit(fs::read_to_string(&path).expect("a part"))).expect("written");
     };
@@ -341,7 +312,6 @@ fn a_check_names_what_is_wrong_with_parts() {
     let (record, kept) = (CommandPart::path(&folder.join("parts"), &read, 2), folder.join("kept.json"));
     fs::rename(&record, &kept).expect("renamed");
     edit(part(1), &|text| text.replacen("\n{", "\nx", 1));
-    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet"];
     let said = ["is not the file that its record describes", "shard 1: parts/part-00001-of-00003.jsonl, line 2"];
     refused("shards", folder, &check, 1, &[&said[..], &["shard 2: no finished part"]].concat());
     fs::rename(&kept, &record).expect("renamed");
@@ -369,8 +339,8 @@ fn a_check_names_what_is_wrong_with_parts() {
     fs::write(folder.join("parts/part-00000-of-00009.json"), "{}").expect("written");
     fails("part-00000-of-00009.json is of no part of this plan");
     fs::remove_file(folder.join("parts/part-00000-of-00009.json")).expect("removed");
-    assert_eq!(run().0, Some(0), "the shard is run again");
-    succeed("shards", folder, &["check", "--plan", "plan.json", "--output", "parts", "--quiet"]);
+    run();
+    succeed("shards", folder, &check);
     // Rows that are others now.
     edit(folder.join("in.jsonl"), &|text| text.replacen("row 0", "row 9", 1));
     fails("in.jsonl has changed since it was planned");
@@ -384,9 +354,8 @@ fn the_lines_of_the_documentation_run() {
         PAGE.split("## Any other command").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     let blocks: Vec<&str> = section.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 2);
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
     fs::rename(folder.join("in.jsonl"), folder.join("rows.jsonl")).expect("renamed");
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
     for line in blocks.concat().lines() {
@@ -401,9 +370,8 @@ fn the_lines_of_the_documentation_run() {
 
 #[test]
 fn what_has_no_parts_is_refused() {
-    let folder = TempDir::new().expect("folder");
+    let folder = desk();
     let folder = folder.path();
-    write_both(folder);
     let plan = |before: &[&str], command: &[&str]| {
         let args = [&["plan", "--input", "in.jsonl", "--output", "plan.json"], before, &["--"], command].concat();
         let (code, _, said) = ran("shards", folder, &args);
@@ -419,24 +387,4 @@ fn what_has_no_parts_is_refused() {
     }
     let said = plan(&[], &["compare", "--old", "in.jsonl"]);
     assert!(said.contains("`judge compare --old in.jsonl` reads all rows together, so it has no parts"), "{said}");
-}
-
-#[test]
-fn the_former_spelling_of_export_writes_the_same() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
-    write_both(folder);
-    let plan = ["plan", "--input", "in.parquet", "--rows-per-shard", "4", "--output", "plan.json", "--quiet"];
-    succeed("score_files", folder, &plan);
-    succeed("score_files", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
-    let check = ["check", "--plan", "plan.json", "--output", "parts", "--quiet", "--export", "former.jsonl"];
-    succeed("score_files", folder, &check);
-    succeed(
-        "shards",
-        folder,
-        &["export", "--plan", "plan.json", "--parts", "parts", "--output", "now.jsonl", "--quiet"],
-    );
-    let text = |name: &str| fs::read(folder.join(name)).expect("scores");
-    assert!(text("former.jsonl") == text("now.jsonl"));
-    assert_eq!(rows(folder.join("now.jsonl")).len(), ROWS);
 }

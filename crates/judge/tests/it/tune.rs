@@ -15,12 +15,14 @@ use crate::program::{
 const QUICK: [&str; 11] =
     ["--top-blocks", "1", "--rank", "2", "--epochs", "2", "--lr", "0.005", "--batch-size", "4", "--quiet"];
 
-/// Graded rows in `in.jsonl` and `held-out.jsonl`.
-fn graded(folder: &Path) {
+/// A folder with graded rows in `in.jsonl` and `held-out.jsonl`.
+fn graded() -> TempDir {
+    let folder = TempDir::new().unwrap();
     let row = |(id, item): (usize, tiny_judge::planted::Item)| json!({"id": id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "human": item.scores});
     let of = |split, n| generate(split, n, 0).into_iter().enumerate().map(row).collect::<Vec<_>>();
-    write_rows(folder.join("in.jsonl"), &of(Split::Train, 24));
-    write_rows(folder.join("held-out.jsonl"), &of(Split::Validation, 12));
+    write_rows(folder.path().join("in.jsonl"), &of(Split::Train, 24));
+    write_rows(folder.path().join("held-out.jsonl"), &of(Split::Validation, 12));
+    folder
 }
 
 fn tune(folder: &Path, args: &[&str]) -> String {
@@ -43,9 +45,8 @@ fn distance_from_people(folder: &Path) -> f64 {
 
 #[test]
 fn marks_are_learned_measured_and_read_back() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let said = tune(path, &args);
     assert!(said.contains("24 examples, 12 steps") && said.contains("use it with --adapter tuned"), "{said}");
@@ -72,9 +73,8 @@ fn marks_are_learned_measured_and_read_back() {
 /// Weights of all layers are learned with an adapter, and the judge that reads with both gives the marks that were measured.
 #[test]
 fn layer_weights_are_learned_and_read_back() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let said = tune(path, &[&args[..], &["--learn-weights"]].concat());
     let with = "use it with --adapter tuned --weights tuned.weights.json --dtype f32: judge score";
@@ -106,9 +106,8 @@ fn layer_weights_are_learned_and_read_back() {
 /// States of lower blocks come from a file to the same bits, and the file is gone at the end.
 #[test]
 fn lower_blocks_run_once_or_in_every_epoch() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     for (output, more) in [("kept", &[][..]), ("anew", &["--recompute"])] {
         tune(path, &[&["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", output], more].concat());
         assert!(!path.join(output).with_extension("states").exists());
@@ -128,9 +127,8 @@ fn lower_blocks_run_once_or_in_every_epoch() {
 #[test]
 #[cfg(unix)]
 fn a_stopped_run_ends_with_the_same_bytes() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let args = |output: &'static str, report: &'static str| {
         let own =
             ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--every", "2", "--output", output, "--json", report];
@@ -148,9 +146,8 @@ fn a_stopped_run_ends_with_the_same_bytes() {
 #[test]
 #[cfg(unix)]
 fn a_checkpoint_is_resumed_by_content_and_kept_from_other_options() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let checkpoint = path.join("tuned.checkpoint.safetensors");
     let args = |input: &'static str| [&QUICK[..], &["--input", input, "--output", "tuned", "--every", "1"]].concat();
     let mut child = judge("tune").args(args("in.jsonl")).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
@@ -207,9 +204,8 @@ fn stopped_again_and_again(path: &Path, most: usize, args: &[&str]) {
 /// A run that ended between its folder and its report is finished by the same command: the folder is not written again.
 #[test]
 fn what_was_left_behind_the_folder_is_made_by_the_same_command() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let own = ["--input", "in.jsonl", "--learn-weights", "--output", "tuned", "--json", "reports/a.json"];
     let args = [&QUICK[..], &own].concat();
     let [reports, checkpoint] = ["reports", "tuned.checkpoint.safetensors"].map(|name| path.join(name));
@@ -241,9 +237,8 @@ fn what_was_left_behind_the_folder_is_made_by_the_same_command() {
 /// What is said of a model is said of its folder, whose weights are rounded as those of its base. It has its template too.
 #[test]
 fn a_folder_is_measured_as_it_is_written() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let rows = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let own = ["--method", "full", "--epochs", "1", "--lr", "1e-4", "--quiet"];
     let args = [&rows[..], &own].concat();
@@ -262,24 +257,25 @@ fn a_folder_is_measured_as_it_is_written() {
     assert_eq!(template(&path.join("tuned")), template(&embedded_model()));
 }
 
-/// Pairs of generated responses in `pairs.jsonl` and `other-pairs.jsonl`; some of them with several raters.
-fn compared(folder: &Path) {
+/// A folder with pairs of generated responses in `pairs.jsonl` and `other-pairs.jsonl`; some of them with several raters.
+fn compared() -> TempDir {
+    let folder = TempDir::new().unwrap();
     for (split, name) in [("train", "pairs.jsonl"), ("validation", "other-pairs.jsonl")] {
         let args = ["--pairs", "--split", split, "--rows", "12", "--output", name];
-        succeed("rows", folder, &args);
-        let mut all = rows(folder.join(name));
+        succeed("rows", folder.path(), &args);
+        let mut all = rows(folder.path().join(name));
         all[1]["human"] = json!(["A", "A", "B"]);
         all[2]["human"] = json!(["tie", "B", "tie"]);
-        write_rows(folder.join(name), &all);
+        write_rows(folder.path().join(name), &all);
     }
+    folder
 }
 
 /// The figures that are measured in training are what the command says that reads verdicts, in both orders.
 #[test]
 fn verdicts_are_those_that_compare_reads() {
-    let folder = TempDir::new().unwrap();
+    let folder = compared();
     let path = folder.path();
-    compared(path);
     let args = ["--objective", "verdict", "--input", "pairs.jsonl", "--eval", "other-pairs.jsonl", "--json", "a.json"];
     let said = tune(path, &[&args[..], &["--output", "tuned"]].concat());
     assert!(said.contains("24 examples, 12 steps"), "{said}");
@@ -319,9 +315,8 @@ fn verdicts_are_those_that_compare_reads() {
 #[test]
 #[cfg(unix)]
 fn drawn_orders_of_a_stopped_run_are_those_of_a_whole_one() {
-    let folder = TempDir::new().unwrap();
+    let folder = compared();
     let path = folder.path();
-    compared(path);
     let args = |output: &'static str, swap: &'static str| {
         let own = ["--objective", "verdict", "--input", "pairs.jsonl", "--every", "1", "--swap", swap, "--output"];
         [&QUICK[..], &own, &[output]].concat()
@@ -385,9 +380,8 @@ fn decisions_are_those_that_decide_reads() {
 #[test]
 #[cfg(unix)]
 fn patience_ends_a_run_that_no_longer_gains() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     // Held-out rows whose people say the opposite of what is learned.
     let mut against = rows(path.join("in.jsonl"));
     for row in &mut against {
@@ -421,9 +415,8 @@ fn patience_ends_a_run_that_no_longer_gains() {
 /// A recipe sets what is not given, and no more.
 #[test]
 fn recipes_are_defaults_that_options_override() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let args = ["--recipe", "inspector", "--input", "in.jsonl", "--json", "a.json", "--epochs", "1", "--quiet"];
     let own = ["--output", "recipe", "--limit", "8", "--eval", "held-out.jsonl"];
     let said = succeed("tune", path, &[&args[..], &own].concat());
@@ -454,9 +447,8 @@ fn recipes_are_defaults_that_options_override() {
 
 #[test]
 fn every_objective_learns_and_is_read_back() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let pair = |id: usize| {
         let (good, bad) = (format!("{id} and 1 is {}.", id + 1), format!("{id} and 1 is {}.", id + 3));
         // One as a cell of a table has it.
@@ -518,9 +510,8 @@ fn every_objective_learns_and_is_read_back() {
 
 #[test]
 fn odd_rows_cost_themselves_and_wrong_options_are_named() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let mut all = rows(path.join("in.jsonl"));
     all[1]["human"] = json!(9);
     all[2]["human"] = json!(null);
@@ -614,9 +605,8 @@ fn encoders_learn_grades_that_rewards_read() {
 // https://github.com/torognes/vsearch/issues/243, https://github.com/lh3/minimap2/issues/103
 #[test]
 fn what_a_full_disk_has_left_is_in_nobody_s_way() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     fs::write(path.join("tuned.log.jsonl"), "").unwrap();
     fs::write(path.join("tuned.states"), "judge sta").unwrap();
     let said = tune(path, &["--input", "in.jsonl", "--output", "tuned"]);
@@ -630,9 +620,8 @@ fn what_a_full_disk_has_left_is_in_nobody_s_way() {
 /// Two runs over one checkpoint would both take all steps, and one of them for nothing.
 #[test]
 fn a_second_run_with_one_output_ends_at_once() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let log = fs::File::create(path.join("tuned.log.jsonl")).unwrap();
     log.lock().unwrap();
     // It does not come to look for a model.
@@ -650,9 +639,8 @@ fn a_second_run_with_one_output_ends_at_once() {
 // https://github.com/huggingface/trl/issues/6668, https://github.com/getainode/ainode/issues/186
 #[test]
 fn training_that_teaches_nothing_says_so() {
-    let folder = TempDir::new().unwrap();
+    let folder = graded();
     let path = folder.path();
-    graded(path);
     let mut all = rows(path.join("in.jsonl"));
     all.truncate(8);
     write_rows(path.join("few.jsonl"), &all);

@@ -45,6 +45,9 @@ fn unscored(answer: Answer) -> Unscored {
 fn completions_are_read() {
     let plain = |body: Value, stop: &[&str]| asked(200, body, &generation(stop, 0), None);
     assert_eq!(text(plain(reply(json!("four"), "stop"), &[])), ("four".into(), Finish::EndToken));
+    // https://github.com/patniko/github-copilot-office/pull/7: an answer with a byte-order mark.
+    let marked = format!("\u{feff}{}", reply(json!("four"), "stop"));
+    assert_eq!(text(chat(200, marked)), ("four".into(), Finish::EndToken));
     for (reason, finish) in [("end_turn", Finish::EndToken), ("length", Finish::Length), ("MAX_TOKENS", Finish::Length)]
     {
         assert_eq!(text(plain(reply(json!("four"), reason), &[])), ("four".into(), finish), "{reason}");
@@ -91,6 +94,7 @@ fn refusals_are_the_items_own() {
         json!({"error": {"message": "too much", "code": "context_length_exceeded"}}),
         json!({"error": {"message": "the request exceeds …", "type": "exceed_context_size_error", "code": 400}}),
         json!({"object": "error", "message": "prompt is too long: 9 > 8"}),
+        json!({"message": format!("{} This model's maximum context length is 8 tokens.", "You sent: x. ".repeat(60))}),
     ] {
         assert_eq!(unscored(chat(400, body)).reason, Reason::TooLong);
     }
@@ -128,23 +132,28 @@ fn what_is_no_completion_is_named_and_tried_again() {
 
 #[test]
 fn statuses_are_final_or_not() {
-    for (status, body, transient) in [
-        (401, json!({"error": {"message": "no such key"}}), false),
-        (403, json!({"error": {"message": "not yours", "metadata": {"provider_name": "p"}}}), false),
-        (451, json!({"error": {"message": "not in your country"}}), false),
-        (404, json!({"error": {"message": "no such model"}}), false),
-        (400, json!({"error": {"message": "no such model"}}), false),
-        (408, json!({}), true),
-        (409, json!({}), true),
-        (429, json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}), true),
-        (429, json!({"error": {"message": "pay", "code": "insufficient_quota"}}), false),
-        (500, json!("oh"), true),
-        (503, json!({"detail": "starting"}), true),
-        (307, json!({}), false),
+    // What is of one row alone costs that row; all else ends the run.
+    for (status, body, transient, is_rows) in [
+        (401, json!({"error": {"message": "no such key"}}), false, false),
+        (403, json!({"error": {"message": "not yours", "metadata": {"provider_name": "p"}}}), false, false),
+        (451, json!({"error": {"message": "not in your country"}}), false, false),
+        (404, json!({"error": {"message": "no such model"}}), false, false),
+        (400, json!({"error": {"message": "no such model"}}), false, true),
+        (408, json!({}), true, true),
+        (409, json!({}), true, true),
+        // Too early; and the client closed, as gateways say it of themselves.
+        (425, json!({}), true, true),
+        (499, json!({}), true, true),
+        (429, json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}), true, false),
+        (429, json!({"error": {"message": "pay", "code": "insufficient_quota"}}), false, false),
+        (500, json!("oh"), true, true),
+        (503, json!({"detail": "starting"}), true, true),
+        (307, json!({}), false, false),
     ] {
         let answer = chat(status, &body);
-        assert_eq!(answer.is_transient, transient, "{status} {body}");
-        assert!(answer.result.unwrap_err().to_string().contains(&status.to_string()));
+        let problem = answer.result.unwrap_err();
+        assert_eq!((answer.is_transient, problem.is_rows()), (transient, is_rows), "{status} {body}");
+        assert!(problem.to_string().contains(&status.to_string()));
     }
 }
 
@@ -257,18 +266,34 @@ fn characters_of_several_tokens_and_stop_texts_keep_places_right() {
     assert_eq!((&found[0].top, &found[2].top), (&vec![("e".to_owned(), -2.0)], &vec![("4]]".to_owned(), 0.0)]));
 }
 
+/// Whatever a service shows for the probabilities of its tokens: of those that are null there are none, and what is a lie costs the answer.
 #[test]
-fn probabilities_that_are_none_are_lies() {
-    for entries in [
-        json!([{"token": "4", "logprob": 3.0}]),
-        json!([{"token": "4"}]),
-        json!([{"token": 4, "logprob": -1.0}]),
-        json!([{"token": "4", "logprob": -1.0, "bytes": [300]}]),
-        json!([{"token": "4", "logprob": -1.0, "top_logprobs": [{"token": "5", "logprob": "x"}]}]),
-        json!("4"),
+fn probabilities_that_are_none_are_passed_over_or_lies() {
+    let entry = |log_prob: Value, top: Value| json!([{"token": "4", "logprob": log_prob, "top_logprobs": top}]);
+    let two = |log_prob: Value| json!([{"token": "4", "logprob": -0.1}, {"token": "5", "logprob": log_prob}]);
+    for (entries, alternatives) in [
+        (entry(json!(-0.1), two(json!(-3))), Some(1)),
+        (entry(json!(-0.1), Value::Null), Some(1)),
+        (entry(Value::Null, two(json!(-3))), Some(0)),
+        (entry(json!(-0.1), two(Value::Null)), Some(0)),
+        (entry(json!(-0.1), json!([null])), Some(0)),
+        (json!([null]), Some(0)),
+        (Value::Null, Some(0)),
+        (entry(json!(3.0), json!([])), None),
+        (entry(json!("x"), json!([])), None),
+        (entry(json!(-1.0), two(json!("x"))), None),
+        (json!([{"token": "4"}]), None),
+        (json!([{"token": 4, "logprob": -1.0}]), None),
+        (json!([{"token": "4", "logprob": -1.0, "bytes": [300]}]), None),
+        (json!("4"), None),
     ] {
         let answer = asked(200, with_log_probs("4", entries.clone()), &generation(&[], 1), None);
-        assert!(answer.is_transient && answer.result.is_err(), "{entries}");
+        assert_eq!(answer.is_transient, alternatives.is_none(), "{entries}");
+        let found = answer.result.ok().map(|outcome| match outcome {
+            Outcome::Read(reading) => reading.generated.map_or(0, |generated| generated.alternatives.len()),
+            Outcome::Unscored(unscored) => panic!("{unscored}"),
+        });
+        assert_eq!(found, alternatives, "{entries}");
     }
     let none = asked(200, reply(json!("4"), "stop"), &generation(&[], 1), None);
     assert_eq!(text(none).0, "4");

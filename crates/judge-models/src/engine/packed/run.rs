@@ -68,7 +68,7 @@ use crate::Error;
 use crate::engine::segments::{Cuts, Segment, plan};
 use crate::reading::groups::Group;
 use crate::reading::jobs::{Brought, Job, Signals};
-use crate::reading::next_token::{LOGIT_ROWS, NextLogProbs, NextToken};
+use crate::reading::next_token::{LOGIT_ROWS, NextToken};
 use crate::reading::passes::{Found, Next, Passes, Take};
 use crate::reading::pooling::Pool;
 

@@ -8,7 +8,7 @@
 //! ```text
 //! attend:   qkv ─► heads ─► norm, clamp, rotate ─► queries ───────────────┐
 //!              │                               └─► keys ──┐               ├─► ops::attention ─► · sigmoid(gate)
-//!              └─► values ─► (norm), clamp ───────────────┴─► Past::extend ┘
+//!              └─► values ─► (norm), clamp ───────────────┴► Slots::extend ┘
 //!                                                               └─► kept for blocks with KeysSpec::Of
 //! ```
 //!
@@ -27,10 +27,10 @@ use super::masks::{MaskKind, Masks};
 use super::operands::{Attention, HeadNorm, Heads};
 use super::ops;
 use super::parameters::{Linear, Norm};
-use super::past::{KeysValues, Memory, Past};
 use super::precision::{Precision, cast, widen};
 use super::projection::{project, project_onto, taken};
 use super::rotation::Rotation;
+use super::slots::{KeysValues, Memory, Slots};
 use crate::engine::block::{Conv, Delta, Experts, HeadWeights, Input, Mamba, Ops};
 
 /// A block's operations for one pass over `[batch, seq]` tokens, as far as the blocks of one device
@@ -45,7 +45,7 @@ pub(super) struct ComposedOps<'a, 'p> {
     /// The masks of this device's blocks, besides the causal one.
     pub(super) masks: Masks,
     /// Keys, values and memories of earlier passes; `None` if this pass is the only one.
-    pub(super) past: Option<&'p mut (dyn Past + 'p)>,
+    pub(super) past: Option<&'p mut Slots>,
     /// `[n_layers]`: the keys and values of blocks that a later block looks at, earlier passes
     /// included; `None` for all others. One list serves the whole pass, since such a block may be
     /// on another device.

@@ -29,9 +29,9 @@ use super::ops;
 #[cfg(test)]
 use super::parameters::Values;
 use super::parameters::{Linear, Norm, Parameters, Source, Stored};
-use super::past::{KeysValues, Past};
 use super::precision::{Precision, widen};
 use super::rotation::Rotation;
+use super::slots::{KeysValues, Slots};
 use super::stages::stages;
 use super::token_inputs::{looked_up, token_inputs};
 use crate::Error;
@@ -83,7 +83,7 @@ pub(crate) struct Decoder {
 pub(crate) struct Pass<'p> {
     /// What earlier passes computed, and takes what this one computes: a prefix or whole prompts
     /// first, then one token at a time.
-    pub(crate) past: Option<&'p mut dyn Past>,
+    pub(crate) past: Option<&'p mut Slots>,
     /// Gets the attention entropies of this pass's positions, as far as blocks are run.
     pub(crate) entropies: Option<&'p mut Entropies>,
     /// A block, and the rows of `[batch * seq]` that go on behind its attention, at least one: the
@@ -245,13 +245,12 @@ impl Decoder {
             };
             let kept = kept.as_ref().filter(|(block, _)| blocks.contains(block));
             let kept = kept.map(|(block, rows)| (*block, Tensor::from_data(TensorData::from(*rows), &x.device())));
-            let past = past.as_mut().map(|past| &mut **past as &mut dyn Past);
             let mut ops = ComposedOps {
                 spec: &self.spec,
                 precision: self.precision,
                 rotation,
                 masks,
-                past,
+                past: past.as_deref_mut(),
                 shared: &mut shared,
                 token_inputs: token_inputs.clone(),
                 entropies: entropies.as_deref_mut(),

@@ -14,8 +14,8 @@ use judge_arch::{ConvSpec, DeltaShape};
 
 use super::ops::rms_norm;
 use super::parameters::Norm;
-use super::past::Memory;
 use super::precision::widen;
+use super::slots::Memory;
 use crate::engine::block::Delta;
 
 /// Added to the squared length of a head of queries or keys before the root is taken; the same

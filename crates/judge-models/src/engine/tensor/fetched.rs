@@ -15,7 +15,7 @@ use super::host::from_device;
 use crate::Error;
 use crate::reading::jobs::{Job, Signals};
 use crate::reading::labels::{AtLayer, States, lens_at};
-use crate::reading::next_token::{GreedyNext, NextOfSome};
+use crate::reading::next_token::FoundNext;
 use crate::reading::pooling::Pool;
 
 /// A reduction of a layer's states (or of what the head makes of them), with one row per sequence
@@ -53,21 +53,18 @@ pub(super) enum What {
 
 /// The reductions of a pass that is queued on its devices.
 pub(super) struct Queued {
-    /// The model's, to know which layer is the last.
-    n_layers: usize,
-    /// The model's query heads.
-    n_heads: usize,
-    /// The labels of [`What::Labels`], ascending.
-    labels: Vec<TokenId>,
+    /// What is to be brought, without its numbers.
+    fetched: Fetched,
     /// The reductions, `[batch, 1, width]`, entropies `[batch, seq, n_heads]`, [`What::Own`]
     /// `[1, count, 1]`. The first axis is that of the rows.
     wanted: Vec<(Layer, What, Tensor<3>)>,
 }
 
 impl Queued {
-    /// Reductions of a pass of the model that `spec` describes; see the fields.
+    /// Reductions of a pass of the model that `spec` describes, and the labels of [`What::Labels`], ascending.
     pub(super) fn new(spec: &ModelSpec, labels: Vec<TokenId>, wanted: Vec<(Layer, What, Tensor<3>)>) -> Self {
-        Self { n_layers: spec.n_layers(), n_heads: spec.n_heads, labels, wanted }
+        let fetched = Fetched { n_layers: spec.n_layers(), n_heads: spec.n_heads, labels, parts: Vec::new() };
+        Self { fetched, wanted }
     }
 
     /// Waits for the devices and fetches what was queued, one device after the other.
@@ -75,8 +72,7 @@ impl Queued {
     /// # Errors
     /// [`Error::Device`] if a device fails.
     pub(super) fn fetch(self) -> Result<Fetched, Error> {
-        let mut parts = Vec::with_capacity(self.wanted.len());
-        let mut wanted = self.wanted;
+        let Self { mut fetched, mut wanted } = self;
         // A transaction reads from one device.
         while let Some(device) = wanted.first().map(|(_, _, tensor)| tensor.device()) {
             let (here, elsewhere): (Vec<_>, Vec<_>) =
@@ -94,10 +90,10 @@ impl Queued {
                 let values: Vec<f32> =
                     data.try_into_vec().map_err(|source| Error::Device { source: Box::new(source) })?;
                 let width = (values.len() / rows.max(1)).max(1);
-                parts.push(Part { layer, what, width, values });
+                fetched.parts.push(Part { layer, what, width, values });
             }
         }
-        Ok(Fetched { n_layers: self.n_layers, n_heads: self.n_heads, labels: self.labels, parts })
+        Ok(fetched)
     }
 }
 
@@ -149,19 +145,17 @@ impl Fetched {
         found
     }
 
-    /// The log-probabilities of the tokens that may come behind a prompt, those of
+    /// What follows a prompt behind which nothing is written: the log-probabilities of
     /// [`Job::next_tokens`] for step 0.
-    pub(super) fn next(&self, row: usize, job: &Job<'_>) -> NextOfSome {
-        let log_probs = self.row(Layer(self.n_layers), What::Next, row);
-        NextOfSome(job.next_tokens(0).into_iter().zip(log_probs.iter().copied()).collect())
+    pub(super) fn next(&self, row: usize, job: &Job<'_>) -> FoundNext {
+        found(None, job, 0, self.row(Layer(self.n_layers), What::Next, row))
     }
 
-    /// The token that follows a text which is written greedily, and the log-probabilities of
+    /// What follows a text which is written greedily: its token, and the log-probabilities of
     /// [`Job::next_tokens`] for `step`; `None` if logits were fetched instead.
-    pub(super) fn greedy(&self, row: usize, job: &Job<'_>, step: usize) -> Option<GreedyNext> {
+    pub(super) fn greedy(&self, row: usize, job: &Job<'_>, step: usize) -> Option<FoundNext> {
         let (&token, log_probs) = self.row(Layer(self.n_layers), What::Greedy, row).split_first()?;
-        let next = NextOfSome(job.next_tokens(step).into_iter().zip(log_probs.iter().copied()).collect());
-        Some(GreedyNext { token: token.is_finite().then_some(token as TokenId), next })
+        Some(found(token.is_finite().then_some(token as TokenId), job, step, log_probs))
     }
 
     /// The log-probabilities of the scored tokens of the job in place `row`; `jobs` are those of
@@ -221,4 +215,9 @@ impl Fetched {
         };
         job.want.pooled.iter().map(state).collect()
     }
+}
+
+/// A token, and the log-probabilities of [`Job::next_tokens`] for `step`.
+fn found(token: Option<TokenId>, job: &Job<'_>, step: usize, log_probs: &[f32]) -> FoundNext {
+    FoundNext { token, log_probs: job.next_tokens(step).into_iter().zip(log_probs.iter().copied()).collect() }
 }

@@ -10,8 +10,8 @@ use judge_arch::{GatedNorm, MambaShape, MambaSpec};
 use super::delta::{Given, convolve};
 use super::ops::rms_norm;
 use super::parameters::Norm;
-use super::past::Memory;
 use super::precision::widen;
+use super::slots::Memory;
 use crate::engine::block::Mamba;
 
 /// Lets rows `[z, x, B, C, dt]`, `[batch, seq, width]`, through a state space, on from what it

@@ -33,7 +33,6 @@ use super::batched::Batched;
 use super::decoder::Pass;
 use super::fetched::{Fetched, Queued};
 use super::host::on_device;
-use super::past::Past;
 use super::reads::Reads;
 use super::room::Watch;
 use super::rotation::Rotation;
@@ -358,10 +357,10 @@ impl OneBatch<'_> {
         };
         let next = match text {
             Some((_, logits)) => match fetched.greedy(row, job, usize::from(!is_prompt)) {
-                Some(greedy) => Next::Greedy(greedy),
+                Some(greedy) => Next::Found(greedy),
                 None => Next::Logits(logits),
             },
-            None => Next::Some(fetched.next(row, job)),
+            None => Next::Found(fetched.next(row, job)),
         };
         let brought = Brought { states: fetched.labels(row, job.want), signals, own, fed };
         Found { job: self.members[row], brought, next }
@@ -404,8 +403,8 @@ impl OneBatch<'_> {
         let mut entropies = reads.entropies();
         let kept = reads.kept();
         let past = match &mut text {
-            Some(text) => Some(&mut text.slots as &mut dyn Past),
-            None => reading.as_mut().map(|slots| slots as &mut dyn Past),
+            Some(text) => Some(&mut text.slots),
+            None => reading.as_mut(),
         };
         let kept = kept.as_ref().map(|(block, rows)| (*block, rows.as_slice()));
         let pass = Pass { past, entropies: entropies.as_mut(), kept };

@@ -1,5 +1,5 @@
-//! Keys and values of the positions before a pass, and what blocks without keys remember: the
-//! [`Past`] of `run.rs`.
+//! What a pass knows of the positions before its own: their keys and values, and what blocks without keys
+//! remember. A pass without slots is over whole sequences and keeps nothing.
 //!
 //! | slots | made by | the first pass feeds | keep |
 //! |---|---|---|---|
@@ -25,14 +25,27 @@
 //! Keys and values keep the dtype in which attention takes them.
 //!
 //! A pass is: [`Decoder::forward`](super::decoder::Decoder::forward) with these slots, then
-//! [`Slots::advance`]. Rows whose texts are over leave with [`Slots::retain`].
+//! [`Slots::advance`]. Rows whose texts are over leave with [`Slots::retain`]. A pass calls in this order:
+//!
+//! ```text
+//! for each device:   masks(kinds)
+//!   for each block:  extend(keys, values)                       attention
+//!                    memory, is_there, then remember            delta rule, state space (a convolution asks for no is_there)
+//! ```
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::masks::{MaskKind, Masks};
-use super::past::{KeysValues, Memory, Past};
 
-/// Keys and values of a batch, and how far its passes are.
+/// Keys and values, each `[batch, n_kv_heads, seq, head_dim]`. Keys are rotated already.
+pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);
+
+/// What a block without keys remembers of the positions before: the last rows that its convolution
+/// has seen, `[batch, kernel - 1, channels]`, and for a delta rule or a state space the states of its
+/// heads, `[batch, n_value_heads, key_dim, value_dim]` or `[batch, n_heads, d_state, head_dim]`.
+pub(crate) type Memory = (Tensor<3>, Option<Tensor<4>>);
+
+/// Keys and values of a batch, and how far its passes are. Blocks are numbered from 0.
 pub(crate) struct Slots {
     /// For each block, keys and values of all columns that are there,
     /// `[batch, n_kv_heads, columns, head_dim]` each, on the block's device. Before the first pass
@@ -177,20 +190,15 @@ impl Slots {
             Keeps::Nothing | Keeps::Prefix => self.seq,
         }
     }
-}
 
-/// One row of a prefix for each of `batch` sequences; rows that are as many stay as they are.
-fn spread<const D: usize>(x: Tensor<D>, batch: usize) -> Tensor<D> {
-    let mut dims = x.dims();
-    dims[0] = batch;
-    x.expand(dims)
-}
-
-impl Past for Slots {
+    /// Takes the keys and values that a block has made of this pass's positions, and returns all
+    /// that its queries may look at, `[batch, n_kv_heads, seq_keys, head_dim]`. Columns that hold
+    /// nothing of a sequence may be among them; [`masks`](Self::masks) hides these.
+    ///
     /// In the first pass, puts keys and values behind those of the prefix and returns all, with
     /// their padding but without room for new tokens. Of new tokens, puts them into their column
     /// and returns all columns that are there.
-    fn extend(&mut self, block: usize, (keys, values): KeysValues) -> KeysValues {
+    pub(crate) fn extend(&mut self, block: usize, (keys, values): KeysValues) -> KeysValues {
         let [batch, heads, _, head_dim] = keys.dims();
         let before = self.blocks[block].take();
         let Some((step, kept)) = self.step.zip(before.clone()) else {
@@ -224,15 +232,19 @@ impl Past for Slots {
         kept
     }
 
-    /// A copy of what the block remembers, which costs nothing: tensors share their numbers.
-    fn memory(&self, block: usize) -> Option<Memory> {
+    /// What a block without keys remembers; `None` if there is nothing before. The copy costs nothing: tensors share
+    /// their numbers.
+    pub(crate) fn memory(&self, block: usize) -> Option<Memory> {
         let batch = self.lens.len();
         let (recent, heads) = self.memories[block].clone()?;
         Some((spread(recent, batch), heads.map(|heads| spread(heads, batch))))
     }
 
-    /// Keeps the last `kernel - 1` rows of each sequence before its padding.
-    fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Option<Tensor<4>>) {
+    /// Takes what a block without keys has to remember behind this pass: the rows of channels that
+    /// its convolution has seen, those that were remembered first,
+    /// `[batch, kernel - 1 + seq, channels]`, and the states of its heads behind the last position
+    /// that is there. Of the rows it keeps the last `kernel - 1` of each sequence before its padding.
+    pub(crate) fn remember(&mut self, block: usize, rows: Tensor<3>, heads: Option<Tensor<4>>) {
         if matches!(self.keeps, Keeps::Nothing) {
             return;
         }
@@ -246,8 +258,9 @@ impl Past for Slots {
         self.memories[block] = Some((Tensor::cat(last.collect(), 0), heads));
     }
 
-    /// There is padding in the first pass alone, and none behind a prefix.
-    fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>> {
+    /// 1 at this pass's positions, 0 at padding behind a sequence, `[batch, seq, 1]` in f32; `None`
+    /// if there is no padding, which is in the first pass alone.
+    pub(crate) fn is_there(&self, seq: usize, device: &Device) -> Option<Tensor<3>> {
         if self.step.is_some() || self.lens.iter().all(|&len| len == self.seq) {
             return None;
         }
@@ -257,10 +270,11 @@ impl Past for Slots {
         Some(Tensor::from_data(data, device))
     }
 
-    /// In the first pass, masks of windows. For new tokens a mask of every kind,
+    /// What the queries of this pass must not see of the keys that [`extend`](Self::extend)
+    /// returns, for each of `kinds`: in the first pass, masks of windows. For new tokens a mask of every kind,
     /// `[batch * n_kv_heads, 1, 1, columns]`: it hides padding, columns that are not written yet,
     /// and positions before the window.
-    fn masks(&self, kinds: &[MaskKind], device: &Device) -> Masks {
+    pub(crate) fn masks(&self, kinds: &[MaskKind], device: &Device) -> Masks {
         let Some(step) = self.step else {
             return Masks::of_windows(kinds, self.prefix, self.seq - self.prefix, device);
         };
@@ -286,6 +300,13 @@ impl Past for Slots {
             Some(hidden.reshape([batch * n_kv_heads, 1, 1, columns]))
         })
     }
+}
+
+/// One row of a prefix for each of `batch` sequences; rows that are as many stay as they are.
+fn spread<const D: usize>(x: Tensor<D>, batch: usize) -> Tensor<D> {
+    let mut dims = x.dims();
+    dims[0] = batch;
+    x.expand(dims)
 }
 
 #[cfg(test)]

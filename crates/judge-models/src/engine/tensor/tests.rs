@@ -5,6 +5,7 @@
 mod full;
 mod shared;
 
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,6 @@ use burn::tensor::Device;
 use judge_arch::ModelSpec;
 use judge_core::{
     Backbone, Layer, Lens, Outcome, Prompt, Reading, Reason, Request, TextModel, Want,
-    reading::TokenLogProbs,
     request::{Generation, LabelRead, Pooling, ReadAt, ReplyPooling, Sampling},
 };
 
@@ -24,7 +24,7 @@ use crate::reading::answers::Answers;
 use crate::reading::labels::Heads;
 use crate::test_models::{alone, answers, reading};
 use crate::weights::checkpoint;
-use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model};
+use crate::{DevicesProblem, Dtype, Error, LoadOptions, Model, WeightForm};
 
 /// Largest difference over largest value of a row, f32 against f32: sums in another order.
 const TOLERANCE: f32 = 1e-5;
@@ -88,51 +88,28 @@ fn requests(model: &Model) -> Vec<Request> {
         .collect()
 }
 
+/// Takes the numbers out of a reading, by rows that are compared each for itself. A mass of labels is one beside 1.
+fn numbers(reading: &mut Reading) -> Vec<Vec<f32>> {
+    let mut rows = Vec::new();
+    for step in reading.labels.iter_mut().flat_map(|labels| &mut labels.steps) {
+        rows.push(mem::take(&mut step.logits));
+        rows.extend(step.label_mass.iter_mut().map(|mass| vec![mem::take(mass), 1.0]));
+    }
+    let continuations = reading.continuations.iter_mut().map(|found| &mut found.tokens);
+    let log_probs = reading.prompt_log_probs.iter_mut().chain(continuations);
+    rows.extend(log_probs.map(|found| mem::take(&mut found.log_probs)));
+    rows.extend(reading.pooled.iter_mut().map(|state| mem::take(&mut state.values)));
+    rows.extend(reading.reply.iter_mut().map(|state| mem::take(&mut state.values)));
+    rows.extend(reading.attention_entropy.iter_mut().map(|heads| mem::take(&mut heads.values)));
+    rows
+}
+
 /// The largest error of any number in `found`; all that is no number must be equal.
 fn compare(found: &Reading, expected: &Reading) -> f32 {
-    assert_eq!(found.prompt_tokens, expected.prompt_tokens);
-    assert_eq!(found.generated, expected.generated);
-    assert_eq!(found.labels.len(), expected.labels.len());
-    let mut worst = 0.0_f32;
-    for (found, expected) in found.labels.iter().zip(&expected.labels) {
-        assert_eq!((&found.tokens, &found.layers, found.lens), (&expected.tokens, &expected.layers, expected.lens));
-        assert_eq!(found.steps.len(), expected.steps.len());
-        for (found, expected) in found.steps.iter().zip(&expected.steps) {
-            assert_eq!((found.step, found.token), (expected.step, expected.token));
-            assert_eq!(found.label_mass.is_some(), expected.label_mass.is_some());
-            let masses = found.label_mass.iter().zip(&expected.label_mass);
-            worst = masses.map(|(a, b)| (a - b).abs()).fold(worst, f32::max);
-            worst = worst.max(relative_error(&found.logits, &expected.logits));
-        }
-    }
-    assert_eq!(found.continuations.len(), expected.continuations.len());
-    let log_probs = |reading: &Reading| -> Vec<TokenLogProbs> {
-        reading
-            .prompt_log_probs
-            .iter()
-            .chain(reading.continuations.iter().map(|found| &found.tokens))
-            .cloned()
-            .collect()
-    };
-    for (found, expected) in log_probs(found).iter().zip(&log_probs(expected)) {
-        assert_eq!(found.tokens, expected.tokens);
-        worst = worst.max(relative_error(&found.log_probs, &expected.log_probs));
-    }
-    assert_eq!(found.pooled.len(), expected.pooled.len());
-    for (found, expected) in found.pooled.iter().zip(&expected.pooled) {
-        assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
-        worst = worst.max(relative_error(&found.values, &expected.values));
-    }
-    assert_eq!(found.reply.len(), expected.reply.len());
-    for (found, expected) in found.reply.iter().zip(&expected.reply) {
-        assert_eq!((found.layer, found.pooling), (expected.layer, expected.pooling));
-        worst = worst.max(relative_error(&found.values, &expected.values));
-    }
-    assert_eq!(found.attention_entropy.len(), expected.attention_entropy.len());
-    for (found, expected) in found.attention_entropy.iter().zip(&expected.attention_entropy) {
-        assert_eq!(found.layer, expected.layer);
-        worst = worst.max(relative_error(&found.values, &expected.values));
-    }
+    let (mut found, mut expected) = (found.clone(), expected.clone());
+    let rows = numbers(&mut found).into_iter().zip(numbers(&mut expected));
+    let worst = rows.map(|(found, expected)| relative_error(&found, &expected)).fold(0.0, f32::max);
+    assert_eq!(found, expected);
     worst
 }
 
@@ -207,16 +184,28 @@ fn spread_over_devices_a_model_gives_the_same_bits_in_every_family() {
     }
 }
 
-#[test]
-fn a_model_has_no_more_devices_than_blocks() {
-    let four = vec![Device::flex(); 4];
-    let error =
-        Model::load_batched(&folder("llama-off"), &options(Dtype::F32, 400), Shapes { step: 16, pass: 8 }, four);
-    let problem = match error {
+/// Why a model is not loaded on its devices.
+fn problem(loaded: Result<Model, Error>) -> DevicesProblem {
+    match loaded {
         Err(Error::Devices { problem, .. }) => problem,
         other => panic!("{other:?}"),
+    }
+}
+
+/// No more devices than blocks, no packed weights and none in other forms.
+#[test]
+fn what_batches_cannot_have_is_refused() {
+    let refused = |options: &LoadOptions, devices: usize| {
+        let (shapes, devices) = (Shapes { step: 16, pass: 8 }, vec![Device::flex(); devices]);
+        problem(Model::load_batched(&folder("llama-off"), options, shapes, devices))
     };
-    assert_eq!(problem, DevicesProblem::TooMany { n_layers: 3 });
+    let plain = options(Dtype::F32, 400);
+    assert_eq!(refused(&plain, 4), DevicesProblem::TooMany { n_layers: 3 });
+    let packed = LoadOptions { packed_cache: Some("nowhere".into()), ..plain.clone() };
+    assert_eq!(refused(&packed, 1), DevicesProblem::PackedCache);
+    assert!(!Path::new("nowhere").exists());
+    let int8 = LoadOptions { weights: WeightForm::Int8, ..plain };
+    assert_eq!(refused(&int8, 1), DevicesProblem::WeightForm { form: WeightForm::Int8 });
 }
 
 /// The card's precision on the CPU: bf16 products, queries, keys and values, all else f32. Products give bf16, as transformers' do, so that
@@ -249,11 +238,7 @@ fn the_precision_of_a_card_is_that_of_transformers_in_bf16() {
 #[test]
 fn tf32_is_for_gpus_and_says_so() {
     let folder = folder("llama-off");
-    let problem = match Model::load(&folder, &options(Dtype::Tf32, 1000)) {
-        Err(Error::Devices { problem, .. }) => problem,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(problem, DevicesProblem::Tf32);
+    assert_eq!(problem(Model::load(&folder, &options(Dtype::Tf32, 1000))), DevicesProblem::Tf32);
     let dtype = |dtype| {
         let shapes = Shapes { step: 16, pass: 8 };
         Model::load_batched(&folder, &options(dtype, 1000), shapes, vec![Device::flex()]).unwrap().info().dtype.clone()

@@ -180,48 +180,32 @@ pub(super) enum Maker {
 }
 
 impl Maker {
-    /// The one for a folder, which names its class as for [`class_of_folder`].
+    /// The one for a folder's class, as [`class_of_folder`] tells it.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for any other class, and for a tokenizer with code of its own.
     pub(super) fn of_folder(folder: &Folder, settings: &Value) -> Result<Self, Error> {
-        let refused = |path, field: &str, found: &str| Error::Unsupported {
-            path,
+        let refused = |field: &str, found: String| Error::Unsupported {
+            path: folder.file(file::TOKENIZER_CONFIG),
             field: field.to_owned(),
-            found: found.to_owned(),
+            found,
             supported: "LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer, DebertaV2Tokenizer and TokenizersBackend beside \
                 a SentencePiece model without tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it \
                 with save_pretrained, which writes that file",
         };
         if settings.get("auto_map").is_some() {
-            return Err(refused(folder.file(file::TOKENIZER_CONFIG), "auto_map", "code of the folder's own"));
+            return Err(refused("auto_map", "code of the folder's own".to_owned()));
         }
-        let text = |json: &Value, name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-        let named = text(settings, "tokenizer_class").or_else(|| text(folder.config(), "tokenizer_class"));
-        let model_type = text(folder.config(), "model_type").unwrap_or_default();
-        let (registered, overrides) = registered(&model_type);
-        let class = |class| match class {
-            Class::Llama | Class::Gemma => Ok(Self::Class(class)),
-            other => {
-                Err(refused(folder.file(file::CONFIG), "model_type", &format!("{model_type} ({other:?}Tokenizer)")))
+        match class_of_folder(folder, settings, "").as_deref() {
+            None | Some("TokenizersBackend" | "PreTrainedTokenizer") => Ok(Self::File),
+            Some("LlamaTokenizer") => Ok(Self::Class(Class::Llama)),
+            Some("GemmaTokenizer") => Ok(Self::Class(Class::Gemma)),
+            Some("XLMRobertaTokenizer") => Ok(Self::XlmRoberta),
+            Some("DebertaV2Tokenizer") => Ok(Self::DebertaV2),
+            Some(other) => {
+                let model_type = folder.config().get("model_type").and_then(Value::as_str).unwrap_or_default();
+                Err(refused("tokenizer_class", format!("{other}, for the model_type {model_type:?}")))
             }
-        };
-        match (named.as_deref(), registered) {
-            (_, Some(Registered::Class(registered))) if overrides || named.is_none() => class(registered),
-            (_, Some(Registered::NoRules)) | (None, None) => Ok(Self::File),
-            (None, _) => match model_type.as_str() {
-                "xlm-roberta" => Ok(Self::XlmRoberta),
-                "deberta-v2" => Ok(Self::DebertaV2),
-                other => Err(refused(folder.file(file::CONFIG), "model_type", other)),
-            },
-            (Some(name), _) => match name.strip_suffix("Fast").unwrap_or(name) {
-                "LlamaTokenizer" => Ok(Self::Class(Class::Llama)),
-                "GemmaTokenizer" => Ok(Self::Class(Class::Gemma)),
-                "XLMRobertaTokenizer" => Ok(Self::XlmRoberta),
-                "DebertaV2Tokenizer" => Ok(Self::DebertaV2),
-                "TokenizersBackend" | "PreTrainedTokenizer" => Ok(Self::File),
-                _ => Err(refused(folder.file(file::TOKENIZER_CONFIG), "tokenizer_class", name)),
-            },
         }
     }
 }

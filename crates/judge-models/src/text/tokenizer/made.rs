@@ -9,20 +9,18 @@
 //! | `around.rs` | the special tokens around a text and around a pair |
 //! | `merges.rs` | the merges that entries imply, in three orders |
 //! | `patterns.rs` | where families cut a text before merges |
-//! | `base64.rs` | the table of characters as text |
 //!
 //! The order of fields is part of what is made: a merge writes the JSON of a GGUF file as it is.
 
 mod around;
-mod base64;
 mod merges;
 pub(crate) mod patterns;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::around::{Part, around};
-use self::base64::base64;
 pub(crate) use self::merges::{by_order, by_score, by_score_and_number};
 
 /// SentencePiece's space.
@@ -136,5 +134,6 @@ pub(crate) fn decoder_of_spaces(falls_back: bool, has_prefix: bool) -> Value {
 
 /// The normaliser of SentencePiece's table of characters; `None` for an empty one.
 pub(crate) fn precompiled(charsmap: &[u8]) -> Option<Value> {
-    (!charsmap.is_empty()).then(|| json!({ "type": "Precompiled", "precompiled_charsmap": base64(charsmap) }))
+    let text = BASE64_STANDARD.encode(charsmap);
+    (!charsmap.is_empty()).then(|| json!({ "type": "Precompiled", "precompiled_charsmap": text }))
 }

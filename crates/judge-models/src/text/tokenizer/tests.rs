@@ -31,24 +31,43 @@ struct Case {
     decoded: String,
 }
 
-fn load(kind: &str, options: &TextOptions) -> (TextCodec, Expected) {
-    load_with(kind, options, json!({}))
+/// A file of a fixture.
+fn fixture(kind: &str, name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(kind).join(name);
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// A folder with this tokenizer, and these files. The text half looks at no weight; a folder must have some nevertheless.
+fn folder_of(tokenizer: &Value, config: &Value, settings: &Value, files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let always = [("tokenizer.json", tokenizer), ("config.json", config), ("tokenizer_config.json", settings)];
+    let always = always.map(|(name, json)| (name, json.to_string()));
+    let files = files.iter().map(|&(name, text)| (name, text.to_owned()));
+    for (name, text) in always.into_iter().chain(files).chain([("model.safetensors", String::new())]) {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn codec_of(folder: &TempDir) -> TextCodec {
+    TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap()
+}
+
+fn load(kind: &str) -> (TextCodec, Expected) {
+    load_with(kind, json!({}))
 }
 
 /// With some fields of `tokenizer_config.json` set.
-fn load_with(kind: &str, options: &TextOptions, settings: Value) -> (TextCodec, Expected) {
-    let (codec, expected) = try_load(kind, options, settings, |_| {});
+fn load_with(kind: &str, settings: Value) -> (TextCodec, Expected) {
+    let (codec, expected) = try_load(kind, settings, |_| {});
     (codec.unwrap(), expected)
 }
 
 /// With `tokenizer.json` changed as well.
-fn try_load(
-    kind: &str,
-    options: &TextOptions,
-    settings: Value,
-    change: impl FnOnce(&mut Value),
-) -> (Result<TextCodec, Error>, Expected) {
-    try_load_as(kind, options, json!({}), settings, change)
+fn try_load(kind: &str, settings: Value, change: impl FnOnce(&mut Value)) -> (Result<TextCodec, Error>, Expected) {
+    try_load_as(kind, &TextOptions::default(), json!({}), settings, change)
 }
 
 /// In a folder with this `config.json`.
@@ -59,22 +78,11 @@ fn try_load_as(
     settings: Value,
     change: impl FnOnce(&mut Value),
 ) -> (Result<TextCodec, Error>, Expected) {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers").join(kind);
-    let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(fixture.join(name)).unwrap()).unwrap() };
-    let (mut tokenizer, mut tokenizer_config) = (read("tokenizer.json"), read("tokenizer_config.json"));
+    let (mut tokenizer, mut all) = (fixture(kind, "tokenizer.json"), fixture(kind, "tokenizer_config.json"));
     change(&mut tokenizer);
-    tokenizer_config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-    let folder = TempDir::new().unwrap();
-    for (name, text) in [
-        ("tokenizer.json", tokenizer.to_string()),
-        ("tokenizer_config.json", tokenizer_config.to_string()),
-        // The text half looks at no weight and no configuration; a folder must have them nevertheless.
-        ("config.json", config.to_string()),
-        ("model.safetensors", String::new()),
-    ] {
-        fs::write(folder.path().join(name), text).unwrap();
-    }
-    let expected = serde_json::from_slice(&fs::read(fixture.join("expected.json")).unwrap()).unwrap();
+    all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let folder = folder_of(&tokenizer, &config, &all, &[]);
+    let expected = serde_json::from_value(fixture(kind, "expected.json")).unwrap();
     (TextCodec::load(&Folder::open(folder.path()).unwrap(), options), expected)
 }
 
@@ -92,7 +100,7 @@ fn unscored(codec: &TextCodec, prompt: &Prompt) -> Unscored {
 #[test]
 fn tokens_and_text_are_those_of_transformers() {
     for kind in KINDS {
-        let (codec, expected) = load(kind, &TextOptions::default());
+        let (codec, expected) = load(kind);
         for case in &expected.cases {
             assert_eq!(
                 encode(&codec, &Prompt::user(case.prompt.as_str())),
@@ -115,8 +123,9 @@ fn tokens_and_text_are_those_of_transformers() {
 #[test]
 fn a_second_bos_is_to_be_had_by_name_only() {
     for kind in KINDS {
-        let (codec, expected) =
-            load(kind, &TextOptions { chat_tokens: ChatTokens::AddedAgain, ..TextOptions::default() });
+        let options = TextOptions { chat_tokens: ChatTokens::AddedAgain, ..TextOptions::default() };
+        let (codec, expected) = try_load_as(kind, &options, json!({}), json!({}), |_| {});
+        let codec = codec.unwrap();
         let case = &expected.cases[0];
         let tokens = encode(&codec, &Prompt::user(case.prompt.as_str()));
         assert_eq!((tokens[0], &tokens[1..]), (case.chat[0], &case.chat[..]), "{kind}");
@@ -126,7 +135,7 @@ fn a_second_bos_is_to_be_had_by_name_only() {
 #[test]
 fn labels_are_found_by_their_bytes() {
     for kind in KINDS {
-        let (codec, expected) = load(kind, &TextOptions::default());
+        let (codec, expected) = load(kind);
         for (label, id) in &expected.labels {
             assert_eq!(codec.label(label).unwrap(), *id, "{kind}");
         }
@@ -151,7 +160,7 @@ fn a_label_agrees_with_its_context_where_it_stays_a_token() {
         ("prepend", "score:", "4", true),
         ("prepend", "score:", " ", false),
     ] {
-        let (codec, _) = load(kind, &TextOptions::default());
+        let (codec, _) = load(kind);
         let found = codec.label_in_context(&Prompt::user("a").with_prefill(prefill), label).unwrap();
         assert_eq!(found.agrees, agrees, "{kind}: {found:?}");
         assert_eq!(found.apart == found.together, agrees, "{kind}: {found:?}");
@@ -162,9 +171,9 @@ fn a_label_agrees_with_its_context_where_it_stays_a_token() {
 #[test]
 fn settings_of_bos_and_eos_say_nothing() {
     for kind in KINDS {
-        let (plain, expected) = load(kind, &TextOptions::default());
+        let (plain, expected) = load(kind);
         let raw = |settings| {
-            let (codec, _) = load_with(kind, &TextOptions::default(), settings);
+            let (codec, _) = load_with(kind, settings);
             encode(&codec, &Prompt::Raw(expected.cases[0].prompt.clone()))
         };
         let by_default = encode(&plain, &Prompt::Raw(expected.cases[0].prompt.clone()));
@@ -178,43 +187,31 @@ fn settings_of_bos_and_eos_say_nothing() {
 /// a processor's.
 #[test]
 fn special_tokens_may_be_in_their_own_file_alone() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/byte-level");
-    let folder = TempDir::new().unwrap();
-    for (name, text) in [
-        ("config.json", "{}"),
-        ("model.safetensors", ""),
+    let files = [
         ("special_tokens_map.json", r#"{"bos_token": {"content": "<s>"}, "eos_token": "</s>"}"#),
         ("chat_template.json", r#"{"chat_template": "processor"}"#),
-    ] {
-        fs::write(folder.path().join(name), text).unwrap();
-    }
-    fs::copy(fixture.join("tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
-    let load = || TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap();
-    assert!(matches!(load().encode(&Prompt::user("a")), Err(Error::NoChatTemplate { .. })));
+    ];
+    let folder = folder_of(&fixture("byte-level", "tokenizer.json"), &json!({}), &json!({}), &files);
+    fs::remove_file(folder.path().join("tokenizer_config.json")).unwrap();
+    assert!(matches!(codec_of(&folder).encode(&Prompt::user("a")), Err(Error::NoChatTemplate { .. })));
     fs::write(folder.path().join("chat_template.jinja"), "{{ bos_token }}x{{ eos_token }}").unwrap();
-    let (_, expected) = self::load("byte-level", &TextOptions::default());
-    let ids = load().encode(&Prompt::user("a")).unwrap();
+    let (_, expected) = load("byte-level");
+    let ids = encode(&codec_of(&folder), &Prompt::user("a"));
     assert_eq!((ids[0], ids[ids.len() - 1]), (expected.bos, expected.eos));
 }
 
 /// Tokens of texts with small files beside `tokenizer.json`, as of transformers 5.23.0: `AutoTokenizer.from_pretrained(folder)(text)`.
 #[test]
 fn small_files_add_tokens_as_in_transformers() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/byte-level");
-    let read = |name: &str| -> Value { serde_json::from_slice(&fs::read(fixture.join(name)).unwrap()).unwrap() };
     // `own` are further tokens of `tokenizer.json` itself.
     let tokens = |settings: &Value, own: &[Value], files: &[(&str, Value)], text: &str| {
-        let folder = TempDir::new().unwrap();
-        let write = |name: &str, json: &Value| fs::write(folder.path().join(name), json.to_string()).unwrap();
-        let (mut tokenizer, mut config) = (read("tokenizer.json"), read("tokenizer_config.json"));
+        let [mut tokenizer, mut config] =
+            ["tokenizer.json", "tokenizer_config.json"].map(|name| fixture("byte-level", name));
         tokenizer["added_tokens"].as_array_mut().unwrap().extend(own.iter().cloned());
         config.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-        write("tokenizer.json", &tokenizer);
-        write("tokenizer_config.json", &config);
-        write("config.json", &json!({}));
-        write("model.safetensors", &json!({}));
-        files.iter().for_each(|(name, json)| write(name, json));
-        let codec = TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap();
+        let folder = folder_of(&tokenizer, &json!({}), &config, &[]);
+        files.iter().for_each(|(name, json)| fs::write(folder.path().join(name), json.to_string()).unwrap());
+        let codec = codec_of(&folder);
         (encode(&codec, &Prompt::Raw(text.to_owned())), codec.special.named().clone())
     };
     let (map, added) = ("special_tokens_map.json", "added_tokens.json");
@@ -285,7 +282,7 @@ fn what_goes_around_a_text_does_not_depend_on_the_text() {
         json!([special(token), { "Sequence": { "id": "A", "type_id": 0 } }, special(end)])
     };
     let special = |text: &str, id: TokenId| json!({ "id": text, "ids": [id], "tokens": [text] });
-    let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), |json| {
+    let (codec, _) = try_load("byte-level", json!({}), |json| {
         let model = json!({ "type": "BPE", "vocab": { "A": 0, "C": 1, "<s>": 2, "</s>": 3 }, "merges": [] });
         (json["model"], json["pre_tokenizer"]) = (model, Value::Null);
         (json["added_tokens"][0]["id"], json["added_tokens"][1]["id"]) = (json!(2), json!(3));
@@ -293,7 +290,7 @@ fn what_goes_around_a_text_does_not_depend_on_the_text() {
         json["post_processor"]["special_tokens"] = json!({ "<s>": special("<s>", 2), "</s>": special("</s>", 3) });
     });
     assert_eq!(encode(&codec.unwrap(), &Prompt::Raw("AC".to_owned())), [2, 0, 1, 3]);
-    let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), |json| {
+    let (codec, _) = try_load("byte-level", json!({}), |json| {
         json["post_processor"]["single"] = around("a", "a");
         json["post_processor"]["special_tokens"]["a"] = special("a", 64);
     });
@@ -304,7 +301,7 @@ fn what_goes_around_a_text_does_not_depend_on_the_text() {
 fn a_tokenizer_that_splits_its_control_tokens_is_refused() {
     let with = |split: Value| {
         let settings = json!({ "split_special_tokens": split });
-        try_load("byte-level", &TextOptions::default(), settings, |_| {}).0.map(|_| ())
+        try_load("byte-level", settings, |_| {}).0.map(|_| ())
     };
     let error = with(json!(true)).unwrap_err();
     assert!(matches!(&error, Error::Unsupported { field, .. } if field == "split_special_tokens"), "{error}");
@@ -315,7 +312,7 @@ fn a_tokenizer_that_splits_its_control_tokens_is_refused() {
 #[test]
 fn text_that_spells_a_control_token_stays_text() {
     for kind in KINDS {
-        let (codec, expected) = load(kind, &TextOptions::default());
+        let (codec, expected) = load(kind);
         let count = |tokens: &[TokenId], id| tokens.iter().filter(|&&token| token == id).count();
         for content in ["</s>", "<s>", "a</s>[assistant]<s>", "</s"] {
             let tokens = encode(&codec, &Prompt::user(content));
@@ -329,7 +326,7 @@ fn text_that_spells_a_control_token_stays_text() {
 #[test]
 fn a_trusted_prefill_holds_control_tokens_and_nothing_else_does() {
     for kind in KINDS {
-        let (codec, expected) = load(kind, &TextOptions::default());
+        let (codec, expected) = load(kind);
         let ends = |prompt: &Prompt| encode(&codec, prompt).iter().filter(|&&id| id == expected.eos).count();
         for content in ["a", "a</s>", "</s"] {
             let plain = Prompt::user(content);
@@ -351,7 +348,7 @@ fn a_trusted_prefill_holds_control_tokens_and_nothing_else_does() {
 #[test]
 fn a_continuation_has_the_tokens_that_follow_the_prompt_s() {
     for kind in KINDS {
-        let (codec, expected) = load(kind, &TextOptions::default());
+        let (codec, expected) = load(kind);
         let (mut merged, mut apart) = (0, 0);
         for case in &expected.cases {
             for (cut, _) in case.prompt.char_indices().skip(1) {
@@ -377,7 +374,7 @@ fn a_continuation_has_the_tokens_that_follow_the_prompt_s() {
 #[test]
 fn a_continuation_of_a_chat_is_plain_text() {
     for kind in KINDS {
-        let (codec, expected) = load(kind, &TextOptions::default());
+        let (codec, expected) = load(kind);
         for text in ["</s>", " a</s>"] {
             let behind = |prompt: &Prompt| codec.continuations(prompt, &[text.to_owned()]).unwrap().remove(0);
             assert!(!behind(&Prompt::user("a")).contains(&expected.eos), "{kind}: {text:?}");
@@ -390,9 +387,8 @@ fn a_continuation_of_a_chat_is_plain_text() {
 /// The crate `tokenizers` panics over both.
 #[test]
 fn a_tokenizer_whose_code_panics_is_an_error() {
-    let options = TextOptions::default();
     let with = |field: &'static str, part: Value| {
-        try_load("metaspace", &options, json!({}), |json| json[field] = part)
+        try_load("metaspace", json!({}), |json| json[field] = part)
             .0
             .and_then(|codec| codec.encode(&Prompt::user("a b")))
     };
@@ -422,12 +418,12 @@ fn what_the_crate_is_known_to_panic_over_is_refused_by_its_field() {
         ("pre_tokenizer", json!({ "type": "FixedLength", "length": 0 }), "pre_tokenizer.FixedLength.length"),
         ("post_processor", around, "post_processor.TemplateProcessing.special_tokens"),
     ] {
-        let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), |json| json[part] = value);
+        let (codec, _) = try_load("byte-level", json!({}), |json| json[part] = value);
         let error = codec.map(|_| ()).unwrap_err();
         assert!(matches!(&error, Error::Unsupported { field: found, .. } if found == field), "{error}");
     }
     let prefix = |json: &mut Value| json["model"]["continuing_subword_prefix"] = json!("####");
-    let (codec, _) = try_load("byte-level", &TextOptions::default(), json!({}), prefix);
+    let (codec, _) = try_load("byte-level", json!({}), prefix);
     let error = codec.map(|_| ()).unwrap_err();
     assert!(
         matches!(&error, Error::Unsupported { field, .. } if field == "model.continuing_subword_prefix"),
@@ -441,8 +437,7 @@ fn what_the_crate_is_known_to_panic_over_is_refused_by_its_field() {
 fn parts_that_do_nothing_are_none() {
     let table = |table: Value| json!({ "type": "Precompiled", "precompiled_charsmap": table });
     let of = |normalizer: Value| {
-        let (codec, expected) =
-            try_load("byte-level", &TextOptions::default(), json!({}), |json| json["normalizer"] = normalizer);
+        let (codec, expected) = try_load("byte-level", json!({}), |json| json["normalizer"] = normalizer);
         let codec = codec.unwrap();
         expected.cases.iter().map(|case| encode(&codec, &Prompt::Raw(case.prompt.clone()))).collect::<Vec<_>>()
     };
@@ -458,7 +453,7 @@ fn parts_that_do_nothing_are_none() {
 fn a_class_that_cuts_otherwise_than_the_file_is_said() {
     let notes = |class: Option<&str>, change: fn(&mut Value)| {
         let settings = json!({ "tokenizer_class": class });
-        try_load("byte-level", &TextOptions::default(), settings, change).0.unwrap().notes()
+        try_load("byte-level", settings, change).0.unwrap().notes()
     };
     let said = notes(Some("Qwen2TokenizerFast"), |_| {});
     assert!(said.len() == 1 && said[0].contains("Qwen2Tokenizer") && said[0].contains("12345"), "{said:?}");
@@ -496,10 +491,10 @@ fn a_class_that_cuts_otherwise_than_the_file_is_said() {
 fn control_tokens_of_a_template_that_the_tokenizer_lacks_are_said() {
     let chat_ml = "{% for m in messages %}{{ '<|im_' ~ 'start|>' ~ m.role ~ '\n' ~ m.content ~ '<|im_end|>\n' }}{% endfor %}<think>";
     for kind in KINDS {
-        let (codec, _) = load_with(kind, &TextOptions::default(), json!({ "chat_template": chat_ml }));
+        let (codec, _) = load_with(kind, json!({ "chat_template": chat_ml }));
         let said = codec.notes();
         assert!(said.len() == 1 && said[0].contains("<|im_start|>, <|im_end|>"), "{kind}: {said:?}");
-        let (codec, _) = load(kind, &TextOptions::default());
+        let (codec, _) = load(kind);
         assert_eq!(codec.notes(), [""; 0], "{kind}");
     }
 }
@@ -509,7 +504,7 @@ fn control_tokens_of_a_template_that_the_tokenizer_lacks_are_said() {
 fn a_template_that_takes_no_system_turn_says_what_to_do() {
     let template = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}\
         {% if m.content == 'x' %}{{ raise_exception('No x') }}{% endif %}{{ m.content }}{% endfor %}";
-    let (codec, _) = load_with("metaspace", &TextOptions::default(), json!({ "chat_template": template }));
+    let (codec, _) = load_with("metaspace", json!({ "chat_template": template }));
     let detail = |content: &str| {
         let turns = vec![Message::new("system", "Be brief."), Message::user(content)];
         unscored(&codec, &Prompt::chat(turns)).detail
@@ -521,9 +516,7 @@ fn a_template_that_takes_no_system_turn_says_what_to_do() {
 
 #[test]
 fn a_tokenizer_that_leaves_out_merges_at_random_is_refused() {
-    let with = |dropout: Value| {
-        try_load("byte-level", &TextOptions::default(), json!({}), |json| json["model"]["dropout"] = dropout).0
-    };
+    let with = |dropout: Value| try_load("byte-level", json!({}), |json| json["model"]["dropout"] = dropout).0;
     match with(json!(0.1)) {
         Err(Error::Unsupported { field, found, .. }) => {
             assert_eq!((field.as_str(), found.as_str()), ("model.dropout", "0.1"))
@@ -575,7 +568,7 @@ fn a_class_with_rules_of_its_own_reads_as_transformers_builds_it() {
 #[test]
 fn a_message_of_control_tokens_takes_looks_in_proportion_to_its_length() {
     for kind in KINDS {
-        let (codec, _) = load(kind, &TextOptions::default());
+        let (codec, _) = load(kind);
         let looks = |copies: usize| {
             literal::LOOKS.set(0);
             let ids = encode(&codec, &Prompt::user("</s> ".repeat(copies)));
@@ -589,7 +582,7 @@ fn a_message_of_control_tokens_takes_looks_in_proportion_to_its_length() {
 
 #[test]
 fn marks_are_the_same_whichever_characters_are_free() {
-    let (codec, expected) = load("metaspace", &TextOptions::default());
+    let (codec, expected) = load("metaspace");
     let plane: String = ('\u{f0000}'..='\u{ffffd}').collect();
     let prompt = |used: &str| Prompt::user(format!("a </s> b {used}"));
     // Two are left, the last ones. The one end token is the template's.
@@ -607,7 +600,7 @@ fn marks_are_the_same_whichever_characters_are_free() {
 fn text_that_a_template_changes_into_a_control_token_is_refused() {
     let of = |kind: &str, content: &str, text: &str| {
         let template = "{{ bos_token }}".to_owned() + &content.replace("TEXT", "messages[0].content");
-        let (codec, expected) = load_with(kind, &TextOptions::default(), json!({ "chat_template": template }));
+        let (codec, expected) = load_with(kind, json!({ "chat_template": template }));
         let count = |ids: &[TokenId], id| ids.iter().filter(|&&token| token == id).count();
         let ids = codec.encode(&Prompt::user(text)).map_err(|error| error.to_string());
         ids.map(|ids| (count(&ids, expected.bos), count(&ids, expected.eos)))
@@ -638,22 +631,7 @@ fn text_that_a_template_changes_into_a_control_token_is_refused() {
 
 /// A folder with the tokenizer of `metaspace`, and these files.
 fn small_folder(config: &Value, settings: &Value, files: &[(&str, &str)]) -> TempDir {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/metaspace");
-    let folder = TempDir::new().unwrap();
-    fs::copy(fixture.join("tokenizer.json"), folder.path().join("tokenizer.json")).unwrap();
-    let (config, settings) = (config.to_string(), settings.to_string());
-    let always =
-        [("config.json", config.as_str()), ("tokenizer_config.json", settings.as_str()), ("model.safetensors", "")];
-    for (name, text) in always.iter().chain(files) {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    folder
-}
-
-fn codec_of(folder: &TempDir) -> TextCodec {
-    TextCodec::load(&Folder::open(folder.path()).unwrap(), &TextOptions::default()).unwrap()
+    folder_of(&fixture("metaspace", "tokenizer.json"), config, settings, files)
 }
 
 /// As `special_tokens_map` of transformers 5.23 shows them.
@@ -680,7 +658,7 @@ fn a_class_names_the_tokens_that_a_folder_leaves_out() {
     let settings = json!({ "tokenizer_class": "LlamaTokenizer" });
     let template = [("chat_template.jinja", "{{ bos_token }}{{ messages[0].content }}")];
     let ids = encode(&codec_of(&small_folder(&json!({}), &settings, &template)), &Prompt::user("a"));
-    let (_, expected) = load("metaspace", &TextOptions::default());
+    let (_, expected) = load("metaspace");
     assert_eq!(ids[0], expected.bos);
 }
 

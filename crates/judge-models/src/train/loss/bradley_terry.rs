@@ -5,7 +5,7 @@ use judge_core::request::TokenId;
 use serde::Serialize;
 
 use super::labels::{Labels, ReadFrom};
-use super::measure::Measure;
+use super::measure::Loss;
 use crate::Error;
 use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_tokens};
@@ -42,7 +42,7 @@ pub struct PairExample {
     pub margin: f32,
 }
 
-impl Measure for BradleyTerry {
+impl Loss for BradleyTerry {
     type Example = PairExample;
 
     const NAME: &'static str = "bradley_terry";
@@ -68,7 +68,10 @@ impl Measure for BradleyTerry {
     fn check_example(&self, example: &PairExample, limits: Limits) -> Result<(), ExampleProblem> {
         check_tokens(&example.better, 1, limits)?;
         check_tokens(&example.worse, 1, limits)?;
-        if example.margin.is_finite() { Ok(()) } else { Err(ExampleProblem::Margin { found: example.margin }) }
+        match example.margin.is_finite() {
+            true => Ok(()),
+            false => Err(ExampleProblem::value("the margin", example.margin, "a finite number")),
+        }
     }
 
     fn read_from(&self) -> Option<&ReadFrom> {

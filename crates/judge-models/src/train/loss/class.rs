@@ -4,7 +4,7 @@ use burn::tensor::{Int, Tensor, TensorData, activation};
 use judge_core::request::TokenId;
 use serde::Serialize;
 
-use super::measure::Measure;
+use super::measure::Loss;
 use crate::Error;
 use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_tokens, check_types};
@@ -37,7 +37,7 @@ impl ClassExample {
         check_types(&self.types, self.prompt.len(), limits)?;
         match self.class < classes {
             true => Ok(()),
-            false => Err(ExampleProblem::Class { found: self.class, classes }),
+            false => Err(ExampleProblem::value("the class", self.class, format!("one below the head's {classes}"))),
         }
     }
 
@@ -47,7 +47,7 @@ impl ClassExample {
     }
 }
 
-impl Measure for Class {
+impl Loss for Class {
     type Example = ClassExample;
 
     const NAME: &'static str = "class";

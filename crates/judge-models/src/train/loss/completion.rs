@@ -4,7 +4,7 @@ use burn::tensor::{Int, Tensor, TensorData, activation};
 use judge_core::request::TokenId;
 use serde::Serialize;
 
-use super::measure::Measure;
+use super::measure::Loss;
 use crate::Error;
 use crate::train::batch::Sequence;
 use crate::train::check::{Limits, check_numbers, check_tokens};
@@ -42,7 +42,7 @@ impl CompletionExample {
     }
 }
 
-impl Measure for Completion {
+impl Loss for Completion {
     type Example = CompletionExample;
 
     const NAME: &'static str = "completion";

@@ -5,7 +5,7 @@ use judge_core::request::TokenId;
 use serde::Serialize;
 
 use super::labels::{ReadFrom, repeated};
-use super::measure::Measure;
+use super::measure::Loss;
 use super::target::check_target;
 use crate::Error;
 use crate::train::batch::Sequence;
@@ -40,7 +40,7 @@ pub struct DecisionExample {
 /// The logit of what is no option, far below all that are. Finite, so that its product with 0 is 0.
 const NO_OPTION: f32 = -1e9;
 
-impl Measure for Decision {
+impl Loss for Decision {
     type Example = DecisionExample;
 
     const NAME: &'static str = "decision";
@@ -60,10 +60,10 @@ impl Measure for Decision {
         }
         check_tokens(options, 2, Limits { max_len: usize::MAX, ..limits })?;
         if let Some(token) = repeated(options) {
-            return Err(ExampleProblem::Repeated { token });
+            return Err(ExampleProblem::value("a token of two options", token, "one for each option"));
         }
         if !(temperature.is_finite() && *temperature > 0.0) {
-            return Err(ExampleProblem::Temperature { found: *temperature });
+            return Err(ExampleProblem::value("the temperature", temperature, "a positive number"));
         }
         check_target(target, options.len())
     }

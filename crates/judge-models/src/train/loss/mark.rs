@@ -8,7 +8,7 @@ use judge_core::request::TokenId;
 use serde::Serialize;
 
 use super::labels::{Labels, ReadFrom};
-use super::measure::Measure;
+use super::measure::Loss;
 use super::target::check_target;
 use crate::Error;
 use crate::train::batch::Sequence;
@@ -38,7 +38,7 @@ pub struct MarkExample {
     pub target: Vec<f32>,
 }
 
-impl Measure for Mark {
+impl Loss for Mark {
     type Example = MarkExample;
 
     const NAME: &'static str = "mark";

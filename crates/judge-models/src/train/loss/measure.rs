@@ -13,13 +13,9 @@ use crate::train::check::Limits;
 use crate::train::error::{ExampleProblem, TrainError};
 use crate::train::pass::Reads;
 
-/// A loss: its settings, and what an example of it is. The losses of this module are all that there are.
-pub trait Loss: Measure {}
-
-impl<L: Measure> Loss for L {}
-
-/// What the trainer asks a loss for. Not for use outside of this crate.
-pub trait Measure: Clone + Debug + Serialize + Send + Sync {
+/// A loss: its settings, and what an example of it is. The losses of this module are all that there are; what the
+/// trainer asks them for is not for use outside of this crate.
+pub trait Loss: Clone + Debug + Serialize + Send + Sync {
     /// What is learnt from.
     type Example: Send + Sync;
 

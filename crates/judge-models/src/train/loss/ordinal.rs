@@ -4,7 +4,7 @@ use burn::tensor::{Tensor, TensorData, activation};
 use serde::Serialize;
 
 use super::class::ClassExample;
-use super::measure::Measure;
+use super::measure::Loss;
 use crate::Error;
 use crate::train::batch::Sequence;
 use crate::train::check::Limits;
@@ -27,7 +27,7 @@ pub struct Ordinal {
     pub classes: usize,
 }
 
-impl Measure for Ordinal {
+impl Loss for Ordinal {
     type Example = ClassExample;
 
     const NAME: &'static str = "ordinal";

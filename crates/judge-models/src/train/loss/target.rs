@@ -10,5 +10,8 @@ const TOLERANCE: f64 = 1e-4;
 pub(super) fn check_target(target: &[f32], labels: usize) -> Result<(), ExampleProblem> {
     check_numbers("probabilities", target, labels)?;
     let sum: f64 = target.iter().map(|&p| f64::from(p)).sum();
-    if (sum - 1.0).abs() > TOLERANCE { Err(ExampleProblem::Target { sum }) } else { Ok(()) }
+    match (sum - 1.0).abs() > TOLERANCE {
+        true => Err(ExampleProblem::value("the sum of the target's probabilities", sum, 1)),
+        false => Ok(()),
+    }
 }

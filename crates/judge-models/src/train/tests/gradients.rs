@@ -1,7 +1,6 @@
 //! What the trainer computes: gradients against differences of losses.
 
-use super::super::gradients::loss_of;
-use super::super::step::Sums;
+use super::super::gradients::{Sums, loss_of};
 use super::*;
 
 /// Compares some numbers of each gradient with differences of the summed loss.

@@ -19,10 +19,12 @@ fn examples_that_are_none_are_refused() {
     };
     assert_eq!(of(&[1], &[1.0]), ExampleProblem::Length { found: 1, least: 2, most: 64 });
     assert_eq!(of(&[1; 65], &[1.0; 65]), ExampleProblem::Length { found: 65, least: 2, most: 64 });
-    assert_eq!(of(&[1, 96], &[1.0; 2]), ExampleProblem::Token { found: 96, d_vocab: 96 });
+    assert_eq!(of(&[1, 96], &[1.0; 2]).to_string(), "a token is 96, expected one below the vocabulary's 96");
     assert_eq!(of(&[1, 2], &[1.0; 3]), ExampleProblem::Count { what: "weights", expected: 2, found: 3 });
-    assert!(matches!(of(&[1, 2], &[0.0, f32::NAN]), ExampleProblem::Number { what: "weights", at: 1, .. }));
-    assert!(matches!(of(&[1, 2], &[0.0, -1.0]), ExampleProblem::Number { at: 1, .. }));
+    for (weight, found) in [(f32::NAN, "NaN"), (-1.0, "-1")] {
+        let expected = format!("weights 1 is {found}, expected a finite number of at least 0");
+        assert_eq!(of(&[1, 2], &[0.0, weight]).to_string(), expected);
+    }
     // The first token's weight does not count, and an empty completion has none.
     assert_eq!(of(&[1, 2], &[1.0, 0.0]), ExampleProblem::Nothing);
     let empty = CompletionExample::new(&[1, 2], &[]);
@@ -34,7 +36,8 @@ fn examples_that_are_none_are_refused() {
     assert!(matches!(problem(&mut trainer, mark(&[], &[1.0, 0.0, 0.0])), ExampleProblem::Length { found: 0, .. }));
     let count = ExampleProblem::Count { what: "probabilities", expected: 3, found: 2 };
     assert_eq!(problem(&mut trainer, mark(&[1], &[0.5, 0.5])), count);
-    assert_eq!(problem(&mut trainer, mark(&[1], &[0.5, 0.5, 0.5])), ExampleProblem::Target { sum: 1.5 });
+    let sum = problem(&mut trainer, mark(&[1], &[0.5, 0.5, 0.5])).to_string();
+    assert_eq!(sum, "the sum of the target's probabilities is 1.5, expected 1");
 
     let mut trainer = new("qwen3-on", Decision::default(), settings(lora()));
     let mut decision = |change: &dyn Fn(&mut DecisionExample)| {
@@ -42,21 +45,27 @@ fn examples_that_are_none_are_refused() {
         change(&mut changed);
         problem(&mut trainer, changed)
     };
-    assert_eq!(decision(&|one| one.options[1] = 20), ExampleProblem::Repeated { token: 20 });
-    assert_eq!(decision(&|one| one.options[1] = 96), ExampleProblem::Token { found: 96, d_vocab: 96 });
+    let says = |problem: ExampleProblem| problem.to_string();
+    let twice = decision(&|one| one.options[1] = 20);
+    assert_eq!(says(twice), "a token of two options is 20, expected one for each option");
+    let unknown = decision(&|one| one.options[1] = 96);
+    assert_eq!(says(unknown), "a token is 96, expected one below the vocabulary's 96");
     let one_option = ExampleProblem::Count { what: "options", expected: 2, found: 1 };
     assert_eq!(decision(&|one| one.options.truncate(1)), one_option);
-    assert_eq!(decision(&|one| one.temperature = 0.0), ExampleProblem::Temperature { found: 0.0 });
-    assert_eq!(decision(&|one| one.target[0] = 0.5), ExampleProblem::Target { sum: 0.75 });
+    let temperature = decision(&|one| one.temperature = 0.0);
+    assert_eq!(says(temperature), "the temperature is 0, expected a positive number");
+    let sum = decision(&|one| one.target[0] = 0.5);
+    assert_eq!(says(sum), "the sum of the target's probabilities is 0.75, expected 1");
 
     let mut trainer = new("qwen3-on", BradleyTerry { reward: Reward::Score, centring: 0.0 }, settings(lora()));
     let pair = |worse: &[u32], margin| PairExample { better: vec![1], worse: worse.to_vec(), margin };
     assert!(matches!(problem(&mut trainer, pair(&[], 0.0)), ExampleProblem::Length { found: 0, .. }));
-    assert!(matches!(problem(&mut trainer, pair(&[1], f32::INFINITY)), ExampleProblem::Margin { .. }));
+    let margin = problem(&mut trainer, pair(&[1], f32::INFINITY));
+    assert_eq!(says(margin), "the margin is inf, expected a finite number");
 
     let mut trainer = new("qwen3-on", Class { classes: 3 }, settings(lora()));
     let class = ClassExample { prompt: vec![1], types: vec![], class: 3 };
-    assert_eq!(problem(&mut trainer, class), ExampleProblem::Class { found: 3, classes: 3 });
+    assert_eq!(says(problem(&mut trainer, class)), "the class is 3, expected one below the head's 3");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::super::fields::{Fields, Problems, elements, is_object_or_list, named};
+use super::super::fields::{Fields, Problems, each, is_object_or_list, named};
 
 const ROLES: [&str; 4] = ["user", "developer", "system", "assistant"];
 
@@ -19,13 +19,8 @@ pub(super) fn state(input: Value, fields: &mut Fields<'_>, images: &mut bool) ->
         }
     };
     let at = fields.at("input");
-    let number = list.len();
     let mut calls = HashSet::new();
-    let mut items = Vec::new();
-    for (loc, json) in elements(&at, list) {
-        items.extend(item(json, &loc, fields.problems(), &mut calls, images));
-    }
-    (items.len() == number).then_some(Value::Array(items))
+    each(&at, list, |loc, json| item(json, &loc, fields.problems(), &mut calls, images)).map(Value::Array)
 }
 
 /// One item. `calls` are the kinds and ids of calls before it.
@@ -112,18 +107,11 @@ pub(super) fn content(
         }
     };
     let at = fields.at(name);
-    let number = list.len();
-    let mut parts = Vec::new();
-    for (loc, json) in elements(&at, list) {
-        parts.extend(part(json, &loc, allowed, fields.problems(), images));
-    }
-    if parts.len() < number {
-        return None;
-    }
+    let mut parts = each(&at, list, |loc, json| part(json, &loc, allowed, fields.problems(), images))?;
     let texts: Option<Vec<&str>> = parts.iter().map(Value::as_str).collect();
     match texts {
         Some(texts) => Some(texts.join("\n").into()),
-        None if number == 1 => parts.pop(),
+        None if parts.len() == 1 => parts.pop(),
         None => Some(Value::Array(parts)),
     }
 }

@@ -3,7 +3,7 @@
 use judge_core::decision::{NoulCriteria, Question};
 use serde_json::{Map, Value, json};
 
-use super::super::fields::{Fields, Problems, elements, named};
+use super::super::fields::{Fields, Problems, each, elements, named};
 use super::input;
 
 /// So many options a choice has.
@@ -104,17 +104,14 @@ fn choices(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(M
 
 /// What each level means, and the labels of levels.
 fn levels(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(Vec<Value>, Vec<Value>)> {
-    let (mut criteria, mut labels) = (Vec::new(), Vec::new());
-    let number = list.len();
-    for (loc, json) in elements(at, list) {
-        let Some(mut fields) = element(json, &loc, &["label", "description"], problems) else { continue };
+    let levels = each(at, list, |loc, json| {
+        let mut fields = element(json, &loc, &["label", "description"], problems)?;
         let description = fields.optional_text("description");
-        let Some(label) = fields.text("label") else { continue };
+        let label = fields.text("label")?;
         let meaning = description.map_or_else(|| label.clone(), |description| format!("{label}: {description}"));
-        criteria.push(meaning.into());
-        labels.push(label.into());
-    }
-    (criteria.len() == number).then_some((criteria, labels))
+        Some((Value::String(meaning), Value::String(label)))
+    })?;
+    Some(levels.into_iter().unzip())
 }
 
 /// The fields of an element of a list, which is to be an object.

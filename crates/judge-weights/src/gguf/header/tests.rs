@@ -70,6 +70,7 @@ fn counts_and_offsets_are_checked_before_anything_is_made_for_them() {
     assert!(matches!(tensor(&[], 0, 0), GgufProblem::Dimensions { .. }));
     assert!(matches!(tensor(&[1; 5], 0, 0), GgufProblem::Dimensions { .. } | GgufProblem::Type { .. }));
     assert_eq!(tensor(&[4], 9, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "Q8_1".to_owned() });
+    assert_eq!(tensor(&[4], 15, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "Q8_K".to_owned() });
     assert_eq!(tensor(&[4], 77, 0), GgufProblem::Type { tensor: "t".to_owned(), found: "77".to_owned() });
     let with = |values: Vec<u8>| read(&file(&values, 1, &[4], 0, 0, 128)).map(|_| ()).unwrap_err();
     let vast = [&U32.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::files::{OverwriteArgs, row_limit};
 use judge_cli::args::numbers::{at_least, number, part, positive};
+use judge_cli::args::one_of;
 use judge_cli::report::OF_AGREEMENT;
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::svg;
@@ -65,9 +66,10 @@ pub(crate) struct Cli {
     /// Field of another judge's prediction: adds tests of the difference, the first judge less the other (repeatable)
     #[arg(long, value_name = "FIELD")]
     pub second: Vec<String>,
-    /// With --second twice or more: how the p-values of a difference are adjusted for the number of other judges [default: holm]
-    #[arg(long, value_enum)]
-    pub adjust: Option<Adjust>,
+    /// With --second twice or more: how the p-values of a difference are adjusted for the number of other judges. holm: a level holds for all
+    /// tests together; fdr_bh (Benjamini and Hochberg): of the differences that are found, the share that are none [default: holm]
+    #[arg(long, value_parser = one_of(&ADJUSTMENTS))]
+    pub adjust: Option<Adjustment>,
     /// Field by whose values the statistics are given once more; above 50 groups, a line each
     #[arg(long, value_name = "FIELD")]
     pub group: Option<String>,
@@ -118,25 +120,9 @@ pub(crate) struct Cli {
     pub write: OverwriteArgs,
 }
 
-/// By the names of statsmodels' `multipletests`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Adjust {
-    /// Holm: a level holds for all tests together
-    #[value(name = "holm")]
-    Holm,
-    /// Benjamini and Hochberg: of the differences that are found, the share that are none
-    #[value(name = "fdr_bh")]
-    BenjaminiHochberg,
-}
-
-impl From<Adjust> for Adjustment {
-    fn from(adjust: Adjust) -> Self {
-        match adjust {
-            Adjust::Holm => Self::Holm,
-            Adjust::BenjaminiHochberg => Self::BenjaminiHochberg,
-        }
-    }
-}
+/// By the names of statsmodels' `multipletests`, the default first.
+pub(super) const ADJUSTMENTS: [(&str, Adjustment); 2] =
+    [("holm", Adjustment::Holm), ("fdr_bh", Adjustment::BenjaminiHochberg)];
 
 impl Cli {
     /// That options make sense, alone and together.

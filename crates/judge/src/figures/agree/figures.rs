@@ -5,7 +5,7 @@ use judge_metrics::comparison::{ComparedItem, Comparisons, Loss, SelectiveRisk};
 use plotters::prelude::*;
 
 use judge_cli::report::thinned;
-use judge_cli::terminal::svg::{BLUE, FONT, Line, MORE, Point, VERMILLION, axis, checked, intervals, svg};
+use judge_cli::terminal::svg::{BLUE, Line, MORE, Point, VERMILLION, axis, chart, checked, intervals, svg};
 
 /// Points that are drawn of all rows.
 const MOST_POINTS: usize = 5_000;
@@ -37,14 +37,8 @@ pub fn scores(items: &[ComparedItem], predicted: &str, human: &str) -> Result<St
     let (of_judge, of_people) = (axis(points.iter().map(|point| point.0))?, axis(points.iter().map(|point| point.1))?);
     let of = if points.len() == all.len() { String::new() } else { format!(", {} of them drawn", points.len()) };
     svg((640, 520), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(format!("{human} against {predicted}, n = {}{of}", all.len()), ("sans-serif", 20))
-            .margin(12)
-            .x_label_area_size(46)
-            .y_label_area_size(60)
-            .build_cartesian_2d(of_judge, of_people)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.light_line_style(WHITE).x_desc(predicted).y_desc(human).label_style(FONT).draw()?;
+        let title = format!("{human} against {predicted}, n = {}{of}", all.len());
+        let mut chart = chart(area, &title, (of_judge, predicted), (of_people, human), false)?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, BLUE.mix(0.4).filled())))?;
         Ok(())
     })
@@ -60,19 +54,10 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
     let most = curve.iter().fold(1e-9_f64, |most, point| most.max(point.risk));
     let (loss, of_risk) = (in_words(risk.loss), checked(0.0..1.05 * most)?);
     svg((640, 480), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(format!("risk by coverage, {predicted}, n = {}", risk.losses.len()), ("sans-serif", 22))
-            .margin(12)
-            .x_label_area_size(40)
-            .y_label_area_size(60)
-            .build_cartesian_2d(0.0..1.0, of_risk)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .x_desc("coverage: share of rows kept, the surest first")
-            .y_desc(format!("{loss}; vermillion: of all rows"))
-            .label_style(FONT)
-            .draw()?;
+        let title = format!("risk by coverage, {predicted}, n = {}", risk.losses.len());
+        let (below, beside) =
+            ("coverage: share of rows kept, the surest first", format!("{loss}; vermillion: of all rows"));
+        let mut chart = chart(area, &title, (0.0..1.0, below), (of_risk, &beside), false)?;
         chart.draw_series(LineSeries::new([(0.0, overall), (1.0, overall)], VERMILLION.stroke_width(1)))?;
         let points = curve.iter().map(|point| (point.coverage, point.risk));
         chart.draw_series(LineSeries::new(points, BLUE.stroke_width(2)))?;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use judge_cli::preferences::{Worth, of_pairs};
-use judge_cli::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals};
+use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals};
 use judge_data::Published;
-use judge_metrics::comparison::{PairComparisons, Statistic};
+use judge_metrics::comparison::PairComparisons;
 use serde_json::{Value, json};
 
 use crate::figures::layers::{self, LayerAgreement};
@@ -58,13 +58,9 @@ pub(super) fn plot(title: &str, (overall, worth): &Found, groups: &BTreeMap<&str
         });
         return layers::svg(&of.collect::<Vec<_>>(), layers::ACCURACY, &format!("{title}, 95 % intervals"));
     }
-    let line = |name: String, statistic: &Statistic, colour| {
-        let (estimate, interval) = (statistic.estimate()?, statistic.interval());
-        Some(Line { name, points: vec![Point { estimate, interval, colour }] })
-    };
-    let of_all = overall.statistics.iter().filter_map(|known| line(known.name.to_owned(), &known.statistic, BLUE));
+    let of_all = overall.statistics.iter().filter_map(|known| Line::of(known.name, &known.statistic, BLUE));
     let of_groups = groups.iter().filter_map(|(group, (found, _))| {
-        line(format!("accuracy, {group}"), &found.get("accuracy")?.statistic, VERMILLION)
+        Line::of(format!("accuracy, {group}"), &found.get("accuracy")?.statistic, VERMILLION)
     });
     let lines: Vec<Line> = of_all.chain(of_groups).collect();
     intervals(title, "95 % intervals over questions", [0.0, 1.0], &lines)

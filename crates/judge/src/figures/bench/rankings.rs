@@ -4,9 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::bars::Measured;
-use judge_cli::args::files::program;
 use judge_cli::rankings::Queries;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::tell;
 use judge_data::{Outputs, Qrels, TrecRun};
 use serde_json::json;
@@ -24,12 +23,9 @@ pub(super) fn measured(cli: &Cli, run: &Path) -> Result<Measured> {
     let queries = queries(&qrels, run, k, cli.model.quiet)?;
     let others = cli.against.as_ref().map(|path| self::queries(&qrels, path, k, cli.model.quiet)).transpose()?;
     let (figures, difference) = (queries.figures(k), others.map(|others| queries.less(&others)));
-    if let Some(path) = &cli.json {
-        let report = json!({"program": program("pairwise_benchmark"), "benchmark": "trec", "difference": difference});
-        let mut report = report.as_object().cloned().unwrap_or_default();
-        report.extend(json!(figures).as_object().cloned().unwrap_or_default());
-        write_json(path, "pairwise_benchmark", &report)?;
-    }
+    let mut report = json!(figures);
+    (report["benchmark"], report["difference"]) = (json!("trec"), json!(difference));
+    write_json_if(cli.json.as_deref(), "pairwise_benchmark", &report)?;
     figures.print(difference.as_ref())?;
     Ok(figures.into())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::files::program;
-use judge_cli::report::{BOOTSTRAP, write_json};
+use judge_cli::report::{BOOTSTRAP, write_json_if};
 use judge_cli::terminal::console::{say, say_table, usage};
 use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
 use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
@@ -54,14 +54,12 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
     let tables = tables.collect::<Result<Vec<_>>>()?;
 
     let n = votes.len() - judged;
-    if let Some(path) = &cli.json {
-        let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
-        let report = json!({
-            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy().1,
-            "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
-        });
-        write_json(path, "pairwise_benchmark", &report)?;
-    }
+    let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
+    let report = json!({
+        "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy().1,
+        "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
+    });
+    write_json_if(cli.json.as_deref(), "pairwise_benchmark", &report)?;
     say(format_args!("mtbench: {n} votes of people, {judged} of judges; votes without a verdict: {unparsed}"))?;
     print(&tables)
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_data::{IntoInput, Outputs, ScoredFields, ScoredRows, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::json;
 
 use judge_cli::args::files::WriteArgs;
 use judge_cli::args::numbers::{at_least, number, part};
+use judge_cli::args::one_of;
 use judge_cli::terminal::console::usage;
 
 /// Say what scores mean on the human scale.
@@ -32,8 +33,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// isotonic: human scores are numbers; ordinal: they are a few grades
-    #[arg(long, value_enum, default_value_t = Method::Isotonic)]
-    pub(crate) method: Method,
+    #[arg(long, value_parser = one_of(&[("isotonic", CalibrationMethod::Isotonic), ("ordinal", CalibrationMethod::Ordinal)]), default_value = "isotonic")]
+    pub(crate) method: CalibrationMethod,
     /// Share of human scores that intervals should hold
     #[arg(long, default_value_t = 0.9, value_name = "SHARE", value_parser = part)]
     pub(crate) level: f64,
@@ -63,17 +64,11 @@ pub(crate) struct Cli {
     pub(crate) write: WriteArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Method {
-    Isotonic,
-    Ordinal,
-}
-
 impl Cli {
     /// What decides about a row, for the record of the run.
     pub(crate) fn choices(&self) -> Settings {
         let entries = [
-            ("method", json!(format!("{:?}", self.method).to_lowercase())),
+            ("method", json!(self.method_name())),
             ("level", json!(self.level)),
             ("range", json!(self.range)),
             ("score", json!(self.score)),
@@ -84,6 +79,11 @@ impl Cli {
         entries.into_iter().chain(cluster).map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
+    /// The name of `--method`.
+    pub(crate) fn method_name(&self) -> String {
+        format!("{:?}", self.method).to_lowercase()
+    }
+
     pub(crate) fn settings(&self) -> Result<Calibrator> {
         let outputs = Outputs::new([&self.graded, &self.input]).rows([&self.output]).reports("calibrate", &self.json);
         outputs.overwrite(self.write.overwrite).check()?;
@@ -92,11 +92,8 @@ impl Cli {
             Some(&[low, high]) if low < high => Some([low, high]),
             Some(_) => return Err(usage("--range needs two numbers, the lower one first: --range 1,5")),
         };
-        let method = match self.method {
-            Method::Isotonic => CalibrationMethod::Isotonic,
-            Method::Ordinal => CalibrationMethod::Ordinal,
-        };
-        Ok(Calibrator { method, level: self.level, folds: self.folds, seed: self.seed, range, ..Calibrator::default() })
+        let Self { method, level, folds, seed, .. } = *self;
+        Ok(Calibrator { method, level, folds, seed, range, ..Calibrator::default() })
     }
 
     /// The rows of a file of scores, whose human scores are not read.

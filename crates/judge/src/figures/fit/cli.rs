@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_core::{
     Layer,
     fit::{Alpha, LayerWeightFit, RegressionLoss, ThetaInit},
@@ -13,6 +13,7 @@ use judge_core::{
 
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::numbers::{at_least, positive, share};
+use judge_cli::args::one_of;
 use judge_cli::terminal::console::usage;
 use judge_cli::terminal::svg;
 
@@ -40,14 +41,14 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "all|drop-last")]
     pub(crate) states: Option<States>,
     /// The regression part of the loss: mae (the paper), mse (the reference program)
-    #[arg(long, value_enum, default_value_t = Loss::Mae, conflicts_with = "weights")]
-    pub(crate) loss: Loss,
+    #[arg(long, value_parser = one_of(&[("mae", RegressionLoss::Mae), ("mse", RegressionLoss::Mse)]), default_value = "mae", conflicts_with = "weights")]
+    pub(crate) loss: RegressionLoss,
     /// Share of the cross-entropy in the loss, or `learned` as in the reference program [default: 0.6225]
     #[arg(long, value_name = "SHARE|learned", value_parser = alpha, conflicts_with = "weights")]
     pub(crate) alpha: Option<Alpha>,
     /// Where the weights start: zeros, or last-one (the code behind the published numbers)
-    #[arg(long, value_enum, default_value_t = Init::Zeros, conflicts_with = "weights")]
-    pub(crate) init: Init,
+    #[arg(long, value_parser = one_of(&[("zeros", ThetaInit::Zeros), ("last-one", ThetaInit::LastOne)]), default_value = "zeros", conflicts_with = "weights")]
+    pub(crate) init: ThetaInit,
     /// Passes over the validation items
     #[arg(long, default_value_t = LayerWeightFit::paper().epochs, value_name = "N", value_parser = at_least::<usize>(1), conflicts_with = "weights")]
     pub(crate) epochs: usize,
@@ -109,18 +110,6 @@ fn alpha(text: &str) -> Result<Alpha, String> {
     }
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Loss {
-    Mae,
-    Mse,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Init {
-    Zeros,
-    LastOne,
-}
-
 impl Cli {
     pub(crate) fn variants(&self) -> Result<Vec<Variant>> {
         if self.variants == "all" {
@@ -131,14 +120,8 @@ impl Cli {
 
     pub(crate) fn settings(&self) -> LayerWeightFit {
         LayerWeightFit {
-            loss: match self.loss {
-                Loss::Mae => RegressionLoss::Mae,
-                Loss::Mse => RegressionLoss::Mse,
-            },
-            init: match self.init {
-                Init::Zeros => ThetaInit::Zeros,
-                Init::LastOne => ThetaInit::LastOne,
-            },
+            loss: self.loss,
+            init: self.init,
             alpha: self.alpha.unwrap_or(LayerWeightFit::paper().alpha),
             states: self.states.unwrap_or_default(),
             epochs: self.epochs,

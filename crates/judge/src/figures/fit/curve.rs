@@ -5,7 +5,6 @@ use judge_core::fit::{Graded, LayerWeightFit};
 use judge_core::lager::{States, Variant};
 use judge_data::ScoreTable;
 use judge_metrics::Interval;
-use judge_metrics::comparison::Statistic;
 use judge_metrics::sampling::draw_alike;
 use plotters::prelude::*;
 
@@ -38,9 +37,8 @@ pub(super) fn of(data: &ScoreTable, valid: &ScoreTable, settings: &LayerWeightFi
         let graded: Vec<Graded> = drawn.iter().map(|drawn| valid.graded[drawn.item].clone()).collect();
         let weights = settings.fit(&graded, &origin)?;
         let scores = data.scores(Variant::WeightedExpected, settings.states, Some(&weights))?;
-        if let Some((estimate, interval)) = known(&agreement(&scores, &human)?.spearman) {
-            points.push((size as f64, estimate, interval));
-        }
+        let found = agreement(&scores, &human)?.spearman;
+        points.extend(found.estimate().map(|estimate| (size as f64, estimate, found.interval())));
     }
     let without = data.scores(Variant::LastExpected, States::All, None)?;
     let without = agreement(&without, &human)?.spearman.estimate();
@@ -53,10 +51,6 @@ pub(super) fn of(data: &ScoreTable, valid: &ScoreTable, settings: &LayerWeightFi
 fn ticks(rows: &f64) -> String {
     let number = format!("{rows:.0}");
     if number.starts_with(['1', '2', '5']) { number } else { String::new() }
-}
-
-fn known(statistic: &Statistic) -> Option<(f64, Option<Interval>)> {
-    Some((statistic.estimate()?, statistic.interval()))
 }
 
 fn draw(title: &str, points: &[(f64, f64, Option<Interval>)], without: Option<f64>) -> Result<String> {

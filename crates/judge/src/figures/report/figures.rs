@@ -1,7 +1,7 @@
 //! Drawings, inline: no address, no script.
 
 use anyhow::Result;
-use judge_cli::terminal::svg::{Area, BLUE, FONT, VERMILLION, svg};
+use judge_cli::terminal::svg::{BLUE, FONT, VERMILLION, svg};
 use plotters::prelude::*;
 
 use super::findings::Bar;
@@ -17,7 +17,7 @@ pub fn inline(svg: &str) -> String {
 
 /// How many rows have which value; beside them people's.
 pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
-    drawn(SIZE, |area| {
+    let drawn = svg(SIZE, |area| {
         let (Some(first), Some(last)) = (bars.first(), bars.last()) else { return Ok(()) };
         let most = bars.iter().map(|bar| bar.rows.max(bar.human) as u64).max().unwrap_or(1).max(1);
         let mut chart = ChartBuilder::on(area)
@@ -45,11 +45,8 @@ pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
                 .map(|b| Rectangle::new(bar(b, b.human, (0.5, 0.95)), VERMILLION.mix(0.6).filled())),
         )?;
         Ok(())
-    })
-}
-
-fn drawn(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn std::error::Error>>) -> Result<String> {
-    Ok(inline(&svg(size, draw)?))
+    })?;
+    Ok(inline(&drawn))
 }
 
 #[cfg(test)]

@@ -203,24 +203,22 @@ impl Findings {
         let is_changed =
             self.input.blake3.as_ref().is_some_and(|blake3| !outputs.is_empty() && !outputs.contains(blake3));
         match &self.record.counts {
-            Some(counts) if counts.rows() == self.rows && is_changed => (
-                None,
-                format!(
-                    "The run's record counts {} rows, and so many are here, but the file has changed since the run wrote it.",
-                    self.rows
-                ),
-            ),
-            Some(counts) if counts.rows() == self.rows => {
-                (Some(true), format!("Complete: the run's record counts {} rows, and they are here.", self.rows))
+            Some(counts) => {
+                let (n, rows) = (counts.rows(), self.rows);
+                let counted = format!("the run's record counts {n} rows");
+                match n == rows {
+                    true if is_changed => (
+                        None,
+                        format!(
+                            "Not known: {counted}, and so many are here, but the file has changed since the run wrote it."
+                        ),
+                    ),
+                    true => (Some(true), format!("Complete: {counted}, and they are here.")),
+                    false => {
+                        (Some(false), format!("Not complete: {counted}, here are {rows}: some are missing or foreign."))
+                    }
+                }
             }
-            Some(counts) => (
-                Some(false),
-                format!(
-                    "The run's record counts {} rows, here are {}: some are missing or foreign.",
-                    counts.rows(),
-                    self.rows
-                ),
-            ),
             None => (
                 None,
                 "Whether rows are missing is not known: there is no record of a finished run, and no check was given."

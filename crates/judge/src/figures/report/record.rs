@@ -72,44 +72,27 @@ impl Record {
         }
     }
 
-    fn of_run(record: RunRecord) -> Self {
+    fn of_run(mut record: RunRecord) -> Self {
         let run = record.setting("run").and_then(Value::as_str).map(str::to_owned);
         let time = |text: &Option<String>| text.as_deref().and_then(|text| humantime::parse_rfc3339(text).ok());
         let seconds = match (time(&record.started), time(&record.finished)) {
             (Some(started), Some(finished)) if record.resumes == 0 => finished.duration_since(started).ok(),
             _ => None,
         };
-        let RunRecord {
-            program,
-            command,
-            model,
-            template,
-            inputs,
-            outputs,
-            mut settings,
-            resolved,
-            started,
-            finished,
-            counts,
-            ..
-        } = record;
-        settings.extend(resolved);
-        let seconds = seconds.map(|time| time.as_secs());
-        let counts = Some(counts).filter(|counts| counts.rows() > 0);
-        let program = Some(program).filter(|program| !program.version.is_empty());
+        record.settings.extend(record.resolved);
         Self {
             run,
-            program,
-            model,
-            template,
-            started,
-            finished,
-            seconds,
-            command,
-            settings,
-            inputs: sources(inputs),
-            outputs: outputs.into_iter().filter_map(|output| output.blake3).collect(),
-            counts,
+            program: Some(record.program).filter(|program| !program.version.is_empty()),
+            model: record.model,
+            template: record.template,
+            started: record.started,
+            finished: record.finished,
+            seconds: seconds.map(|time| time.as_secs()),
+            command: record.command,
+            settings: record.settings,
+            inputs: sources(record.inputs),
+            outputs: record.outputs.into_iter().filter_map(|output| output.blake3).collect(),
+            counts: Some(record.counts).filter(|counts| counts.rows() > 0),
             completeness: None,
         }
     }

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use judge_cli::args::numbers::number;
-use judge_cli::terminal::console::{counted_that, end_of_rows, say, say_table, usage};
+use judge_cli::terminal::console::{counted_that, end_of_rows, say, say_table};
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
 
-use crate::inspector::{Clash, Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use crate::inspector::{Clash, Evaluation, Kept, ProbeArgs, Ranking, evaluate, judged_path, share_kept};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_evaluate";
@@ -29,7 +28,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Keep only this share of the pairs, the best by total, best first; all of them stay in OUTPUT.judged.jsonl
-    #[arg(long, alias = "top-percent", value_name = "SHARE", value_parser = number)]
+    #[arg(long, alias = "top-percent", value_name = "SHARE", value_parser = share_kept)]
     top_share: Option<f64>,
     #[command(flatten)]
     pub(crate) probes: ProbeArgs,
@@ -39,11 +38,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let array = cli.output.extension().is_some_and(|extension| extension == "json");
     let of_output = if array { Layout::Array } else { Layout::Lines };
     let share = cli.top_share;
-    if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
-        return Err(usage(format!(
-            "--top-share {share} is not between 0 and 1; a fifth of the pairs is --top-share 0.2"
-        )));
-    }
     let (judged, layout) = match share {
         Some(_) => (judged_path(&cli.output), Layout::Lines),
         None => (cli.output.clone(), of_output),
@@ -83,45 +77,26 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 /// The mean of each aspect, and how often each class was given.
 fn summary(judged: &Path, evaluation: &Evaluation) -> Result<Vec<Vec<String>>> {
-    let mut given: Vec<Given> = vec![Given::default(); evaluation.aspects.len()];
+    let mut given: Vec<Vec<f64>> = vec![Vec::new(); evaluation.aspects.len()];
     for row in Rows::open(judged)? {
         let row = row?;
         for (aspect, given) in evaluation.aspects.iter().zip(&mut given) {
-            if let Some(value) = row.value(aspect).and_then(|value| value.parse().ok()) {
-                given.add(value);
-            }
+            given.extend(row.value(aspect).and_then(|value| value.parse::<f64>().ok()));
         }
     }
     let mut rows = vec![["aspect", "mean", "unscored", "classes"].map(str::to_owned).to_vec()];
     for (aspect, given) in evaluation.aspects.iter().zip(given) {
-        let mean = if given.n > 0 { format!("{:.3}", given.sum / given.n as f64) } else { "none".to_owned() };
-        let counts: Vec<String> = given.classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
-        rows.push(vec![aspect.clone(), mean, (evaluation.rows - given.n).to_string(), counts.join("  ")]);
+        let n = given.len();
+        let mean = if n > 0 { format!("{:.3}", given.iter().sum::<f64>() / n as f64) } else { "none".to_owned() };
+        // Numbers of a regression are no classes.
+        let mut classes: BTreeMap<i64, usize> = BTreeMap::new();
+        if given.iter().all(|value| value.fract() == 0.0) {
+            given.iter().for_each(|value| *classes.entry(*value as i64).or_default() += 1);
+        }
+        let counts: Vec<String> = classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
+        rows.push(vec![aspect.clone(), mean, (evaluation.rows - n).to_string(), counts.join("  ")]);
     }
     Ok(rows)
-}
-
-/// What was given for an aspect.
-#[derive(Clone, Default)]
-struct Given {
-    n: usize,
-    sum: f64,
-    /// How often each class was given; empty where a value is none, as a regression's.
-    classes: BTreeMap<i64, usize>,
-    has_fractions: bool,
-}
-
-impl Given {
-    fn add(&mut self, value: f64) {
-        self.n += 1;
-        self.sum += value;
-        self.has_fractions |= value.fract() != 0.0;
-        if self.has_fractions {
-            self.classes.clear();
-        } else {
-            *self.classes.entry(value as i64).or_default() += 1;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use judge_cli::args::numbers::number;
-use judge_cli::report::write_json;
-use judge_cli::terminal::console::{counted_that, end_of_rows, say, usage};
+use judge_cli::report::write_json_if;
+use judge_cli::terminal::console::{counted_that, end_of_rows, say};
 use judge_data::{InputFile, Layout, Outputs};
 use serde_json::json;
 
-use crate::inspector::{Clash, Kept, ProbeArgs, Ranking, evaluate, judged_path};
+use crate::inspector::{Clash, Kept, ProbeArgs, Ranking, evaluate, judged_path, share_kept};
 
 /// The program's name, for records.
 const PROGRAM: &str = "inspector_filter";
@@ -30,7 +30,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE.jsonl")]
     output: PathBuf,
     /// Keep this share of all rows, the best by total, best first
-    #[arg(long, alias = "top-percent", value_name = "SHARE", value_parser = number)]
+    #[arg(long, alias = "top-percent", value_name = "SHARE", value_parser = share_kept)]
     top_share: Option<f64>,
     /// Keep what has at least this total, in the order of the input
     #[arg(long, value_name = "TOTAL", value_parser = number)]
@@ -43,11 +43,6 @@ pub(crate) struct Cli {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    if let Some(share) = cli.top_share.filter(|share| !(0.0..=1.0).contains(share)) {
-        return Err(usage(format!(
-            "--top-share {share} is not between 0 and 1; a fifth of the rows is --top-share 0.2"
-        )));
-    }
     let judged = judged_path(&cli.output);
     let outputs = Outputs::new([&cli.probes.input.input].into_iter().chain(&cli.probes.probes));
     let outputs = outputs.rows([&cli.output, &judged]).reports(PROGRAM, &cli.json);
@@ -79,14 +74,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = vec![input.identity()?.with_rows(evaluation.rows), InputFile::of(&judged)?];
     let was_complete = !of_kept.write(&input, &kept, inputs)?;
     let unscored: usize = evaluation.counts.unscored.values().sum();
-    if let Some(path) = &cli.json {
-        let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
-        let rows: Vec<_> = kept.iter().map(|row| json!({"row": row, "total_score": total(row)})).collect();
-        let report = json!({
-            "n": evaluation.rows, "kept": kept.len(), "unscored": unscored, "tied": tied, "aspects": evaluation.aspects, "kept_rows": rows,
-        });
-        write_json(path, PROGRAM, &report)?;
-    }
+    let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
+    let rows: Vec<_> = kept.iter().map(|row| json!({"row": row, "total_score": total(row)})).collect();
+    let report = json!({
+        "n": evaluation.rows, "kept": kept.len(), "unscored": unscored, "tied": tied, "aspects": evaluation.aspects, "kept_rows": rows,
+    });
+    write_json_if(cli.json.as_deref(), PROGRAM, &report)?;
     let (n, output) = (evaluation.rows, cli.output.display());
     if was_complete {
         say(format_args!("{output} is complete; nothing to do"))?;

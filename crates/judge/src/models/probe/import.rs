@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_core::{Backbone, Layer, request::Signal};
 use judge_data::{Outputs, check_new, write_new};
 use judge_models::{LoadOptions, Model};
@@ -18,6 +18,7 @@ use judge_probe::{
 use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::model_args::{find_model, is_template, read_template};
 use judge_cli::args::numbers::at_least;
+use judge_cli::args::one_of;
 use judge_cli::probes::{ProbeFile, check_aspect};
 use judge_cli::terminal::console::{say, say_fields, usage};
 
@@ -55,27 +56,10 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE.json", requires = "output")]
     template: Option<PathBuf>,
     /// dtype of the features that the probe will receive; the reference program's are f16 on a GPU
-    #[arg(long, value_enum, default_value_t = PrecisionArg::F32)]
-    precision: PrecisionArg,
+    #[arg(long, value_parser = one_of(&[("f16", Precision::F16), ("f32", Precision::F32), ("f64", Precision::F64)]), default_value = "f32")]
+    precision: Precision,
     #[command(flatten)]
     write: OverwriteArgs,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum PrecisionArg {
-    F16,
-    F32,
-    F64,
-}
-
-impl From<PrecisionArg> for Precision {
-    fn from(precision: PrecisionArg) -> Self {
-        match precision {
-            PrecisionArg::F16 => Self::F16,
-            PrecisionArg::F32 => Self::F32,
-            PrecisionArg::F64 => Self::F64,
-        }
-    }
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -86,7 +70,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = [Some(&cli.input), cli.template.as_ref()].into_iter().flatten();
     let outputs = Outputs::new(inputs).made(&cli.output, is_probe).made(&template_beside, is_template);
     outputs.overwrite(cli.write.overwrite).check()?;
-    let imported = match ProbeFile::read(&cli.input, cli.precision.into())? {
+    let imported = match ProbeFile::read(&cli.input, cli.precision)? {
         ProbeFile::Sklearn(imported) => *imported,
         ProbeFile::Saved(_) => bail!("{} is a saved probe already, not a pickle", cli.input.display()),
     };

@@ -30,7 +30,7 @@ use judge_probe::ProbedModel;
 use judge_probe::training::{GradedRow, Grading, ProbeTraining, TrainedProbe, TrainingOrigin};
 use serde_json::json;
 
-use self::baseline::{Learned, Tuned};
+use self::baseline::Tuned;
 use self::groups::keep_together;
 use self::rows::{Data, Reading};
 use self::settings::{Found, SETTINGS, Settings, figure_path, look, probe_path, report_path, template_path};
@@ -52,30 +52,27 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         template: template.as_ref(),
         model: &cli.model,
     };
-    let (mut data, mut judged) = (Data::default(), None);
-    match (&input, &cli.verdicts) {
-        (Some(input), Some(verdicts)) => judged = Some(Judged::read(input, verdicts, cli.within, &reading)?),
-        (Some(input), None) if cli.rag => judged = Some(Judged::of_sentences(input, &cli.decisions, &reading)?),
-        (Some(input), None) => data = Data::read(input, &reading)?,
-        (None, _) => data = Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model),
-    }
-    let training = cli.training(judged.as_ref().map_or(&data, |judged| &judged.data))?;
-    let read = judged.as_mut().map_or(&mut data, |judged| &mut judged.data);
-    if read.ungraded > 0 {
-        let ungraded = counted_that(read.ungraded, "row", ["has no grade and is", "have no grade and are"]);
+    let (mut data, judged) = match (&input, &cli.verdicts) {
+        (Some(input), Some(verdicts)) => Judged::read(input, verdicts, cli.within, &reading)?,
+        (Some(input), None) if cli.rag => Judged::of_sentences(input, &cli.decisions, &reading)?,
+        (Some(input), None) => (Data::read(input, &reading)?, None),
+        (None, _) => (Data::generated([2_000, 1_000, 1_000], cli.seed.seed, &cli.model), None),
+    };
+    let training = cli.training(&data)?;
+    if data.ungraded > 0 {
+        let ungraded = counted_that(data.ungraded, "row", ["has no grade and is", "have no grade and are"]);
         say(format_args!("{ungraded} skipped"))?;
     }
-    tell_unread_that(&read.unread, "cannot be read and are skipped");
+    tell_unread_that(&data.unread, "cannot be read and are skipped");
     let groups = match cli.group.is_none() && !cli.ungrouped && input.is_some() {
-        true => keep_together(read, &training)?,
+        true => keep_together(&mut data, &training)?,
         false => BTreeMap::new(),
     };
-    let data = judged.as_ref().map_or(&data, |judged| &judged.data);
     let aspects: Vec<&String> = data.rows.keys().collect();
     for (aspect, rows) in &data.rows {
         training.check(rows).with_context(|| format!("aspect {aspect:?}"))?;
     }
-    let mut settings = cli.settings(input.as_ref(), data)?;
+    let mut settings = cli.settings(input.as_ref(), &data)?;
     if !groups.is_empty() {
         settings.insert("groups".to_owned(), serde_json::to_value(&groups)?);
     }
@@ -106,13 +103,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         // A verdict is no grade that the prompt asks for.
         let is_graded = judged.is_none();
         let tokens = is_graded.then(|| grade_tokens(&model, rows, &training.layers, cli.model.quiet)).flatten();
-        let own = judged.as_ref().and_then(|judged| judged.own.as_deref());
         let reading = states::Reading::new(&training, tokens.as_deref(), data.written.as_ref());
         let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows, data.written.as_ref())?;
-        let states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
+        let mut states = States::read(&model, &folder, aspect, rows, &reading, &states_settings, cli.model.quiet)?;
         tell_unread_that(&states.unread()?, "could not be read and are left out");
-        let learned = Learned { states, own, tuned: tuned.get(aspect) };
+        states.own = judged.as_ref().and_then(|judged| judged.own.as_deref());
+        states.tuned = tuned.get(aspect);
         let template = data.templates.get(aspect);
         let origin = TrainingOrigin {
             model: ProbedModel::from(model.info()),
@@ -121,7 +118,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             notes: notes(model.info(), &settings, judged.as_ref())?,
         };
         let TrainedProbe { probe, report } =
-            training.train(rows, &learned, &origin).with_context(|| format!("aspect {aspect:?}"))?;
+            training.train(rows, &states, &origin).with_context(|| format!("aspect {aspect:?}"))?;
         write_atomic(probe_path(&cli.output, aspect), &probe.to_bytes()?)?; // `look` has compared what was there
         let scored_by = print::scored_by(&report);
         let title = format!("{aspect}: {scored_by} by layer");
@@ -133,7 +130,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             write_new(template_path(&cli.output, aspect), &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
         }
         print::print(aspect, &report)?;
-        learned.tuned.map_or(Ok(()), Tuned::release)?;
+        states.tuned.map_or(Ok(()), Tuned::release)?;
         reports.insert(aspect, report);
     }
     let path = report_path(&cli.output);

@@ -7,10 +7,6 @@ pub(super) enum Right {
     Text(String),
 }
 
-/// Why it cannot be said whether a text has the right answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Undecided(pub(super) &'static str);
-
 impl Right {
     /// The last `\boxed{…}` of a reference, else what follows its last `####` (as in GSM8K's solutions), else all of it; `None` where that is
     /// empty.
@@ -23,15 +19,15 @@ impl Right {
         }
     }
 
-    /// Whether a text has it: in its last `\boxed{…}`, or in all of it where there is none.
-    pub(super) fn is_found_in(&self, text: &str) -> Result<bool, Undecided> {
+    /// Whether a text has it: in its last `\boxed{…}`, or in all of it where there is none; or why that cannot be said.
+    pub(super) fn is_found_in(&self, text: &str) -> Result<bool, &'static str> {
         let answer = last_boxed(text).unwrap_or(text).trim();
         match self {
-            _ if answer.is_empty() => Err(Undecided("nothing was written")),
+            _ if answer.is_empty() => Err("nothing was written"),
             Self::Text(right) => Ok(answer == right),
             Self::Number(right) => match last_number(answer) {
                 Some(number) => Ok(number == *right),
-                None => Err(Undecided("no number was written")),
+                None => Err("no number was written"),
             },
         }
     }
@@ -149,13 +145,13 @@ mod tests {
         assert_eq!(number(3.0, "it loses -$3."), Ok(false));
         assert_eq!(number(2.0, "version 1.2.3, no: 2"), Ok(true));
         assert_eq!(number(42.0, "\\boxed{42} after 7 steps"), Ok(true));
-        assert_eq!(number(42.0, "\\boxed{x} after 42 steps"), Err(Undecided("no number was written")));
-        assert_eq!(number(42.0, "none"), Err(Undecided("no number was written")));
-        assert_eq!(number(42.0, " "), Err(Undecided("nothing was written")));
+        assert_eq!(number(42.0, "\\boxed{x} after 42 steps"), Err("no number was written"));
+        assert_eq!(number(42.0, "none"), Err("no number was written"));
+        assert_eq!(number(42.0, " "), Err("nothing was written"));
         let text = |text: &str| Right::Text("Paris".to_owned()).is_found_in(text);
         assert_eq!(text(" Paris\n"), Ok(true));
         assert_eq!(text("It is Paris"), Ok(false));
         assert_eq!(text("It is \\boxed{Paris}."), Ok(true));
-        assert_eq!(text(""), Err(Undecided("nothing was written")));
+        assert_eq!(text(""), Err("nothing was written"));
     }
 }

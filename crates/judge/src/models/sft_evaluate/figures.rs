@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::files::program;
-use judge_cli::report::{BOOTSTRAP, share, write_json};
+use judge_cli::report::{BOOTSTRAP, share, write_json_if};
 use judge_cli::terminal::console::say_table;
 use judge_data::{Program, Rows};
 use judge_metrics::Proportion;
@@ -103,9 +103,6 @@ impl Figures {
             lines.push(row("undecided", answers.undecided.len().to_string(), answers.n));
         }
         say_table(&lines)?;
-        match json {
-            Some(path) => write_json(path, PROGRAM, self),
-            None => Ok(()),
-        }
+        write_json_if(json, PROGRAM, self)
     }
 }

@@ -9,7 +9,7 @@ use judge_models::Model;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answers::{Right, Undecided};
+use super::answers::Right;
 
 /// What is said of a row.
 #[derive(Serialize)]
@@ -65,12 +65,11 @@ impl Replying<'_> {
     /// What outcomes of [`ask`](Judge::ask) say of a row.
     pub(super) fn read(&self, record: &Record, rounds: &Rounds<'_>) -> Result<Measured, JudgeError> {
         let mut outcomes = rounds.outcomes();
-        let reading = match outcomes.next() {
-            Some(Outcome::Read(reading)) => reading,
-            Some(Outcome::Unscored(unscored)) => return Err(unscored.clone().into()),
-            None => return Err(judge_core::Error::NotRead { what: "log-probabilities of a reply" }.into()),
-        };
         let missing = || judge_core::Error::NotRead { what: "log-probabilities of a reply" };
+        let reading = match outcomes.next().ok_or_else(missing)? {
+            Outcome::Read(reading) => reading,
+            Outcome::Unscored(unscored) => return Err(unscored.clone().into()),
+        };
         let all = &reading.prompt_log_probs.as_ref().ok_or_else(missing)?.log_probs;
         let reply = self.replied(record)?.tokens(self.model).map_err(template)?.1.len();
         let of_reply = &all[all.len().checked_sub(reply).ok_or_else(missing)?..];
@@ -103,7 +102,7 @@ fn answered(right: &Right, outcome: &Outcome) -> Answered {
         Outcome::Read(reading) => reading.generated.as_ref().map(|generated| generated.text.clone()),
     };
     let found = right.is_found_in(text.as_deref().unwrap_or_default());
-    let undecided = found.err().map(|Undecided(why)| why.to_owned());
+    let undecided = found.err().map(str::to_owned);
     Answered { written: text, correct: found.ok(), undecided }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use judge_core::{Fields, Prompt, PromptTemplate, Scale, prompted::PromptFamily};
+use judge_core::{Prompt, PromptTemplate, Scale, prompted::PromptFamily};
 use judge_data::{DatasetFormat, Input, Record};
 
 use judge_cli::args::files::InputArgs;
@@ -66,15 +66,11 @@ fn prompt(args: &ModelArgs, template: &PromptTemplate, record: &Record) -> Resul
     Ok(match record {
         Record::Prompt(record) if args.raw_prompt => record.input.to_raw(),
         Record::Prompt(record) => args.dress(record.input.to_chat()),
-        Record::Graded(record) => fill(template, record).with_context(|| format!("item {}", record.id))?,
-        Record::Pair(record) => args.dress(fill(PromptFamily::built_in("pair")?.template(), record)?),
+        Record::Graded(record) => template.fill(record).with_context(|| format!("item {}", record.id))?,
+        Record::Pair(record) => args.dress(PromptFamily::built_in("pair")?.template().fill(record)?),
         Record::Answers(record) => bail!("item {}: lists of answers have no one prompt; give pairs", record.id),
         Record::Lager(record) => own(&record.direct),
         Record::Emotion(record) => own(&record.dialogue),
         Record::Unread(record) => bail!("item {}: {}", record.id, record.why),
     })
-}
-
-fn fill(template: &PromptTemplate, item: &impl Fields) -> Result<Prompt> {
-    Ok(template.fill(item)?)
 }

@@ -156,28 +156,18 @@ impl Advice<'_> {
     fn judge(&self, by: By, kept: Kept) -> Result<Use> {
         let overwrite = self.cli.write.overwrite;
         let layer = layer_of(&kept);
-        let mut words = Words::default();
-        match by {
-            By::Score | By::MeanOfLayers | By::ScoreLayer | By::Weights => {
-                words = words.of("score").asked(&self.cli.asked, &self.cli.model);
-                if by == By::MeanOfLayers {
-                    words = words.option("--variant", "lager_wo");
-                }
-            }
-            By::Yes => words = words.of("checklist").decided(&self.cli.decisions),
-            By::Probe => words = words.of("probe evaluate"),
-            By::Nothing => {}
-        }
-        words = match (by, kept) {
+        let score = || Words::default().of("score").asked(&self.cli.asked, &self.cli.model);
+        let words = match (by, kept) {
+            (By::MeanOfLayers, _) => score().option("--variant", "lager_wo"),
             (By::ScoreLayer, Kept::Layer(layer)) => {
                 let weights = LayerWeights::of_layer(layer, self.rows.rows.len(), self.lager.origin().clone())?;
-                words.path("--weights", &self.weights(LAYER, &weights)?)
+                score().path("--weights", &self.weights(LAYER, &weights)?)
             }
-            (By::Weights, Kept::Weights(weights)) => words.path("--weights", &self.weights(WEIGHTS, &weights)?),
+            (By::Weights, Kept::Weights(weights)) => score().path("--weights", &self.weights(WEIGHTS, &weights)?),
             (By::Yes, kept) => {
                 let path = self.folder.join(CHECKLIST);
                 write_new(&path, &serde_json::to_vec_pretty(self.checklist)?, overwrite)?;
-                let words = words.path("--checklist", &path);
+                let words = Words::default().of("checklist").decided(&self.cli.decisions).path("--checklist", &path);
                 match kept {
                     Kept::Layer(layer) => words.option("--layers", &layer.0.to_string()),
                     _ => words,
@@ -205,9 +195,9 @@ impl Advice<'_> {
                 write_new(&file, &SavedProbe::new(*probe, origin)?.to_bytes()?, overwrite)?;
                 let beside = file.with_extension("template.json");
                 write_new(&beside, &serde_json::to_vec_pretty(template)?, overwrite)?;
-                words.path("--probes", &folder)
+                Words::default().of("probe evaluate").path("--probes", &folder)
             }
-            (_, _) => words,
+            (_, _) => score(),
         };
         // They read an instruction and a response, and nothing else.
         let is_read = self.rows.format == DatasetFormat::Graded || !matches!(by, By::Yes | By::Probe);

@@ -53,11 +53,11 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FIELD")]
     pub(crate) group: Option<String>,
     /// Parts that the rows are cut into; each is judged by what was learnt from the others
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = within::<u64>(2, 50))]
-    folds: u64,
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = within::<usize>(2, 50))]
+    pub(super) folds: usize,
     /// Resamples of each interval
-    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = at_least::<u64>(1_000))]
-    resamples: u64,
+    #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = at_least::<usize>(1_000))]
+    pub(super) resamples: usize,
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
     #[command(flatten)]
@@ -80,14 +80,6 @@ impl Cli {
             }
             None => Ok(beside(&self.input.input, "try")),
         }
-    }
-
-    pub(super) fn folds(&self) -> usize {
-        self.folds as usize
-    }
-
-    pub(super) fn resamples(&self) -> usize {
-        self.resamples as usize
     }
 
     /// Says something to people, unless they want to hear nothing.

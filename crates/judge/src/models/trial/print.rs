@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use judge_cli::terminal::console::{say, say_table};
-use judge_cli::terminal::svg::{BLUE, Line, Point, VERMILLION, intervals, name_of};
+use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals, name_of};
 use judge_metrics::comparison::Statistic;
 use judge_metrics::planning::items_for_width;
 use judge_probe::trial::{Compared, Kept, Measure, Tried};
@@ -23,7 +23,7 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
         "{n} graded rows of {}, {} groups of rows, {} folds",
         cli.input.input.display(),
         rows.n_groups(),
-        cli.folds()
+        cli.folds
     ))?;
     let head = ["reading", &format!("{measure} [95 % together]"), "behind the best", "layer", "learns"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
@@ -68,12 +68,8 @@ fn name(measure: Measure) -> &'static str {
 
 /// The readings as a picture: those that learn in another colour than those that do not.
 pub(super) fn plot(cli: &Cli, rows: &Rows, found: &Compared) -> Result<String> {
-    let line = |tried: &Tried| {
-        let known = tried.agreement.defined()?;
-        let colour = if tried.learns { VERMILLION } else { BLUE };
-        let point = Point { estimate: known.estimate, interval: known.interval, colour };
-        Some(Line { name: tried.name.clone(), points: vec![point] })
-    };
+    let colour = |tried: &Tried| if tried.learns { VERMILLION } else { BLUE };
+    let line = |tried: &Tried| Line::of(&tried.name, &tried.agreement, colour(tried));
     let lines: Vec<Line> = found.readings.iter().filter_map(line).collect();
     let title = format!("{}, n = {}", name_of(&cli.input.input), rows.rows.len());
     let note = format!(

@@ -86,11 +86,10 @@ impl Rows {
     }
 
     /// Those of them that the model could read, and their places among all; `lacks` says why it could not read the one at a place.
-    pub(super) fn read_by(self, lacks: impl Fn(usize) -> Result<Option<String>>) -> Result<(Self, Vec<usize>)> {
-        let Self { format, rows, groups, questions, ungraded, unread, .. } = self;
+    pub(super) fn read_by(mut self, lacks: impl Fn(usize) -> Result<Option<String>>) -> Result<(Self, Vec<usize>)> {
         let mut lost = Unread::default();
         let (mut kept, mut places) = (Vec::new(), Vec::new());
-        for (place, row) in rows.into_iter().enumerate() {
+        for (place, row) in self.rows.into_iter().enumerate() {
             let why = lacks(place)?;
             lost.note(row.record.id().clone(), why.clone());
             if why.is_none() {
@@ -102,9 +101,11 @@ impl Rows {
             bail!("the model could read none of {} graded rows; the first is {id}: {why}", lost.count());
         }
         tell_unread_that(&lost, "were not read by the model and are left out");
-        let lost = lost.count();
-        let [groups, questions] = [groups, questions].map(|all| places.iter().map(|&place| all[place]).collect());
-        Ok((Self { format, rows: kept, groups, questions, ungraded, unread, lost }, places))
+        (self.rows, self.lost) = (kept, lost.count());
+        for all in [&mut self.groups, &mut self.questions] {
+            *all = places.iter().map(|&place| all[place]).collect();
+        }
+        Ok((self, places))
     }
 
     pub(super) fn grades(&self) -> Vec<f64> {

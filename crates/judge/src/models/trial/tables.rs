@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use judge_cli::prompts::{self, Kept};
 use judge_core::decision::ChecklistJudge;
 use judge_core::lager::{LagerJudge, LayerTable};
-use judge_core::{Backbone, Judge, JudgeError, Layer, Prompt, Request, Unscored, Want, request::Signal};
+use judge_core::{Backbone, Judge, JudgeError, Layer, Reason, Request, Unscored, Want, request::Signal};
 use judge_data::{Record, Sharding, StatesFile, StatesSpec, StatesWriter, WriteOptions};
 use judge_models::Model;
 use judge_probe::training::RowSignals;
@@ -47,16 +47,14 @@ impl Tables {
         questions: Option<(&ChecklistJudge, usize)>,
     ) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let score = Pass::new(rows, lager)?;
-        score.read(cli, &folder.join(SCORE), Some(&folder.join(STATES)), model)?;
-        let of_yes = questions.map(|(judge, _)| Pass::new(rows, judge)).transpose()?;
-        if let Some(pass) = &of_yes {
-            pass.read(cli, &folder.join(YES), None, model)?;
+        read(cli, model, rows, lager, &folder.join(SCORE), Some(&folder.join(STATES)))?;
+        if let Some((judge, _)) = questions {
+            read(cli, model, rows, judge, &folder.join(YES), None)?;
         }
         let open = |name: &str| StatesFile::open(folder.join(name));
         Ok(Self {
             score: open(SCORE)?,
-            yes: of_yes.is_some().then(|| open(YES)).transpose()?,
+            yes: questions.is_some().then(|| open(YES)).transpose()?,
             states: open(STATES)?,
             yes_column: questions.map_or(0, |(_, column)| column),
         })
@@ -118,67 +116,57 @@ impl RowSignals for States<'_> {
     }
 }
 
-/// One prompt of each row, and what is read of it.
-struct Pass<'r> {
-    rows: &'r Rows,
-    prompts: Vec<Result<Prompt, Unscored>>,
-    want: Want,
-}
-
-impl<'r> Pass<'r> {
-    /// What a judge asks that reads the labels of one prompt.
-    fn new(rows: &'r Rows, judge: &dyn Judge<Record>) -> Result<Self> {
-        let (mut prompts, mut want) = (Vec::new(), None);
-        for row in &rows.rows {
-            prompts.push(match judge.ask(&row.record).map(|requests| requests.into_iter().next()) {
-                Ok(Some(Request { prompt, want: asked })) => {
-                    want.get_or_insert(asked);
-                    Ok(prompt)
-                }
-                Err(JudgeError::Unscored(why)) => Err(why),
-                Ok(None) => Err(Unscored::new(judge_core::Reason::Missing, "the judge asks nothing of it")),
-                Err(error) => return Err(error.into()),
-            });
-        }
-        let want = want.with_context(|| match prompts.iter().find_map(|prompt| prompt.as_ref().err()) {
-            Some(why) => format!("no row can be asked about: {why}"),
-            None => "there are no rows".to_owned(),
-        })?;
-        Ok(Self { rows, prompts, want })
-    }
-
-    /// Reads the logits that are missing in a file, and the states in another, where there is one.
-    fn read(&self, cli: &Cli, logits: &Path, states: Option<&Path>, model: &Model) -> Result<()> {
-        let info = model.info();
-        let labels = self.want.labels.first().context("the judge reads no labels")?;
-        let mut hash = DataHash::new();
-        for (row, prompt) in self.rows.rows.iter().zip(&self.prompts) {
-            let prompt = prompt.as_ref().map_err(ToString::to_string);
-            hash.add(&serde_json::to_vec(&(row.record.id(), prompt.ok()))?);
-        }
-        let mut metadata = prompts::read_by(PROGRAM, hash.finish(), info, &cli.model);
-        metadata.insert("labels".to_owned(), serde_json::to_string(labels)?);
-        let open = |path: &Path, layers: Vec<Layer>, d_model: usize| {
-            let (rows, sharding) = (self.rows.rows.len(), Sharding::Bytes(prompts::SHARD_BYTES));
-            let spec = StatesSpec { rows, layers, d_model, metadata: metadata.clone(), sharding };
-            let options = WriteOptions { overwrite: cli.write.overwrite, ..WriteOptions::default() };
-            StatesWriter::open(path, &spec, options)
+/// Reads what a judge asks that reads the labels of one prompt of each row: the logits that are missing in a file, and the states in another,
+/// where there is one.
+fn read(
+    cli: &Cli,
+    model: &Model,
+    rows: &Rows,
+    judge: &dyn Judge<Record>,
+    logits: &Path,
+    states: Option<&Path>,
+) -> Result<()> {
+    let (mut prompts, mut want) = (Vec::new(), None);
+    let mut hash = DataHash::new();
+    for row in &rows.rows {
+        let prompt = match judge.ask(&row.record).map(|requests| requests.into_iter().next()) {
+            Ok(Some(Request { prompt, want: asked })) => {
+                want.get_or_insert(asked);
+                Ok(prompt)
+            }
+            Err(JudgeError::Unscored(why)) => Err(why),
+            Ok(None) => Err(Unscored::new(Reason::Missing, "the judge asks nothing of it")),
+            Err(error) => return Err(error.into()),
         };
-        let mut kept = vec![Kept::of_labels(open(logits, labels.layers.clone(), labels.tokens.len())?, labels)];
-        let mut want = self.want.clone();
-        if let Some(states) = states {
-            let layers = info.layers();
-            let writer = open(states, layers.clone(), info.d_model)?;
-            let of_states = Want::of_signals(&layers.iter().map(|&layer| (layer, SIGNAL)).collect::<Vec<_>>());
-            want = Want { labels: want.labels, ..of_states };
-            kept.push(Kept::of_signal(writer, layers, SIGNAL));
-        }
-        let rows = self.rows.rows.iter().zip(&self.prompts).enumerate();
-        let prompts = rows.map(|(row, (read, prompt))| Ok((read.record.id().clone(), row, prompt.clone())));
-        prompts::keep(model, want, cli.model.quiet, self.prompts.len(), prompts, &mut kept)?;
-        for file in kept {
-            file.writer.finish()?;
-        }
-        Ok(())
+        hash.add(&serde_json::to_vec(&(row.record.id(), prompt.as_ref().ok()))?);
+        prompts.push((row.record.id().clone(), prompt));
     }
+    let mut want: Want = want.with_context(|| match prompts.iter().find_map(|(_, prompt)| prompt.as_ref().err()) {
+        Some(why) => format!("no row can be asked about: {why}"),
+        None => "there are no rows".to_owned(),
+    })?;
+    let (info, n) = (model.info(), prompts.len());
+    let labels = want.labels.first().cloned().context("the judge reads no labels")?;
+    let mut metadata = prompts::read_by(PROGRAM, hash.finish(), info, &cli.model);
+    metadata.insert("labels".to_owned(), serde_json::to_string(&labels)?);
+    let open = |path: &Path, layers: Vec<Layer>, d_model: usize| {
+        let sharding = Sharding::Bytes(prompts::SHARD_BYTES);
+        let spec = StatesSpec { rows: n, layers, d_model, metadata: metadata.clone(), sharding };
+        let options = WriteOptions { overwrite: cli.write.overwrite, ..WriteOptions::default() };
+        StatesWriter::open(path, &spec, options)
+    };
+    let mut kept = vec![Kept::of_labels(open(logits, labels.layers.clone(), labels.tokens.len())?, &labels)];
+    if let Some(states) = states {
+        let layers = info.layers();
+        let writer = open(states, layers.clone(), info.d_model)?;
+        let of_states = Want::of_signals(&layers.iter().map(|&layer| (layer, SIGNAL)).collect::<Vec<_>>());
+        want = Want { labels: want.labels, ..of_states };
+        kept.push(Kept::of_signal(writer, layers, SIGNAL));
+    }
+    let asked = prompts.into_iter().enumerate().map(|(row, (id, prompt))| Ok((id, row, prompt)));
+    prompts::keep(model, want, cli.model.quiet, n, asked, &mut kept)?;
+    for file in kept {
+        file.writer.finish()?;
+    }
+    Ok(())
 }

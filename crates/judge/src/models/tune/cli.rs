@@ -10,7 +10,9 @@ use judge_cli::args::files::{InputArgs, OverwriteArgs};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::args::numbers::{at_least, not_negative, positive, share};
+use judge_cli::args::one_of;
 use judge_cli::terminal::svg;
+use judge_models::train::Course;
 
 /// The name in reports.
 pub(super) const PROGRAM: &str = "tune";
@@ -106,8 +108,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "RATE", value_parser = positive, help_heading = "Run")]
     pub(crate) lr: Option<f64>,
     /// How the rate falls after the warm-up [default: cosine]
-    #[arg(long, value_enum, help_heading = "Run")]
-    pub(crate) schedule: Option<Falls>,
+    #[arg(long, value_parser = one_of(&[("cosine", Course::Cosine), ("linear", Course::Linear), ("constant", Course::Constant)]), help_heading = "Run")]
+    pub(crate) schedule: Option<Course>,
     /// Share of the steps in which the rate rises; never all of them [default: 0.05]
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Run")]
     pub(crate) warmup: Option<f64>,
@@ -169,14 +171,6 @@ pub(crate) enum Recipe {
 pub(crate) enum Method {
     Lora,
     Full,
-}
-
-/// `--schedule`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Falls {
-    Cosine,
-    Linear,
-    Constant,
 }
 
 /// `--swap`.

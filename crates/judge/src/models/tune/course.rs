@@ -7,26 +7,45 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use judge_cli::args::files::program;
-use judge_cli::report::{write_json, write_marked};
+use judge_cli::report::{write_json_if, write_marked};
 use judge_cli::terminal::console::{counted, say, tell};
 use judge_cli::terminal::interrupt::Interrupts;
 use judge_cli::terminal::memory::peak_memory;
 use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_core::ModelInfo;
-use judge_data::Error;
+use judge_data::{Error, Input};
 use judge_models::Dtype;
 use judge_models::train::{Loss, Run, RunEvent, TrainError, TrainSettings, Trainer};
 use serde_json::{Value, json};
 
+use super::Cli;
 use super::cli::{Method, PROGRAM};
 use super::examples::Examples;
-use super::files::refuse_existing;
-use super::log::{Log, Resumed};
+use super::files::{Files, refuse_existing};
+use super::log::{Held, Log, Resumed};
 use super::measure::{Figures, with_loss};
-use super::task::Task;
+use super::prompt::AtEnd;
+use super::settings::Chosen;
 use super::{plot, prompt, settings, weights};
 use crate::models::words::{Words, in_a_shell};
+
+/// What is done, whatever is learned.
+pub(super) struct Task<'a> {
+    pub(super) cli: &'a Cli,
+    pub(super) chosen: &'a Chosen,
+    pub(super) files: &'a Files,
+    /// The log, which no other run has; `None` in a dry run.
+    pub(super) held: Option<&'a Held>,
+    /// The rows that are learned from.
+    pub(super) input: &'a Input,
+    /// Those that are held out.
+    pub(super) held_out: Option<&'a Input>,
+    pub(super) data: String,
+    pub(super) reader: String,
+    /// How marks are asked for whose layers may be weighed.
+    pub(super) weighed: Option<&'a AtEnd>,
+}
 
 /// A run that is about to begin.
 pub(super) struct Course<'a, E> {
@@ -147,11 +166,9 @@ impl<E: Clone> Course<'_, E> {
                 since = Instant::now();
                 stopped = stop.interrupted().is_some();
                 let ends = stopped || (event == RunEvent::Checkpoint && is_enough(&log, step));
-                Ok(if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                anyhow::Ok(if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             };
-            trainer
-                .run(&run, |step| Ok::<_, Failed>(self.batch(step)), observe)
-                .map_err(|Failed(error)| self.explained(error))?;
+            trainer.run(&run, |step| anyhow::Ok(self.batch(step)), observe).map_err(|error| self.explained(error))?;
         }
         progress.finish_and_clear();
         let done = trainer.steps_done() as usize;
@@ -271,7 +288,6 @@ impl<E: Clone> Course<'_, E> {
         if let Some(path) = &cli.plot {
             write_marked(path, PROGRAM, &plot::of(log, &objective, kept as u64)?)?;
         }
-        let Some(path) = &cli.json else { return Ok(()) };
         let held_out: Vec<Value> =
             log.figures.iter().map(|(step, figures)| json!({"step": step, "figures": figures})).collect();
         let report = json!({
@@ -282,7 +298,7 @@ impl<E: Clone> Course<'_, E> {
             "held_out_as_written": written,
             "loss_of_first_rows": loss, "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
         });
-        write_json(path, PROGRAM, &report)
+        write_json_if(cli.json.as_deref(), PROGRAM, &report)
     }
 }
 
@@ -299,21 +315,6 @@ struct Ended<'a> {
     written: Option<&'a Figures>,
     /// That of the model that training began from.
     dtype: Dtype,
-}
-
-/// An error of the run, of training or of what is done between steps.
-struct Failed(anyhow::Error);
-
-impl From<TrainError> for Failed {
-    fn from(error: TrainError) -> Self {
-        Self(error.into())
-    }
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self(error)
-    }
 }
 
 fn span(seconds: f64) -> String {

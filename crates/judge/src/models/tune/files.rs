@@ -47,17 +47,15 @@ impl Files {
 
     /// Removes what a run keeps while it lasts.
     pub(super) fn remove(&self) -> Result<()> {
-        for path in self.checkpoints().into_iter().chain([self.states.clone()]).filter(|path| path.exists()) {
+        for path in self.checkpoints().chain([self.states.clone()]).filter(|path| path.exists()) {
             std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         Ok(())
     }
 
     /// The states of the trainer, and the names that they have while they are written.
-    pub(super) fn checkpoints(&self) -> [PathBuf; 4] {
-        let [checkpoint, best] = [&self.checkpoint, &self.best].map(|path| [path.clone(), beside(path, "partial")]);
-        let ([checkpoint, begun], [best, best_begun]) = (checkpoint, best);
-        [checkpoint, begun, best, best_begun]
+    pub(super) fn checkpoints(&self) -> impl Iterator<Item = PathBuf> {
+        [&self.checkpoint, &self.best].into_iter().flat_map(|path| [path.clone(), beside(path, "partial")])
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_cli::terminal::svg::{BLUE, FONT, checked, svg, whole_number};
+use judge_cli::terminal::svg::{BLUE, chart, checked, svg};
 use plotters::prelude::*;
 
 use super::log::Log;
@@ -19,20 +19,9 @@ pub(super) fn of(log: &Log, objective: &str, kept: u64) -> Result<String> {
     let (low, high) = all().fold((0.0_f64, 1e-9_f64), |(low, high), point| (low.min(point.1), high.max(point.1)));
     let of_losses = checked(low..1.05 * high)?;
     svg((760, 420), |area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(format!("judge tune, {objective}"), ("sans-serif", 20))
-            .margin(12)
-            .x_label_area_size(40)
-            .y_label_area_size(60)
-            .build_cartesian_2d(0.0..1.02 * last, of_losses)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .x_desc("steps; grey: loss of each step, blue: of held-out rows, ring: the state that is kept")
-            .y_desc("loss")
-            .x_label_formatter(&whole_number)
-            .label_style(FONT)
-            .draw()?;
+        let below = "steps; grey: loss of each step, blue: of held-out rows, ring: the state that is kept";
+        let (steps_axis, title) = (0.0..1.02 * last, format!("judge tune, {objective}"));
+        let mut chart = chart(area, &title, (steps_axis, below), (of_losses, "loss"), true)?;
         chart.draw_series(LineSeries::new(steps.iter().copied(), BLACK.mix(0.35).stroke_width(1)))?;
         chart.draw_series(LineSeries::new(held_out.iter().copied(), BLUE.stroke_width(2)))?;
         chart.draw_series(held_out.iter().map(|&point| Circle::new(point, 3, BLUE.filled())))?;

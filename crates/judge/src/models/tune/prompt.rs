@@ -5,9 +5,9 @@ use judge_cli::args::decisions::questions;
 use judge_cli::args::prompt_judge::{Asked, PromptedArgs, suited};
 use judge_cli::terminal::console::{quoted, usage};
 use judge_core::decision::DecisionSettings;
-use judge_core::lager::{LagerSettings, LayerWeights, States};
+use judge_core::lager::{LagerSettings, States};
 use judge_core::reward::RewardJudge;
-use judge_core::{Fields, Lens, PromptTemplate, Scale};
+use judge_core::{Fields, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
@@ -20,15 +20,15 @@ pub(super) struct AtEnd {
     pub(super) scale: Scale,
     /// The command that reads it.
     pub(super) reader: String,
-    /// The layers whose weights are learned; `None` where the last one is read.
-    pub(super) layers: Option<Layers>,
+    /// Which layers are weighed, how they are read, and with which weights they begin; `None` where the last one is read.
+    pub(super) layers: Option<LagerSettings>,
 }
 
 impl AtEnd {
     /// Responses by their grades, as `judge score` asks.
     pub(super) fn of_grades(cli: &Cli) -> Result<Self> {
         let lager = cli.lager.lager_settings(DatasetFormat::Graded, &cli.model)?;
-        let layers = cli.learn_weights.then(|| Layers::of(&lager));
+        let layers = cli.learn_weights.then(|| lager.clone());
         if cli.learn_weights && lager.states == States::DropLast {
             return Err(usage(
                 "--learn-weights needs the last layer, which --states drop-last, or the file of --weights, leaves out",
@@ -70,22 +70,6 @@ impl AtEnd {
         let labels: Vec<&str> = self.scale.labels().collect();
         let layers = self.layers.as_ref().map(|layers| (layers.states, layers.lens));
         format!("{labels:?} {} {layers:?}", self.template.id())
-    }
-}
-
-/// The layers that are weighed, and how they are read.
-#[derive(Clone)]
-pub(super) struct Layers {
-    pub(super) states: States,
-    pub(super) lens: Lens,
-    /// Those that `--weights` names.
-    pub(super) first: Option<LayerWeights>,
-}
-
-impl Layers {
-    /// Those of a judge.
-    fn of(settings: &LagerSettings) -> Self {
-        Self { states: settings.states, lens: settings.lens, first: settings.weights.clone() }
     }
 }
 

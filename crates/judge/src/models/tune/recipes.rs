@@ -4,7 +4,9 @@
 //! not copied: a loss over the prompt, a warm-up that is longer than the run, rows in both halves of a split, cut texts. Here labels or
 //! replies alone count, the warm-up is a share of the steps, and nothing is cut. Dropout is not part of this trainer.
 
-use super::cli::{Falls, Method, Objective, Recipe};
+use judge_models::train::Course;
+
+use super::cli::{Method, Objective, Recipe};
 
 /// What a recipe says; what it leaves open is the command's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +19,7 @@ pub(super) struct Row {
     pub(super) epochs: Option<u32>,
     pub(super) batch_size: Option<usize>,
     pub(super) lr: Option<f64>,
-    pub(super) schedule: Option<Falls>,
+    pub(super) schedule: Option<Course>,
     pub(super) warmup: Option<f64>,
     pub(super) weight_decay: Option<f64>,
     pub(super) beta2: Option<f64>,
@@ -47,7 +49,7 @@ const WRITTEN: Row = Row {
     epochs: None,
     batch_size: None,
     lr: None,
-    schedule: Some(Falls::Cosine),
+    schedule: Some(Course::Cosine),
     warmup: Some(0.03),
     weight_decay: Some(0.0),
     beta2: None,
@@ -88,7 +90,7 @@ const INSPECTOR: Row = Row {
     epochs: Some(8),
     batch_size: Some(32),
     lr: Some(1e-4),
-    schedule: Some(Falls::Linear),
+    schedule: Some(Course::Linear),
     warmup: None,
     weight_decay: Some(0.01),
     beta2: None,

@@ -7,7 +7,7 @@ use judge_models::train::{AdamW, Blocks, Course, Lora, Schedule, Targets, TrainS
 use serde_json::{Value, json};
 
 use super::Cli;
-use super::cli::{Falls, Method, Objective, Recipe, Swap};
+use super::cli::{Method, Objective, Recipe, Swap};
 use super::recipes::Row;
 
 /// The options with their values.
@@ -23,7 +23,7 @@ pub(super) struct Chosen {
     pub(super) epochs: u32,
     pub(super) batch_size: usize,
     pub(super) lr: f64,
-    schedule: Falls,
+    schedule: Course,
     pub(super) warmup: f64,
     weight_decay: f64,
     beta2: f64,
@@ -76,7 +76,7 @@ impl Chosen {
                 Method::Full => 1e-5,
                 Method::Lora => 2e-4,
             }),
-            schedule: cli.schedule.or(schedule).unwrap_or(Falls::Cosine),
+            schedule: cli.schedule.or(schedule).unwrap_or(Course::Cosine),
             warmup: cli.warmup.or(warmup).unwrap_or(0.05),
             weight_decay: cli.weight_decay.or(row.weight_decay).unwrap_or(0.0),
             beta2: row.beta2.unwrap_or(AdamW::default().beta2),
@@ -120,11 +120,6 @@ impl Chosen {
                 Tuning::Lora(Lora { rank: self.rank, alpha: self.alpha, targets, blocks, rslora: cli.rslora })
             }
         };
-        let course = match self.schedule {
-            Falls::Cosine => Course::Cosine,
-            Falls::Linear => Course::Linear,
-            Falls::Constant => Course::Constant,
-        };
         Ok(TrainSettings {
             tuning,
             optimizer: AdamW { weight_decay: self.weight_decay, beta2: self.beta2, ..AdamW::default() },
@@ -132,7 +127,7 @@ impl Chosen {
                 peak: self.lr,
                 warmup: ((self.warmup * steps as f64).ceil() as u64).min(steps.saturating_sub(1)),
                 steps,
-                course,
+                course: self.schedule,
             },
             max_grad_norm: Some(cli.clip),
             micro_batch: cli.micro_batch,

@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use judge_core::ModelInfo;
 use judge_core::fit::{Alpha, LayerWeightFit};
-use judge_core::lager::{Condition, LayerWeights, TableOrigin};
+use judge_core::lager::{Condition, LagerSettings, LayerWeights, TableOrigin};
 use judge_models::train::ReadFrom;
 use judge_models::{Dtype, LoadOptions, Model};
 
 use super::cli::Method;
-use super::prompt::{AtEnd, Layers};
+use super::prompt::AtEnd;
 
 /// Where a loss reads labels: the last layer, or all with weights that it learns.
 ///
@@ -19,7 +19,7 @@ use super::prompt::{AtEnd, Layers};
 pub(super) fn read_from(asked: &AtEnd, info: &ModelInfo) -> Result<ReadFrom> {
     let Some(layers) = &asked.layers else { return Ok(ReadFrom::default()) };
     let of = layers.states.layers(info.n_layers);
-    let weights = match &layers.first {
+    let weights = match &layers.weights {
         None => vec![1.0 / of.len() as f64; of.len()],
         Some(first) => {
             first.check(&origin(asked, layers, info), layers.states)?;
@@ -33,7 +33,7 @@ pub(super) fn read_from(asked: &AtEnd, info: &ModelInfo) -> Result<ReadFrom> {
     Ok(ReadFrom { layers: of.into_iter().zip(weights).collect(), learns_weights: true, lens: layers.lens })
 }
 
-fn origin(asked: &AtEnd, layers: &Layers, info: &ModelInfo) -> TableOrigin {
+fn origin(asked: &AtEnd, layers: &LagerSettings, info: &ModelInfo) -> TableOrigin {
     TableOrigin::new(info, layers.lens, asked.scale.clone(), asked.template.id(), Condition::PromptEnd)
 }
 

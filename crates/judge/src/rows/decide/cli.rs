@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Id, ValueEnum};
+use clap::{Args, Id};
+use judge_core::decision::DecisionRoute;
 
 use judge_cli::args::bars::BarArgs;
 use judge_cli::args::decisions::{DecisionArgs, DecisionFitArgs};
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
-use judge_cli::args::ids_of;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::args::service::ServiceArgs;
+use judge_cli::args::{ids_of, one_of};
 
 /// The name in records.
 pub(super) const PROGRAM: &str = "decide";
@@ -57,6 +58,10 @@ pub(crate) struct Cli {
     pub(super) model: ModelArgs,
 }
 
+/// The values of `--route`.
+const ROUTES: [(&str, DecisionRoute); 2] =
+    [("systemone", DecisionRoute::SystemOne), ("decisions", DecisionRoute::OpenAi)];
+
 /// Which service answers.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Service {
@@ -68,8 +73,8 @@ pub(super) struct Service {
     #[arg(long, value_name = "NAME", requires = "base_url", help_heading = "Service")]
     pub(super) api_model: Option<String>,
     /// The form of requests: questions by name at URL/systemone, or OpenAI's list of them at URL/decisions
-    #[arg(long, value_enum, default_value_t = Route::Systemone, requires = "base_url", help_heading = "Service")]
-    pub(super) route: Route,
+    #[arg(long, value_parser = one_of(&ROUTES), default_value = "systemone", requires = "base_url", help_heading = "Service")]
+    pub(super) route: DecisionRoute,
     #[command(flatten)]
     pub(super) service: ServiceArgs,
 }
@@ -78,10 +83,4 @@ pub(super) struct Service {
 fn of_a_model() -> Vec<Id> {
     let own = ["fit", "part", "cuts"].map(Id::from).to_vec();
     [ids_of::<ModelArgs>(&["limit", "quiet"]), ids_of::<DecisionArgs>(&[]), own].concat()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Route {
-    Systemone,
-    Decisions,
 }

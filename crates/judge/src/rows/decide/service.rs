@@ -10,7 +10,7 @@ use judge_data::{DecisionRecord, DecisionRecords, MadeBy, Resolved, RunResult};
 use judge_models::{ApiRoute, ApiSettings};
 use serde_json::json;
 
-use super::cli::{Cli, Route, Service};
+use super::cli::{Cli, Service};
 use super::rows::row;
 
 /// A service that is named.
@@ -24,10 +24,7 @@ impl Service {
     /// The service, if one is named.
     pub(super) fn named(&self) -> Option<Named<'_>> {
         let (base_url, model) = self.base_url.clone().zip(self.api_model.clone())?;
-        let route = match self.route {
-            Route::Systemone => DecisionRoute::SystemOne,
-            Route::Decisions => DecisionRoute::OpenAi,
-        };
+        let route = self.route;
         let settings = ApiSettings { base_url, model, route: ApiRoute::Decisions(route), ..ApiSettings::default() };
         Some(Named { settings, route, args: &self.service })
     }

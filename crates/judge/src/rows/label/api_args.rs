@@ -1,14 +1,19 @@
 //! The options of labelling by a service.
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use judge_core::request::{Generation, Sampling};
 use judge_data::Settings;
 use judge_models::{ApiModel, ApiSettings, MaxTokensField};
 use serde_json::json;
 
 use judge_cli::args::numbers::{at_least, not_negative};
+use judge_cli::args::one_of;
 use judge_cli::args::service::ServiceArgs;
+
+/// The values of `--max-tokens-field`.
+const LIMIT_FIELDS: [(&str, MaxTokensField); 2] =
+    [("max_tokens", MaxTokensField::MaxTokens), ("max_completion_tokens", MaxTokensField::MaxCompletionTokens)];
 
 /// Which service is asked, how, and how hard.
 #[derive(Args, Clone, Debug)]
@@ -20,8 +25,8 @@ pub struct ApiArgs {
     #[arg(long, value_name = "NAME", help_heading = "Service")]
     pub api_model: String,
     /// How the service calls the bound on new tokens
-    #[arg(long, value_enum, default_value_t = LimitField::MaxTokens, help_heading = "Service")]
-    pub max_tokens_field: LimitField,
+    #[arg(long, value_parser = one_of(&LIMIT_FIELDS), default_value = "max_tokens", help_heading = "Service")]
+    pub max_tokens_field: MaxTokensField,
     /// Upper bound on generated tokens for one answer
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = at_least::<u32>(1), help_heading = "Service")]
     pub max_new_tokens: u32,
@@ -36,26 +41,6 @@ pub struct ApiArgs {
     pub top_log_probs: u8,
     #[command(flatten)]
     pub service: ServiceArgs,
-}
-
-/// How the bound on new tokens is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LimitField {
-    /// `max_tokens`
-    #[value(name = "max_tokens")]
-    MaxTokens,
-    /// `max_completion_tokens`
-    #[value(name = "max_completion_tokens")]
-    MaxCompletionTokens,
-}
-
-impl From<LimitField> for MaxTokensField {
-    fn from(field: LimitField) -> Self {
-        match field {
-            LimitField::MaxTokens => Self::MaxTokens,
-            LimitField::MaxCompletionTokens => Self::MaxCompletionTokens,
-        }
-    }
 }
 
 impl ApiArgs {
@@ -77,7 +62,7 @@ impl ApiArgs {
         let entries = [
             ("base_url", json!(self.base_url.trim_end_matches('/'))),
             ("api_model", json!(self.api_model)),
-            ("max_tokens_field", json!(MaxTokensField::from(self.max_tokens_field))),
+            ("max_tokens_field", json!(self.max_tokens_field)),
             ("generation", json!(generation)),
         ];
         entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -103,7 +88,7 @@ impl ApiArgs {
         ApiSettings {
             base_url: self.base_url.clone(),
             model: self.api_model.clone(),
-            max_tokens_field: self.max_tokens_field.into(),
+            max_tokens_field: self.max_tokens_field,
             ..ApiSettings::default()
         }
     }

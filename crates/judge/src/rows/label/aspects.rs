@@ -1,9 +1,7 @@
 //! What is graded: aspects with their definitions, and the judge that asks about them in turn.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_core::{
@@ -18,61 +16,35 @@ use serde_json::{Map, Value, json};
 
 use judge_cli::terminal::console::usage;
 
-/// The aspects as they are named on the command line.
-#[derive(Clone, Debug)]
-pub enum Aspects {
-    /// Built-in ones.
-    Named(Vec<String>),
-    /// Those of a file.
-    File(PathBuf),
+/// The file of aspects, where `--aspects` names one.
+pub fn file(option: &str) -> Option<&Path> {
+    let path = Path::new(option);
+    (option.ends_with(".json") || path.is_file()).then_some(path)
 }
 
-impl Default for Aspects {
-    fn default() -> Self {
-        Self::Named(Aspect::ALL.map(|aspect| aspect.as_str().to_owned()).to_vec())
-    }
-}
-
-impl FromStr for Aspects {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        let is_file = text.ends_with(".json") || Path::new(text).is_file();
-        let names = || text.split(',').map(|name| name.trim().to_owned()).collect();
-        Ok(if is_file { Self::File(text.into()) } else { Self::Named(names()) })
-    }
-}
-
-impl Aspects {
-    /// The file, if there is one.
-    pub fn file(&self) -> Option<&PathBuf> {
-        match self {
-            Self::Named(_) => None,
-            Self::File(path) => Some(path),
+/// Names and definitions of the aspects that `--aspects` names, in order, each name once; without it those of all built-in ones.
+pub fn load(option: Option<&str>, points: u16) -> Result<Vec<(String, String)>> {
+    let aspects = match (option.and_then(file), option) {
+        (Some(path), _) => read(path)?,
+        (None, _) if points != 5 => {
+            return Err(usage(
+                "built-in aspects have grades from 1 to 5; for --points, give --aspects a file of your own",
+            ));
+        }
+        (None, Some(names)) => names.split(',').map(built_in).collect::<Result<Vec<_>>>()?,
+        (None, None) => Aspect::ALL.map(|aspect| (aspect.as_str().to_owned(), aspect.definition())).to_vec(),
+    };
+    for (index, (name, _)) in aspects.iter().enumerate() {
+        if aspects[..index].iter().any(|(other, _)| other == name) {
+            return Err(usage(format!("--aspects names {name:?} twice")));
         }
     }
+    Ok(aspects)
+}
 
-    /// Names and definitions, in order; each name once.
-    pub fn load(&self, points: u16) -> Result<Vec<(String, String)>> {
-        let aspects = match self {
-            Self::File(path) => read(path)?,
-            Self::Named(_) if points != 5 => {
-                return Err(usage(
-                    "built-in aspects have grades from 1 to 5; for --points, give --aspects a file of your own",
-                ));
-            }
-            Self::Named(names) => {
-                let built_in = |name: &String| Ok((name.clone(), name.parse::<Aspect>().map_err(usage)?.definition()));
-                names.iter().map(built_in).collect::<Result<Vec<_>>>()?
-            }
-        };
-        for (index, (name, _)) in aspects.iter().enumerate() {
-            if aspects[..index].iter().any(|(other, _)| other == name) {
-                return Err(usage(format!("--aspects names {name:?} twice")));
-            }
-        }
-        Ok(aspects)
-    }
+fn built_in(name: &str) -> Result<(String, String)> {
+    let name = name.trim();
+    Ok((name.to_owned(), name.parse::<Aspect>().map_err(usage)?.definition()))
 }
 
 fn read(path: &Path) -> Result<Vec<(String, String)>> {

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use judge_core::{
+    Lens,
     lager::{Condition, ScoreRule},
     request::Generation,
 };
@@ -10,9 +11,10 @@ use judge_data::{Outputs, Settings};
 use serde_json::json;
 
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
-use judge_cli::args::layers::{LayerList, LensArg};
+use judge_cli::args::layers::{LENSES, LayerList};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::args::numbers::at_least;
+use judge_cli::args::one_of;
 use judge_cli::terminal::console::usage;
 
 /// Read score-label logits at every layer.
@@ -45,8 +47,8 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N", value_parser = at_least::<u32>(1))]
     pub(crate) max_new_tokens: Option<u32>,
     /// Whether inner states get the final norm before the head
-    #[arg(long, value_enum, default_value_t = LensArg::Raw)]
-    pub(crate) lens: LensArg,
+    #[arg(long, value_parser = one_of(LENSES), default_value = "raw")]
+    pub(crate) lens: Lens,
     /// Which layers: all, last, or a list such as 0,5,12-16
     #[arg(long, default_value = "all", value_name = "LIST")]
     pub(crate) layers: LayerList,
@@ -109,7 +111,7 @@ impl Cli {
             ("labels", json!(labels)),
             ("condition", serde_json::to_value(condition)?),
             ("prefill", json!(self.prefill)),
-            ("lens", json!(judge_core::Lens::from(self.lens))),
+            ("lens", json!(self.lens)),
             ("layers", json!(self.layers.to_string())),
         ];
         Ok(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())

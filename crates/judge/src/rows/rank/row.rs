@@ -16,28 +16,23 @@ use serde::{Deserialize, Serialize};
 const MODEL: BradleyTerry = BradleyTerry { ties: judge_metrics::ranking::TieModel::HalfWin, prior_precision: 1.0 };
 const LEVEL: f64 = 0.95;
 
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub(crate) enum RankOutcome {
-    Unscored {
-        unscored: Unscored,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        comparisons: Vec<ComparisonRow>,
-    },
-    Ranked(Ranked),
-}
-
-#[derive(Debug, Serialize)]
+/// What is said of the answers to a question: why there is no best one, or which it is.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Ranked {
-    best: usize,
-    ranking: Vec<usize>,
-    scores: Vec<Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    intervals: Option<Vec<Option<[f64; 2]>>>,
+    unscored: Option<Unscored>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ranking: Vec<usize>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scores: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    intervals: Vec<Option<[f64; 2]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     margin: Option<Margin>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparisons: Option<Vec<ComparisonRow>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    comparisons: Vec<ComparisonRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unscored_answers: Vec<UnscoredAnswer>,
 }
@@ -78,7 +73,7 @@ struct UnscoredAnswer {
     unscored: Unscored,
 }
 
-impl Judged for RankOutcome {
+impl Judged for Ranked {
     const KNOWN: &'static [&'static str] = &[
         "id",
         "human",
@@ -93,10 +88,7 @@ impl Judged for RankOutcome {
     ];
 
     fn unscored(&self) -> Option<&Unscored> {
-        match self {
-            Self::Unscored { unscored, .. } => Some(unscored),
-            Self::Ranked(_) => None,
-        }
+        self.unscored.as_ref()
     }
 }
 
@@ -105,17 +97,17 @@ pub(crate) fn of_comparisons<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing>(
     tournament: &Tournament<J, P>,
     result: ItemResult<Numbered>,
     carry: &Carry,
-) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
+) -> Result<(OutputRow<Ranked>, Fate), Error> {
     let record = &result.item.record;
     if let Some(unscored) = record.unread().cloned().or_else(|| too_few(record)) {
-        return row(result, carry, RankOutcome::Unscored { unscored, comparisons: Vec::new() });
+        return row(result, carry, Ranked::none(unscored));
     }
-    let outcome = match tournament.comparisons(&result.item, &result.rounds(0)) {
-        Ok(compared) => RankOutcome::of_comparisons(count(&result)?, compared)?,
-        Err(JudgeError::Unscored(unscored)) => RankOutcome::Unscored { unscored, comparisons: Vec::new() },
+    let ranked = match tournament.comparisons(&result.item, &result.rounds(0)) {
+        Ok(compared) => Ranked::of_comparisons(count(&result)?, compared)?,
+        Err(JudgeError::Unscored(unscored)) => Ranked::none(unscored),
         Err(JudgeError::Failed(source)) => return Err(judge_core::Error::Observer { source }.into()),
     };
-    row(result, carry, outcome)
+    row(result, carry, ranked)
 }
 
 /// Why there is nothing to compare.
@@ -127,28 +119,22 @@ pub(super) fn too_few(record: &Record) -> Option<Unscored> {
 }
 
 /// The row of answers that were graded, each by itself.
-pub(crate) fn of_grades(result: ItemResult<Numbered>, carry: &Carry) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
-    let outcome = match result.verdicts.first() {
-        Some(Verdict::Scored(score)) => RankOutcome::Ranked(Ranked::of_grades(score)),
-        Some(Verdict::Unscored(unscored)) => {
-            RankOutcome::Unscored { unscored: unscored.clone(), comparisons: Vec::new() }
-        }
+pub(crate) fn of_grades(result: ItemResult<Numbered>, carry: &Carry) -> Result<(OutputRow<Ranked>, Fate), Error> {
+    let ranked = match result.verdicts.first() {
+        Some(Verdict::Scored(score)) => Ranked::of_grades(score),
+        Some(Verdict::Unscored(unscored)) => Ranked::none(unscored.clone()),
         None => return Err(judge_core::Error::NotRead { what: "verdict" }.into()),
     };
-    row(result, carry, outcome)
+    row(result, carry, ranked)
 }
 
-fn row(
-    result: ItemResult<Numbered>,
-    carry: &Carry,
-    outcome: RankOutcome,
-) -> Result<(OutputRow<RankOutcome>, Fate), Error> {
+fn row(result: ItemResult<Numbered>, carry: &Carry, ranked: Ranked) -> Result<(OutputRow<Ranked>, Fate), Error> {
     let (human, extra) = match result.item.record {
         Record::Answers(record) => (record.grades, record.extra),
         Record::Unread(record) => (Vec::new(), record.extra),
         _ => return Err(not_answers()),
     };
-    OutputRow::of(result.id, Human::Grades(human), outcome, extra, carry)
+    OutputRow::of(result.id, Human::Grades(human), ranked, extra, carry)
 }
 
 /// How many answers the item of a result has.
@@ -163,7 +149,11 @@ fn not_answers() -> Error {
     judge_core::Error::NotRead { what: "record with many responses" }.into()
 }
 
-impl RankOutcome {
+impl Ranked {
+    fn none(unscored: Unscored) -> Self {
+        Self { unscored: Some(unscored), ..Self::default() }
+    }
+
     /// Strengths of the answers of which a comparison has a verdict; the others have none.
     fn of_comparisons(n: usize, compared: Vec<Compared>) -> Result<Self, Error> {
         let known: Vec<_> = compared.iter().filter_map(|c| Some((c.answers, c.verdict.value()?))).collect();
@@ -178,7 +168,7 @@ impl RankOutcome {
         let first = compared.iter().find_map(|c| c.verdict.unscored()).cloned();
         let comparisons: Vec<ComparisonRow> = compared.into_iter().map(ComparisonRow::new).collect();
         if let (true, Some(unscored)) = (scored.is_empty(), first) {
-            return Ok(Self::Unscored { unscored, comparisons });
+            return Ok(Self { comparisons, ..Self::none(unscored) });
         }
 
         let place = |answer: usize| scored.binary_search(&answer).unwrap_or_default(); // every one of a verdict is there
@@ -202,15 +192,18 @@ impl RankOutcome {
             }
             _ => None,
         };
-        Ok(Self::Ranked(Ranked {
-            best: ranking.first().copied().unwrap_or_default(),
-            ranking,
-            scores,
-            intervals: Some(intervals),
-            margin,
-            comparisons: Some(comparisons),
-            unscored_answers,
-        }))
+        let best = ranking.first().copied();
+        Ok(Self { unscored: None, best, ranking, scores, intervals, margin, comparisons, unscored_answers })
+    }
+
+    fn of_grades(score: &Score) -> Self {
+        let scores: Vec<Option<f64>> = score.parts.iter().map(|part| part.verdict.value()).collect();
+        let parts = score.parts.iter().enumerate();
+        let unscored_answers = parts
+            .filter_map(|(answer, part)| Some(UnscoredAnswer { answer, unscored: part.verdict.unscored()?.clone() }))
+            .collect();
+        let ranking = ranked(&scores);
+        Self { best: ranking.first().copied(), ranking, scores, unscored_answers, ..Self::default() }
     }
 }
 
@@ -245,19 +238,6 @@ impl OrderOfTwo {
     fn said(&self) -> Option<Preference> {
         let verdict = self.verdict.or_else(|| Some(self.preference?.total_cmp(&0.5).into()));
         Some(verdict?.ordering()?.into())
-    }
-}
-
-impl Ranked {
-    fn of_grades(score: &Score) -> Self {
-        let scores: Vec<Option<f64>> = score.parts.iter().map(|part| part.verdict.value()).collect();
-        let parts = score.parts.iter().enumerate();
-        let unscored_answers = parts
-            .filter_map(|(answer, part)| Some(UnscoredAnswer { answer, unscored: part.verdict.unscored()?.clone() }))
-            .collect();
-        let ranking = ranked(&scores);
-        let best = ranking.first().copied().unwrap_or_default();
-        Self { best, ranking, scores, intervals: None, margin: None, comparisons: None, unscored_answers }
     }
 }
 

@@ -6,8 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use judge_cli::args::files::{InputArgs, WriteArgs};
 use judge_cli::args::model_args::ModelArgs;
-use judge_cli::terminal::console::tell;
-use judge_cli::terminal::options::offered;
+use judge_cli::terminal::console::tell_label_mass;
 use judge_cli::terminal::pace::Watch;
 use judge_core::{Backbone, ItemId, ItemResult, Judge, Unscored};
 use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
@@ -98,20 +97,8 @@ impl Passes<'_> {
         };
         let summary = start.judge(resolved, model, &asked, self.examples()?, row, &mut watch)?.summary;
         watch.finish(summary.cancelled)?;
-        let low = summary.judges.iter().filter_map(|tally| Some((&*tally.name, tally.mean_label_mass()?)));
-        let low: Vec<(&str, f64)> = low.filter(|(_, mass)| *mass < 0.5).collect();
-        if let Some(&(name, mass)) = low.iter().min_by(|a, b| a.1.total_cmp(&b.1)) {
-            let others = match low.len() {
-                1 => String::new(),
-                n => format!(" (and less than half of it on those of {} others)", n - 1),
-            };
-            let see = offered([" (see --prefill and --template)".to_owned()]).unwrap_or_default();
-            tell(format_args!(
-                "note: {name}: on average {:.1} % of the model's probability lies on the labels{others}; the prompt may not lead it to a \
-                 label{see}",
-                100.0 * mass
-            ));
-        }
+        let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
+        tell_label_mass(&summary, "the labels of an aspect", advice);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `check`.
+//! `check`, and `export`, which checks first.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
 use judge_core::{ModelInfo, lager::TableOrigin};
 use judge_data::{
-    Check, CommandPlan, Completeness, Export, Exported, InputFile, ItemSpec, MadeBy, ORIGIN, Output, Outputs, Resolved,
-    RunPlan, RunRecord, Settings, ShardPlan, load,
+    Check, CommandPlan, CommandResults, Completeness, Export, Exported, InputFile, ItemSpec, MadeBy, ORIGIN, Output,
+    Outputs, Resolved, RunPlan, RunRecord, Settings, ShardPlan, load,
 };
 use serde_json::Value;
 
@@ -65,26 +65,51 @@ pub(crate) struct CheckArgs {
     human: Option<String>,
 }
 
+/// What is checked first, and then joined.
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    of: PartsArgs,
+    /// The folder of the parts; with --input the files that the engine wrote, their folder, or a pattern
+    #[arg(long, required = true, num_args = 1.., value_name = "DIR|GLOB")]
+    parts: Vec<String>,
+    /// Where the results go: JSON lines in the order of the input. Of a plan of a command, the file that this command would have written,
+    /// with its run record and what it keeps beside it; else a score file with the fields of the template
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Write the rows of all files of a command's plan here, for commands that go on from the joined results
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with = "input")]
+    rows: Option<PathBuf>,
+    /// The input's column of human scores, for a score file [default: as every command finds it: human, scores or score]
+    #[arg(long, value_name = "COLUMN")]
+    human: Option<String>,
+}
+
 /// A check, and the export of what it finds complete.
-pub(super) struct Checked<'a> {
-    pub(super) parts: &'a PartsArgs,
+struct Checked<'a> {
+    parts: &'a PartsArgs,
     /// Where the parts are.
-    pub(super) output: &'a [String],
+    output: &'a [String],
     /// Where the results go, if they are joined.
-    pub(super) export: Option<&'a PathBuf>,
+    export: Option<&'a Path>,
     /// Where the rows of a command's plan go.
-    pub(super) rows: Option<&'a PathBuf>,
+    rows: Option<&'a Path>,
     /// The input's column of human scores.
-    pub(super) human: Option<&'a str>,
+    human: Option<&'a str>,
 }
 
 pub(crate) fn check(args: &CheckArgs) -> Result<()> {
     let CheckArgs { parts, output, export, human } = args;
-    Checked { parts, output, export: export.as_ref(), rows: None, human: human.as_deref() }.run()
+    Checked { parts, output, export: export.as_deref(), rows: None, human: human.as_deref() }.run()
+}
+
+pub(crate) fn export(args: &ExportArgs) -> Result<()> {
+    let ExportArgs { of, parts, output, rows, human } = args;
+    Checked { parts: of, output: parts, export: Some(output), rows: rows.as_deref(), human: human.as_deref() }.run()
 }
 
 impl Checked<'_> {
-    pub(super) fn run(&self) -> Result<()> {
+    fn run(&self) -> Result<()> {
         match (&self.parts.plan, &self.parts.run) {
             (Some(path), _) => self.planned(path).map_err(|error| with_folder(path, error)),
             (None, Some(path)) => {
@@ -130,7 +155,16 @@ impl Checked<'_> {
         let outputs = Outputs::new(plan.files.iter().map(|file| file.path.as_path()).chain([path]));
         let outputs = outputs.reports("score_files", &self.parts.json).rows(self.export.into_iter().chain(self.rows));
         outputs.overwrite(self.parts.write.overwrite).check()?;
-        command::check(plan, folder, self.parts.one_device, self.parts.json.as_ref(), self.parts.quiet)?;
+        let bar = Progress::new("checking", plan.rows(), self.parts.quiet);
+        let found = plan.check(folder, self.parts.one_device, |rows| bar.inc(rows));
+        bar.finish_and_clear();
+        let found = found?;
+        if let Some(path) = &self.parts.json {
+            write_json(path, "score_files", &found)?;
+        }
+        let CommandResults { planned, rows, scored, unscored, devices, results, problems, .. } = &found;
+        let lines = [lines_of("unscored,", unscored), lines_of("device", devices)].concat();
+        show([rows, planned, scored], &lines, results, problems)?;
         match self.export {
             Some(output) => command::export(plan, folder, output, self.rows, self.parts.write, self.parts.quiet),
             None => Ok(()),

@@ -4,19 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
-use judge_cli::args::files::{input_files, program};
-use judge_cli::report::write_json;
+use judge_cli::args::files::{OverwriteArgs, input_files, program};
 use judge_cli::terminal::console::{in_words, say, tell, usage};
 use judge_cli::terminal::interrupt::Stopped;
-use judge_cli::terminal::progress::{Progress, Whole};
+use judge_cli::terminal::progress::{Progress, begin_part};
 use judge_core::ItemId;
 use judge_data::{
-    Columns, CommandPart, CommandPlan, CommandResults, Error, Field, Input, Outputs, RunPlan, SeeIds, Source, load,
-    record_path, save_new,
+    Columns, CommandPart, CommandPlan, Error, Field, Input, Outputs, RunPlan, SeeIds, Source, load, record_path,
+    save_new,
 };
 
 use super::run_args::RunArgs;
-use super::said::{lines_of, show};
 
 /// How a command reads its rows, and what it makes of them.
 pub(crate) struct Reading {
@@ -164,12 +162,14 @@ pub(super) fn run(commands: &dyn Commands, plan: &CommandPlan, args: &RunArgs) -
     plan.check_inputs(&pending)?;
     let done = mine - pending.len();
     let words = with_options(&plan.command, &args.options(), args.quiet);
-    let rows = pending.iter().map(|&shard| plan.rows_of(shard).len()).sum();
-    let whole = Whole::of(rows);
+    let rows: usize = pending.iter().map(|&shard| plan.rows_of(shard).len()).sum();
+    let mut behind = rows;
     for (index, &shard) in pending.iter().enumerate() {
         let Some((file, part)) = plan.shard(shard) else { bail!("the plan has no shard {shard}") };
         let output = plan.output(&args.output, shard);
-        whole.begin(plan.rows_of(shard).len());
+        let own = plan.rows_of(shard).len();
+        behind -= own;
+        begin_part(own, behind);
         if !args.quiet {
             tell(format_args!(
                 "shard {shard}, {} of {}: rows {part} of {}",
@@ -193,29 +193,8 @@ pub(super) fn run(commands: &dyn Commands, plan: &CommandPlan, args: &RunArgs) -
             tell(format_args!("note: shard {shard}: {}", in_words(&error)));
         }
         CommandPart::finish(&args.output, plan, shard)?;
-        whole.done();
     }
     say(format_args!("{rows} rows of {} shards -> {}", pending.len(), args.output.display()))
-}
-
-/// Checks the parts of a plan and says what was found; an error if they are not complete.
-pub(super) fn check(
-    plan: &CommandPlan,
-    folder: &Path,
-    one_device: bool,
-    json: Option<&PathBuf>,
-    quiet: bool,
-) -> Result<()> {
-    let bar = Progress::new("checking", plan.rows(), quiet);
-    let found = plan.check(folder, one_device, |rows| bar.inc(rows));
-    bar.finish_and_clear();
-    let found = found?;
-    if let Some(path) = json {
-        write_json(path, "score_files", &found)?;
-    }
-    let CommandResults { planned, rows, scored, unscored, devices, results, problems, .. } = &found;
-    let lines = [lines_of("unscored,", unscored), lines_of("device", devices)].concat();
-    show([rows, planned, scored], &lines, results, problems)
 }
 
 /// Joins the parts of a plan that was checked. `rows` is where the rows of several files go.
@@ -223,8 +202,8 @@ pub(super) fn export(
     plan: &CommandPlan,
     folder: &Path,
     output: &Path,
-    rows: Option<&PathBuf>,
-    write: judge_cli::args::files::OverwriteArgs,
+    rows: Option<&Path>,
+    write: OverwriteArgs,
     quiet: bool,
 ) -> Result<()> {
     let input = match rows {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::fixtures::{copy, folder};
 use crate::test_models::{answers, reading};
-use crate::{Device, DevicesProblem, Kernel, LoadOptions, Model};
+use crate::{Kernel, LoadOptions, Model};
 
 /// The states of all layers at the end of some prompts.
 fn states(model: &Model) -> Vec<Reading> {
@@ -152,22 +152,4 @@ fn two_that_write_the_same_file_do_not_meet() {
     assert_eq!(files(cache.path()).len(), 1);
     let last = load(model.path(), Dtype::Bf16, Some(cache.path())).unwrap();
     all.iter().chain([&last]).for_each(|model| assert_eq!(states(model), expected));
-}
-
-#[test]
-fn gpus_have_no_packed_weights_and_none_in_other_forms() {
-    let options = LoadOptions {
-        devices: vec![Device::Cpu],
-        packed_cache: Some(PathBuf::from("nowhere")),
-        ..LoadOptions::default()
-    };
-    let shapes = crate::engine::tensor::Shapes { step: 1, pass: 0 };
-    let folder = folder("llama-off");
-    let refused = Model::load_batched(&folder, &options, shapes, vec![burn::tensor::Device::flex()]).unwrap_err();
-    assert!(matches!(refused, Error::Devices { problem: DevicesProblem::PackedCache, .. }), "{refused:?}");
-    assert!(!Path::new("nowhere").exists());
-    let options = LoadOptions { weights: WeightForm::Int8, packed_cache: None, ..options };
-    let refused = Model::load_batched(&folder, &options, shapes, vec![burn::tensor::Device::flex()]).unwrap_err();
-    let expected = DevicesProblem::WeightForm { form: WeightForm::Int8 };
-    assert!(matches!(&refused, Error::Devices { problem, .. } if *problem == expected), "{refused:?}");
 }

@@ -1,4 +1,5 @@
-//! The composed encoder against the packed one, which serves: states of all layers, and heads.
+//! The composed encoder against the packed one, which serves: states of all layers. Tests of training compare heads, and types of
+//! tokens.
 
 #![allow(clippy::print_stdout)] // measured errors
 
@@ -6,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use judge_arch::Architecture;
 use judge_core::request::Pooling;
-use judge_core::reward::closed_conversation;
-use judge_core::{Backbone, Message, Prompt, Request, Want};
+use judge_core::{Backbone, Prompt, Request, Want};
 
 use super::*;
 use crate::checked::CheckedWeights;
@@ -53,7 +53,7 @@ fn pooled(rows: &[&[f32]], pooling: Pooling) -> Vec<f32> {
     (0..rows[0].len()).map(of).collect()
 }
 
-/// Sequences with their types, empty where all are 0, side by side.
+/// Sequences side by side, all types 0.
 struct Padded {
     tokens: TensorData,
     types: Vec<i64>,
@@ -63,16 +63,17 @@ struct Padded {
 }
 
 impl Padded {
-    fn new(sequences: &[(&[TokenId], &[u32])], spec: &EncoderSpec) -> Self {
-        let lengths: Vec<usize> = sequences.iter().map(|(tokens, _)| tokens.len()).collect();
+    fn new(sequences: &[Vec<TokenId>], spec: &EncoderSpec) -> Self {
+        let lengths: Vec<usize> = sequences.iter().map(Vec::len).collect();
         let seq = lengths.iter().copied().max().unwrap();
         // Padding is a token of the text here: nothing may depend on it.
-        let padded = |of: &[u32]| of.iter().map(|&x| i64::from(x)).chain(std::iter::repeat(0)).take(seq).collect();
-        let tokens: Vec<Vec<i64>> = sequences.iter().map(|(tokens, _)| padded(tokens)).collect();
-        let types: Vec<Vec<i64>> = sequences.iter().map(|(_, types)| padded(types)).collect();
-        let tokens = TensorData::new(tokens.concat(), [lengths.len(), seq]);
+        let zeros = std::iter::repeat(&0);
+        let tokens = sequences.iter().flat_map(|tokens| tokens.iter().chain(zeros.clone()).take(seq));
+        let tokens: Vec<i64> = tokens.map(|&token| i64::from(token)).collect();
+        let types = vec![0; tokens.len()];
+        let tokens = TensorData::new(tokens, [lengths.len(), seq]);
         let rotation = Rotation::of_lengths(&spec.ropes, &lengths, seq, &Device::flex());
-        Self { tokens, types: types.concat(), lengths, seq, rotation }
+        Self { tokens, types, lengths, seq, rotation }
     }
 
     fn embed(&self, encoder: &Encoder) -> Tensor<3> {
@@ -100,8 +101,7 @@ fn states_of_all_layers_are_those_that_are_served() {
         let served = answers(&model, &requests);
 
         let tokens: Vec<Vec<TokenId>> = prompts.iter().map(|prompt| model.tokens(prompt).unwrap()).collect();
-        let sequences: Vec<(&[TokenId], &[u32])> = tokens.iter().map(|tokens| (tokens.as_slice(), &[][..])).collect();
-        let padded = Padded::new(&sequences, encoder.spec());
+        let padded = Padded::new(&tokens, encoder.spec());
         let mut streams = vec![padded.embed(&encoder)];
         let first = streams[0].clone();
         // In two parts, as pieces of a backward pass run them.
@@ -123,37 +123,5 @@ fn states_of_all_layers_are_those_that_are_served() {
         // Padding leaves numbers everywhere.
         assert!(streams.iter().flatten().all(|x| x.is_finite()), "{name}");
         println!("{name}: largest relative error {worst:.1e}");
-    }
-}
-
-/// Of texts and of pairs of texts, whose tokens BERT tells apart by types.
-#[test]
-fn heads_give_the_logits_that_are_served() {
-    for name in ["bert-labels", "modernbert", "modernbert-mean", "roberta", "xlm-roberta"] {
-        let (encoder, model) = load(&at("encoder_heads").join(name));
-        let turns = |texts: &[&str]| {
-            let roles = ["user", "assistant"].into_iter().zip(texts);
-            closed_conversation(roles.map(|(role, text)| Message::new(role, *text)).collect())
-        };
-        let prompts = [turns(&["ba de fi"]), turns(&["ba de fi go ku", "la me 3, ni"]), turns(&["po", "ru su ta ve"])];
-        let head = model.reward_head().unwrap();
-        let want = head.want(model.info());
-        let requests = prompts.clone().map(|prompt| Request { prompt, want: want.clone() });
-        let served: Vec<Vec<f64>> = answers(&model, &requests)
-            .iter()
-            .map(|outcome| head.of_reading(reading(outcome), model.info()).unwrap())
-            .collect();
-        let tokens: Vec<_> =
-            prompts.iter().map(|prompt| (model.tokens(prompt).unwrap(), model.token_types(prompt).unwrap())).collect();
-        let sequences: Vec<(&[TokenId], &[u32])> = tokens.iter().map(|(ids, types)| (&ids[..], &types[..])).collect();
-        let padded = Padded::new(&sequences, encoder.spec());
-        let x = padded.embed(&encoder);
-        let x = encoder.run_blocks(0..encoder.spec().n_layers(), x, &padded.rotation, &padded.lengths, &mut |_, _| {});
-        let states = encoder.pooled(x, &padded.lengths);
-        let found: Vec<f32> = encoder.head().unwrap().forward(states).into_data().try_to_vec().unwrap();
-        let served: Vec<f32> = served.concat().into_iter().map(|x| x as f32).collect();
-        let error = relative_error(&found, &served);
-        println!("{name}: {error:.1e}");
-        assert!(error < TOLERANCE, "{name}: {found:?}, {served:?}");
     }
 }

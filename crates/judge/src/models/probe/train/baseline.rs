@@ -11,30 +11,19 @@ use std::sync::Mutex;
 use anyhow::{Context, Error, Result, anyhow, ensure};
 use judge_cli::terminal::interrupt::Interrupts;
 use judge_cli::terminal::progress::Progress;
-use judge_core::request::Signal;
-use judge_core::{Backbone, Layer};
+use judge_core::Backbone;
 use judge_models::Model;
 use judge_models::train::{
     Blocks, Labels, Lora, Mark, MarkExample, ReadFrom, Run, RunEvent, Schedule, TrainError, TrainSettings, Trainer,
     Tuning,
 };
-use judge_probe::Matrix;
-use judge_probe::training::{GradedRow, Grading, RowSignals};
+use judge_probe::training::{GradedRow, Grading};
 
 use super::cli::Cli;
-use super::states::States;
 use crate::models::tune::plan::Batches;
 
 /// Rows of a step.
 const BATCH: usize = 8;
-
-/// States that were read, and a model that is tuned when it is asked for.
-pub struct Learned<'a> {
-    pub states: States,
-    /// Of rows that are 0 or 1, what the judge's own probability of 1 is, in the place of logits.
-    pub own: Option<&'a [f64]>,
-    pub tuned: Option<&'a Tuned<'a>>,
-}
 
 /// What a model is tuned on, and where a run of it is kept.
 pub struct Tuned<'a> {
@@ -92,7 +81,10 @@ impl<'a> Tuned<'a> {
     }
 
     /// Logits of the grades for each row of `tested`, by an adapter that has learned the rows `train`.
-    fn logits(&self, train: &[usize], tested: &[usize]) -> Result<Vec<Vec<f64>>> {
+    ///
+    /// # Errors
+    /// Those of the training.
+    pub fn logits(&self, train: &[usize], tested: &[usize]) -> Result<Vec<Vec<f64>>> {
         let mut trained = self.trained.lock().map_err(|_| anyhow!("the tuning ended by a panic"))?;
         let trainer = match trained.take() {
             Some(trainer) => trained.insert(trainer),
@@ -185,29 +177,6 @@ fn remove(path: &Path) -> Result<()> {
         fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(())
-}
-
-impl RowSignals for Learned<'_> {
-    type Error = Error;
-
-    fn is_read(&self, row: usize) -> bool {
-        self.states.is_read(row)
-    }
-
-    fn matrix(&self, rows: &[usize], layer: Layer, signals: &[Signal]) -> Result<Matrix> {
-        self.states.matrix(rows, layer, signals)
-    }
-
-    fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
-        match self.own.and_then(|own| own.get(row)) {
-            Some(p) => Ok(Some([1.0 - p, *p].map(|p| p.max(f64::MIN_POSITIVE).ln()).to_vec())),
-            None => self.states.grade_logits(row),
-        }
-    }
-
-    fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>> {
-        self.tuned.as_ref().map(|tuned| tuned.logits(train, tested)).transpose()
-    }
 }
 
 /// Refuses what a tuned baseline cannot have, before any work.

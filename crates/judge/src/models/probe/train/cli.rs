@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum, builder::ArgPredicate};
+use clap::{Args, builder::ArgPredicate};
 use judge_cli::args::decisions::DecisionPromptArgs;
 use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
 use judge_cli::args::numbers::{at_least, number, part, positive};
+use judge_cli::args::one_of;
 use judge_cli::prompts::read_by;
 use judge_cli::terminal::console::usage;
 use judge_core::ModelInfo;
@@ -106,16 +107,17 @@ pub(crate) struct Cli {
     /// Add the attention entropy of each head to the states of its layer
     #[arg(long, help_heading = "Training")]
     pub attention_entropy: bool,
-    /// Classifier; of --verdicts and --rag brier unless it is named
+    /// Logistic regression or a linear support vector machine (svm), with balanced classes; or brier, for probabilities: logistic regression
+    /// trained by the Brier score, rows counting alike, and chosen by it. Of --verdicts and --rag brier unless it is named
     #[arg(
         long,
-        value_enum,
-        default_value_t = Learner::Logistic,
+        value_parser = one_of(&[("logistic", ProbeClassifier::Logistic), ("brier", ProbeClassifier::Brier), ("svm", ProbeClassifier::LinearKernelSvc)]),
+        default_value = "logistic",
         default_value_if("verdicts", ArgPredicate::IsPresent, "brier"),
         default_value_if("rag", ArgPredicate::Equals("true".into()), "brier"),
         help_heading = "Training"
     )]
-    pub classifier: Learner,
+    pub classifier: ProbeClassifier,
     /// Values of C (inverse regularisation strength, as in scikit-learn) to choose from
     #[arg(
         long,
@@ -176,20 +178,10 @@ pub(crate) struct Cli {
     pub seed: SeedArgs,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Learner {
-    /// Logistic regression with balanced classes
-    Logistic,
-    /// Logistic regression trained by the Brier score, rows counting alike, and chosen by it: for probabilities
-    Brier,
-    /// Linear support vector machine with balanced classes
-    Svm,
-}
-
 impl Cli {
     /// What clap cannot check.
     pub fn check(&self) -> Result<()> {
-        if (self.verdicts.is_some() || self.rag) && matches!(self.classifier, Learner::Svm) {
+        if (self.verdicts.is_some() || self.rag) && self.classifier == ProbeClassifier::LinearKernelSvc {
             return Err(usage(
                 "--classifier svm gives no probabilities: of --verdicts and --rag it is brier or logistic",
             ));
@@ -203,10 +195,6 @@ impl Cli {
     /// Where states are kept.
     pub fn states_folder(&self) -> PathBuf {
         self.states.clone().unwrap_or_else(|| self.output.join("states"))
-    }
-
-    fn grading(&self) -> Grading {
-        if self.binary { Grading::AtLeast(self.threshold.unwrap_or(4.0)) } else { Grading::Whole }
     }
 
     /// The poolings to choose from, which suit what is read.
@@ -227,15 +215,11 @@ impl Cli {
     /// A usage error for a pooling of texts where none is written.
     pub fn training(&self, data: &Data) -> Result<ProbeTraining> {
         Ok(ProbeTraining {
-            grading: self.grading(),
+            grading: if self.binary { Grading::AtLeast(self.threshold.unwrap_or(4.0)) } else { Grading::Whole },
             scale: self.scale,
             views: self.views(data)?,
             attention_entropy: self.attention_entropy,
-            classifier: match self.classifier {
-                Learner::Logistic => ProbeClassifier::Logistic,
-                Learner::Brier => ProbeClassifier::Brier,
-                Learner::Svm => ProbeClassifier::LinearKernelSvc,
-            },
+            classifier: self.classifier,
             c: self.c.clone(),
             top_k: self.top_k,
             folds: self.folds,

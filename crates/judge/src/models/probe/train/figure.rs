@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use judge_probe::training::{Selection, View};
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use judge_cli::terminal::svg::{self, Area, BLUE, FONT, MORE, VERMILLION};
-
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// Layer, mean and standard deviation over folds of each point of a line.
 type Line = Vec<(f64, f64, f64)>;
@@ -50,21 +47,8 @@ fn draw(
     let low = all().map(|point| point.1 - point.2).fold(f64::INFINITY, f64::min) - 0.02;
     let high = all().map(|point| point.1 + point.2).fold(f64::NEG_INFINITY, f64::max) + 0.02;
     let (left, right) = area.split_horizontally(SIZE.0 - LEGEND_WIDTH);
-    let mut chart: Chart<'_, '_> = ChartBuilder::on(&left)
-        .caption(title, ("sans-serif", 20))
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(first - 0.3..last + 0.3, low..high)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .light_line_style(WHITE)
-        .x_desc("layer (0: embeddings)")
-        .y_desc(score)
-        .x_label_formatter(&svg::whole_number)
-        .label_style(FONT)
-        .draw()?;
+    let numbers = (first - 0.3..last + 0.3, "layer (0: embeddings)");
+    let mut chart = svg::chart(&left, title, numbers, (low..high, score), true)?;
     // Beside each other, so that no bar covers another's.
     let shift = |index: usize| 0.12 * (index as f64 - (lines.len() as f64 - 1.0) / 2.0);
     let colours: Vec<RGBColor> = [BLUE, VERMILLION].into_iter().chain(MORE.map(|(colour, _)| colour)).collect();
@@ -76,7 +60,8 @@ fn draw(
             colour.stroke_width(2),
         ))?;
         for &(x, mean, sd) in points {
-            let bar = bar(place(x), mean - sd, mean + sd, 0.05);
+            let cap = |y: f64| [(place(x) - 0.05, y), (place(x) + 0.05, y)];
+            let bar = [[(place(x), mean - sd), (place(x), mean + sd)], cap(mean - sd), cap(mean + sd)];
             chart.draw_series(bar.into_iter().map(|line| PathElement::new(line, colour.stroke_width(1))))?;
         }
         let ring = rings.iter().filter(|ring| ring.2 == *view);
@@ -88,19 +73,6 @@ fn draw(
     let y = 60 + 24 * lines.len() as i32;
     right.draw(&Circle::new((18, y), 8, BLACK.stroke_width(2)))?;
     right.draw(&Text::new("chosen", (38, y - 7), FONT))?;
-    for line in bar(18, y + 16, y + 34, 4) {
-        right.draw(&PathElement::new(line, BLACK.stroke_width(1)))?;
-    }
-    right.draw(&Text::new("± 1 SD over folds", (38, y + 18), FONT))?;
+    right.draw(&Text::new("bars: ± 1 SD over folds", (6, y + 18), FONT))?;
     Ok(())
-}
-
-/// A vertical bar with a cap at either end.
-fn bar<X, Y>(x: X, low: Y, high: Y, half_cap: X) -> [[(X, Y); 2]; 3]
-where
-    X: Copy + std::ops::Add<Output = X> + std::ops::Sub<Output = X>,
-    Y: Copy,
-{
-    let cap = |y: Y| [(x - half_cap, y), (x + half_cap, y)];
-    [[(x, low), (x, high)], cap(low), cap(high)]
 }

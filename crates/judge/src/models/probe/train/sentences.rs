@@ -19,7 +19,11 @@ const FAITHFULNESS: &str = "faithfulness";
 
 impl Judged {
     /// A row for each sentence that people marked, but for those on which they are divided evenly. Those of one row's contexts stay together.
-    pub fn of_sentences(input: &Input, asked: &DecisionPromptArgs, reading: &Reading<'_>) -> Result<Self> {
+    pub fn of_sentences(
+        input: &Input,
+        asked: &DecisionPromptArgs,
+        reading: &Reading<'_>,
+    ) -> Result<(Data, Option<Self>)> {
         let (decisions, _) = asked.settings(reading.model)?;
         let mut data = Data::default();
         let mut rows = Vec::new();
@@ -65,6 +69,6 @@ impl Judged {
         );
         data.rows = BTreeMap::from([(FAITHFULNESS.to_owned(), rows)]);
         let settings = Settings::from([("sentences".to_owned(), sentence_prompt_settings(&decisions))]);
-        Ok(Self { data, own: None, settings, states_of: StatesOf::Any })
+        Ok((data, Some(Self { own: None, settings, states_of: StatesOf::Any })))
     }
 }

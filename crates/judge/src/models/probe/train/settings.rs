@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_probe::SavedProbe;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use judge_cli::terminal::console::usage;
@@ -35,7 +36,8 @@ pub fn look(folder: &Path, aspects: &[&String], known: &Settings, overwrite: boo
     let mut earlier: Vec<(PathBuf, Option<Settings>)> = Vec::new();
     if report.exists() {
         let text = fs::read(&report).with_context(|| format!("cannot read {}", report.display()))?;
-        let settings = serde_json::from_slice::<Value>(&text).ok().and_then(|report| of_value(&report[SETTINGS]));
+        let settings = serde_json::from_slice::<Value>(&text).ok();
+        let settings = settings.and_then(|report| Settings::deserialize(&report[SETTINGS]).ok());
         earlier.push((report, settings));
         found = Found::Finished;
     }
@@ -47,7 +49,7 @@ pub fn look(folder: &Path, aspects: &[&String], known: &Settings, overwrite: boo
         }
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let note = SavedProbe::from_bytes(&bytes).ok().and_then(|probe| probe.origin().notes.get(SETTINGS).cloned());
-        let settings = note.and_then(|note| serde_json::from_str(&note).ok()).and_then(|value| of_value(&value));
+        let settings = note.and_then(|note| serde_json::from_str(&note).ok());
         earlier.push((path, settings));
     }
     for (path, settings) in earlier {
@@ -84,10 +86,6 @@ pub fn figure_path(folder: &Path, aspect: &str) -> PathBuf {
 
 pub fn template_path(folder: &Path, aspect: &str) -> PathBuf {
     folder.join(format!("{aspect}.template.json"))
-}
-
-fn of_value(value: &Value) -> Option<Settings> {
-    value.as_object().map(|object| object.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// Settings that are known and were others before.

@@ -14,6 +14,7 @@ use judge_data::{Error, Sharding, StatesFile, StatesSpec, StatesWriter, Unread, 
 use judge_probe::Matrix;
 use judge_probe::training::{GradedRow, ProbeTraining, RowSignals};
 
+use super::baseline::Tuned;
 use super::rows::Written;
 
 /// The name of the logits of the labels.
@@ -88,12 +89,16 @@ fn of_others(error: judge_data::Error) -> anyhow::Error {
 }
 
 /// Signals in files, a set for each kind, and the logits of the labels at the prompt's end.
-pub struct States {
+pub struct States<'a> {
     files: Vec<(Signal, StatesFile)>,
     labels: Option<StatesFile>,
+    /// Of rows that are 0 or 1, what the judge's own probability of 1 is, in the place of logits.
+    pub own: Option<&'a [f64]>,
+    /// A model that is tuned when it is asked for.
+    pub tuned: Option<&'a Tuned<'a>>,
 }
 
-impl States {
+impl States<'_> {
     /// Reads what is not in the files of `folder` yet, all of it in one pass per prompt. It resumes if interrupted; files of other settings
     /// are refused.
     pub fn read(
@@ -137,11 +142,10 @@ impl States {
         }
         let file = |name: &str| StatesFile::open(path(folder, aspect, name));
         let files = reading.signals().into_iter().map(|signal| Ok((signal, file(signal.as_str())?)));
-        Ok(Self { files: files.collect::<Result<_>>()?, labels: reading.labels.map(|_| file(LABELS)).transpose()? })
+        let (files, labels) = (files.collect::<Result<_>>()?, reading.labels.map(|_| file(LABELS)).transpose()?);
+        Ok(Self { files, labels, own: None, tuned: None })
     }
-}
 
-impl States {
     /// The rows of which a signal could not be read, and why.
     pub fn unread(&self) -> Result<Unread> {
         let mut rows: Vec<(ItemId, Option<Unscored>)> = Vec::new();
@@ -165,7 +169,7 @@ impl States {
     }
 }
 
-impl RowSignals for States {
+impl RowSignals for States<'_> {
     type Error = anyhow::Error;
 
     fn is_read(&self, row: usize) -> bool {
@@ -187,7 +191,14 @@ impl RowSignals for States {
     }
 
     fn grade_logits(&self, row: usize) -> Result<Option<Vec<f64>>> {
+        if let Some(p) = self.own.and_then(|own| own.get(row)) {
+            return Ok(Some([1.0 - p, *p].map(|p| p.max(f64::MIN_POSITIVE).ln()).to_vec()));
+        }
         let logits = self.labels.as_ref().map(|file| file.row(row)).transpose()?.flatten();
         Ok(logits.map(|logits| logits.into_iter().map(f64::from).collect()))
+    }
+
+    fn tuned_grade_logits(&self, train: &[usize], tested: &[usize]) -> Result<Option<Vec<Vec<f64>>>> {
+        self.tuned.map(|tuned| tuned.logits(train, tested)).transpose()
     }
 }

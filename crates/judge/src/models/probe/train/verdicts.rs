@@ -28,10 +28,8 @@ const WITHIN: f64 = 0.5;
 /// What the rows are called.
 const RIGHT: &str = "right";
 
-/// Verdicts with what they are of.
+/// What rows are of that say whether a judge is right.
 pub struct Judged {
-    /// A row for each verdict on what people have judged: of a pair one for each order.
-    pub data: Data,
     /// What the judge's own probability of each of its verdicts is, where all were read.
     pub own: Option<Vec<f64>>,
     /// What was asked, and where the verdicts were looked for: by this the probe knows its judge again.
@@ -90,9 +88,14 @@ struct Verdict {
 }
 
 impl Judged {
-    /// The rows of both files, by their ids. A judge that writes is asked the same again, and what it writes is what the rows hold; of one
-    /// that does not, the prompt leads up to the verdict.
-    pub fn read(input: &Input, verdicts: &Path, within: Option<f64>, reading: &Reading<'_>) -> Result<Self> {
+    /// The rows of both files, by their ids: one for each verdict on what people have judged, of a pair one for each order. A judge that
+    /// writes is asked the same again, and what it writes is what the rows hold; of one that does not, the prompt leads up to the verdict.
+    pub fn read(
+        input: &Input,
+        verdicts: &Path,
+        within: Option<f64>,
+        reading: &Reading<'_>,
+    ) -> Result<(Data, Option<Self>)> {
         let record = run_record("--verdicts", verdicts, "what the judge was asked")?;
         let family: PromptFamily = setting(&record, "family")?.filter(|_| !is_apart(&record)).with_context(|| {
             let found = match ["reward", "lager"].map(|name| record.setting(name).is_some()) {
@@ -161,13 +164,8 @@ impl Judged {
         }
         data.written = writes.then_some(Written { generation, texts });
         data.rows = BTreeMap::from([(RIGHT.to_owned(), rows)]);
-        let settings = of_judge(&record.settings);
-        Ok(Self {
-            data,
-            own: own.into_iter().collect(),
-            settings,
-            states_of: StatesOf::Judge(record.model.map(Box::new)),
-        })
+        let (settings, own) = (of_judge(&record.settings), own.into_iter().collect());
+        Ok((data, Some(Self { own, settings, states_of: StatesOf::Judge(record.model.map(Box::new)) })))
     }
 
     /// That states are read of the model whose verdicts these are.

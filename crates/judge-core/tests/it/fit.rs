@@ -224,12 +224,12 @@ fn weights_are_for_what_they_were_made_from() {
     let weights = LayerWeightFit::paper().fit(&items(10, false), &origin(3)).unwrap();
     assert_eq!(weights.check(&origin(3), States::All).unwrap(), []);
 
-    let other_model = |used: &mut TableOrigin| used.fingerprint = "f1".into();
-    let others: [(&dyn Fn(&mut TableOrigin), States, &str); 4] = [
-        (&other_model, States::All, "fitted on the model made-up (f0), used on made-up (f1)"),
-        (&|used| used.n_layers = 4, States::All, "fitted on a model of 3 blocks, used on one of 4"),
-        (&|_| (), States::DropLast, "fitted on the states all, used on drop-last"),
-        (&|used| used.lens = Lens::Normed, States::All, "fitted with the lens Raw, used with Normed"),
+    type Change = fn(&mut TableOrigin);
+    let others: [(Change, States, &str); 4] = [
+        (|used| used.fingerprint = "f1".into(), States::All, "fitted on the model made-up (f0), used on made-up (f1)"),
+        (|used| used.n_layers = 4, States::All, "fitted on a model of 3 blocks, used on one of 4"),
+        (|_| (), States::DropLast, "fitted on the states all, used on drop-last"),
+        (|used| used.lens = Lens::Normed, States::All, "fitted with the lens Raw, used with Normed"),
     ];
     for (change, states, why) in others {
         let mut used = origin(3);

@@ -144,12 +144,10 @@ def split():
     for level, n in ((level, n) for level in sizes for n in sizes[level]):
         predicted = np.round(rng.normal(3, 1, n), 2)
         observed = np.round(predicted + rng.normal(0, 1, n), 1)
-        difficulty = rng.uniform(0.2, 2, n)
-        columns = {"predicted": predicted.tolist(), "observed": observed.tolist(), "difficulty": difficulty.tolist()}
-        case = {"name": f"{n} at {level}", "level": level, **columns}
+        rng.uniform(0.2, 2, n)  # not written: later cases stay as they were drawn
+        case = {"name": f"{n} at {level}", "level": level, "predicted": predicted.tolist(), "observed": observed.tolist()}
         rank = math.ceil((n + 1) * Fraction(str(level)))
-        for key, scores in (("radius", abs(observed - predicted)), ("normalized", abs(observed - predicted) / difficulty)):
-            case[key] = float(np.quantile(scores, rank / n, method="inverted_cdf"))
+        case["radius"] = float(np.quantile(abs(observed - predicted), rank / n, method="inverted_cdf"))
         if n > 1 / (1 - level) + 1e-9:
             mapie = SplitConformalRegressor(Identity(), confidence_level=level, conformity_score="absolute", prefit=True)
             mapie.conformalize(predicted[:, None], observed)

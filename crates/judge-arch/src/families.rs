@@ -427,15 +427,15 @@ pub(super) fn fields(file: &Map<String, Value>) -> Result<DecoderFields, ConfigP
     if let Some(found) = file.get("is_causal").filter(|found| !matches!(found, Value::Null | Value::Bool(true))) {
         return Err(ConfigProblem::Unsupported { field: "is_causal", found: found.to_string() });
     }
-    let own_name = |shared: &'static str| {
-        let names = own_names(family.model_type);
-        names.iter().find(|(_, name)| *name == shared).map_or(shared, |(own, _)| *own)
-    };
+    let names = own_names(family.model_type);
+    let own_name =
+        |shared: &'static str| names.iter().find(|(_, name)| *name == shared).map_or(shared, |(own, _)| *own);
     let fields = (family.fields)(merged(family, file)).map_err(|problem| match problem {
         ConfigProblem::Unknown { field, found, known } => {
             ConfigProblem::Unknown { field: own_name(field), found, known }
         }
         ConfigProblem::Value { field, found, expected } => {
+            let expected = names.iter().fold(expected, |text, (own, shared)| text.replace(shared, own));
             ConfigProblem::Value { field: own_name(field), found, expected }
         }
         other => other,

@@ -187,10 +187,10 @@ impl Shape {
     ///
     /// # Errors
     /// [`ConfigProblem`] for any other name.
-    pub(super) fn must_be_silu(&self) -> Result<(), ConfigProblem> {
+    pub(super) fn must_be_silu(&self, expected: &'static str) -> Result<(), ConfigProblem> {
         match activation_named("hidden_act", &self.hidden_act)? {
             Activation::Silu => Ok(()),
-            _ => Err(ConfigProblem::value("hidden_act", &self.hidden_act, "silu")),
+            _ => Err(ConfigProblem::value("hidden_act", &self.hidden_act, expected)),
         }
     }
 }

@@ -111,8 +111,6 @@ const HARMLESS: &[&str] = &[
     // `weights` reads how weights are quantised, and refuses what it does not know.
     "compression_config",
     "quantization_config",
-    // The epsilon of norms, which files of families with another name for it repeat.
-    "rms_norm_eps",
     // Of heads of GPT-2 that are not read here, what its eager attention does in half precision, and
     // the context by its other name.
     "n_ctx",
@@ -210,7 +208,10 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
         // Gemma names its function twice, and each of its families reads one of the names.
         let is_second = name == "hidden_act" && file.contains_key("hidden_activation")
             || name == "hidden_activation" && file.contains_key("hidden_act");
-        if value.is_null() || is_off || is_second || HARMLESS.contains(&name.as_str()) {
+        // Files of families with another name for the epsilon of norms repeat it.
+        let is_repeated = name == "rms_norm_eps"
+            && ["layer_norm_eps", "layer_norm_epsilon", "norm_eps"].iter().any(|other| file.contains_key(*other));
+        if value.is_null() || is_off || is_second || is_repeated || HARMLESS.contains(&name.as_str()) {
             continue;
         }
         if is_ignored(file, reads, |file| file.insert(name.clone(), impossible())) {
@@ -448,5 +449,8 @@ mod tests {
         let gemma =
             json!({ "model_type": "gemma3_text", "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0 });
         assert_eq!(unread(&gemma), ["attn_logit_softcapping"]);
+        let gpt2 = json!({ "model_type": "gpt2", "intermediate_size": 8, "rms_norm_eps": 1e-5 });
+        assert_eq!(unread(&gpt2), ["intermediate_size", "rms_norm_eps"]);
+        assert_eq!(unread(&json!({ "model_type": "lfm2", "hidden_act": "gelu" })), ["hidden_act"]);
     }
 }

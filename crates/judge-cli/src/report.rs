@@ -38,12 +38,16 @@ pub fn write_json(path: &Path, program: &str, figures: &impl Serialize) -> Resul
     Ok(write_atomic(path, &text)?)
 }
 
-/// The same where a file is asked for.
+/// The same where a file is asked for; else the figures are not made.
 ///
 /// # Errors
-/// As [`write_json`].
-pub fn write_json_if(path: Option<&Path>, program: &str, figures: &impl Serialize) -> Result<()> {
-    path.map_or(Ok(()), |path| write_json(path, program, figures))
+/// As [`write_json`], and those of `figures`.
+pub fn write_json_if<T: Serialize>(
+    path: Option<&Path>,
+    program: &str,
+    figures: impl FnOnce() -> Result<T>,
+) -> Result<()> {
+    path.map_or(Ok(()), |path| write_json(path, program, &figures()?))
 }
 
 /// Writes a page or a picture, with the mark by which the program knows its own again. What is no character of a text, as XML has it, is

@@ -2,19 +2,19 @@
 
 mod condition;
 mod judge;
-mod mismatch;
 mod names;
 mod score;
 mod states;
 mod table;
 mod variant;
+mod weight_note;
 mod weights;
 
 pub use condition::{Condition, ScoreRule};
 pub use judge::{LagerJudge, LagerSettings};
-pub use mismatch::WeightNote;
 pub use score::VariantScore;
 pub use states::States;
 pub use table::LayerTable;
 pub use variant::Variant;
+pub use weight_note::WeightNote;
 pub use weights::{LayerWeights, TableOrigin};

@@ -89,7 +89,7 @@ impl Input {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Reads from `reader`; `path` is what errors call it.
+    /// Reads JSON from `reader`; `path` is what errors call it. A table (CSV, TSV, Parquet) is read by [`open`](Rows::open) alone.
     ///
     /// # Errors
     /// [`Error::Io`] if nothing can be read; [`Error::NotJson`] for a file whose first bytes are those of another format.

@@ -54,7 +54,10 @@ pub(crate) fn in_bf16(folder: &Path) -> Vec<(String, Model)> {
 
 /// The model on every engine in f32 and then in bf16, by name.
 pub(crate) fn engines(folder: &Path) -> Vec<(String, Model)> {
-    in_f32(folder).into_iter().chain(in_bf16(folder)).collect()
+    let (in_f32, in_bf16) = (in_f32(folder), in_bf16(folder));
+    assert!(in_f32.iter().all(|(_, model)| is_f32(model)));
+    assert!(!in_bf16.iter().any(|(_, model)| is_f32(model)));
+    in_f32.into_iter().chain(in_bf16).collect()
 }
 
 /// Whether a model of [`engines`] is one in f32.

@@ -398,30 +398,6 @@ pub enum Error {
         after: i64,
     },
 
-    /// What an estimator of linfa's reports.
-    #[cfg(feature = "linfa")]
-    #[error("linfa could not fit {n_rows} rows of {n_features} features: {message}")]
-    Linfa {
-        /// Rows given.
-        n_rows: usize,
-        /// Features per row.
-        n_features: usize,
-        /// linfa's message.
-        message: String,
-    },
-
-    /// An estimator of linfa's that predicts what is no class.
-    #[cfg(feature = "linfa")]
-    #[error("linfa predicts position {position:?} for row {row} of {n_classes} classes")]
-    PredictedPosition {
-        /// The row.
-        row: usize,
-        /// The position predicted, if any.
-        position: Option<usize>,
-        /// Classes there are.
-        n_classes: usize,
-    },
-
     /// A multi-layer perceptron that was not fitted.
     #[cfg(feature = "mlp")]
     #[error("multi-layer perceptron: {0}")]

@@ -11,8 +11,6 @@ pub(crate) mod labels;
 pub(crate) mod linear_classifier;
 pub(crate) mod linear_functions;
 pub(crate) mod linear_kernel_svc;
-#[cfg(feature = "linfa")]
-pub(crate) mod linfa_classifier;
 pub(crate) mod logistic_regression;
 #[cfg(feature = "mlp")]
 pub(crate) mod mlp;

@@ -11,7 +11,6 @@
 //! | [`Pipeline`] | [`FittedPipeline`] | `sklearn.pipeline.Pipeline` |
 //! | [`Ridge`], [`RidgeToClass`] | [`FittedRidge`], [`LinearClassifier`] | `sklearn.linear_model.Ridge`, rounded to a class |
 //! | `MlpClassifier` (feature `mlp`) | `FittedMlpClassifier` | `sklearn.neural_network.MLPClassifier(solver="adam")` |
-//! | `LinfaClassifier` (feature `linfa`) | `FittedLinfaClassifier` | any classifier of linfa's |
 //!
 //! What is trained on and what is tested on, with the rows, folds and choices of scikit-learn for the same seeds:
 //!
@@ -88,8 +87,6 @@ pub use estimators::estimator::{
 };
 pub use estimators::linear_classifier::LinearClassifier;
 pub use estimators::linear_kernel_svc::LinearKernelSvc;
-#[cfg(feature = "linfa")]
-pub use estimators::linfa_classifier::{FittedLinfaClassifier, LinfaClassifier};
 pub use estimators::logistic_regression::LogisticRegression;
 #[cfg(feature = "mlp")]
 pub use estimators::mlp::{FittedMlpClassifier, MlpClassifier, MlpError};

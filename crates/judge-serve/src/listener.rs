@@ -35,7 +35,8 @@ const HEAD: usize = 1 << 16;
 
 /// What a client gets that has its share of connections: in the form of most routes, since none is asked yet.
 fn too_many(lack: Lack) -> Vec<u8> {
-    let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", lack.of("connections"));
+    let msg = format!("{}; close some, or try again later", lack.of("connections"));
+    let refused = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too_many_connections", msg);
     let body = OpenAi::refusal(&refused).to_string();
     let head =
         "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close";

@@ -76,7 +76,8 @@ impl Decided {
 
 /// A request for which there is no room: 429.
 pub(super) fn queue_full(what: &str, lack: Lack) -> Refusal {
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", lack.of(what)).retry_after(1)
+    let msg = format!("{}; try again later", lack.of(&format!("{what} of waiting requests")));
+    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", msg).retry_after(1)
 }
 
 impl RequestQueue {

@@ -51,10 +51,8 @@ impl Lack {
     /// Of what there are no more, for the client.
     pub(super) fn of(self, what: &str) -> String {
         match self {
-            Self::OfAll(most) => format!("all {most} {what} are taken; try again later"),
-            Self::OfShare(most) => {
-                format!("this client has all {most} {what} that one client may have; try again later")
-            }
+            Self::OfAll(most) => format!("all {most} {what} are taken"),
+            Self::OfShare(most) => format!("this client has all {most} {what} that one client may have"),
         }
     }
 }
@@ -99,6 +97,7 @@ impl Lines {
     /// So many, if there are as many now.
     pub(super) fn try_take(&self, client: Client, number: usize) -> Result<Held, Lack> {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
+        // Taken before the client's share is known: the service has one thread, so nobody else finds them gone if there is no share.
         let all = Arc::clone(&self.all).try_acquire_many_owned(number).map_err(|_| Lack::OfAll(self.most))?;
         let own = self.line(client).try_acquire_many_owned(number).map_err(|_| Lack::OfShare(self.of_one))?;
         Ok(Held { all, own })
@@ -144,6 +143,8 @@ mod tests {
         assert_eq!(lines.held(), 3);
         taken.clear();
         assert_eq!(lines.held(), 0);
+        drop(lines.try_take(client("10.0.0.3"), 1).expect("a place"));
+        assert_eq!(lines.clients.lock().expect("one thread").len(), 1, "clients that are gone are forgotten");
         assert!(Lines::new(1, Percent(1)).try_take(a, 1).is_ok());
     }
 

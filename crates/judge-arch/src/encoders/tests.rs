@@ -110,6 +110,7 @@ fn what_is_not_built_of_deberta_is_refused_by_name() {
         ("embedding_size", json!(128)),
         ("attention_head_size", json!(32)),
         ("pos_att_type", json!(["p2p"])),
+        ("pos_att_type", json!(3)),
         ("norm_rel_ebd", json!("batch_norm")),
         ("position_buckets", json!(1022)),
         ("pooler_hidden_size", json!(32)),

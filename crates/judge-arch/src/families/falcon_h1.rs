@@ -101,7 +101,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_time_step_limit(&fields)?;
     check_granted(&fields, &[("mamba_use_mlp", json!(true))])?;
     let found = FalconH1::deserialize(&fields)?;
-    found.shape.must_be_silu()?;
+    found.shape.must_be_silu("silu")?;
     let fields = found.shape.lower()?;
     let [gate, down] = found.mlp_multipliers.unwrap_or([1.0; 2]);
     let [attention_in, ssm_in] = [

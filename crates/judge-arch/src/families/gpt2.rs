@@ -83,6 +83,7 @@ pub(super) fn defaults() -> Value {
 /// of the block.
 pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
     ABSENT.iter().for_each(|field| fields[*field] = Value::Null);
+    fields["intermediate_size"] = 0.into(); // settled below
     let mut found: Gpt2 = serde_json::from_value(fields)?;
     must_be_off("scale_attn_by_inverse_layer_idx", found.scale_attn_by_inverse_layer_idx)?;
     must_be_off("add_cross_attention", found.add_cross_attention)?;

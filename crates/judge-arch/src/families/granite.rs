@@ -139,7 +139,7 @@ pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         layer_types,
         position_embedding_type,
     } = serde_json::from_value(fields)?;
-    let is_silu = granite.shape.must_be_silu();
+    let is_silu = granite.shape.must_be_silu("silu where there are Mamba layers");
     let fields = Granite { mlp_bias: false, ..granite }.lower()?;
     let n_layers = fields.n_layers;
     let types = layer_types.unwrap_or_else(|| vec!["mamba".to_owned(); n_layers]);

@@ -93,7 +93,8 @@ pub(super) fn defaults() -> Value {
 ///
 /// # Errors
 /// [`ConfigProblem`] as of [`Common::lower`], and for settings that contradict what transformers takes for granted.
-pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    fields["hidden_act"] = "silu".into(); // whatever the file says, as in transformers
     let mut found = Lfm2::deserialize(&fields)?;
     let Shape { hidden_size, num_attention_heads, rms_norm_eps, .. } = found.common.shape;
     let granted = [
@@ -130,7 +131,6 @@ impl Common {
         must_be_off("conv_bias", self.conv_bias)?;
         shape.tie_word_embeddings = self.tie_embedding.unwrap_or(shape.tie_word_embeddings);
         let kernel = kernel("conv_L_cache", self.conv_l_cache)?;
-        shape.must_be_silu()?;
         let fields = shape.lower()?;
         let has_conv = match self.layer_types {
             Some(types) => second_kind(&types, &["full_attention", "conv"], fields.n_layers)?,

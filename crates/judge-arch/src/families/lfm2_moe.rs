@@ -54,7 +54,8 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// [`ConfigProblem`] as of [`Common::lower`], for numbers of experts out of range, a factor that is not above 0, and a
 /// file without `layer_types`.
-pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
+pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
+    fields["hidden_act"] = "silu".into(); // whatever the file says, as in transformers
     let found: Lfm2Moe = serde_json::from_value(fields)?;
     let factor = positive("routed_scaling_factor", found.routed_scaling_factor)? as f32;
     let missing = ConfigProblem::Missing { field: "layer_types", needed_by: "lfm2_moe" };

@@ -96,7 +96,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_granted(&fields, &[("attn_output_gate", json!(true)), ("mlp_only_layers", json!([]))])?;
     let shape = found.delta_shape()?;
     found.shape.rope_rules = RopeRules { is_partial: true, ..RopeRules::default() };
-    found.shape.must_be_silu()?;
+    found.shape.must_be_silu("silu")?;
     let fields = found.shape.lower()?;
     let interval = size("full_attention_interval", found.full_attention_interval, usize::MAX)?;
     let has_delta = match found.layer_types {

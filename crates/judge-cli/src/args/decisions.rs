@@ -44,7 +44,7 @@ pub struct DecisionArgs {
     /// logits of every layer are written
     #[arg(long, default_value = "last", value_name = "last|N|all", help_heading = "Decisions")]
     layers: AnsweringLayers,
-    /// How inner states meet the head: raw, or normed by the model's final norm first
+    /// How inner states meet the head: raw, as LAGER does, or normed by the model's final norm first
     #[arg(long, value_parser = one_of(LENSES), default_value = "raw", help_heading = "Decisions")]
     lens: Lens,
     /// Layer weights and temperatures that --fit wrote, for this model, prompt and labels

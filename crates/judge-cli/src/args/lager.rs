@@ -52,7 +52,7 @@ pub struct LagerArgs {
 /// What the model is asked, and how its layers are read.
 #[derive(Args, Clone, Debug)]
 pub struct AskedArgs {
-    /// Whether inner states get the final norm before the head
+    /// How inner states meet the head: raw, as LAGER does, or normed by the model's final norm first
     #[arg(long, value_parser = one_of(LENSES), default_value = "raw", help_heading = "Judge")]
     pub lens: Lens,
     #[arg(long, hide = true, conflicts_with = "lens")]

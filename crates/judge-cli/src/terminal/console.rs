@@ -206,13 +206,25 @@ pub fn check_scored<R: fmt::Display>(
 }
 
 /// Says so if little of the model's probability lies on the labels that were read: it was about to write something else. Of several judges
-/// the one with the least counts. `advice` follows, in the same sentence.
+/// the one with the least is named. `advice` follows, in the same sentence.
 pub fn tell_label_mass(summary: &RunSummary, labels: &str, advice: &str) {
-    let mass = summary.judges.iter().filter_map(Tally::mean_label_mass).min_by(f64::total_cmp);
-    if let Some(mass) = mass.filter(|mass| *mass < 0.5) {
-        let percent = two_digits(100.0 * mass);
-        tell(format_args!("note: on average {percent} % of the model's probability lies on {labels}{advice}"));
+    if let Some(low) = low_label_mass(&summary.judges, labels) {
+        tell(format_args!("note: {low}{advice}"));
     }
+}
+
+fn low_label_mass(judges: &[Tally], labels: &str) -> Option<String> {
+    let masses = judges.iter().filter_map(|judge| Some((&judge.name, judge.mean_label_mass()?)));
+    let mut masses: Vec<(&String, f64)> = masses.collect();
+    masses.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let &(name, mass) = masses.first().filter(|(_, mass)| *mass < 0.5)?;
+    let name = if masses.len() > 1 { format!("{name}: ") } else { String::new() };
+    let others = match masses[1..].iter().filter(|(_, mass)| *mass < 0.5).count() {
+        0 => String::new(),
+        n => format!(" (and less than half of it on those of {})", counted(n, "other")),
+    };
+    let percent = two_digits(100.0 * mass);
+    Some(format!("{name}on average {percent} % of the model's probability lies on {labels}{others}"))
 }
 
 /// The text with U+FFFD in the place of each character that is none of a text: of control characters but tab and line feed, by which a name
@@ -341,6 +353,23 @@ mod tests {
         ] {
             assert_eq!(two_digits(x), text, "{x}");
         }
+    }
+
+    #[test]
+    fn the_judge_with_the_least_label_mass_is_named() {
+        let of = |(name, mass): (&str, f64)| {
+            let mut tally = Tally::new(name);
+            (tally.with_label_mass, tally.label_mass) = (2, 2.0 * mass);
+            tally
+        };
+        let said =
+            |masses: &[(&str, f64)]| low_label_mass(&masses.iter().copied().map(of).collect::<Vec<_>>(), "the labels");
+        let lies = "of the model's probability lies on the labels";
+        assert_eq!(said(&[("a", 0.5), ("b", 1.0)]), None);
+        assert_eq!(said(&[("a", 0.25)]), Some(format!("on average 25 % {lies}")));
+        assert_eq!(said(&[("a", 0.5), ("b", 0.25)]), Some(format!("b: on average 25 % {lies}")));
+        let both = format!("b: on average 3.1 % {lies} (and less than half of it on those of 2 others)");
+        assert_eq!(said(&[("a", 0.4), ("b", 0.031), ("c", 0.2), ("d", 0.9)]), Some(both));
     }
 
     #[test]

@@ -97,10 +97,17 @@ struct Entry {
 fn criterion(entry: &Value, place: usize) -> Result<Criterion, DecisionProblem> {
     let found = match entry {
         Value::String(text) => Ok(Entry { criterion: Some(text.clone()), ..Entry::default() }),
-        Value::Object(_) => Entry::deserialize(entry).map_err(|error| format!("criterion {}: {error}", place + 1)),
+        Value::Object(fields) => Entry::deserialize(entry).map_err(|error| {
+            let of = format!("criterion {}: {error}", place + 1);
+            let is_wrong = |(key, value): &(&String, &Value)| Entry::deserialize(json!({ *key: value })).is_err();
+            match fields.iter().find(is_wrong) {
+                Some((key, value)) => format!("{value} for `{key}` of {of}"),
+                None => of,
+            }
+        }),
         other => Err(other.to_string()),
     };
-    let expected = "each criterion to be a text or an object with the text `criterion`";
+    let expected = "each criterion to be a text or an object of `criterion`, `name`, `weight` and `fatal`";
     let found = found.map_err(|found| DecisionProblem::Checklist { expected, found })?;
     Ok(Criterion {
         name: found.name.unwrap_or_else(|| (place + 1).to_string()),

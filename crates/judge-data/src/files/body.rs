@@ -1,9 +1,13 @@
 //! What a row is where it is written: one JSON object on one line, with each of its keys once.
 
-use serde::Serialize;
+use std::collections::HashSet;
+use std::fmt;
 
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserializer as _, Serialize};
+
+use crate::Error;
 use crate::rows::row::describe;
-use crate::{Error, Extra};
 
 /// A row as JSON text, without the end of its line. Whatever writes rows takes them from here.
 ///
@@ -19,11 +23,30 @@ pub(crate) fn body<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
     if json.contains(&b'\n') {
         return Err(Error::Body { expected: "an object on one line", found: format!("a line break in {}", found()) });
     }
-    let fields: Extra = serde_json::from_slice(&json).map_err(Error::serialize)?;
+    let repeated = serde_json::Deserializer::from_slice(&json).deserialize_map(Repeated);
     // They would see one of the values alone.
-    match fields.repeated() {
+    match repeated.map_err(Error::serialize)? {
         Some(key) => Err(Error::Body { expected: "each key once", found: format!("{key:?} twice") }),
         None => Ok(json),
+    }
+}
+
+/// Finds the first key of an object that was there before. Values are passed over without a copy: every row that is written comes by here.
+struct Repeated;
+
+impl<'de> Visitor<'de> for Repeated {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<String>, A::Error> {
+        let (mut seen, mut repeated) = (HashSet::new(), None);
+        while let Some((key, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
+            repeated = repeated.or(seen.replace(key));
+        }
+        Ok(repeated)
     }
 }
 

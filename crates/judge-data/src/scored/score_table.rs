@@ -96,9 +96,9 @@ impl ScoreTable {
             }
         }
         let Some((labels, n_layers)) = first else {
-            let (expected, unscored) = ("one with a score, at least".to_owned(), unscored.values().sum::<usize>());
-            let found = format!("{unscored} with a reason instead");
-            return Err(Error::Content { path: path.to_path_buf(), what: "items", expected, found });
+            let found = format!("none: {} items have a reason instead", unscored.values().sum::<usize>());
+            let (path, what, expected) = (path.to_path_buf(), "scored items", "at least 1".to_owned());
+            return Err(Error::Content { path, what, expected, found });
         };
         if graded.is_empty() {
             return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: without_human });

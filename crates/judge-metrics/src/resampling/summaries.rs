@@ -97,3 +97,28 @@ impl<T> Summaries<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where a statistic is undefined on some resamples too.
+    #[test]
+    fn a_summary_of_clusters_gives_the_interval_of_the_statistic_itself() {
+        let values = [0.5, 2.0, -1.0, 3.0, 0.0, 1.5, 4.0, -2.5, 1.0, 2.5, 0.25, 3.5];
+        let groups: Vec<usize> = (0..values.len()).map(|row| row / 2).collect();
+        let sum = |rows: &[usize]| rows.iter().map(|&row| values[row]).sum::<f64>();
+        for method in [BootstrapMethod::Percentile, BootstrapMethod::BiasCorrectedAccelerated] {
+            let bootstrap = Bootstrap { resamples: 2000, method, ..Bootstrap::default() };
+            // One resample in a hundred has a sum of 20 or more.
+            for most in [f64::INFINITY, 20.0] {
+                let too_large = Error::Undefined { statistic: "a sum", reason: "it is too large" };
+                let statistic = |sum: f64| if sum < most { Ok(sum) } else { Err(too_large.clone()) };
+                let summaries = bootstrap.clustered_summaries(&groups, sum).unwrap();
+                let found = summaries.interval(|&sum| statistic(sum)).unwrap();
+                assert_eq!(found.undefined > 0, most.is_finite());
+                assert_eq!(bootstrap.clustered(&groups, |rows| statistic(sum(rows))), Ok(found));
+            }
+        }
+    }
+}

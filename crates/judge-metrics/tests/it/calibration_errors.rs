@@ -101,6 +101,10 @@ fn ordinal_sets_check_distributions_and_labels() {
     assert_eq!(conformal.fit(&[], &[row]), Err(lengths));
     let sum = Error::NotADistribution { argument: "distributions", sum: 0.5 };
     assert_eq!(conformal.fit(&[0, 0], &[row, [0.0, 0.5, 0.0]]), Err(Error::InRow { row: 1, error: Box::new(sum) }));
+    let ragged = conformal.fit(&[0, 0], &[vec![0.25, 0.75], vec![1.0]]).unwrap_err();
+    assert!(matches!(&ragged, Error::InRow { row: 1, error } if matches!(**error, Error::LengthMismatch { .. })));
+    let sums = conformal.fit(&[0, 0], &[[0.25, 0.75], [0.25, 0.5]]).unwrap_err();
+    assert_eq!(sums.to_string(), "row 1: distributions sums to 0.75, not to 1");
     let few = OrdinalConformal { level: 0.9 }.fit(&[1; 8], &[row; 8]);
     assert_eq!(few, Err(Error::TooFewItems { required: 9, found: 8 }));
     assert_eq!(OrdinalConformal { level: 1.0 }.fit(&[0], &[row]), Err(Error::LevelOutOfRange { level: 1.0 }));

@@ -193,7 +193,7 @@ impl DecisionFolder {
         let (mut offsets, mut labels) = (ByKind::of(|_| 0), ByKind::of(|_| Vec::new()));
         for kind in QuestionKind::ALL {
             let given = jev.pointer(&format!("/slots/ranges/{kind}"));
-            let expected = "a first and an end among the verbalizers, whole numbers from 0 on";
+            let expected = "two whole numbers from 0 on: a first and an end among the verbalizers";
             let is_within = |&(first, end): &(usize, usize)| verbalizers.get(first..end).is_some();
             let (first, end): (usize, usize) =
                 self.setting(file::JEV, &format!("slots.ranges.{kind}"), expected, given, is_within)?;

@@ -400,8 +400,8 @@ fn a_head_asks_for_its_prompt_and_files_for_what_they_name() {
     };
     for (name, pointer, value, expected) in [
         ("judge_config.json", "/slots/verbalizers", json!(3), "expected a list"),
-        ("judge_config.json", "/slots/ranges/noul", json!([0, 20]), "expected a first"),
-        ("judge_config.json", "/slots/ranges/score", json!([-1, 2]), "expected a first"),
+        ("judge_config.json", "/slots/ranges/noul", json!([0, 20]), "expected two whole numbers"),
+        ("judge_config.json", "/slots/ranges/score", json!([-1, 2]), "expected two whole numbers"),
         ("judge_config.json", "/adapter_subfolder", json!("../x"), "expected the name"),
         ("judge_config.json", "/adapter_subfolder", json!("gone"), "expected the name"),
         ("calibration.json", "/per_kind/score", json!(0), "expected a number above 0"),

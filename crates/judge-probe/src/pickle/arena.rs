@@ -60,6 +60,12 @@ pub(super) struct Foreign<'a> {
 }
 
 impl Foreign<'_> {
+    /// Whether it stands for an array of NumPy's in a form that is not read: masked, or with an order of axes of its own.
+    pub(super) fn is_array(self) -> bool {
+        let Self { module, name, .. } = self;
+        (module, name) == ("numpy", "ndarray") || module == "numpy.ma" || module.starts_with("numpy.ma.")
+    }
+
     pub(super) fn error(self) -> ReadError {
         let (module, name) = (cut(self.module), cut(self.name));
         let problem = match is_of_old_release(self.module) {

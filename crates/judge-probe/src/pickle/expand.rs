@@ -108,7 +108,10 @@ impl<'a> Expansion<'_, 'a> {
                 Value::Dict(expanded)
             }
             Node::Global(global) => Value::Global(global.dotted()),
-            &Node::Opaque(foreign) if self.unread => Value::Opaque { module: foreign.module, name: foreign.name },
+            // Of an array what reads it says where it is.
+            &Node::Opaque(foreign) if self.unread || foreign.is_array() => {
+                Value::Opaque { module: foreign.module, name: foreign.name }
+            }
             Node::Opaque(foreign) => return Err(foreign.error()),
             Node::Object { class, state } => {
                 let attributes = state.map_or(Ok(Vec::new()), |state| self.attributes(class, state))?;

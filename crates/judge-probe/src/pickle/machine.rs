@@ -463,8 +463,8 @@ impl<'a> Machine<'a> {
     /// Looks a name up among those allowed. Nothing is imported: the name becomes one of an enumeration, or an error.
     ///
     /// A name that is not allowed makes an opaque value, and so does all that the pickle would do with it. Whether that is refused is seen
-    /// when the tree is written out: only what a search or a classifier keeps beside its parameters may be opaque. A wrong use of an
-    /// allowed name is found where it is used.
+    /// when the tree is written out: only what a search or a classifier keeps beside its parameters may be opaque, and anywhere an array
+    /// in a form that is not read. A wrong use of an allowed name is found where it is used.
     fn global(&mut self, module: &'a str, name: &'a str) -> Result<(), ReadError> {
         if let Some(global) = Global::find(module, name) {
             return self.push(Node::Global(global));
@@ -474,7 +474,7 @@ impl<'a> Machine<'a> {
         }
         let foreign = Foreign { module, name, offset: self.offset, opcode: self.opcode };
         // What every search drags along is no reason to doubt the rest.
-        if !module.starts_with("numpy.ma") && !module.starts_with("sklearn.metrics.") {
+        if !foreign.is_array() && !module.starts_with("sklearn.metrics.") {
             self.foreign.get_or_insert(foreign);
         }
         self.push(Node::Opaque(foreign))

@@ -28,8 +28,8 @@ pub enum Value<'a> {
     Dict(Vec<(Value<'a>, Value<'a>)>),
     /// A class that is itself the value, by its dotted name.
     Global(&'static str),
-    /// What a name makes that is not on the list, where nothing reads it: the splitter and the masked arrays of a search, for instance.
-    /// Only the name is known.
+    /// What a name makes that is not on the list, where nothing reads it: the splitter of a search, for instance. Anywhere, a masked array
+    /// of NumPy's, or one with an order of axes of its own. Only the name is known.
     Opaque {
         /// The module of the name, as the pickle has it.
         module: &'a str,

@@ -14,7 +14,6 @@ mod fixtures;
 mod formula;
 mod layer_selection;
 mod linear_kernel_svc;
-mod linfa;
 mod logistic_regression;
 mod made;
 mod mlp;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::fixtures::{self, PRECISIONS, assert_close, numbers};
 use crate::made::{self, model};
-use crate::pickles::{hex, import};
+use crate::pickles::{global, hex, import, program, text};
 use judge_core::{
     Layer,
     request::{Pooling, Signal},
@@ -116,6 +116,28 @@ fn what_cannot_be_read_says_what_to_do() {
     }
     let keys = vec!["weights".to_owned(), "bias".to_owned()];
     assert_eq!(import_problem("dictionary"), ("pickle".into(), ImportProblem::NotAModel { keys }));
+}
+
+/// Masked arrays, and arrays whose axes lie in an order of their own.
+#[test]
+fn arrays_of_other_forms_may_be_where_nothing_reads_them() {
+    let masked =
+        [&global("numpy.ma.core", "_mareconstruct")[..], &global("numpy.ma", "MaskedArray"), b"\x85R"].concat();
+    let (dtype, eight_bytes) = (global("numpy", "dtype"), b"(C\x08\0\0\0\0\0\0\0\0");
+    let ordered = [&global("numpy._core.numeric", "_frombuffer")[..], eight_bytes, &dtype, &text("f8")].concat();
+    let ordered = [&ordered[..], b"\x89\x88\x87RK\x01K\x01K\x01\x87", &text("K"), b"K\0K\x02K\x01\x87tR"].concat();
+    let model = hex(&fixture()["cross_validated"][0]["pickle"]);
+    // Without the announcement of its protocol and STOP.
+    let model = [&text("model")[..], &model[2..model.len() - 1]].concat();
+    for array in [masked, ordered] {
+        let beside = [&b"}("[..], &model, &text("cv_results"), &array, b"u"].concat();
+        import(&program(&beside)).unwrap();
+        let instead = [&b"}"[..], &text("model"), &array, b"s"].concat();
+        match import(&program(&instead)) {
+            Err(Error::Import(error)) => assert_eq!(error.path, "pickle.model"),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn one_client_gets_its_share_of_places_and_of_the_model() {
         assert_eq!(model.reads.recv().unwrap(), "one");
         let (status, message) = put(&queue, "two").await.unwrap().unwrap_err();
         assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
-        assert!(message.contains("all 2 places that one client may have"), "{message}");
+        assert!(message.contains("all 2 places of waiting requests that one client may have"), "{message}");
         // Somebody else is answered after the pass that runs, before the rest.
         let other = put_of(&queue, client(2), item("three"));
         until_waiting(&queue, 3).await;
@@ -271,6 +271,9 @@ fn texts_are_refused_by_their_length_before_they_are_joined() {
         let refused = queue.answer(client(1), 0, read).await.err().expect("too much");
         assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
         assert!(refused.message().contains("have 2000002 bytes"), "{}", refused.message());
+        let refused = decide(&queue, client(1), many("one", 100_000, 11)).await.err().expect("too much");
+        assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(refused.message().contains("is read 11 times"), "{}", refused.message());
         assert!(model.reads.try_recv().is_err() && queue.waiting() == 0);
     });
 }

@@ -28,17 +28,17 @@ use crate::Error;
 use crate::codes::Coded;
 use crate::raw::Raw;
 
-/// `quant_method` `fp8` or `fbgemm_fp8`: codes `weight` `[out, in]` and their scales, one for each
-/// block of `weight_block_size`. Without such a size there is one scale for all or one for each
-/// row.
+/// `quant_method` `fp8` or `fbgemm_fp8`: codes `weight` `[out, in]` and their scales. `fp8` has one for each
+/// block of `weight_block_size`; without such a size there is one for all or one for each row. `fbgemm_fp8` has
+/// one for each row.
 pub(super) struct Fp8 {
     /// Rows and columns of a block, cut at the edges; `None` where the scales' shape tells.
     block: Option<[usize; 2]>,
     /// Whether scales of dtype U8 are exponents of two (`scale_fmt` `ue8m0`). Scales of F8_E8M0
     /// always are.
     is_ue8m0: bool,
-    /// What the method calls scales.
-    scales: &'static str,
+    /// Whether the method is `fbgemm_fp8`.
+    is_fbgemm: bool,
 }
 
 impl Fp8 {
@@ -48,9 +48,12 @@ impl Fp8 {
     /// [`Error::Unsupported`] for another format of codes, experts or scales than those above, and
     /// for a size of blocks that is not two numbers.
     pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
+        if settings.text("quant_method") == "fbgemm_fp8" {
+            settings.warn_of_unread(&["quant_method", "activation_scale_ub", "modules_to_not_convert"]);
+            return Ok(Self { block: None, is_ue8m0: false, is_fbgemm: true });
+        }
         settings.warn_of_unread(&[
             "quant_method",
-            "activation_scale_ub",
             "activation_scheme",
             "dequantize",
             "expert_dtype",
@@ -78,9 +81,7 @@ impl Fp8 {
                 _ => return Err(settings.refuse("weight_block_size", "null, or two numbers greater than 0")),
             },
         };
-        let is_fbgemm = settings.text("quant_method") == "fbgemm_fp8";
-        let scales = if is_fbgemm { ".weight_scale" } else { ".weight_scale_inv" };
-        Ok(Self { block, is_ue8m0: settings.text("scale_fmt") == "ue8m0", scales })
+        Ok(Self { block, is_ue8m0: settings.text("scale_fmt") == "ue8m0", is_fbgemm: false })
     }
 }
 
@@ -92,14 +93,21 @@ impl Format for Fp8 {
 
     /// Scales and bounds of activations are known, so that they are not reported as unused, but not read.
     fn partners(&self) -> &'static [&'static str] {
-        &[".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale", ".input_scale_ub"]
+        match self.is_fbgemm {
+            true => &[".weight_scale", ".input_scale_ub"],
+            false => &[".weight_scale_inv", ".weight_scale", ".activation_scale", ".input_scale"],
+        }
     }
 
     fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
         let shape = matrix(&module.codes, shape)?;
+        if self.is_fbgemm {
+            let scales = module.need(".weight_scale")?.floats()?;
+            return Ok(Box::new(Grid::new(module.codes, shape, scales, [1, shape[1]])?));
+        }
         let scales = match module.partner(".weight_scale") {
             Some(scales) => scales,
-            None => module.need(self.scales)?,
+            None => module.need(".weight_scale_inv")?,
         };
         let block = match self.block {
             Some(block) => block,

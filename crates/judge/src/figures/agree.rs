@@ -177,17 +177,18 @@ fn measured(cli: &Cli) -> Result<Measured> {
         }
     }
     let plan = Plan::new(&overall, cli.level, cli.width, cli.cluster.is_none() && drawn.is_none());
-    let report = json!({
-        "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": pairs.excluded, "predicted": predicted, "human": human,
-        "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
-        "adjustment": judges.adjusted().map(|others| json!({"method": adjust, "judges": others})),
-        "planning": plan.json(),
-        "layers": worth.as_ref().map(Worth::layers_json),
-        "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| thinned(&curve, figures::POINTS)),
-        "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
-            .collect::<BTreeMap<_, _>>(),
-    });
-    write_json_if(cli.json.as_deref(), "agreement", &report)?;
+    write_json_if(cli.json.as_deref(), "agreement", || {
+        Ok(json!({
+            "program": program("agreement"), "n": overall.n, "excluded": n_excluded, "excluded_by_reason": pairs.excluded, "predicted": predicted, "human": human,
+            "level": cli.level, "resamples": cli.resamples, "seed": cli.seed, "statistics": found,
+            "adjustment": judges.adjusted().map(|others| json!({"method": adjust, "judges": others})),
+            "planning": plan.json(),
+            "layers": worth.as_ref().map(Worth::layers_json),
+            "risk_coverage": risk.as_ref().map(|risk| risk.curve()).transpose()?.map(|curve| thinned(&curve, figures::POINTS)),
+            "groups": groups.iter().map(|(group, found)| (group.clone(), json!({"n": found.n, "statistics": by_name(found, None)})))
+                .collect::<BTreeMap<_, _>>(),
+        }))
+    })?;
     for (path, svg) in pictures {
         write_marked(path, "agreement", &svg)?;
     }

@@ -109,14 +109,15 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let (with_verdict, lost, wrong) = kept(&pairs, &verdicts);
     let mut statistics = by_name(&overall);
     statistics.extend(rows_used(with_verdict, overall.0.n).map(|(name, known)| (name, json!(known))));
-    let of_groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
-    let report = json!({
-        "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": overall.0.n,
-        "undecided": undecided, "unparsed": overall.0.unparsed, "policy": policy, "statistics": statistics, "groups": of_groups,
-        "groups_mean": means, "layers": overall.1.as_ref().map(Worth::layers_json),
-        "published": published(cli.pairs.benchmark()?.published()), "difference": difference.as_ref().map(of_verdicts),
-    });
-    write_json_if(cli.json.as_deref(), "pairwise_benchmark", &report)?;
+    write_json_if(cli.json.as_deref(), "pairwise_benchmark", || {
+        let of_groups: BTreeMap<_, _> = groups.iter().map(|(group, found)| (group, by_name(found))).collect();
+        Ok(json!({
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": overall.0.n,
+            "undecided": undecided, "unparsed": overall.0.unparsed, "policy": policy, "statistics": statistics, "groups": of_groups,
+            "groups_mean": means, "layers": overall.1.as_ref().map(Worth::layers_json),
+            "published": published(cli.pairs.benchmark()?.published()), "difference": difference.as_ref().map(of_verdicts),
+        }))
+    })?;
     if let Some(path) = &cli.plot {
         let title = format!("{}, {} pairs", cli.pairs.benchmark()?, overall.0.n);
         write_marked(path, "pairwise_benchmark", &plot(&title, &overall, &groups)?)?;

@@ -70,15 +70,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let pictures = cli.plots.as_ref().map(|folder| pictures(folder, &findings)).transpose()?.unwrap_or_default();
     let paths = pictures.iter().map(|(_, path, _)| path);
     Outputs::default().reports("bias_report", paths).overwrite(cli.write.overwrite).check()?;
-    let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
-    let report = json!({
-        "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n,
-        "undecided": undecided, "unparsed": unparsed,
-        "policy": policy_name, "biases": biases,
-        "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
-        "layers": worth.as_ref().map(Worth::layers_json),
-    });
-    report::write_json_if(cli.json.as_deref(), "bias_report", &report)?;
+    report::write_json_if(cli.json.as_deref(), "bias_report", || {
+        let biases: BTreeMap<_, _> = findings.iter().map(|finding| (&finding.bias, finding_json(finding))).collect();
+        Ok(json!({
+            "program": program("bias_report"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n,
+            "undecided": undecided, "unparsed": unparsed,
+            "policy": policy_name, "biases": biases,
+            "preferences": worth.as_ref().map(|worth| worth.entries().collect::<BTreeMap<_, _>>()),
+            "layers": worth.as_ref().map(Worth::layers_json),
+        }))
+    })?;
     say(format_args!(
         "{}: {}{}, {} judged; texts without a verdict: {unparsed} ({})\n",
         cli.pairs.benchmark()?,

@@ -70,18 +70,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
     };
     let interval = report.covered.interval(LEVEL).ok();
-    let figures = json!({
-        "program": program("calibrate"), "method": cli.method_name(),
-        "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
-        "out_of_fold": {
-            "coverage": {
-                "estimate": report.covered.estimate, "low": interval.map(|known| known.low), "high": interval.map(|known| known.high),
+    write_json_if(cli.json.as_deref(), "calibrate", || {
+        Ok(json!({
+            "program": program("calibrate"), "method": cli.method_name(),
+            "level": report.level, "graded": report.n, "folds": report.folds, "seed": cli.seed, "range": cli.range,
+            "out_of_fold": {
+                "coverage": {
+                    "estimate": report.covered.estimate, "low": interval.map(|known| known.low), "high": interval.map(|known| known.high),
+                },
+                "mean_width": report.width.estimate, "mean_absolute_error": report.error.estimate,
             },
-            "mean_width": report.width.estimate, "mean_absolute_error": report.error.estimate,
-        },
-        "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": clustered_by, "planning": planned.json(),
-    });
-    write_json_if(cli.json.as_deref(), "calibrate", &figures)?;
+            "proved_coverage": report.guaranteed, "n": rows, "without_score": without, "cluster": clustered_by, "planning": planned.json(),
+        }))
+    })?;
     let covered = interval
         .map_or_else(String::new, |interval| format!(" [{:.1}, {:.1}]", 100.0 * interval.low, 100.0 * interval.high));
     let guaranteed = match report.guaranteed {

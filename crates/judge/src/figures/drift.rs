@@ -109,13 +109,14 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let largest = changed.first().and_then(|anchor| Some((anchor, anchor.change()?)));
     let text = |value: &Option<Value>| value.as_ref().map_or_else(|| "absent".to_owned(), Value::to_string);
     let records = differs.iter().map(|differs| (&differs.key, [&differs.now, &differs.before].map(text)));
-    let report = json!({
-        "program": program(PROGRAM), "n": n, "now_alone": now_alone, "before_alone": before_alone,
-        "unscored": unscored, "statistics": by_name, "changed": changed.len(),
-        "largest_change": largest.map(|(anchor, change)| json!({"id": anchor.id, "change": change})),
-        "records": records.collect::<BTreeMap<_, _>>(),
-    });
-    write_json_if(cli.json.as_deref(), PROGRAM, &report)?;
+    write_json_if(cli.json.as_deref(), PROGRAM, || {
+        Ok(json!({
+            "program": program(PROGRAM), "n": n, "now_alone": now_alone, "before_alone": before_alone,
+            "unscored": unscored, "statistics": by_name, "changed": changed.len(),
+            "largest_change": largest.map(|(anchor, change)| json!({"id": anchor.id, "change": change})),
+            "records": records.collect::<BTreeMap<_, _>>(),
+        }))
+    })?;
     say(sentence(&found, n, changed.len()))?;
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);

@@ -106,7 +106,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let evaluated = Evaluated { agreement: agreement(&scores, &human)?, bias: mean(&scores) - mean(&human) };
         results.variants.insert(variant.as_str(), evaluated);
     }
-    write_json_if(cli.json.as_deref(), "lager_evaluate", &results)?;
+    write_json_if(cli.json.as_deref(), "lager_evaluate", || Ok(&results))?;
     if let Some(path) = &cli.plot {
         write_marked(path, "lager_evaluate", &of_layers(&data, results.weights.as_ref())?)?;
     }
@@ -196,11 +196,12 @@ fn fit_alone(cli: &Cli, valid: &ScoreTable, out: &Path) -> Result<()> {
     say(format_args!("-> {}", out.display()))?;
     let Some(worth) = worth else { return Ok(()) };
     worth.print()?;
-    let report = json!({
-        "program": program("lager_evaluate"), "inputs": [Input::identify(&valid.path)?], "n": valid.graded.len(),
-        "weights": weights, "orders": worth.orders(), "readings": worth.json(),
-    });
-    write_json_if(cli.json.as_deref(), "lager_evaluate", &report)
+    write_json_if(cli.json.as_deref(), "lager_evaluate", || {
+        Ok(json!({
+            "program": program("lager_evaluate"), "inputs": [Input::identify(&valid.path)?], "n": valid.graded.len(),
+            "weights": weights, "orders": worth.orders(), "readings": worth.json(),
+        }))
+    })
 }
 
 fn settings(cli: &Cli, valid: &ScoreTable) -> LayerWeightFit {

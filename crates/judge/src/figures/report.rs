@@ -145,7 +145,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     rows.check_group()?;
     let findings = Findings::new(&cli.input, rows, record)?;
     let page = page::html(&findings)?;
-    write_json_if(cli.json.as_deref(), "report", &findings)?;
+    write_json_if(cli.json.as_deref(), "report", || Ok(&findings))?;
     write_marked(&cli.output, "report", &page)?;
     let json = cli.json.as_ref().map_or_else(String::new, |json| format!(", {}", json.display()));
     say(format_args!("{} -> {}{json}", findings.in_words(), cli.output.display()))

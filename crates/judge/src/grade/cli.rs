@@ -68,7 +68,8 @@ pub(crate) struct Cli {
     /// What is asked, above the answers [default: by the task]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, help_heading = "Task")]
     pub(crate) ask: Option<String>,
-    /// The input is an export of this tool: its grades are written as rows, and no page is opened
+    /// The input is an export whose grades are written as rows, and no page is opened: argilla's records as JSON, label-studio's tasks as JSON
+    /// with all annotations, or prodigy's lines of db-out
     #[arg(long, value_parser = one_of(&TOOLS), value_name = "TOOL", conflicts_with_all = OF_THE_PAGE, help_heading = "Import")]
     pub(crate) import: Option<GradingTool>,
     /// Which question of the export is `human` [default: the only one]

@@ -19,6 +19,7 @@ pub(super) struct Session {
     /// `None` once it is finished.
     run: Option<Run>,
     grades: Vec<BTreeMap<String, RaterGrade>>,
+    orders: HashMap<String, Vec<usize>>,
     /// The rows that each rater has graded since the start, in their order, without those that were taken back.
     given: HashMap<String, Vec<usize>>,
     /// What was taken back last by each rater, to be shown again.
@@ -72,7 +73,8 @@ impl Session {
             let of_row = before.map(|before| grades_of(&before, &settings.task, &groups)).transpose()?;
             grades.push(of_row.unwrap_or_default());
         }
-        Ok(Self { settings, run: Some(run), grades, given: HashMap::new(), undone: HashMap::new() })
+        let (orders, given, undone) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Self { settings, run: Some(run), grades, orders, given, undone })
     }
 
     /// That somebody of this name may grade.
@@ -100,12 +102,13 @@ impl Session {
     }
 
     /// The row that a rater sees now, by its place; `None` after the last.
-    pub(super) fn next(&self, rater: &str) -> Option<usize> {
+    pub(super) fn next(&mut self, rater: &str) -> Option<usize> {
         self.order(rater).into_iter().find(|&row| !self.grades[row].contains_key(rater))
     }
 
-    fn order(&self, rater: &str) -> Vec<usize> {
-        draw::order(&self.settings.rows, self.settings.seed, rater)
+    fn order(&mut self, rater: &str) -> Vec<usize> {
+        let drawn = || draw::order(&self.settings.rows, self.settings.seed, rater);
+        self.orders.entry(rater.to_owned()).or_insert_with(drawn).clone()
     }
 
     /// Whether a rater sees the responses of a pair in the other order.

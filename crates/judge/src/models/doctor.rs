@@ -86,15 +86,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         fields.push(("hub", "offline (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE)".to_owned()));
     }
     say_fields(fields)?;
-    let found = json!({
-        "version": VERSION, "processor": processor, "architecture": std::env::consts::ARCH, "threads": threads,
-        "kernels": names(&kernels), "kernel": fastest.to_string(), "memory": memory, "gpus": gpus,
-        "cache": {
-            "path": hub.cache, "models": models, "offline": hub.offline, "endpoint": hub.endpoint,
-            "token": hub.token.is_some(),
-        },
-    });
-    write_json_if(cli.json.as_deref(), PROGRAM, &found)
+    write_json_if(cli.json.as_deref(), PROGRAM, || {
+        Ok(json!({
+            "version": VERSION, "processor": processor, "architecture": std::env::consts::ARCH, "threads": threads,
+            "kernels": names(&kernels), "kernel": fastest.to_string(), "memory": memory, "gpus": gpus,
+            "cache": {
+                "path": hub.cache, "models": models, "offline": hub.offline, "endpoint": hub.endpoint,
+                "token": hub.token.is_some(),
+            },
+        }))
+    })
 }
 
 /// What the system calls the processor; its architecture where it does not say.

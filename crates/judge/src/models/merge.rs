@@ -73,11 +73,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         progress.finish_and_clear();
     }
     let Merged { dtype, n_tensors, bytes, files } = merged;
-    let report = json!({
-        "model": cli.model, "revision": revision, "adapters": cli.adapters, "output": cli.output,
-        "dtype": dtype.to_string(), "n_tensors": n_tensors, "bytes": bytes, "files": files,
-    });
-    write_json_if(cli.json.as_deref(), "merge_adapter", &report)?;
+    write_json_if(cli.json.as_deref(), "merge_adapter", || {
+        Ok(json!({
+            "model": cli.model, "revision": revision, "adapters": cli.adapters, "output": cli.output,
+            "dtype": dtype.to_string(), "n_tensors": n_tensors, "bytes": bytes, "files": files,
+        }))
+    })?;
     say(format_args!("{n_tensors} tensors, {:.1} MB in {dtype}; {}", bytes as f64 / MB as f64, files.join(", ")))?;
     say(format_args!("-> {}", cli.output.display()))
 }

@@ -159,20 +159,21 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
              and rounds their inputs to eight bits too (--others measures it)"
         ));
     }
-    let states = first.iter().flat_map(|reading| &reading.pooled);
-    let states: Vec<_> = states.map(|state| json!({"layer": state.layer.0, "values": state.values})).collect();
-    let labels = first.as_ref().and_then(|reading| reading.labels.first()).map(|labels| {
-        labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
-    });
-    let figures = json!({
-        "program": program("throughput"),
-        "prompts": requests.len(), "unscored": n_unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
-        "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
-        "rows": rows, "whole_file_s": whole_file_s,
-        "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
-        "model": info, "others": cli.others.then_some(others), "first": {"states": states, "labels": labels},
-    });
-    write_json_if(cli.json.as_deref(), "throughput", &figures)
+    write_json_if(cli.json.as_deref(), "throughput", || {
+        let states = first.iter().flat_map(|reading| &reading.pooled);
+        let states: Vec<_> = states.map(|state| json!({"layer": state.layer.0, "values": state.values})).collect();
+        let labels = first.as_ref().and_then(|reading| reading.labels.first()).map(|labels| {
+            labels.steps.iter().map(|step| json!({"step": step.step, "logits": step.logits})).collect::<Vec<_>>()
+        });
+        Ok(json!({
+            "program": program("throughput"),
+            "prompts": requests.len(), "unscored": n_unscored, "prompt_tokens": prompt_tokens, "new_tokens": new_tokens,
+            "load_s": load_s, "read_s": seconds, "passes_s": passes_s, "tokens_per_s": tokens_per_s, "peak_bytes": peak,
+            "rows": rows, "whole_file_s": whole_file_s,
+            "product_flops": floor.map(|(products, _)| products), "memory_bytes_per_s": floor.map(|(_, memory)| memory),
+            "model": info, "others": cli.others.then_some(others), "first": {"states": states, "labels": labels},
+        }))
+    })
 }
 
 /// One reading of all prompts.

@@ -71,14 +71,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let advice =
         Advice { cli, folder: &folder, lager: &lager, checklist: &checklist, model: model.info(), rows: &rows };
     let uses = advice.save(&by, kept)?;
-    let figures = json!({
-        "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
-        "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
-        "groups": rows.n_groups(), "folds": cli.folds, "measure": found.measure, "level": found.level, "best_of": found.best_of,
-        "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
-        "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
-    });
-    write_json_if(cli.json.as_deref(), PROGRAM, &figures)?;
+    write_json_if(cli.json.as_deref(), PROGRAM, || {
+        Ok(json!({
+            "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
+            "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
+            "groups": rows.n_groups(), "folds": cli.folds, "measure": found.measure, "level": found.level, "best_of": found.best_of,
+            "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
+            "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
+        }))
+    })?;
     print::advise(&rows, &found, &uses)?;
     say(format_args!("-> {}", folder.display()))
 }

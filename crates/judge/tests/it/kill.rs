@@ -49,7 +49,7 @@ const STATES: Case = Case {
     files: &["h.safetensors", "h.ids.jsonl"],
 };
 
-const CASES: [Case; 8] = [
+static CASES: [Case; 8] = [
     STATES,
     Case { name: "layer_logits", args: &["--input", "prompts.jsonl"], files: &["l.jsonl"] },
     Case { name: "lager_pointwise", args: &["--input", "pairs.jsonl"], files: &["s.jsonl"] },
@@ -120,8 +120,9 @@ fn read(folder: &Path, files: &[&'static str]) -> BTreeMap<&'static str, Vec<u8>
 }
 
 /// Kills a run twice, resumes it, and compares with an unbroken one.
-fn resumes(case: &Case) {
-    let (name, folder) = (case.name, folder(case));
+fn resumes(name: &str) {
+    let case = CASES.iter().find(|case| case.name == name).unwrap();
+    let folder = folder(case);
     let here = folder.path();
     let args = case.args();
     finished(name, here, &args);
@@ -136,6 +137,10 @@ fn resumes(case: &Case) {
         for file in &made {
             assert!(!here.join(file).exists(), "{name}: {file} appears with the last row");
         }
+    }
+    if name == "lager_pointwise" {
+        let other = [&args[..], &["--variant", "lager_wo", "--states", "drop-last"]].concat();
+        refused(name, here, &other, 1, &["states"]);
     }
     let (_, said) = finished(name, here, &args);
     let resumed = said.lines().find_map(|line| line.strip_prefix("resuming: ")).expect("it resumes");
@@ -156,8 +161,43 @@ fn resumes(case: &Case) {
 }
 
 #[test]
-fn a_killed_run_ends_with_the_same_bytes() {
-    CASES.iter().for_each(resumes);
+fn hidden_states() {
+    resumes("hidden_states");
+}
+
+#[test]
+fn layer_logits() {
+    resumes("layer_logits");
+}
+
+#[test]
+fn lager_pointwise() {
+    resumes("lager_pointwise");
+}
+
+#[test]
+fn inspector_evaluate() {
+    resumes("inspector_evaluate");
+}
+
+#[test]
+fn inspector_filter() {
+    resumes("inspector_filter");
+}
+
+#[test]
+fn prompt_judge() {
+    resumes("prompt_judge");
+}
+
+#[test]
+fn pairwise_benchmark() {
+    resumes("pairwise_benchmark");
+}
+
+#[test]
+fn sft_evaluate() {
+    resumes("sft-evaluate");
 }
 
 /// States have their record a moment after they are in place: a kill in between must not make a stranger's file of them.

@@ -330,16 +330,19 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         ("http://user:pass@127.0.0.1:9/v1", "JUDGE_TEST_KEY", "a key belongs in the key"),
         ("127.0.0.1:9", "JUDGE_TEST_KEY", "expected it to begin with http"),
         ("http://127.0.0.1:9/v1", "JUDGE_NOT_SET", "JUDGE_NOT_SET is not set"),
+        ("http://127.0.0.1:9/v1", "JUDGE_TEST_KEY", "HTTP_PROXY is no address of a proxy"),
     ] {
         let args =
             ["--input", "in.jsonl", "--output", "x.jsonl", "--base-url", url, "--api-model", "m", "--key-env", key];
-        let output =
-            judge("label_with_api").args(args).env("JUDGE_TEST_KEY", KEY).current_dir(folder.path()).output().unwrap();
+        let mut command = judge("label_with_api");
+        command.args(args).env("JUDGE_TEST_KEY", KEY).env("HTTP_PROXY", "ftp://me:hidden@somewhere");
+        let output = command.current_dir(folder.path()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             output.status.code() == Some(2) && stderr.contains(expected) && !stderr.contains("pass@"),
             "{url}: {stderr}"
         );
+        assert!(!stderr.contains("hidden"), "{stderr}");
     }
     assert_eq!(server.requests(), requests, "nothing was sent");
     assert!(!folder.path().join("x.jsonl").exists() && !folder.path().join("x.jsonl.run.json").exists());

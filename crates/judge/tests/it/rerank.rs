@@ -501,6 +501,7 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     };
     let (said, found) = report(&["--run", "0.run", "--against", "1.run", "--k", "5"]);
     assert!(said.contains("12 queries with a relevant document") && said.contains("minus the other"), "{said}");
+    assert!(found.as_object().unwrap().keys().take(3).eq(["program", "benchmark", "difference"]), "{found}");
     let estimate = |of: &Value, name: &str| of[name]["estimate"].as_f64().unwrap();
     for (name, theirs) in [("ndcg_10", "ndcg_10"), ("mrr", "recip_rank"), ("recall_k", "recall_5"), ("map", "map")] {
         let [one, other] = [0, 1].map(|run| fixture["expected"][run][theirs].as_f64().unwrap());

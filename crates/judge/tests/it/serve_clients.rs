@@ -193,7 +193,6 @@ fn two_signals_at_once_are_no_error_where_nothing_waits() {
 }
 
 /// Questions that keep the model for a while, in OpenAI's form, of which a request may have many.
-#[cfg(unix)]
 fn very_long(number: usize) -> Vec<u8> {
     let question = |place: usize| {
         let instructions = format!("Question {place}: {}", "which of them is it? ".repeat(12));
@@ -239,6 +238,19 @@ fn a_second_signal_ends_it_at_once_while_the_model_is_busy() {
 }
 
 #[test]
+fn a_client_that_hangs_up_on_a_long_request_keeps_nobody_waiting() {
+    let service = Service::start(&[]);
+    let mut stream = service.connect();
+    stream.write_all(&very_long(0)).unwrap();
+    while service.metric("judge_requests_in_model") < 1.0 {}
+    drop(stream);
+    let line = service.says("POST /v1/decisions ");
+    assert!(line.contains(" 499 "), "{line}");
+    assert_eq!(service.post("/v1/systemone", &short()).status, 200);
+    assert_eq!(service.metric("judge_questions_total"), 1.0);
+}
+
+#[test]
 fn one_client_gets_its_share_of_connections_and_of_bytes() {
     let service = Service::start(&["--quiet", "--connections", "8", "--queue-bytes", "4000", "--max-body", "2000"]);
     // Half a body of 1,500 bytes, of the 2,000 that one client may have waiting.
@@ -250,7 +262,7 @@ fn one_client_gets_its_share_of_connections_and_of_bytes() {
     while service.metric("judge_queue_bytes") < 1500.0 {}
     let reply = service.send(&Service::request("POST", "/v1/systemone", "", &body.as_bytes()[..501]));
     assert!(reply.status == 429 && reply.head.contains("retry-after: 1"), "{reply:?}");
-    assert!(reply.body.contains("all 2000 bytes that one client may have"), "{reply:?}");
+    assert!(reply.body.contains("all 2000 bytes of waiting requests that one client may have"), "{reply:?}");
     half.write_all(rest).unwrap();
     assert_eq!(Reply::read(half).status, 200);
     assert_eq!(service.metric("judge_queue_bytes"), 0.0);

@@ -185,8 +185,8 @@ impl Maker {
     /// # Errors
     /// [`Error::Unsupported`] for any other class, and for a tokenizer with code of its own.
     pub(super) fn of_folder(folder: &Folder, settings: &Value) -> Result<Self, Error> {
-        let refused = |field: &str, found: String| Error::Unsupported {
-            path: folder.file(file::TOKENIZER_CONFIG),
+        let refused = |name: &str, field: &str, found: String| Error::Unsupported {
+            path: folder.file(name),
             field: field.to_owned(),
             found,
             supported: "LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer, DebertaV2Tokenizer and TokenizersBackend beside \
@@ -194,7 +194,7 @@ impl Maker {
                 with save_pretrained, which writes that file",
         };
         if settings.get("auto_map").is_some() {
-            return Err(refused("auto_map", "code of the folder's own".to_owned()));
+            return Err(refused(file::TOKENIZER_CONFIG, "auto_map", "code of the folder's own".to_owned()));
         }
         match class_of_folder(folder, settings, "").as_deref() {
             None | Some("TokenizersBackend" | "PreTrainedTokenizer") => Ok(Self::File),
@@ -203,8 +203,19 @@ impl Maker {
             Some("XLMRobertaTokenizer") => Ok(Self::XlmRoberta),
             Some("DebertaV2Tokenizer") => Ok(Self::DebertaV2),
             Some(other) => {
-                let model_type = folder.config().get("model_type").and_then(Value::as_str).unwrap_or_default();
-                Err(refused("tokenizer_class", format!("{other}, for the model_type {model_type:?}")))
+                let text = |json: &Value, field: &str| json.get(field).and_then(Value::as_str).map(str::to_owned);
+                let is_said_by = |json: &Value| {
+                    text(json, "tokenizer_class")
+                        .is_some_and(|name| name.strip_suffix("Fast").unwrap_or(&name) == other)
+                };
+                if is_said_by(settings) {
+                    return Err(refused(file::TOKENIZER_CONFIG, "tokenizer_class", other.to_owned()));
+                }
+                if is_said_by(folder.config()) {
+                    return Err(refused(file::CONFIG, "tokenizer_class", other.to_owned()));
+                }
+                let model_type = text(folder.config(), "model_type").unwrap_or_default();
+                Err(refused(file::CONFIG, "model_type", format!("{model_type} ({other})")))
             }
         }
     }

@@ -60,7 +60,11 @@ impl Loss for Decision {
         }
         check_tokens(options, 2, Limits { max_len: usize::MAX, ..limits })?;
         if let Some(token) = repeated(options) {
-            return Err(ExampleProblem::value("a token of two options", token, "one for each option"));
+            return Err(ExampleProblem::value(
+                format!("token {token}"),
+                "that of two options",
+                "another token for each",
+            ));
         }
         if !(temperature.is_finite() && *temperature > 0.0) {
             return Err(ExampleProblem::value("the temperature", temperature, "a positive number"));

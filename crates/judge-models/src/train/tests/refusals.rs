@@ -47,7 +47,7 @@ fn examples_that_are_none_are_refused() {
     };
     let says = |problem: ExampleProblem| problem.to_string();
     let twice = decision(&|one| one.options[1] = 20);
-    assert_eq!(says(twice), "a token of two options is 20, expected one for each option");
+    assert_eq!(says(twice), "token 20 is that of two options, expected another token for each");
     let unknown = decision(&|one| one.options[1] = 96);
     assert_eq!(says(unknown), "a token is 96, expected one below the vocabulary's 96");
     let one_option = ExampleProblem::Count { what: "options", expected: 2, found: 1 };

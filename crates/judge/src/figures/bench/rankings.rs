@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::bars::Measured;
+use judge_cli::args::files::program;
 use judge_cli::rankings::Queries;
 use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::tell;
 use judge_data::{Outputs, Qrels, TrecRun};
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::cli::{COMMAND, Cli};
 
@@ -23,9 +24,11 @@ pub(super) fn measured(cli: &Cli, run: &Path) -> Result<Measured> {
     let queries = queries(&qrels, run, k, cli.model.quiet)?;
     let others = cli.against.as_ref().map(|path| self::queries(&qrels, path, k, cli.model.quiet)).transpose()?;
     let (figures, difference) = (queries.figures(k), others.map(|others| queries.less(&others)));
-    let mut report = json!(figures);
-    (report["benchmark"], report["difference"]) = (json!("trec"), json!(difference));
-    write_json_if(cli.json.as_deref(), "pairwise_benchmark", &report)?;
+    write_json_if(cli.json.as_deref(), "pairwise_benchmark", || {
+        let first = json!({"program": program("pairwise_benchmark"), "benchmark": "trec", "difference": difference});
+        let fields = [first, json!(figures)].into_iter().filter_map(|part| part.as_object().cloned());
+        Ok(fields.flatten().collect::<Map<_, _>>())
+    })?;
     figures.print(difference.as_ref())?;
     Ok(figures.into())
 }

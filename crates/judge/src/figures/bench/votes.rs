@@ -55,11 +55,12 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
 
     let n = votes.len() - judged;
     let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
-    let report = json!({
-        "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy().1,
-        "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
-    });
-    write_json_if(cli.json.as_deref(), "pairwise_benchmark", &report)?;
+    write_json_if(cli.json.as_deref(), "pairwise_benchmark", || {
+        Ok(json!({
+            "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy().1,
+            "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),
+        }))
+    })?;
     say(format_args!("mtbench: {n} votes of people, {judged} of judges; votes without a verdict: {unparsed}"))?;
     print(&tables)
 }

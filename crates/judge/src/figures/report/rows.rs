@@ -379,15 +379,24 @@ impl Rows {
     /// are rows without an id of the file that was scored (`is_scored`), whose ids in the scores are these numbers.
     pub fn add_texts(&mut self, path: &Path, is_scored: bool) -> Result<Joined> {
         let file = ScoredFile::open(judge_cli::args::files::open(path)?, None)?.with_unique_ids()?;
-        let keys = || self.listed.iter().map(|item| &item.key).zip(0..);
+        let keys = self.listed.iter().map(|item| item.key.clone());
+        let places: HashMap<Key, usize> = keys.zip(0..).collect();
+        let joined = self.add_texts_at(&file, &places, is_scored)?;
+        if joined.found > 0 {
+            return Ok(joined);
+        }
         // A file of another form may have texts for numbers.
-        let look_alike = keys().filter_map(|(key, place)| match key {
-            Key::Id(id) => Some((Key::Id(alike(id)?), place)),
-            Key::Number(_) => None,
-        });
-        let places: HashMap<Key, usize> = look_alike.chain(keys().map(|(key, place)| (key.clone(), place))).collect();
-        let is_named = !keys().any(|(key, _)| matches!(key, Key::Number(_)));
+        let other = |key: Key| match &key {
+            Key::Id(id) => alike(id).map_or(key, Key::Id),
+            Key::Number(_) => key,
+        };
+        let places = places.into_iter().map(|(key, place)| (other(key), place)).collect();
+        self.add_texts_at(&file, &places, is_scored)
+    }
+
+    fn add_texts_at(&mut self, file: &ScoredFile, places: &HashMap<Key, usize>, is_scored: bool) -> Result<Joined> {
         let mut joined = Joined::default();
+        let is_named = !places.keys().any(|key| matches!(key, Key::Number(_)));
         for (number, row) in file.input().rows()?.enumerate() {
             let row = row?;
             let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());

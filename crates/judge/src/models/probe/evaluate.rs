@@ -77,26 +77,45 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 
 /// The mean of each aspect, and how often each class was given.
 fn summary(judged: &Path, evaluation: &Evaluation) -> Result<Vec<Vec<String>>> {
-    let mut given: Vec<Vec<f64>> = vec![Vec::new(); evaluation.aspects.len()];
+    let mut given: Vec<Given> = vec![Given::default(); evaluation.aspects.len()];
     for row in Rows::open(judged)? {
         let row = row?;
         for (aspect, given) in evaluation.aspects.iter().zip(&mut given) {
-            given.extend(row.value(aspect).and_then(|value| value.parse::<f64>().ok()));
+            if let Some(value) = row.value(aspect).and_then(|value| value.parse().ok()) {
+                given.add(value);
+            }
         }
     }
     let mut rows = vec![["aspect", "mean", "unscored", "classes"].map(str::to_owned).to_vec()];
     for (aspect, given) in evaluation.aspects.iter().zip(given) {
-        let n = given.len();
-        let mean = if n > 0 { format!("{:.3}", given.iter().sum::<f64>() / n as f64) } else { "none".to_owned() };
-        // Numbers of a regression are no classes.
-        let mut classes: BTreeMap<i64, usize> = BTreeMap::new();
-        if given.iter().all(|value| value.fract() == 0.0) {
-            given.iter().for_each(|value| *classes.entry(*value as i64).or_default() += 1);
-        }
-        let counts: Vec<String> = classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
-        rows.push(vec![aspect.clone(), mean, (evaluation.rows - n).to_string(), counts.join("  ")]);
+        let mean = if given.n > 0 { format!("{:.3}", given.sum / given.n as f64) } else { "none".to_owned() };
+        let counts: Vec<String> = given.classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
+        rows.push(vec![aspect.clone(), mean, (evaluation.rows - given.n).to_string(), counts.join("  ")]);
     }
     Ok(rows)
+}
+
+/// What was given for an aspect.
+#[derive(Clone, Default)]
+struct Given {
+    n: usize,
+    sum: f64,
+    /// How often each class was given; empty where a value is none, as a regression's.
+    classes: BTreeMap<i64, usize>,
+    has_fractions: bool,
+}
+
+impl Given {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        self.sum += value;
+        self.has_fractions |= value.fract() != 0.0;
+        if self.has_fractions {
+            self.classes.clear();
+        } else {
+            *self.classes.entry(value as i64).or_default() += 1;
+        }
+    }
 }
 
 #[cfg(test)]

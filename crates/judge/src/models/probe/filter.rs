@@ -74,12 +74,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let inputs = vec![input.identity()?.with_rows(evaluation.rows), InputFile::of(&judged)?];
     let was_complete = !of_kept.write(&input, &kept, inputs)?;
     let unscored: usize = evaluation.counts.unscored.values().sum();
-    let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
-    let rows: Vec<_> = kept.iter().map(|row| json!({"row": row, "total_score": total(row)})).collect();
-    let report = json!({
-        "n": evaluation.rows, "kept": kept.len(), "unscored": unscored, "tied": tied, "aspects": evaluation.aspects, "kept_rows": rows,
-    });
-    write_json_if(cli.json.as_deref(), PROGRAM, &report)?;
+    write_json_if(cli.json.as_deref(), PROGRAM, || {
+        let total = |row: &usize| ranking.totals[*row].map(|(total, _)| total);
+        let rows: Vec<_> = kept.iter().map(|row| json!({"row": row, "total_score": total(row)})).collect();
+        Ok(json!({
+            "n": evaluation.rows, "kept": kept.len(), "unscored": unscored, "tied": tied, "aspects": evaluation.aspects, "kept_rows": rows,
+        }))
+    })?;
     let (n, output) = (evaluation.rows, cli.output.display());
     if was_complete {
         say(format_args!("{output} is complete; nothing to do"))?;

@@ -103,6 +103,6 @@ impl Figures {
             lines.push(row("undecided", answers.undecided.len().to_string(), answers.n));
         }
         say_table(&lines)?;
-        write_json_if(json, PROGRAM, self)
+        write_json_if(json, PROGRAM, || Ok(self))
     }
 }

@@ -288,17 +288,18 @@ impl<E: Clone> Course<'_, E> {
         if let Some(path) = &cli.plot {
             write_marked(path, PROGRAM, &plot::of(log, &objective, kept as u64)?)?;
         }
-        let held_out: Vec<Value> =
-            log.figures.iter().map(|(step, figures)| json!({"step": step, "figures": figures})).collect();
-        let report = json!({
-            "program": program(PROGRAM), "objective": objective, "recipe": chosen.recipe.map(name_of),
-            "settings": chosen.to_json(), "read_by": self.task.reader,
-            "examples": self.learned.all.len(), "held_out_examples": self.held_out.map(|held_out| held_out.all.len()),
-            "steps": steps, "steps_done": done, "stopped_early": done < steps, "kept_step": kept, "parameters": parameters, "held_out": held_out,
-            "held_out_as_written": written,
-            "loss_of_first_rows": loss, "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
-        });
-        write_json_if(cli.json.as_deref(), PROGRAM, &report)
+        write_json_if(cli.json.as_deref(), PROGRAM, || {
+            let held_out: Vec<Value> =
+                log.figures.iter().map(|(step, figures)| json!({"step": step, "figures": figures})).collect();
+            Ok(json!({
+                "program": program(PROGRAM), "objective": objective, "recipe": chosen.recipe.map(name_of),
+                "settings": chosen.to_json(), "read_by": self.task.reader,
+                "examples": self.learned.all.len(), "held_out_examples": self.held_out.map(|held_out| held_out.all.len()),
+                "steps": steps, "steps_done": done, "stopped_early": done < steps, "kept_step": kept, "parameters": parameters, "held_out": held_out,
+                "held_out_as_written": written,
+                "loss_of_first_rows": loss, "seconds_per_step": seconds, "peak_gigabytes": peak_memory().map(|bytes| bytes as f64 / 1e9),
+            }))
+        })
     }
 }
 

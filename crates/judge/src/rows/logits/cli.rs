@@ -46,7 +46,7 @@ pub(crate) struct Cli {
     /// Upper bound on generated tokens, where anything is generated [default: 256]
     #[arg(long, value_name = "N", value_parser = at_least::<u32>(1))]
     pub(crate) max_new_tokens: Option<u32>,
-    /// Whether inner states get the final norm before the head
+    /// How inner states meet the head: raw, as LAGER does, or normed by the model's final norm first
     #[arg(long, value_parser = one_of(LENSES), default_value = "raw")]
     pub(crate) lens: Lens,
     /// Which layers: all, last, or a list such as 0,5,12-16

@@ -98,7 +98,7 @@ impl Passes<'_> {
         let summary = start.judge(resolved, model, &asked, self.examples()?, row, &mut watch)?.summary;
         watch.finish(summary.cancelled)?;
         let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
-        tell_label_mass(&summary, "the labels of an aspect", advice);
+        tell_label_mass(&summary, "the labels", advice);
         Ok(())
     }
 }

@@ -114,9 +114,9 @@ fn what_is_missing_or_not_read_is_refused_by_name() {
         "tokenizer.model",
         "llama",
         json!({ "tokenizer_class": "T5Tokenizer" }),
-        &["T5Tokenizer", "save_pretrained"],
+        &["tokenizer_config.json: tokenizer_class: T5Tokenizer", "save_pretrained"],
     );
-    refused("tokenizer.model", "qwen2", bos(), &["qwen2", "Qwen2Tokenizer"]);
+    refused("tokenizer.model", "qwen2", bos(), &["config.json: model_type: qwen2 (Qwen2Tokenizer)"]);
     refused("tokenizer.model", "gpt2", bos(), &["gpt2"]);
     refused("tokenizer.model", "llama", json!({ "auto_map": {} }), &["auto_map"]);
     refused("spm.model", "llama", bos(), &["tokenizer.model"]);

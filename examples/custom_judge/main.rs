@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let judge = TwoWordings { read: LabelRead::at_prompt_end(&scale, &model)?, scale, wordings };
 
     let records = Dataset::open(input, &DatasetOptions::default())?.collect::<Result<Vec<_>, _>>()?;
-    check_judge(&judge, &model, records.iter().take(3).cloned())?; // the same requests each time, no panic, no NaN
+    check_judge(&judge, &model, records.iter().take(3).cloned())?; // the same requests and verdicts each time, no NaN
 
     let items = records.into_iter().map(|record| (record.id().clone(), record));
     let results = Runner::new(&model, vec![&judge]).collect(items)?;

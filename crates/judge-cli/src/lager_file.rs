@@ -6,7 +6,7 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, ORIGIN, Record, Records, ScoreRow, Settings,
+    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, Record, Records, ScoreRow, Settings,
     check_templates, score_row,
 };
 use serde_json::json;
@@ -84,8 +84,8 @@ impl LagerFile<'_> {
             if judge.settings().condition.generation().is_none() {
                 job.tell_split_label(&model, &labels, |item| judge.template().fill(item).ok())?;
             }
-            let of_run = [(ORIGIN.to_owned(), serde_json::to_value(judge.origin())?)].into();
-            let resolved = resolved(&model, Some(judge.template().id().to_owned()), of_run);
+            let resolved = resolved(&model, Some(judge.template().id().to_owned()), Settings::new());
+            let resolved = resolved.with_origin(judge.origin());
             let judges: Vec<&dyn Judge<Numbered>> =
                 [&judge as _].into_iter().chain(probe.as_ref().map(|probe| probe as _)).collect();
             let row = |result: ItemResult<Numbered>| {

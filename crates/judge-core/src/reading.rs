@@ -254,7 +254,7 @@ pub enum Reason {
     Missing,
     /// The text holds no verdict.
     Unparsed,
-    /// The text holds a verdict outside the scale.
+    /// The text holds a verdict outside the scale, or a question has more options than the model has labels.
     OffScale,
     /// A service declined to answer.
     Refused,
@@ -300,7 +300,9 @@ impl Reason {
             Self::NonFinite => "a logit, a state or a score is NaN or infinite",
             Self::Missing => "a field that is judged or that the template uses is absent, null, or not text",
             Self::Unparsed => "the text contains no verdict",
-            Self::OffScale => "the text contains a verdict outside the scale",
+            Self::OffScale => {
+                "the text contains a verdict outside the scale, or there are more options than labels of a single token"
+            }
             Self::Refused => "a service declined to answer",
             Self::NoAnswer => {
                 "no attempt at a service gave a readable answer; the detail has its message ([labels](labels.md))"

@@ -116,7 +116,7 @@ impl ScoreDistribution {
     /// # Errors
     /// [`Error::Shape`] if the number of logits is not that of the scale, [`Error::NonFinite`] for NaN or infinity.
     pub fn softmax(scale: &Scale, logits: &[f64]) -> Result<Self, Error> {
-        check(scale, logits)?;
+        check(scale, "score logits", logits)?;
         Ok(Self { scale: scale.clone(), probabilities: softmax(logits) })
     }
 
@@ -135,7 +135,7 @@ impl ScoreDistribution {
     /// # Errors
     /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative or all are 0.
     pub fn from_weights(scale: &Scale, weights: &[f64]) -> Result<Self, Error> {
-        check(scale, weights)?;
+        check(scale, "score weights", weights)?;
         let sum: f64 = weights.iter().sum();
         if weights.iter().any(|&w| w < 0.0) || sum <= 0.0 || !sum.is_finite() {
             return Err(Error::NotADistribution { weights: weights.to_vec() });
@@ -190,12 +190,12 @@ pub(crate) fn argmax(values: &[f64]) -> usize {
     best
 }
 
-fn check(scale: &Scale, values: &[f64]) -> Result<(), Error> {
+fn check(scale: &Scale, what: &'static str, values: &[f64]) -> Result<(), Error> {
     if values.len() != scale.len() {
         return Err(Error::Shape { what: "values per score", expected: scale.len(), found: values.len() });
     }
     match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(Error::NonFinite { what: "score logits", index, value: values[index] }),
+        Some(index) => Err(Error::NonFinite { what, index, value: values[index] }),
         None => Ok(()),
     }
 }

@@ -235,6 +235,16 @@ pub enum Error {
         /// The value.
         value: f64,
     },
+    /// A table of hidden states of more bytes than can be counted.
+    #[error("{rows} rows of {layers} layers with states of {d_model} numbers: more bytes than can be counted")]
+    StatesTooLarge {
+        /// Its rows.
+        rows: usize,
+        /// Its layers.
+        layers: usize,
+        /// Width of a state.
+        d_model: usize,
+    },
     /// A count is not what it must be.
     #[error("{what} {index}: expected {expected}, found {found}")]
     Shape {

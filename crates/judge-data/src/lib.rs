@@ -42,6 +42,7 @@
 //! | say before any work that a template uses a field that no row has | [`check_templates`] |
 //! | read queries with documents, and write them in order | [`RerankRecord`], [`RerankRow`] |
 //! | read states with typed questions, and write their answers | [`DecisionRecord`], [`DecisionRow`] |
+//! | write score files, on which layer weights are fitted | [`score_row`] with [`Resolved::with_origin`] |
 //! | write a judge's labels as graded rows for probes | [`LabelRow`] |
 //! | have people grade rows | [`GradingTask`], [`GradingRecord`], [`graded_row`] |
 //! | write rows | [`RunPlan`] and [`Run`]; [`JsonlWriter`] for what is quick; [`AtomicFile`] for anything else |

@@ -100,7 +100,8 @@ impl Run {
         self.journal.begin(self.plan.rows, self.record.clone())
     }
 
-    /// Writes a row, by its place in the input from 0; `value` must be a JSON object.
+    /// Writes a row, by its place in the input from 0; `value` must be a JSON object. A number in it that is not finite is written as null:
+    /// check first.
     ///
     /// # Errors
     /// [`Error::RowTwice`], [`Error::NoSuchRow`], [`Error::Body`], [`Error::Serialize`], [`Error::Io`]; the row is then not written.

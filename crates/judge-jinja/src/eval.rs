@@ -137,8 +137,12 @@ impl Renderer {
                 if flow != Flow::On {
                     return Ok(flow);
                 }
-                let text = self.steps(text, steps, frame).and_then(|value| value.text()).map_err(|e| e.at(*line))?;
-                write(out, &text)?;
+                let value = self.steps(text, steps, frame).map_err(|e| e.at(*line))?;
+                let Some(text) = value.as_str() else {
+                    return fault(format!("a filter block makes a text, not {}", value.type_name()))
+                        .map_err(|e| e.at(*line));
+                };
+                write(out, text)?;
             }
             Statement::Generation(node) => {
                 let body = Macro { node: node.clone(), frame: frame.clone() };

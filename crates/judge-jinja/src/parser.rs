@@ -412,6 +412,9 @@ impl Tokens {
             if default.is_none() && parameters.last().is_some_and(|(_, default)| default.is_some()) {
                 return self.fault("non-default argument follows default argument");
             }
+            if parameters.iter().any(|(other, _)| *other == name) {
+                return self.fault(format!("duplicate argument '{name}'"));
+            }
             parameters.push((name, default));
         }
         self.expect(")")?;

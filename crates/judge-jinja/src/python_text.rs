@@ -19,11 +19,18 @@ pub(crate) fn float_repr(x: f64) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "inf" } else { "-inf" }.to_owned();
     }
-    if x != 0.0 && !(1e-4..1e16).contains(&x.abs()) {
-        return exponent_of_python(&format!("{x:e}"));
+    let has_exponent = x != 0.0 && !(1e-4..1e16).contains(&x.abs());
+    let shortest = if has_exponent { format!("{x:e}") } else { x.to_string() };
+    // Halfway between two shortest texts Python writes the even one, as Rust does where the number of digits is given.
+    let digits = shortest.split('e').next().unwrap_or_default();
+    let places = digits.split_once('.').map_or(0, |(_, places)| places.len());
+    let even = if has_exponent { format!("{x:.places$e}") } else { format!("{x:.places$}") };
+    let text = if even.parse::<f64>().is_ok_and(|read| read == x) { even } else { shortest };
+    match () {
+        () if has_exponent => exponent_of_python(&text),
+        () if places == 0 => text + ".0",
+        () => text,
     }
-    let text = x.to_string();
-    if text.contains('.') { text } else { text + ".0" }
 }
 
 /// A number in Rust's exponent notation with Python's exponent: a sign and at least two digits.

@@ -111,6 +111,16 @@ fn what_is_not_supported_is_named_with_its_line() {
         ("{{ 'x'.encode() }}", "encode, which makes bytes, is not supported in templates (line 1 of the template)"),
         ("{{\nnothing\n.x }}", "'nothing' is undefined (line 3 of the template)"),
         ("{{ [].push(1) }}", "'list object' has no attribute 'push' (line 1 of the template)"),
+        ("{% filter length %}ab{% endfilter %}", "a filter block makes a text, not int (line 1 of the template)"),
+        (
+            "\n{% set ns = namespace(_a=1) %}",
+            "a name in a namespace must not begin with an underscore, found '_a' (line 2 of the template)",
+        ),
+        (
+            "{% set ns = namespace() %}\n{% set ns._a = 1 %}",
+            "a name in a namespace must not begin with an underscore, found '_a' (line 2 of the template)",
+        ),
+        ("{% macro f(a, a) %}{% endmacro %}", "duplicate argument 'a' (line 1 of the template)"),
     ] {
         let rendered = render(template, []);
         assert_eq!(rendered.unwrap_err().to_string(), expected);
@@ -254,6 +264,21 @@ fn keys_are_sorted_and_separators_refused_as_in_python() {
     assert_eq!(render("{{ 'a,b,c'.rsplit(',', 1)|join('|') }}").unwrap(), "a,b|c");
     let error = format!("{:?}", render("{{ 'abc'.rsplit('') }}").unwrap_err());
     assert!(error.contains("empty separator"), "{error}");
+}
+
+/// Expected texts: Python's `print`. Of the last one but one the even text reads as another number.
+#[test]
+fn floats_halfway_between_two_texts_are_written_as_in_python() {
+    for (written, expected) in [
+        ("1000000000000000.25", "1000000000000000.2"),
+        ("562949953421312.25", "562949953421312.2"),
+        ("-2000000000000000.25", "-2000000000000000.2"),
+        ("2.98023223876953125e-8", "2.9802322387695312e-08"),
+        ("5.9604644775390625e-8", "5.960464477539063e-08"),
+        ("1e23", "1e+23"),
+    ] {
+        assert_eq!(render(&format!("{{{{ {written} }}}}"), []).unwrap(), expected, "{written}");
+    }
 }
 
 /// Python's whole numbers have no end, so transformers' prompts have all digits.

@@ -286,6 +286,9 @@ impl Value {
         let Self::Namespace(fields) = self else {
             return fault("cannot assign attribute on non-namespace object");
         };
+        if name.starts_with('_') {
+            return fault(format!("a name in a namespace must not begin with an underscore, found '{name}'"));
+        }
         if value.depth() >= NAMESPACE {
             return refuse("a namespace inside a namespace");
         }

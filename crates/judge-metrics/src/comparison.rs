@@ -84,6 +84,7 @@ pub use votes::{JudgeVote, VoteComparison, VoteStatistic};
 
 use crate::Error;
 use crate::groups::rows_by_group;
+use crate::input::check_lengths;
 use collector::{Collector, Observer};
 
 /// All names, in the order of a report. Which of them rows bring depends on whether scores are numbers, and on whether there are several
@@ -120,6 +121,17 @@ const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] 
     all
 }
 
+/// Whether a row has a value of its own.
+type Has = fn(&ComparedItem) -> bool;
+
+/// What all rows have, or none has.
+const OPTIONAL: [(&str, Has); 4] = [
+    ("second", |item| item.second.is_some()),
+    ("confidence", |item| item.confidence.is_some()),
+    ("cluster", |item| item.cluster.is_some()),
+    ("sampling_probability", |item| item.sampling_probability.is_some()),
+];
+
 /// Rows of a judge's scores and people's.
 #[derive(Debug, Clone)]
 pub struct Comparison {
@@ -135,14 +147,21 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`] and, for a row without a
-    /// human rating, [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no
+    /// [`Error::TooFewItems`] for no row; [`Error::InRow`] around [`Error::MixedRatings`], [`Error::NonFinite`],
+    /// [`Error::OutOfRange`], [`Error::Missing`] for a row without what others have and, for a row without a human rating,
+    /// [`Error::TooFewItems`]; what [`Labels::named`] refuses; [`Error::UnknownLabel`] for a name in `only` that is no
     /// statistic's.
     pub fn new(items: Vec<ComparedItem>, settings: ComparisonSettings) -> Result<Self, Error> {
         let Some(first) = items.first() else { return Err(Error::TooFewItems { required: 1, found: 0 }) };
         let numeric = first.predicted.number().is_some();
         for (row, item) in items.iter().enumerate() {
             item.check(numeric).map_err(Error::in_row(row))?;
+        }
+        for (argument, has) in OPTIONAL {
+            let lacking = items.iter().position(|item| !has(item));
+            if let Some(row) = lacking.filter(|_| items.iter().any(has)) {
+                return Err(Error::in_row(row)(Error::Missing { argument }));
+            }
         }
         let unknown = settings.only.iter().flatten().enumerate().find(|(_, name)| !STATISTICS.contains(&name.as_str()));
         if let Some((index, name)) = unknown {
@@ -197,9 +216,13 @@ impl Comparison {
     }
 
     /// The statistics of each group of rows: `groups[i]` is the group of row i.
-    pub fn by_group<'g, G: Ord>(&self, groups: &'g [G]) -> BTreeMap<&'g G, Comparisons> {
-        let groups = &groups[..groups.len().min(self.items.len())];
-        rows_by_group(groups).into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect()
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`].
+    pub fn by_group<'g, G: Ord>(&self, groups: &'g [G]) -> Result<BTreeMap<&'g G, Comparisons>, Error> {
+        check_lengths("groups", groups.len(), "items", self.items.len())?;
+        Ok(rows_by_group(groups).into_iter().map(|(group, rows)| (group, self.statistics(&rows))).collect())
     }
 }
 

@@ -6,6 +6,13 @@ use crate::number::six_digits;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A row lacks what other rows have.
+    #[error("no {argument}, which other rows have: all rows need one, or none")]
+    Missing {
+        /// Name of the field.
+        argument: &'static str,
+    },
+
     /// Two arguments that go together item by item have different lengths.
     #[error("{argument} has {found} items but {other} has {expected}")]
     LengthMismatch {
@@ -25,6 +32,15 @@ pub enum Error {
         /// Smallest number of items with which the statistic exists.
         required: usize,
         /// Items given.
+        found: usize,
+    },
+
+    /// Items that lie in fewer clusters than the statistic needs.
+    #[error("{required} clusters or more are needed, found {found}")]
+    TooFewClusters {
+        /// Smallest number of clusters with which the statistic exists.
+        required: usize,
+        /// Clusters of the items given.
         found: usize,
     },
 

@@ -32,6 +32,12 @@ pub(crate) fn check_count(required: usize, found: usize) -> Result<(), Error> {
     if found < required { Err(Error::TooFewItems { required, found }) } else { Ok(()) }
 }
 
+/// At least `required` items, in at least as many clusters.
+pub(crate) fn check_clusters(required: usize, items: usize, found: usize) -> Result<(), Error> {
+    check_count(required, items)?;
+    if found < required { Err(Error::TooFewClusters { required, found }) } else { Ok(()) }
+}
+
 /// `argument` has as many items as `other`.
 pub(crate) fn check_lengths(
     argument: &'static str,

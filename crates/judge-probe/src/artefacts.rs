@@ -21,6 +21,7 @@ use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
 use crate::artefacts::baselines::{Tested, counted};
+use crate::preprocessing::tfidf::if_words;
 use crate::selection::cross_validation::check_splits;
 use crate::{Error, LogisticRegression, RowGroups, Scoring, Split, TfidfVectorizer};
 
@@ -59,7 +60,7 @@ pub struct ArtefactReport {
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
     #[serde(serialize_with = "baselines::with_level")]
     pub majority: Reported,
-    /// What predicts labels without meaning: `surface`, `tfidf`, and `source` where sources are known.
+    /// What predicts labels without meaning: `surface`, `tfidf` where each split has words to learn, and `source` where sources are known.
     pub baselines: Vec<Baseline>,
 }
 
@@ -94,10 +95,10 @@ impl ArtefactCheck {
         let groups = related(rows);
         let tested = Tested::new(rows, &groups, splits, self.scoring, self.bootstrap);
         let majority = tested.majority();
-        let mut baselines = vec![
-            tested.baseline("surface", &tested.surface(&self.classifier)?, &majority)?,
-            tested.baseline("tfidf", &tested.tfidf(&self.vectorizer, &self.classifier)?, &majority)?,
-        ];
+        let mut baselines = vec![tested.baseline("surface", &tested.surface(&self.classifier)?, &majority)?];
+        if let Some(predicted) = if_words(tested.tfidf(&self.vectorizer, &self.classifier))? {
+            baselines.push(tested.baseline("tfidf", &predicted, &majority)?);
+        }
         if let Some(sources) = rows.sources {
             baselines.push(tested.baseline("source", &tested.by_source(sources), &majority)?);
         }

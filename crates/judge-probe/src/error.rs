@@ -284,6 +284,13 @@ pub enum Error {
         n_splits: usize,
     },
 
+    /// A setting of a training that leaves nothing to choose from.
+    #[error("`{setting}` of the training is empty, so there is nothing to choose from")]
+    EmptySetting {
+        /// Its name.
+        setting: &'static str,
+    },
+
     /// A score that is NaN or infinite.
     #[error("the score is {score}, not a finite number")]
     NonFiniteScore {

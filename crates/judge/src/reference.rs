@@ -27,7 +27,7 @@ const REMEDIES: [(&str, &str); Reason::ALL.len()] = [
     ("non_finite", "`--dtype f32`; report it"),
     ("missing", "fill the field, or give the template a default"),
     ("unparsed", "a clearer prompt; look at the text"),
-    ("off_scale", "the same"),
+    ("off_scale", "the same; fewer options"),
     ("refused", "look at the row"),
     ("no_answer", "run it again; fix the row if the service names it"),
     ("worker_died", "score the row alone; report it"),

@@ -30,7 +30,7 @@ impl Combined<'_> {
     /// [`Error::LayerNotRead`] for a reading without a layer that is needed.
     pub(crate) fn scores(self, labels: &LabelLogits, step: &LabelStep, model: &ModelInfo) -> Result<Vec<f64>, Error> {
         let row = |layer| {
-            let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
+            let row = labels.needed_row(step, layer)?;
             Ok::<_, Error>(row.iter().map(|&z| f64::from(z)).collect::<Vec<_>>())
         };
         let last = Layer(model.n_layers);

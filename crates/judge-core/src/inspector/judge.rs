@@ -42,7 +42,7 @@ impl InspectorJudge {
     /// # Errors
     /// [`Error::ProbeRefused`] if the probe belongs to another model; [`Error::ProbeSignals`] if it reads nothing, a layer that the model
     /// does not have, the attention of the embeddings, or a signal twice; [`Error::ProbeOfReply`] if it reads what is written, since here
-    /// nothing is; [`Error::Scale`] if its classes are no scale.
+    /// nothing is; as [`class_scale`] for its classes.
     pub fn new(settings: InspectorSettings, model: &ModelInfo) -> Result<Self, Error> {
         let reader = ProbeReader::new(settings.probe.clone(), model)?;
         if reader.reads_reply() {
@@ -112,8 +112,11 @@ impl fmt::Debug for InspectorJudge {
 /// The scale whose points are classes, each labelled with its number.
 ///
 /// # Errors
-/// [`Error::Scale`] if they are fewer than two or do not ascend.
+/// [`Error::Shape`] if they are fewer than two, [`Error::Scale`] if they do not ascend.
 pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
+    if classes.len() < 2 {
+        return Err(Error::Shape { what: "classes of a probe, at least", expected: 2, found: classes.len() });
+    }
     let point = |&class: &i64| ScalePoint { value: class as f64, label: class.to_string() };
     Scale::new(classes.iter().map(point).collect())
 }

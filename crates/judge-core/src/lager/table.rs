@@ -63,7 +63,7 @@ impl LayerTable {
     pub fn from_step(labels: &LabelLogits, step: &LabelStep, layers: &[Layer]) -> Result<Self, Error> {
         let mut logits = Vec::with_capacity(layers.len() * labels.tokens.len());
         for &layer in layers {
-            let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
+            let row = labels.needed_row(step, layer)?;
             logits.extend(row.iter().map(|&z| f64::from(z)));
         }
         Self::new(layers.to_vec(), labels.tokens.len(), logits)
@@ -102,14 +102,13 @@ impl LayerTable {
     /// # Errors
     /// [`Error::Shape`] unless `order` has every column once.
     pub fn with_columns(&self, order: &[usize]) -> Result<Self, Error> {
+        if order.len() != self.n_scores {
+            return Err(Error::Shape { what: "columns of a table", expected: self.n_scores, found: order.len() });
+        }
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
-        if !sorted.iter().copied().eq(0..self.n_scores) {
-            return Err(Error::Shape {
-                what: "columns of a table, each once",
-                expected: self.n_scores,
-                found: order.len(),
-            });
+        if let Some((expected, &found)) = sorted.iter().enumerate().find(|(place, column)| place != *column) {
+            return Err(Error::Shape { what: "columns of a table, each once: column", expected, found });
         }
         let logits = self.rows().flat_map(|row| order.iter().map(|&column| row[column])).collect();
         Ok(Self { logits, ..self.clone() })
@@ -168,7 +167,9 @@ mod tests {
         assert!(matches!(LayerTable::new(layers.clone(), 0, vec![]), Err(Error::Shape { .. })));
         let turned = table.with_columns(&[1, 0]).unwrap();
         assert_eq!(turned.logits(), [2.0, 1.0, 4.0, 3.0]);
-        assert!(matches!(table.with_columns(&[0, 0]), Err(Error::Shape { .. })));
+        assert!(matches!(table.with_columns(&[0, 0]), Err(Error::Shape { expected: 1, found: 0, .. })));
+        let outside = table.with_columns(&[0, 5]).unwrap_err().to_string();
+        assert_eq!(outside, "columns of a table, each once: column: expected 1, found 5");
         assert!(matches!(
             LayerTable::new(layers.clone(), 2, vec![1.0; 3]),
             Err(Error::Shape { expected: 4, found: 3, .. })
@@ -212,5 +213,8 @@ mod tests {
         assert_eq!(table.logits(), [0.0, 0.5, 2.0, 2.5]);
         let missing = LayerTable::from_step(&labels, &labels.steps[0], &[Layer(3)]);
         assert!(matches!(missing, Err(Error::LayerNotRead { layer: Layer(3) })));
+        let short = LabelStep { logits: vec![0.0, 0.5, 1.0], ..labels.steps[0].clone() };
+        let short = LayerTable::from_step(&labels, &short, &[Layer(2)]);
+        assert!(matches!(short, Err(Error::Shape { expected: 6, found: 3, .. })), "{short:?}");
     }
 }

@@ -28,7 +28,7 @@ impl Reading {
     pub fn distribution(&self, read: &LabelRead, layer: Layer, scale: &Scale) -> Result<ScoreDistribution, Error> {
         let labels = self.labels(read)?;
         let step = labels.prompt_end()?;
-        let row = labels.row(step, layer).ok_or(Error::LayerNotRead { layer })?;
+        let row = labels.needed_row(step, layer)?;
         ScoreDistribution::softmax(scale, &row.iter().map(|&z| f64::from(z)).collect::<Vec<_>>())
     }
 
@@ -93,5 +93,15 @@ impl LabelLogits {
         let row = self.layers.iter().position(|&l| l == layer)?;
         let n_scores = self.tokens.len();
         step.logits.get(row * n_scores..(row + 1) * n_scores)
+    }
+
+    /// The same of a layer that is needed.
+    pub(crate) fn needed_row<'a>(&self, step: &'a LabelStep, layer: Layer) -> Result<&'a [f32], Error> {
+        let (expected, found) = (self.layers.len() * self.tokens.len(), step.logits.len());
+        match self.row(step, layer) {
+            Some(row) => Ok(row),
+            None if found < expected => Err(Error::Shape { what: "logits of the layers read", expected, found }),
+            None => Err(Error::LayerNotRead { layer }),
+        }
     }
 }

@@ -206,6 +206,8 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(new(|probe| probe.signals[1].0 = Layer(5)), Err(Error::ProbeSignals { n_layers: 4, .. })));
     assert!(matches!(new(|probe| probe.signals[1].0 = Layer(0)), Err(Error::ProbeSignals { .. })));
     assert!(matches!(new(|probe| probe.classes = vec![2, 1]), Err(Error::Scale { .. })));
+    let one = new(|probe| probe.classes = vec![2]).unwrap_err().to_string();
+    assert_eq!(one, "classes of a probe, at least: expected 2, found 1");
 }
 
 #[test]

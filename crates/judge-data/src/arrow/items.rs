@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdKind, ids, integers, required, texts, wrong};
 use crate::rows::columns::INPUT;
+use crate::rows::messages::UNREAD;
 use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHash, RowHasher, with_input};
 
 /// What a column of a template's field may hold.
@@ -257,7 +258,22 @@ fn rendered(name: &str, array: &dyn Array) -> Result<Vec<Option<String>>, Error>
     }
 }
 
-/// The conversations of a column; `None` where one is null, or a turn of it without a role or a content.
+/// Whether a value is null, false, empty, or holds nothing but such values.
+fn says_nothing(array: &dyn Array, row: usize) -> bool {
+    let all = |items: Arc<dyn Array>| (0..items.len()).all(|item| says_nothing(&*items, item));
+    match array.data_type() {
+        _ if array.is_null(row) => true,
+        DataType::Null => true,
+        DataType::Boolean => !array.as_boolean().value(row),
+        DataType::Struct(_) => array.as_struct().columns().iter().all(|part| says_nothing(&**part, row)),
+        DataType::List(_) => all(array.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => all(array.as_list::<i64>().value(row)),
+        _ => texts("", &*array.slice(row, 1)).is_ok_and(|text| text == [Some("")]),
+    }
+}
+
+/// The conversations of a column; `None` where one is null, or a turn of it without a role or a content, or with something in one of
+/// [`UNREAD`].
 fn conversations(name: &str, array: &dyn Array) -> Result<Vec<Option<Vec<Message>>>, Error> {
     let turns = |list: Option<Arc<dyn Array>>| {
         let Some(list) = list else { return Ok(None) };
@@ -267,10 +283,13 @@ fn conversations(name: &str, array: &dyn Array) -> Result<Vec<Option<Vec<Message
                 turns.column_by_name(part).ok_or_else(|| wrong(name, MESSAGES, format!("none called {part:?}")))?;
             texts(name, &**column)
         };
+        let unread: Vec<&dyn Array> =
+            UNREAD.iter().filter_map(|(name, _)| turns.column_by_name(name)).map(|column| &**column).collect();
+        let is_read = |turn| !turns.is_null(turn) && unread.iter().all(|&column| says_nothing(column, turn));
         let pairs = part("role")?.into_iter().zip(part("content")?).enumerate();
-        let message = |(turn, (role, content)): (usize, (Option<&str>, Option<&str>))| match turns.is_null(turn) {
-            true => None,
-            false => Some(Message::new(role?, content?)),
+        let message = |(turn, (role, content)): (usize, (Option<&str>, Option<&str>))| match is_read(turn) {
+            true => Some(Message::new(role?, content?)),
+            false => None,
         };
         Ok(pairs.map(message).collect::<Option<Vec<Message>>>())
     };
@@ -477,6 +496,32 @@ mod tests {
             (items[0].field("response").as_deref(), items[0].field("instruction").as_deref()),
             (Some("3"), Some("1 + 1?"))
         );
+    }
+
+    #[test]
+    fn a_conversation_with_calls_or_reasoning_beside_its_texts_is_none() {
+        let text = |name: &str| Column::new(name, DataType::Utf8, true);
+        let call = Column::new("function_call", DataType::Struct(vec![text("name")].into()), true);
+        let fields = vec![text("role"), text("content"), text("thinking"), call];
+        let mut lists = ListBuilder::new(StructBuilder::from_fields(fields, 0));
+        for (thinking, called) in [(None, None), (Some(""), None), (Some("hm"), None), (None, Some("f"))] {
+            for turn in [[Some("user"), Some("1 + 1?"), None, None], [Some("assistant"), Some("2"), thinking, called]] {
+                let turns = lists.values();
+                for (index, text) in turn[..3].iter().enumerate() {
+                    turns.field_builder::<StringBuilder>(index).unwrap().append_option(*text);
+                }
+                let call = turns.field_builder::<StructBuilder>(3).unwrap();
+                call.field_builder::<StringBuilder>(0).unwrap().append_option(turn[3]);
+                call.append(true);
+                turns.append(true);
+            }
+            lists.append(true);
+        }
+        let ids = strings(&[Some("a"), Some("b"), Some("c"), Some("d")]);
+        let batch = batch(vec![("id", ids), ("messages", Arc::new(lists.finish()))]);
+        let items = find(&batch, "{response}", "").unwrap().items(&batch).unwrap();
+        let texts: Vec<_> = items.iter().map(|item| item.field("response").map(Cow::into_owned)).collect();
+        assert_eq!(texts, [Some("2".to_owned()), Some("2".to_owned()), None, None]);
     }
 
     #[test]

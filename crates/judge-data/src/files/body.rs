@@ -9,10 +9,11 @@ use serde::{Deserializer as _, Serialize};
 use crate::Error;
 use crate::rows::row::describe;
 
-/// A row as JSON text, without the end of its line. Whatever writes rows takes them from here.
+/// A row as JSON text, without the end of its line. Whatever writes rows takes them from here. NaN and infinities become null, which
+/// serde_json does not report.
 ///
 /// # Errors
-/// [`Error::Serialize`] for a value without a JSON form, [`Error::Body`] for one that is no row.
+/// [`Error::Serialize`] for a map whose keys are no text, [`Error::Body`] for one that is no row.
 pub(crate) fn body<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Error> {
     let json = serde_json::to_vec(value).map_err(Error::serialize)?;
     let found = || describe(&String::from_utf8_lossy(&json));

@@ -53,7 +53,8 @@ struct Written<'a, T> {
     content: &'a T,
 }
 
-/// Saves a document; the file appears whole or not at all.
+/// Saves a document; the file appears whole or not at all. A number in it that is not finite is written as null, which is not read back as
+/// a number: check first.
 ///
 /// # Errors
 /// [`Error::Serialize`]; as [`write_atomic`].

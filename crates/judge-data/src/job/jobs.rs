@@ -113,6 +113,35 @@ pub fn check_templates_on<'t>(
 }
 
 /// The row of a LAGER judge's result: the table of these layers, its score, the human scores, and the other fields of the record.
+/// Weights are fitted on a file of such rows if its run record says what the tables are read from:
+/// [`Resolved::with_origin`](crate::Resolved::with_origin).
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use judge_core::testing::ScriptedBackbone;
+/// use judge_core::{Backbone, Judge, Scale, lager::{LagerJudge, LagerSettings}, runner::RunEvent};
+/// use judge_data::{Carry, Error, Job, MadeBy, Numbered, Program, Resolved, ScoreRow, ScoreTable, score_row};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (input, output) = (folder.path().join("rows.jsonl"), folder.path().join("scores.jsonl"));
+/// # std::fs::write(&input, r#"{"id": 1, "instruction": "2 + 2?", "response": "4", "human": 5}"#)?;
+/// let model = ScriptedBackbone::new(4);
+/// let judge = LagerJudge::new(LagerSettings::prompt_end(Scale::integers(1, 5)?), &model)?;
+/// let resolved = Resolved::of(model.info(), [&judge as &dyn Judge<Numbered>])?.with_origin(judge.origin());
+///
+/// let job = Job::open(&input, &output, Program::new("my_judge", env!("CARGO_PKG_VERSION")))?;
+/// let job = Job { made_by: MadeBy::Model(resolved.clone()), ..job };
+/// let checked = job.check(&ScoreRow::KNOWN, |_| Ok::<_, Error>(None))?;
+/// job.run(&checked, |missing| {
+///     let row = |result| score_row(&judge, result, &model.info().layers(), &Carry::All);
+///     missing.judge(resolved, &model, &[&judge], row, &mut |_: &RunEvent<Numbered>| ControlFlow::Continue(()))
+/// })?;
+/// assert_eq!(ScoreTable::read(&output)?.origin.as_ref(), Some(judge.origin()));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 /// [`Error::FieldClash`] for a carried field that the row has one of its own for; [`Error::Core`] if the result is not this judge's, or for

@@ -2,6 +2,7 @@
 
 use judge_core::Message;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::rows::row::describe;
@@ -18,6 +19,17 @@ pub(crate) enum Problem {
 pub(crate) const MESSAGES: &str =
     "a list of objects with the strings \"role\" and \"content\", or \"from\" and \"value\"";
 
+const NO_CALLS: &str = "a turn without calls of tools";
+const NO_REASONING: &str = "a turn whose reasoning is in its \"content\"";
+/// Fields of a turn that chat templates show and a [`Message`] does not have, and what is expected where one of them says something.
+pub(crate) const UNREAD: [(&str, &str); 5] = [
+    ("tool_calls", NO_CALLS),
+    ("function_call", NO_CALLS),
+    ("reasoning_content", NO_REASONING),
+    ("reasoning", NO_REASONING),
+    ("thinking", NO_REASONING),
+];
+
 /// A turn in either of its forms; values are looked at one by one, so that an error can name the one that is wrong.
 #[derive(Deserialize)]
 struct Turn<'a> {
@@ -29,6 +41,11 @@ struct Turn<'a> {
     from: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     value: Option<&'a RawValue>,
+    tool_calls: Option<Value>,
+    function_call: Option<Value>,
+    reasoning_content: Option<Value>,
+    reasoning: Option<Value>,
+    thinking: Option<Value>,
 }
 
 /// `null` is a value that is there: an error says so.
@@ -47,7 +64,7 @@ struct Part {
 /// data sets keep it. A content is text, or a list of parts of the type `text`, which are put together as they are.
 ///
 /// # Errors
-/// What it is instead. A turn without a text, such as a call of a tool, is one of them, and so is one with a picture.
+/// What it is instead. A turn without a text is one of them, and so is one with a picture, or with something in one of [`UNREAD`].
 pub(crate) fn parse(json: &str) -> Result<Vec<Message>, Problem> {
     let inside: Option<String> = serde_json::from_str(json).ok();
     let json = inside.as_deref().unwrap_or(json);
@@ -61,6 +78,12 @@ pub(crate) fn parse(json: &str) -> Result<Vec<Message>, Problem> {
 fn message(json: &str) -> Result<Message, (&'static str, String)> {
     const TURN: &str = "an object with \"role\" and \"content\", or \"from\" and \"value\"";
     let turn: Turn<'_> = serde_json::from_str(json).map_err(|_| (TURN, describe(json)))?;
+    let unread = [turn.tool_calls, turn.function_call, turn.reasoning_content, turn.reasoning, turn.thinking];
+    for ((name, expected), value) in UNREAD.into_iter().zip(unread) {
+        if value.is_some_and(|value| !says_nothing(&value)) {
+            return Err((expected, format!("{name:?}")));
+        }
+    }
     let (role, content, [role_is, content_is]) = match (turn.role, turn.from) {
         (Some(role), _) => (role, turn.content, ["role to be text", CONTENT]),
         (None, Some(from)) => (from, turn.value, ["from to be text", "value to be text"]),
@@ -77,6 +100,17 @@ fn message(json: &str) -> Result<Message, (&'static str, String)> {
         (false, "gpt" | "chatgpt") => Message::new("assistant", content),
         _ => Message::new(role, content),
     })
+}
+
+/// Whether a value is null, false, empty, or holds nothing but such values, as files fill fields that other rows have.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.iter().all(says_nothing),
+        Value::Object(fields) => fields.values().all(says_nothing),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
 }
 
 /// What a content may be, in words.
@@ -109,6 +143,7 @@ mod tests {
         for json in [
             r#"[{"role":"user","content":"hi there"},{"from":"gpt","value":"yes","weight":1}]"#,
             r#"[{"role":"user","content":[{"type":"text","text":"hi "},{"type":"text","text":"there"}]},{"role":"assistant","content":"yes","tool_calls":null}]"#,
+            r#"[{"role":"user","content":"hi there","function_call":{"name":null}},{"role":"assistant","content":"yes","tool_calls":[],"reasoning":""}]"#,
             r#""[{\"from\": \"human\", \"value\": \"hi there\"}, {\"role\": \"assistant\", \"content\": \"yes\"}]""#,
         ] {
             assert_eq!(read(json), Ok(both.clone()), "{json}");
@@ -134,6 +169,14 @@ mod tests {
             (
                 r#"[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]"#,
                 "1: expected content to be text, or a list of parts {\"type\": \"text\", \"text\"}, found list [{\"type\":\"image_url\",\"image_url\":{}}]",
+            ),
+            (
+                r#"[{"role":"user","content":"a"},{"role":"assistant","content":"","tool_calls":[{"type":"function","function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]}]"#,
+                "2: expected a turn without calls of tools, found \"tool_calls\"",
+            ),
+            (
+                r#"[{"from":"gpt","value":"a","reasoning_content":"hm"}]"#,
+                "1: expected a turn whose reasoning is in its \"content\", found \"reasoning_content\"",
             ),
             (r#"[{"from":3,"value":"x"}]"#, "1: expected from to be text, found number 3"),
             (

@@ -23,7 +23,7 @@ impl JsonlWriter {
         Ok(Self { file: AtomicFile::create(path)? })
     }
 
-    /// Appends a row, which must be a JSON object.
+    /// Appends a row, which must be a JSON object. A number in it that is not finite is written as null: check first.
     ///
     /// # Errors
     /// [`Error::Body`] for anything else, [`Error::Serialize`], [`Error::Io`].

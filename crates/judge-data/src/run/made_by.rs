@@ -1,7 +1,7 @@
-use judge_core::{Judge, ModelInfo};
+use judge_core::{Judge, ModelInfo, lager::TableOrigin};
 use serde_json::{Value, json};
 
-use crate::{Difference, Error, RunRecord, Settings};
+use crate::{Difference, Error, ORIGIN, RunRecord, Settings};
 
 /// What a plan knows of the model and the judges that make its rows, before its output is opened.
 ///
@@ -50,6 +50,14 @@ impl Resolved {
         judges: impl IntoIterator<Item = &'j dyn Judge<Item>>,
     ) -> Result<Self, Error> {
         Ok(Self { model: Some(model.clone()), judges: settings_of(judges)?, ..Self::default() })
+    }
+
+    /// The same, with [what the tables are read from](judge_core::lager::LagerJudge::origin): a file of
+    /// [score rows](crate::score_row) is read back by it.
+    #[must_use]
+    pub fn with_origin(mut self, origin: &TableOrigin) -> Self {
+        self.settings.insert(ORIGIN.to_owned(), json!(origin));
+        self
     }
 }
 

@@ -99,8 +99,9 @@ impl StatesSpec {
     /// and keeps what is written.
     ///
     /// # Errors
-    /// [`Error::Serialize`].
+    /// [`Error::StatesTooLarge`], [`Error::Serialize`].
     pub fn bytes(&self) -> Result<u64, Error> {
+        self.check()?;
         let cut = Cut::new(PathBuf::new(), self.clone());
         (0..cut.len()).map(|shard| cut.shard(shard).layout().map(|layout| layout.length())).sum()
     }

@@ -3,7 +3,7 @@ use std::num::NonZeroUsize;
 
 use judge_core::Layer;
 
-use crate::{Counts, OutputFile};
+use crate::{Counts, Error, OutputFile};
 
 /// How a table of hidden states is cut into files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,14 @@ impl StatesSpec {
     /// `[layers × d_model]` values of one row.
     pub(super) fn row_values(&self) -> usize {
         self.layers.len() * self.d_model
+    }
+
+    /// Refuses a table of more bytes than can be counted: whatever else is computed of it is less.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let (rows, layers, d_model) = (self.rows, self.layers.len(), self.d_model);
+        let row = layers.checked_mul(d_model).and_then(|values| values.checked_mul(4)?.checked_add(1));
+        let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|&bytes| bytes <= usize::MAX / 16);
+        bytes.map(|_| ()).ok_or(Error::StatesTooLarge { rows, layers, d_model })
     }
 }
 

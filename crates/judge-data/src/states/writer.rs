@@ -39,11 +39,13 @@ impl StatesWriter {
     /// `x-00001-of-00007.safetensors` and so on.
     ///
     /// # Errors
-    /// [`Error::SettingsDiffer`] if what is there of an interrupted run has another shape or other metadata, or the table was cut
-    /// otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`], also for a file that is no
-    /// table's in the place of its ids or of what is unfinished; as [`StatesFile::open`](crate::StatesFile::open) for a damaged file and as
-    /// [`StatesFile::ids`](crate::StatesFile::ids) for its ids; [`Error::Locked`], [`Error::NoLocks`], [`Error::Partial`], [`Error::Io`].
+    /// [`Error::StatesTooLarge`]; [`Error::SettingsDiffer`] if what is there of an interrupted run has another shape or other metadata, or
+    /// the table was cut otherwise; [`Error::OutputExists`] if a complete file has and may not be overwritten; [`Error::Output`], also for a
+    /// file that is no table's in the place of its ids or of what is unfinished; as [`StatesFile::open`](crate::StatesFile::open) for a
+    /// damaged file and as [`StatesFile::ids`](crate::StatesFile::ids) for its ids; [`Error::Locked`], [`Error::NoLocks`],
+    /// [`Error::Partial`], [`Error::Io`].
     pub fn open(path: impl Into<PathBuf>, spec: &StatesSpec, options: WriteOptions) -> Result<Self, Error> {
+        spec.check()?;
         let cut = Cut::new(target(&path.into())?, spec.clone());
         cut.refuse_others()?;
         (0..cut.len()).try_for_each(|index| refuse_foreign_file(&cut.shard(index).path, options.overwrite))?;

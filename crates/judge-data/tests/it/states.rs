@@ -348,3 +348,13 @@ fn the_size_is_known_before() {
         assert_eq!(states.map(|file| file.bytes).sum::<u64>(), spec.bytes().unwrap(), "{name}");
     }
 }
+
+#[test]
+fn a_table_too_large_to_be_counted_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for spec in [StatesSpec { rows: usize::MAX, ..spec() }, StatesSpec { d_model: usize::MAX / 2, ..spec() }] {
+        let opened = StatesWriter::open(folder.path().join("x.safetensors"), &spec, WriteOptions::default());
+        assert!(matches!(opened, Err(Error::StatesTooLarge { .. })), "{spec:?}");
+        assert!(matches!(spec.bytes(), Err(Error::StatesTooLarge { .. })), "{spec:?}");
+    }
+}

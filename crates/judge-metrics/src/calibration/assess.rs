@@ -49,8 +49,8 @@ impl Calibrator {
     ///
     /// # Errors
     ///
-    /// Those of [`assess`](Self::assess), and [`Error::TooFewItems`] for fewer than three clusters, or where the rows outside a fold are
-    /// too few.
+    /// Those of [`assess`](Self::assess), [`Error::TooFewClusters`] for fewer than three clusters, and [`Error::TooFewItems`] where the
+    /// rows outside a fold are too few.
     pub fn assess_clustered<G: Ord>(
         &self,
         scores: &[f64],

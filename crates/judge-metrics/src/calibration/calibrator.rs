@@ -3,7 +3,10 @@ use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
 use crate::groups::clusters;
-use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_paired, check_varies, in_range};
+use crate::input::{
+    check_clusters, check_count, check_each_in, check_finite, check_lengths, check_paired, check_range, check_varies,
+    in_range,
+};
 use crate::resampling::{check_folds, folds_of_groups};
 use crate::{Error, Interval};
 
@@ -107,8 +110,8 @@ impl Calibrator {
     ///
     /// [`Error::TooFewItems`] where n rows bound nothing at this level: 9 are needed at 90 %, 19 at 95 %. [`Error::Constant`] where all
     /// scores are one number or people gave one score only: nothing can be learnt. [`Error::TooManyItems`] for more than 101 grades.
-    /// [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::LevelOutOfRange`]; [`Error::OutOfRange`] for fewer than 2 folds or a human
-    /// score outside `range`.
+    /// [`Error::LengthMismatch`], [`Error::NonFinite`], [`Error::LevelOutOfRange`]; [`Error::OutOfRange`] for fewer than 2 folds, a
+    /// `range` that descends, or a human score outside it.
     pub fn fit(&self, scores: &[f64], human: &[f64]) -> Result<FittedCalibrator, Error> {
         self.fit_clustered(scores, human, &(0..scores.len()).collect::<Vec<_>>())
     }
@@ -119,7 +122,7 @@ impl Calibrator {
     ///
     /// # Errors
     ///
-    /// Those of [`fit`](Self::fit), and [`Error::TooFewItems`] for fewer than two clusters.
+    /// Those of [`fit`](Self::fit), and [`Error::TooFewClusters`] for fewer than two clusters.
     pub fn fit_clustered<G: Ord>(
         &self,
         scores: &[f64],
@@ -149,11 +152,12 @@ impl Calibrator {
         check_folds(self.folds)?;
         check_paired(scores, human, 0)?;
         check_lengths("groups", groups.len(), "scores", scores.len())?;
-        for (required, found) in required.into_iter().zip([scores.len(), clusters(groups).len()]) {
-            check_count(required, found)?;
-        }
+        let [rows, of_groups] = required;
+        check_count(rows, scores.len())?;
+        check_clusters(of_groups, scores.len(), clusters(groups).len())?;
         if let Some([low, high]) = self.range {
             check_finite("range", &[low, high])?;
+            check_range("range", Some(0), low, [f64::MIN, high])?;
             check_each_in("human", human, [low, high])?;
         }
         check_varies("scores", scores)?;

@@ -333,7 +333,7 @@ impl<'a> Collector<'a> {
                     Ok(Reported { method: known.method.replace("Student t", of_what), ..known })
                 }
                 // The mean is defined where its spread is not.
-                Err(Error::TooFewItems { .. }) if self.probabilities.is_none() => {
+                Err(Error::TooFewItems { .. } | Error::TooFewClusters { .. }) if self.probabilities.is_none() => {
                     mean_of("mean", values).map(|mean| Reported::of_one_cluster(mean.estimate))
                 }
                 Err(error) => Err(error),

@@ -92,10 +92,12 @@ impl ComparedItem {
         if self.ratings().next().is_none() {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        for (index, rating) in self.ratings().chain([&self.predicted]).chain(&self.second).enumerate() {
+        let human = self.ratings().enumerate().map(|(index, rating)| ("human", index, rating));
+        let second = self.second.iter().map(|rating| ("second", 0, rating));
+        for (argument, index, rating) in human.chain([("predicted", 0, &self.predicted)]).chain(second) {
             match rating {
                 Rating::Number(value) if !value.is_finite() => {
-                    return Err(Error::NonFinite { argument: "ratings", index, value: *value });
+                    return Err(Error::NonFinite { argument, index, value: *value });
                 }
                 rating if rating.number().is_some() != numeric => {
                     return Err(Error::MixedRatings { found: rating.to_string(), numeric });

@@ -19,7 +19,8 @@ pub struct JudgedPair {
     pub given: Option<Preference>,
     /// The verdict in the exchanged order, mapped back to the items.
     pub swapped: Option<Preference>,
-    /// Pairs with the same cluster, such as those about one question, are drawn together by the bootstrap. Used where all pairs have one.
+    /// Pairs with the same cluster, such as those about one question, are drawn together by the bootstrap. Where one
+    /// of the pairs that a statistic rests on has none, all of them are taken as independent.
     pub cluster: Option<String>,
 }
 

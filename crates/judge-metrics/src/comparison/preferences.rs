@@ -23,7 +23,8 @@ pub struct PreferredPair {
     /// The averaged log-odds of each layer ([`mean_log_odds`](crate::preference::mean_log_odds)), as many for every pair; empty
     /// where layers were not read.
     pub layers: Vec<f64>,
-    /// Pairs with the same cluster are drawn together by the bootstrap. Used where all pairs have one.
+    /// Pairs with the same cluster are drawn together by the bootstrap. Where one of the pairs that a statistic rests on
+    /// has none, all of them are taken as independent.
     pub cluster: Option<String>,
 }
 

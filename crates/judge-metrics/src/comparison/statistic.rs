@@ -75,7 +75,9 @@ impl Statistic {
     /// A mean over clusters, or why it is undefined. Where all rows are of one cluster the mean itself is defined: it is `mean`.
     pub fn of_clusters(found: Result<Estimate, Error>, mean: f64, level: f64) -> Self {
         match found {
-            Err(Error::TooFewItems { found: 1, .. }) => Self::Defined(Reported::of_one_cluster(mean)),
+            Err(Error::TooFewItems { found: 1, .. } | Error::TooFewClusters { found: 1, .. }) => {
+                Self::Defined(Reported::of_one_cluster(mean))
+            }
             found => Self::estimated(found, level),
         }
     }

@@ -138,7 +138,7 @@ impl CalibratedMean {
     ///
     /// # Errors
     ///
-    /// Those of [`estimate`](Self::estimate); [`Error::TooFewItems`] also for fewer than two clusters of labelled or of unlabelled items.
+    /// Those of [`estimate`](Self::estimate); [`Error::TooFewClusters`] for fewer than two clusters of labelled or of unlabelled items.
     pub fn clustered<G: Ord>(
         &self,
         labels: &[f64],

@@ -3,7 +3,7 @@
 use super::sample::{EQUAL_ITEMS, is_rounding, root_mean_square};
 use crate::estimate::{SHARE, Spread, UNBOUNDED};
 use crate::groups::clusters;
-use crate::input::{check_count, check_finite, check_lengths, in_range};
+use crate::input::{check_clusters, check_finite, check_lengths, in_range};
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, Proportion};
 
@@ -20,8 +20,8 @@ use crate::{Error, Estimate, Proportion};
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::TooFewItems`] for fewer than two clusters, which do not say how much clusters
-/// vary; [`Error::Undefined`] where the arithmetic exceeds the largest finite number.
+/// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::TooFewItems`] and [`Error::TooFewClusters`] for fewer than two items or
+/// clusters, which do not say how much clusters vary; [`Error::Undefined`] where the arithmetic exceeds the largest finite number.
 ///
 /// ```
 /// use judge_metrics::means::clustered_mean;
@@ -54,7 +54,7 @@ pub(super) fn mean_of_clusters<G: Ord>(
     check_finite("values", values)?;
     check_lengths("groups", groups.len(), "values", values.len())?;
     let clusters = clusters(groups);
-    check_count(2, clusters.len())?;
+    check_clusters(2, values.len(), clusters.len())?;
     let (total, n_clusters) = (sum(weights), clusters.len() as f64);
     let mean = in_range("mean", dot(values, weights) / total)?;
     let residual_sum = |rows: &Vec<usize>| {

@@ -6,7 +6,7 @@
 use super::bradley_terry::{Pairs, numbered, of_sum_zero};
 use crate::Error;
 use crate::groups::clusters;
-use crate::input::{check_amount, check_count, check_finite, check_lengths};
+use crate::input::{check_amount, check_clusters, check_finite, check_lengths};
 use crate::newton::{Likelihood, log_logistic, logistic};
 use crate::ranking::{BradleyTerry, Comparison, FittedBradleyTerry, TieModel};
 
@@ -47,7 +47,7 @@ impl BradleyTerry {
     /// # Errors
     ///
     /// As [`fit`](Self::fit); [`Error::OutOfRange`] and [`Error::NonFinite`] for a preference or a weight, [`Error::InRow`] around what is
-    /// wrong with covariates; [`Error::TooFewItems`] for one cluster; [`Error::NoConvergence`] also for covariates that are linear
+    /// wrong with covariates; [`Error::TooFewClusters`] for one cluster; [`Error::NoConvergence`] also for covariates that are linear
     /// functions of the items and of each other, or that decide every game.
     ///
     /// ```
@@ -164,7 +164,7 @@ fn sandwich(inverse: &[f64], games: &[Played<'_>], m: usize, x: &[f64]) -> Resul
     let of_game: Vec<Result<&str, usize>> =
         games.iter().enumerate().map(|(row, game)| game.game.cluster.ok_or(row)).collect();
     let clusters = clusters(&of_game);
-    check_count(2, clusters.len())?;
+    check_clusters(2, games.len(), clusters.len())?;
     let mut covariance = vec![0.0; n * n];
     for rows in &clusters {
         let mut score = vec![0.0; n];

@@ -148,9 +148,9 @@ fn questions_are_on_one_side_of_each_fold() {
     // One question says nothing about others, and of two nothing is left to assess.
     let few = |clusters: usize| -> Vec<usize> { (0..300).map(|row| row % clusters).collect() };
     let one = settings.fit_clustered(&scores, &human, &few(1)).unwrap_err();
-    assert_eq!(one, Error::TooFewItems { required: 2, found: 1 });
+    assert_eq!(one, Error::TooFewClusters { required: 2, found: 1 });
     let two = settings.assess_clustered(&scores, &human, &few(2)).unwrap_err();
-    assert_eq!(two, Error::TooFewItems { required: 3, found: 2 });
+    assert_eq!(two, Error::TooFewClusters { required: 3, found: 2 });
     assert!(matches!(settings.fit_clustered(&scores, &human, &each[1..]), Err(Error::LengthMismatch { .. })));
 }
 
@@ -240,6 +240,8 @@ fn rows_that_teach_nothing_are_refused() {
     }
     let off_scale = Calibrator { range: Some([1.0, 5.0]), ..settings }.fit(&x, &y).unwrap_err();
     assert!(matches!(off_scale, Error::OutOfRange { argument: "human", index: Some(0), .. }));
+    let descends = Calibrator { range: Some([5.0, 1.0]), ..settings }.fit(&x, &y).unwrap_err();
+    assert!(matches!(descends, Error::OutOfRange { argument: "range", value: 5.0, high: 1.0, .. }), "{descends}");
     let many: Vec<f64> = (0..200).map(f64::from).collect();
     let ordinal = Calibrator { method: CalibrationMethod::Ordinal, ..settings };
     assert_eq!(ordinal.fit(&many, &many).unwrap_err(), Error::TooManyItems { limit: 101, found: 200 });

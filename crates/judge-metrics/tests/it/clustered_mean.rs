@@ -47,7 +47,9 @@ fn a_cluster_for_each_item_is_the_plain_mean() {
 
 #[test]
 fn bad_input_is_refused() {
-    assert_eq!(clustered_mean(&[1.0, 2.0], &[1, 1]), Err(Error::TooFewItems { required: 2, found: 1 }));
+    let one = clustered_mean(&[1.0, 2.0], &[1, 1]).unwrap_err();
+    assert_eq!(one.to_string(), "2 clusters or more are needed, found 1");
+    assert_eq!(clustered_mean(&[1.0], &[1]), Err(Error::TooFewItems { required: 2, found: 1 }));
     assert!(matches!(clustered_mean(&[1.0, 2.0], &[1]), Err(Error::LengthMismatch { .. })));
     assert!(matches!(clustered_mean(&[1.0, f64::NAN], &[1, 2]), Err(Error::NonFinite { .. })));
     assert!(clustered_mean(&[f64::MAX, f64::MAX], &[1, 2]).unwrap_err().is_undefined());

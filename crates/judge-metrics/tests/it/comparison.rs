@@ -261,7 +261,24 @@ fn unusable_rows_and_settings_are_refused() {
     let mixed = Error::MixedRatings { found: "good".into(), numeric: true };
     assert_eq!(mixed.to_string(), "the rating good is a text, but the first one is a number");
     assert_eq!(new(vec![item(1.0, &[1.0]), text("good", &["good"])]), in_row(1, mixed));
-    assert!(matches!(new(vec![item(f64::NAN, &[1.0])]), Err(Error::InRow { row: 0, .. })));
+    let not_finite = new(vec![item(f64::NAN, &[1.0])]).unwrap_err().to_string();
+    assert_eq!(not_finite, "row 0: predicted[0] is NaN, not a finite number");
+    // One row without a value would leave all rows without it.
+    let whole = ComparedItem {
+        second: Some(Rating::Number(1.0)),
+        confidence: Some(1.0),
+        cluster: Some("q".to_owned()),
+        sampling_probability: Some(0.5),
+        ..item(1.0, &[1.0])
+    };
+    for (argument, lacking) in [
+        ("second", ComparedItem { second: None, ..whole.clone() }),
+        ("confidence", ComparedItem { confidence: None, ..whole.clone() }),
+        ("cluster", ComparedItem { cluster: None, ..whole.clone() }),
+        ("sampling_probability", ComparedItem { sampling_probability: None, ..whole.clone() }),
+    ] {
+        assert_eq!(new(vec![whole.clone(), lacking]), in_row(1, Error::Missing { argument }));
+    }
     let only = ComparisonSettings { only: Some(vec!["rho".into()]), ..settings() };
     let unknown = Comparison::new(vec![item(1.0, &[1.0])], only).unwrap_err();
     assert!(matches!(unknown, Error::UnknownLabel { argument: "only", index: 0, .. }));
@@ -283,7 +300,9 @@ fn groups_and_chosen_statistics() {
     let only = ComparisonSettings { only: Some(vec!["mae".into(), "spearman".into()]), ..settings() };
     let comparison = Comparison::new(items, only).unwrap();
     let groups: Vec<&str> = (0..12).map(|i| if i < 4 { "a" } else { "b" }).collect();
-    let found = comparison.by_group(&groups);
+    let few = comparison.by_group(&groups[1..]).unwrap_err();
+    assert_eq!(few, Error::LengthMismatch { argument: "groups", found: 11, other: "items", expected: 12 });
+    let found = comparison.by_group(&groups).unwrap();
     assert_eq!(found.iter().map(|(group, found)| (**group, found.n)).collect::<Vec<_>>(), [("a", 4), ("b", 8)]);
     let names = found[&"a"].statistics.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
     assert_eq!(names, ["spearman", "mae"]);
@@ -424,11 +443,7 @@ fn what_is_risked_depends_on_what_is_rated() {
     let grades: Vec<ComparedItem> =
         (0..20).map(|i| ComparedItem { confidence: sure(i), ..item(3.0, &[f64::from(i % 5), 3.0]) }).collect();
     let losses: Vec<f64> = (0..20).map(|i| (3.0 - (f64::from(i % 5) + 3.0) / 2.0).abs()).collect();
-    assert_eq!(area(&all(grades.clone())), expected(&losses, &confidence));
-    // One row that does not say how sure the judge is leaves no curve.
-    let mut gap = grades;
-    gap[3].confidence = None;
-    assert_eq!(area(&all(gap)), None);
+    assert_eq!(area(&all(grades)), expected(&losses, &confidence));
 
     // Probabilities say it themselves.
     let p = |i: u32| f64::from(i + 1) / 22.0;

@@ -102,7 +102,7 @@ fn bad_games_are_refused() {
     assert!(matches!(fit(&[Game { covariates: &[f64::INFINITY], ..game }]), Err(Error::InRow { row: 0, .. })));
     assert!(matches!(fit(&[Game { items: ["a", "a"], ..game }]), Err(Error::SelfComparison { .. })));
     let one = Game { cluster: Some("q"), ..game };
-    assert!(matches!(fit(&[one, one]), Err(Error::TooFewItems { required: 2, found: 1 })));
+    assert!(matches!(fit(&[one, one]), Err(Error::TooFewClusters { required: 2, found: 1 })));
     // A covariate that is the same for all games of the same order is the difference of the items.
     let same = Game { covariates: &[1.0], ..game };
     assert!(matches!(fit(&[same, same]), Err(Error::NoConvergence { .. })));

@@ -101,8 +101,8 @@ fn bad_clusters_and_strata_are_refused() {
         |argument| move |error: &Error| matches!(error, Error::LengthMismatch { argument: a, .. } if *a == argument);
     assert!(lengths("groups")(&clustered(&[1, 2], &[1, 2, 3, 4]).unwrap_err()));
     assert!(lengths("unlabelled_groups")(&clustered(&[1, 2, 3], &[1, 2, 3]).unwrap_err()));
-    assert_eq!(clustered(&[1, 1, 1], &[1, 2, 3, 4]), Err(Error::TooFewItems { required: 2, found: 1 }));
-    assert_eq!(clustered(&[1, 2, 2], &[1, 1, 1, 1]), Err(Error::TooFewItems { required: 2, found: 1 }));
+    assert_eq!(clustered(&[1, 1, 1], &[1, 2, 3, 4]), Err(Error::TooFewClusters { required: 2, found: 1 }));
+    assert_eq!(clustered(&[1, 2, 2], &[1, 1, 1, 1]), Err(Error::TooFewClusters { required: 2, found: 1 }));
 
     let good = Stratum { labels: &labels, predictions: &judge, unlabelled: &unlabelled };
     let short = Stratum { labels: &labels[..1], predictions: &judge[..1], ..good };

@@ -97,7 +97,7 @@ fn what_is_no_probability_is_refused() {
     }
     assert!(matches!(weighted_mean(&[1.0, 2.0], &[0.5, f64::NAN], &[0, 1]), Err(Error::NonFinite { .. })));
     assert!(matches!(weighted_mean(&[1.0, 2.0], &[0.5], &[0, 1]), Err(Error::LengthMismatch { .. })));
-    assert!(matches!(weighted_mean(&[1.0, 2.0], &[0.5, 0.2], &[0, 0]), Err(Error::TooFewItems { .. })));
+    assert!(matches!(weighted_mean(&[1.0, 2.0], &[0.5, 0.2], &[0, 0]), Err(Error::TooFewClusters { .. })));
 }
 
 /// In a comparison means of rows, correlations and kappas are weighted, and whatever takes rows as drawn alike says so.

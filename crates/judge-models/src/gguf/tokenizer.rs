@@ -9,7 +9,8 @@
 //! | `llama` of Gemma | the same; runs of spaces are entries, which the file spells as spaces | those that the order of entries implies |
 //!
 //! The merges that scores imply, and how a `tokenizer.json` says all this, are known by `text/tokenizer/made.rs`. transformers
-//! converts such tokenizers in the same way (`generate_merges`), so that a model has the tokens that it has there.
+//! has the same merges (`generate_merges`). The space before a text goes before each one that follows a control or user-defined token, as
+//! in llama.cpp; transformers has it at the beginning alone, but for the architecture `phi3`.
 //!
 //! Entries of the type *control* are special tokens, and those that are *user-defined* are matched as a
 //! whole in any text. So a file without types, or with too few, is refused: its control tokens would be plain text.

@@ -37,7 +37,7 @@ pub enum DecisionRule {
 }
 
 impl DecisionRule {
-    /// Functions that the rule needs for this many classes, two or more.
+    /// Functions that the rule needs for this many classes, two or more; of fewer there is nothing to decide.
     ///
     /// ```
     /// use judge_probe::DecisionRule;
@@ -45,13 +45,14 @@ impl DecisionRule {
     /// assert_eq!((DecisionRule::Logistic.n_functions(2), DecisionRule::Logistic.n_functions(5)), (1, 5));
     /// assert_eq!(DecisionRule::OneVsOne.n_functions(5), 10);
     /// assert_eq!(DecisionRule::Cumulative.n_functions(5), 4);
+    /// assert_eq!((DecisionRule::OneVsOne.n_functions(0), DecisionRule::Cumulative.n_functions(0)), (0, 0));
     /// ```
     pub fn n_functions(self, n_classes: usize) -> usize {
         match self {
             Self::Logistic | Self::OneVsRest if n_classes == 2 => 1,
             Self::Logistic | Self::OneVsRest => n_classes,
-            Self::OneVsOne => n_classes.saturating_mul(n_classes - 1) / 2,
-            Self::Cumulative => n_classes - 1,
+            Self::OneVsOne => n_classes.saturating_mul(n_classes.saturating_sub(1)) / 2,
+            Self::Cumulative => n_classes.saturating_sub(1),
             Self::Nearest => 1,
         }
     }

@@ -104,6 +104,14 @@ impl FittedTfidfVectorizer {
     }
 }
 
+/// `None` where a split has no words to learn: there is then nothing to compare with.
+pub(crate) fn if_words<T>(of_splits: Result<T, Error>) -> Result<Option<T>, Error> {
+    match of_splits {
+        Err(Error::InSplit { error, .. }) if matches!(*error, Error::NoWords { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 /// The words of a text in lower case, in order.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::GradedRow;
+use crate::preprocessing::tfidf::if_words;
 use crate::selection::cross_validation::{in_parallel, select};
 use crate::selection::grid_search::{SearchScores, in_candidate};
 use crate::selection::scoring::score_of;
@@ -31,10 +32,9 @@ pub(super) struct Baselines {
     majority: i64,
     /// On lengths, overlaps and the like.
     surface: <OnSurface as Estimator>::Fitted,
-    /// The words that occur in the rows trained on, and how rare each is.
-    words: FittedTfidfVectorizer,
-    /// On those words, which no scaler touches.
-    tfidf: LinearClassifier,
+    /// The words that occur in the rows trained on and how rare each is, and what has learnt from them, which no scaler touches;
+    /// `None` where some fold has no words to learn from.
+    tfidf: Option<(FittedTfidfVectorizer, LinearClassifier)>,
 }
 
 impl Baselines {
@@ -45,8 +45,7 @@ impl Baselines {
     ///
     /// # Errors
     ///
-    /// [`Error::NoWords`] where no response has a word; [`Error::NoScore`] where no C has a score in every fold; those of the
-    /// classifier.
+    /// [`Error::NoScore`] where no C has a score in every fold; those of the classifier.
     pub(super) fn fit(
         rows: &[GradedRow],
         train: &[usize],
@@ -63,14 +62,17 @@ impl Baselines {
         let surface = search.fit(&surface(rows, train)?, classes, folds)?.estimator;
         let texts = responses(rows, train);
         // C first, by words learnt within each fold; then words and weights anew from all rows trained on, as the probe has it.
-        let learner = best_on_words(&texts, classes, folds)?;
-        let words = TfidfVectorizer::default().fit(&texts)?;
-        let tfidf = learner.fit_sparse(&words.transform(&texts)?, classes)?;
-        Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, words, tfidf })
+        let on_words = |learner: LogisticRegression| {
+            let words = TfidfVectorizer::default().fit(&texts)?;
+            let fitted = learner.fit_sparse(&words.transform(&texts)?, classes)?;
+            Ok::<_, Error>((words, fitted))
+        };
+        let tfidf = if_words(best_on_words(&texts, classes, folds))?.map(on_words).transpose()?;
+        Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, tfidf })
     }
 
-    /// What each baseline says of the rows in `tested`, by name. The majority has no probabilities, so it has no Spearman either: its
-    /// numbers are all equal.
+    /// What each baseline says of the rows in `tested`, by name; of `tfidf` only where there were words. The majority has no
+    /// probabilities, so it has no Spearman either: its numbers are all equal.
     ///
     /// Names are keys of the report's JSON. Words that no response trained on has are ignored.
     pub(super) fn predict(
@@ -78,12 +80,15 @@ impl Baselines {
         rows: &[GradedRow],
         tested: &[usize],
     ) -> Result<Vec<(String, Predictions<i64>)>, Error> {
-        let words = self.words.transform(&responses(rows, tested))?;
-        Ok(vec![
+        let mut predicted = vec![
             ("majority".to_owned(), vec![self.majority; tested.len()].into()),
             ("surface".to_owned(), self.surface.predictions(&surface(rows, tested)?)?),
-            ("tfidf".to_owned(), self.tfidf.sparse_predictions(&words)?),
-        ])
+        ];
+        if let Some((words, fitted)) = &self.tfidf {
+            let words = words.transform(&responses(rows, tested))?;
+            predicted.push(("tfidf".to_owned(), fitted.sparse_predictions(&words)?));
+        }
+        Ok(predicted)
     }
 }
 

@@ -71,9 +71,8 @@ impl ProbeTraining {
         match fitted {
             // The theorem is of one judge whose scores know nothing of the grades.
             Ok((fitted, report)) => Ok(Ok((fitted, CalibrationReport { guaranteed: 0.0, ..report }))),
-            Err(error) if error.is_undefined() || matches!(error, Metric::TooFewItems { .. }) => {
-                Ok(Err(error.to_string()))
-            }
+            Err(error @ (Metric::TooFewItems { .. } | Metric::TooFewClusters { .. })) => Ok(Err(error.to_string())),
+            Err(error) if error.is_undefined() => Ok(Err(error.to_string())),
             Err(error) => Err(error.into()),
         }
     }

@@ -63,8 +63,8 @@ pub struct ChosenView {
 pub struct Evaluation {
     /// Rows tested on.
     pub n: usize,
-    /// How each predictor agrees with people: `probe`, `majority`, `surface`, `tfidf`, `prompted` where the model's own score was read, and
-    /// `tuned` where a model was tuned on the same rows.
+    /// How each predictor agrees with people: `probe`, `majority`, `surface`, `tfidf` where responses have words of two characters or more,
+    /// `prompted` where the model's own score was read, and `tuned` where a model was tuned on the same rows.
     pub predictors: BTreeMap<String, Agreement>,
     /// The probe's agreement minus that of each baseline.
     pub gain_over: BTreeMap<String, Gain>,

@@ -75,8 +75,9 @@ impl ProbeTraining {
     ///
     /// # Errors
     ///
-    /// [`Error::Training`] for rows that nothing can be learnt from; what `signals` returns; those of [`LayerSelection::select`], of the
-    /// splits and of the classifiers; [`Error::SavedProbe`] where the signals are not as wide as `origin` has it.
+    /// [`Error::EmptySetting`]; [`Error::Training`] for rows that nothing can be learnt from; what `signals` returns; those of
+    /// [`LayerSelection::select`], of the splits and of the classifiers; [`Error::SavedProbe`] where the signals are not as wide as
+    /// `origin` has it.
     pub fn train<S: RowSignals>(
         &self,
         rows: &[GradedRow],
@@ -129,6 +130,10 @@ impl ProbeTraining {
         C::Fitted: Into<LinearClassifier>,
         S: RowSignals,
     {
+        let choices = [("layers", self.layers.len()), ("views", self.views.len()), ("c", self.c.len())];
+        if let Some((setting, _)) = choices.into_iter().find(|(_, choices)| *choices == 0) {
+            return Err(Error::EmptySetting { setting }.into());
+        }
         self.scale.check(rows).map_err(Error::from)?;
         let labels = self.grading.classes(rows).map_err(Error::from)?;
         // From here on rows are positions in `rows`, among those that the model could read.

@@ -147,6 +147,16 @@ fn the_baseline_of_words_is_scikit_learns() {
 }
 
 #[test]
+fn answers_of_one_character_have_no_baseline_of_words() {
+    let mut rows = rows(120);
+    rows.iter_mut().enumerate().for_each(|(i, row)| row.response = ["A", "B", "是"][i % 3].to_owned());
+    let TrainedProbe { report, .. } = train(&training(), &rows);
+    assert_eq!(report.splits["test"].predictors.keys().collect::<Vec<_>>(), ["majority", "probe", "surface"]);
+    let artefacts = &report.artefacts["test"].baselines;
+    assert_eq!(artefacts.iter().map(|baseline| baseline.name.as_str()).collect::<Vec<_>>(), ["surface"]);
+}
+
+#[test]
 fn the_layer_that_tells_is_chosen_and_saved_with_its_provenance() {
     let rows = rows(120);
     let TrainedProbe { probe, report } = train(&training(), &rows);
@@ -425,8 +435,13 @@ fn settings_out_of_range_are_refused() {
     assert!(matches!(error(ProbeTraining { top_k: 0, ..training() }), Error::NoLayers));
     assert!(matches!(error(ProbeTraining { folds: 1, ..training() }), Error::FewSplits { n_splits: 1 }));
     assert!(matches!(error(ProbeTraining { test_share: 1.0, ..training() }), Error::TestFraction { .. }));
-    assert!(matches!(error(ProbeTraining { layers: Vec::new(), ..training() }), Error::NoScore { .. }));
-    assert!(matches!(error(ProbeTraining { c: Vec::new(), ..training() }), Error::NoScore { .. }));
+    for (setting, without) in [
+        ("layers", ProbeTraining { layers: Vec::new(), ..training() }),
+        ("views", ProbeTraining { views: Vec::new(), ..training() }),
+        ("c", ProbeTraining { c: Vec::new(), ..training() }),
+    ] {
+        assert!(matches!(error(without), Error::EmptySetting { setting: found } if found == setting), "{setting}");
+    }
     let wide = TrainingOrigin { model: ProbedModel { d_model: 5, ..origin().model }, ..origin() };
     assert!(matches!(training().train(&rows, &Told::new(&rows), &wide), Err(Error::SavedProbe(_))));
 }

@@ -277,6 +277,9 @@ fn raters_confidence_and_ungraded_rows_are_used() {
     let area = of("area_under_risk_coverage")["estimate"].as_f64().unwrap();
     assert!(area < 0.85 * curve.last().unwrap()["risk"].as_f64().unwrap(), "{area} {curve:?}");
     near(&found, "mae", curve.last().unwrap()["risk"].as_f64().unwrap());
+    // A row that does not say how sure the judge is leaves no curve.
+    let partly = raters() + "{\"id\": 110, \"predicted\": 1, \"human\": [1, 2, 1]}\n";
+    assert!(results(&partly, &[])["risk_coverage"].is_null());
     // A harder test is not passed, and what a person costs is named.
     let harder = results(&raters(), &["--epsilon", "0", "--statistics", "alternative_winning_rate"]);
     assert!(harder["statistics"]["alternative_winning_rate"]["estimate"].as_f64().unwrap() <= 1.0);

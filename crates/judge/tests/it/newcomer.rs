@@ -291,7 +291,7 @@ fn grades_are_found_under_their_names_and_never_lost_in_silence() {
         said.stderr
     );
     assert_eq!(desk.rows("ps.jsonl")[1]["human"], json!(70.0));
-    desk.refused("lager_evaluate --valid ps.jsonl --data ps.jsonl", 1, &["item \"p1\" has the human score 70"]);
+    desk.refused("lager_evaluate --valid ps.jsonl --data ps.jsonl", 1, &["from 1 to 5, found 70 of item \"p1\""]);
 }
 
 // Blocker 5; that interrupted runs resume is in kill.rs.

@@ -1,7 +1,7 @@
 use super::{PoweredMean, PredictionPoweredMean, STATISTIC, Tuning, check_clustered, checked, effective_sample_size};
 use crate::Error;
 use crate::groups::clusters;
-use crate::input::{check_count, check_varies, in_range};
+use crate::input::{check_clusters, check_varies, in_range};
 use crate::means::clustered_mean;
 use crate::means::parts::{Part, sum_of_parts};
 use crate::sum::{dot, sum};
@@ -22,7 +22,7 @@ impl PredictionPoweredMean {
     ///
     /// # Errors
     ///
-    /// Those of [`estimate`](Self::estimate); [`Error::TooFewItems`] also for fewer than two clusters of labelled or of unlabelled items;
+    /// Those of [`estimate`](Self::estimate); [`Error::TooFewClusters`] for fewer than two clusters of labelled or of unlabelled items;
     /// [`Error::Undefined`] also where predictions vary within clusters only and λ is to be estimated.
     ///
     /// ```
@@ -135,9 +135,8 @@ impl Clusters {
         let n_labels = groups.len();
         let count = |has: &dyn Fn(usize) -> bool| rows.iter().filter(|rows| rows.iter().any(|&row| has(row))).count();
         let (n_labelled, n_unlabelled) = (count(&|row| row < n_labels), count(&|row| row >= n_labels));
-        for found in [n_labelled, n_unlabelled] {
-            check_count(2, found)?;
-        }
+        check_clusters(2, n_labels, n_labelled)?;
+        check_clusters(2, unlabelled_groups.len(), n_unlabelled)?;
         Ok(Self { rows, n_labelled, n_unlabelled })
     }
 

@@ -208,6 +208,14 @@ impl Pairs {
         tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
         tell_repeated(&identifiers, pairs.items.len());
         align(&mut pairs.items, &raters);
+        let sure = pairs.items.iter().filter(|item| item.confidence.is_some()).count();
+        if sure > 0 && sure < pairs.items.len() {
+            let rows = pairs.items.len() - sure;
+            tell(format_args!(
+                "note: {rows} rows have no {CONFIDENCE:?}, so those of the others are not read as confidence"
+            ));
+            pairs.items.iter_mut().for_each(|item| item.confidence = None);
+        }
         Ok(pairs)
     }
 

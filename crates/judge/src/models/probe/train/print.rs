@@ -44,6 +44,11 @@ pub fn print(aspect: &str, report: &TrainingReport) -> Result<()> {
             classes.join(" or ")
         ))?;
     }
+    if report.splits.values().any(|evaluation| !evaluation.predictors.contains_key("tfidf")) {
+        say(
+            "note: no TF-IDF to compare with: in the training rows, or a fold of them, no answer has a word of two characters or more",
+        )?;
+    }
     for (split, evaluation) in &report.splits {
         evaluated(split, evaluation)?;
         let findings = evaluation.findings(|name| called(name, TUNED));

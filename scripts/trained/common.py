@@ -32,6 +32,17 @@ def of_sets(parser):
     return of_another_model(parser)
 
 
+def of_lens(parser):
+    """The option of the scripts whose commands let inner states meet the head in two ways."""
+    parser.add_argument("--lens", choices=["raw", "normed"], default="raw", help="how inner states meet the head (default: raw)")
+    return parser
+
+
+def with_lens(name, lens):
+    """The name of a set, or of its files, that says which lens was not the usual one."""
+    return name if lens == "raw" else f"{name}, {lens} lens"
+
+
 def data(*parts):
     """A file of the folder of public data."""
     folder = os.environ.get("JUDGE_TEST_DATA")

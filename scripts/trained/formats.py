@@ -1,7 +1,7 @@
 """Does it matter how a model is asked? The same rows as a score, as yes or no, as five letters and as two, read at every layer.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/formats.py OUTPUT [--model MODEL] [--only QAGS] [--results FILE]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/formats.py OUTPUT [--model MODEL] [--only QAGS] [--lens normed] [--results FILE]
 
 score      an ordered score of five levels, answered with 1 to 5: its expected level
 yes        yes or no: the log-odds of yes
@@ -17,7 +17,7 @@ Each set is one `judge decide --layers all`; a row's state is read once for its 
 Spearman's correlations of all six pairs of formats. Its interval, and that of its difference from the last layer's, is a jackknife's over
 clusters, of correlations of ranks in the whole set (95 %, normal, not corrected for the number of layers). The layer where it is greatest
 is chosen without any label; agreement with people there, and less that of the last layer, is `judge agree`'s. *together* is the mean of
-the four formats' ranks.
+the four formats' ranks; its correlation with the characters of the row says how much of what they share is length.
 """
 
 import collections
@@ -27,8 +27,8 @@ import math
 import statistics
 
 import rag
-from common import (arguments, data, figure, judge, keep, model, of_sets, ranks, read, report, run_record, some_of, table,
-                    write)
+from common import (arguments, data, figure, judge, keep, model, of_lens, of_sets, ranks, read, report, run_record, some_of, table,
+                    with_lens, write)
 
 FORMATS = ["score", "yes", "letters", "two"]
 LEVELS = ["not at all", "a little", "in part", "mostly", "fully"]
@@ -125,15 +125,24 @@ def between_formats(ranked, clusters):
              "above_last": jackknife(own[0] - last[0], [a - b for a, b in zip(own[1:], last[1:])])} for layer, own in enumerate(means)]
 
 
-def measured(out, name, of):
+def agreement(out, name, items):
+    """How the score of each item at the chosen layer, and that of the last, agree with what stands in the place of people's grade."""
+    path = write(out / f"{name}.items.jsonl", items)
+    agree = lambda to, *more: report(out / f"{name}.{to}.json", "agree", "--quiet", "--input", path, "--cluster", "cluster", "--statistics",
+                                     *more)["statistics"]
+    at, last = agree("chosen", "spearman,difference_spearman", "--second", "last"), agree("last", "spearman", "--predicted", "last")
+    return {"chosen": at.get("spearman"), "last": last.get("spearman"), "above_last": at.get("difference_spearman")}
+
+
+def measured(out, name, of, lens):
     rows_of, *asked = SETS[name]
-    out = out / name.lower()
+    out = out / with_lens(name.lower(), lens)
     out.mkdir(parents=True, exist_ok=True)
     rows, (form, labels) = rows_of(), (out / "questions.json", out / "labels.json")
     form.write_text(json.dumps(questions(*asked)))
     labels.write_text(json.dumps({"labels": {"score": ["1", "2", "3", "4", "5"]}}))
     judge("decide", "--input", write(out / "rows.jsonl", [{key: row[key] for key in ("id", "state")} for row in rows]), "--output", out / "answers.jsonl",
-          "--questions", form, "--layers", "all", "--decision-config", labels, "--carry", "none", "--quiet", *of)
+          "--questions", form, "--layers", "all", "--decision-config", labels, "--carry", "none", "--lens", lens, "--quiet", *of)
     answered = {row["id"]: row["tables"] for row in read(out / "answers.jsonl") if row.get("tables")}
     rows = [row for row in rows if row["id"] in answered]
     tables = [answered[row["id"]] for row in rows]
@@ -148,29 +157,29 @@ def measured(out, name, of):
     for one in (*FORMATS, "together"):
         items = [{"id": row["id"], "human": row["grade"], "cluster": str(row["cluster"]), "score": ranked[one][chosen][n], "last": ranked[one][-1][n]}
                  for n, row in enumerate(rows)]
-        write(out / f"{one}.items.jsonl", items)
-        agree = lambda to, *more: report(out / f"{one}.{to}.json", "agree", "--quiet", "--input", out / f"{one}.items.jsonl", "--cluster", "cluster",
-                                         "--statistics", *more)["statistics"]
-        at, last = agree("chosen", "spearman,difference_spearman", "--second", "last"), agree("last", "spearman", "--predicted", "last")
-        people[one] = {"chosen": at.get("spearman"), "last": last.get("spearman"), "above_last": at.get("difference_spearman")}
+        people[one] = agreement(out, one, items)
+    # The same with the length of the row in the place of people.
+    length = agreement(out, "length", [item | {"human": sum(map(len, row["state"].values()))} for item, row in zip(items, rows)])
     run = run_record(out / "answers.jsonl")
-    return run, {"n": len(rows), "layers": found, "chosen": chosen, "people": people, "program": run["program"]}
+    return run, {"n": len(rows), "layers": found, "chosen": chosen, "people": people, "length": length, "program": run["program"]}
 
 
 def main():
-    parser = of_sets(arguments(__doc__))
+    parser = of_lens(of_sets(arguments(__doc__)))
     args = parser.parse_args()
     found = {}
     for name in some_of(parser, SETS, args.only):
-        run, found[name] = measured(args.output, name, model(name=args.model))
+        run, found[name] = measured(args.output, name, model(name=args.model), args.lens)
         if args.results:
-            keep(args.results, run["model"], "formats", {name: found[name]})
+            keep(args.results, run["model"], "formats", {with_lens(name, args.lens): found[name]})
     between, people = [], []
     for name, own in found.items():
         last, best = own["layers"][-1], own["layers"][own["chosen"]]
-        between.append([name, own["n"], figure(last["agreement"]), own["chosen"], figure(best["agreement"]), figure(best["above_last"])])
+        between.append([name, own["n"], figure(last["agreement"]), own["chosen"], figure(best["agreement"]), figure(best["above_last"]),
+                        figure(own["length"]["last"]), figure(own["length"]["chosen"])])
         people += [[name, one, figure(at["last"]), figure(at["chosen"]), figure(at["above_last"])] for one, at in own["people"].items()]
-    table(["set", "rows", "between formats, last layer", "layer where it is greatest", "there", "above the last"], between)
+    table(["set", "rows", "between formats, last layer", "layer where it is greatest", "there", "above the last",
+           "all formats with length, last layer", "at that layer"], between)
     table(["set", "format", "with people, last layer", "at that layer", "above the last"], people)
 
 

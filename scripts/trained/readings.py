@@ -15,7 +15,7 @@ beside others: please add the file of a model that is missing.
 
 import json
 
-from common import arguments, data, figure, keep, model, of_sets, report, some_of, table, write
+from common import arguments, data, figure, keep, model, of_lens, of_sets, report, some_of, table, with_lens, write
 
 SUPPORTED = "How well does the article support what the response says? 5: all of it, 3: a part, 1: none of it, or the article says otherwise."
 
@@ -60,15 +60,16 @@ SETS = {
 
 
 def main():
-    parser = of_sets(arguments(__doc__))
+    parser = of_lens(of_sets(arguments(__doc__)))
     args = parser.parse_args()
     found = {}
     for name in some_of(parser, SETS, args.only):
         of = SETS[name]
         args.output.mkdir(parents=True, exist_ok=True)
         path, more = of(args.output)
-        folder = args.output / name.split(",")[0].lower()
-        found[name] = report(folder.with_suffix(".json"), "try", "--input", path, "--output", folder, "--quiet", *more, *model(name=args.model))
+        folder = args.output / with_lens(name.split(",")[0].lower(), args.lens)
+        found[name] = report(folder.with_suffix(".json"), "try", "--input", path, "--output", folder, "--lens", args.lens, "--quiet", *more,
+                             *model(name=args.model))
         lines = [[reading["name"], figure(reading["agreement"]), figure(reading["behind_best"]), (reading["use"] or {}).get("layer") or "",
                   *(f"{point['agreement']:.3f}" if point["agreement"] is not None else "" for point in reading["by_labels"])]
                  for reading in found[name]["readings"]]
@@ -83,7 +84,7 @@ def main():
             for reading in of["readings"]:
                 reading["layer"] = (reading.pop("use") or {}).get("layer")
             kept = ("n", "groups", "measure", "level", "best_of", "readings", "recommended", "program")
-            keep(args.results, of["model"], "readings", {name: {key: of[key] for key in kept if key in of}})
+            keep(args.results, of["model"], "readings", {with_lens(name, args.lens): {key: of[key] for key in kept if key in of}})
 
 
 if __name__ == "__main__":

@@ -1,12 +1,9 @@
 pub(crate) mod answers_record;
-pub(crate) mod numbered_rows;
 pub(crate) mod preference;
 pub(crate) mod prometheus;
 pub(crate) mod record;
 pub(crate) mod records;
 pub(crate) mod unread_record;
-
-mod options;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -17,11 +14,9 @@ use crate::rows::ids::UniqueIds;
 use crate::rows::reading::Rest;
 use crate::rows::row::rendered;
 use crate::{
-    AnswersRecord, Columns, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput, LagerRecord, PairRecord,
-    PromptRecord, Record, Row, Rows, UnreadRecord,
+    AnswersRecord, Columns, DatasetFormat, DatasetOptions, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput,
+    LagerRecord, PairRecord, PromptRecord, Record, Row, Rows, UnreadRecord,
 };
-
-pub use options::{DatasetFormat, DatasetOptions};
 
 impl DatasetFormat {
     /// Tells the kind from a row's fields; `null` is absent.

@@ -1,12 +1,9 @@
 //! Files whatever is in them: what appears whole or not at all, what may be written where, what is no file of ours.
 
 pub(crate) mod atomic;
-pub(crate) mod body;
 pub(crate) mod document;
 pub(crate) mod fault;
 pub(crate) mod foreign;
 pub(crate) mod lock;
-pub(crate) mod output;
 pub(crate) mod paths;
 pub(crate) mod python_json;
-pub(crate) mod read_text;

@@ -6,6 +6,7 @@ mod csv;
 mod decoder;
 mod opened;
 mod part;
+pub(crate) mod read_text;
 mod spool;
 #[cfg(feature = "parquet")]
 mod table;

@@ -1,6 +1,5 @@
 //! A file judged, resumably: rows in, rows and a record out. Every command over rows is such a job.
 
-pub(crate) mod cut;
 pub(crate) mod jobs;
 
 mod carry_check;
@@ -21,8 +20,8 @@ use judge_core::{
 
 use self::carry_check::CarryCheck;
 use self::cuts::{can_be_cut, check_once, cuttable};
-use crate::job::cut::CUT;
 use crate::results::carry::CARRY;
+use crate::rows::cut::CUT;
 use crate::rows::ids::UniqueIds;
 use crate::{
     Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,

@@ -88,23 +88,21 @@ pub use arrow::{
 pub use benchmark::{
     Benchmark, BenchmarkPair, PairTexts, PairVerdicts, PairVote, Perturbation, PerturbedPair, Published, Statistics,
 };
+pub use dataset::Dataset;
 pub use dataset::answers_record::AnswersRecord;
 pub use dataset::record::{Numbered, Record};
 pub use dataset::records::{EmotionRecord, GradedRecord, LagerRecord, PairRecord, PromptInput, PromptRecord};
 pub use dataset::unread_record::UnreadRecord;
-pub use dataset::{Dataset, DatasetFormat, DatasetOptions};
 pub use error::{Error, Place};
 pub use files::atomic::{AtomicFile, write_atomic, write_new};
 pub use files::document::{Document, load, save, save_new};
 pub use files::lock::{Locking, open as open_locked};
-pub use files::output::{OutputProblem, check_outputs};
-pub use files::read_text::read_text;
 pub use grading::{
     Given, GradingGroup, GradingOption, GradingRecord, GradingScale, GradingTask, GradingTool, ImportedGrades,
     RaterGrade, Shown, graded_row, grades_of,
 };
+pub use input::read_text::read_text;
 pub use input::{Input, InputReader, IntoInput, PART, Part};
-pub use job::cut::{Cut, Kept};
 pub use job::jobs::{check_templates, check_templates_on, read_rows, score_row, split_label};
 pub use job::{
     Checked, DecisionRecords, Finished, GradingRecords, Job, Missing, RagRecords, RecordList, Records, RerankRecords,
@@ -115,7 +113,7 @@ pub use results::decision_row::{Decided, DecisionRecord, DecisionRow};
 pub use results::label_row::{JudgedAspect, LabelRow};
 pub use results::lager_result::{LagerLayer, LagerResult, LagerScores, read_lager_results, write_lager_results};
 pub use results::output_row::{Judged, OutputRow};
-pub use results::pair_verdict::{PairVerdict, majority};
+pub use results::pair_table::{PairLogits, PairTable};
 pub use results::rag::{MeasuredRag, RagRecord, RagRow};
 pub use results::rerank_row::{RerankRecord, RerankRow, Reranked, WrittenResult};
 pub use results::score_row::{JudgedScore, LabelTable, ScoreOutcome, ScoreRow};
@@ -123,23 +121,26 @@ pub use results::verdict_row::{
     JudgedPair, JudgedResponse, OrderRow, PairOrders, PairProbabilities, PairRow, SingleRow, joined,
 };
 pub use rows::columns::{Columns, RowColumns};
+pub use rows::cut::{Cut, Kept};
 pub use rows::digest::{RowHash, RowHasher, SetDigest};
 pub use rows::field::Field;
 pub use rows::human::Human;
 pub use rows::ids::Ids;
+pub use rows::options::{DatasetFormat, DatasetOptions};
+pub use rows::pair_verdict::{PairVerdict, majority};
 pub use rows::row::{Extra, Row};
 pub use rows::texts::with_input;
 pub use rows::{Layout, Rows};
 pub use run::journal::{Resumed, SyncEvery};
 pub use run::jsonl::JsonlWriter;
 pub use run::origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin};
+pub use run::output::{OutputProblem, check_outputs};
 pub use run::outputs::{Outputs, check_new, is_any_document, report_mark};
 pub use run::run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
 pub use run::settings::{Difference, Settings, run_id};
 pub use run::{MadeBy, Observer, Opened, Resolved, RowItem, Run, RunPlan, RunResult, RunStart, WriteOptions};
 pub use scored::human_scores::HumanScores;
 pub use scored::pair_reading::OrderReading;
-pub use scored::pair_table::{PairLogits, PairTable};
 pub use scored::score_file::{ScoreFile, ScoreFormat, ScoredItem};
 pub use scored::score_table::ScoreTable;
 pub use scored::trec::{Qrels, TrecRun};

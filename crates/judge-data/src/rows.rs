@@ -1,12 +1,16 @@
 //! Rows of a file: objects whatever the file's layout, their ids, which column of them holds which field, and what its value says.
 
+pub(crate) mod body;
 pub(crate) mod columns;
+pub(crate) mod cut;
 pub(crate) mod digest;
 pub(crate) mod field;
 pub(crate) mod grades;
 pub(crate) mod human;
 pub(crate) mod ids;
 pub(crate) mod messages;
+pub(crate) mod options;
+pub(crate) mod pair_verdict;
 pub(crate) mod reading;
 pub(crate) mod row;
 pub(crate) mod texts;

@@ -4,6 +4,7 @@ pub(crate) mod beside;
 pub(crate) mod journal;
 pub(crate) mod jsonl;
 pub(crate) mod origin;
+pub(crate) mod output;
 pub(crate) mod outputs;
 pub(crate) mod run_record;
 pub(crate) mod settings;

@@ -2,7 +2,6 @@
 
 pub(crate) mod human_scores;
 pub(crate) mod pair_reading;
-pub(crate) mod pair_table;
 pub(crate) mod score_file;
 pub(crate) mod score_table;
 pub(crate) mod trec;

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
 
-use crate::results::pair_verdict::{majority, preference};
 use crate::rows::ids::mean_of_places;
+use crate::rows::pair_verdict::{majority, preference};
 use crate::rows::reading::{Reading, Rest};
 use crate::rows::texts::{Texts, with_input};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};

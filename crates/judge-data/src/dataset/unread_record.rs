@@ -1,6 +1,6 @@
 use judge_core::{ItemId, Unscored};
 
-use crate::results::pair_verdict::preference;
+use crate::rows::pair_verdict::preference;
 use crate::rows::reading::{Reading, Rest};
 use crate::{DatasetFormat, DatasetOptions, EmotionRecord, Error, Extra, Field, LagerRecord, Row, RowColumns};
 

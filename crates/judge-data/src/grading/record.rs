@@ -3,9 +3,9 @@ use judge_core::rag::{RagField, RagItem};
 use judge_core::{ItemId, Message, Unscored};
 use serde_json::Value;
 
-use crate::dataset::numbered_rows::numbered_rows;
 use crate::dataset::preference;
 use crate::results::decision_row::questions_of;
+use crate::results::numbered_rows::numbered_rows;
 use crate::results::rag::RagRecord;
 use crate::rows::reading::Reading;
 use crate::run::of_fields;

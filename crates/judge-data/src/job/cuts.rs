@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, json};
 
-use crate::job::cut::CUT;
+use crate::rows::cut::CUT;
 use crate::{Cut, Error, Extra, Field, RowItem};
 
 /// Cuts the fields of an item, and notes in its other fields what was cut.

@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::job::cut::CUT;
+use crate::rows::cut::CUT;
 use crate::{Cut, Error, Extra, ScoreRow, Settings};
 
 /// Which of a record's other fields are carried to the output.

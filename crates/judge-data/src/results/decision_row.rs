@@ -7,7 +7,7 @@ use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value, json};
 
-use crate::dataset::numbered_rows::{numbered_rows, split};
+use crate::results::numbered_rows::{numbered_rows, split};
 use crate::rows::reading::Reading;
 use crate::run::of_fields;
 use crate::{

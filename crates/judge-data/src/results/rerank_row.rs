@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer, de::Error as _, ser::SerializeMa
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::dataset::numbered_rows::{numbered_rows, split};
+use crate::results::numbered_rows::{numbered_rows, split};
 use crate::results::rag::{list_of_cell, text_of};
 use crate::rows::grades::{self, Given};
 use crate::rows::reading::Reading;

@@ -7,10 +7,10 @@ use judge_core::settings::name_twice;
 use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
-use crate::results::pair_verdict::{PREFERENCES, choice};
 use crate::rows::columns::INPUT;
 use crate::rows::grades::{self, Given, NUMBERS, unless_nobody};
 use crate::rows::messages::{self, MESSAGES, Problem};
+use crate::rows::pair_verdict::{PREFERENCES, choice};
 use crate::rows::row::{describe, in_cell, rendered};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, Row, RowColumns, with_input};
 

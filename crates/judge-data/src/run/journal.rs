@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::files::atomic::remove;
-use crate::files::body::body;
 use crate::files::lock::{self, Locking};
+use crate::rows::body::body;
 use crate::run::journal::line::Line;
 use crate::{Counts, Error, Fate, Layout, Place, RunRecord, files::fault};
 

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::files::body::body;
 use crate::files::document::text_of;
+use crate::rows::body::body;
 use crate::{AtomicFile, Error, InputFile, OutputFile, RunRecord, record_path};
 
 /// A JSON lines file whose rows come in order; it appears whole when it is finished. For what is quick:

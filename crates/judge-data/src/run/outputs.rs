@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::files::output::{Named, check_names, recorded, run_names};
 use crate::files::paths::{target, with_suffix};
 use crate::run::beside::{is_empty, refuse_foreign_beside, taken};
+use crate::run::output::{Named, check_names, recorded, run_names};
 use crate::run::run_record::RECORD;
 use crate::states::{is_states, refuse_foreign_states, states_names};
 use crate::{Document, Error, InputFile, OutputProblem, RunRecord, load, record_path};

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use judge_core::Layer;
 use serde::Deserialize;
 
+use crate::results::pair_table::PairLogits;
 use crate::results::verdict_row::PairProbabilities;
-use crate::scored::pair_table::PairLogits;
 use crate::{Error, PairVerdict, Row};
 
 const EXPECTED: &str = "a list of \"order\" \"given\" and perhaps \"swapped\" after it, each with \"verdict\": \"A\", \"B\", \"tie\" or null, \"probabilities\" in [0, 1], and as many \"logits\" of A and B as \"layers\"";

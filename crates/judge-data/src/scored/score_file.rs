@@ -2,8 +2,8 @@ use std::path::Path;
 
 use judge_core::{ItemId, Reason, Unscored, lager::LayerTable};
 
+use crate::results::pair_table::GradedTable;
 use crate::rows::ids::{UniqueIds, id_of};
-use crate::scored::pair_table::GradedTable;
 use crate::{Error, LagerResult, Row, Rows, ScoreOutcome, ScoreRow};
 
 /// The layer logits of one item with its human score: what layer weights are fitted on and variants are compared on.

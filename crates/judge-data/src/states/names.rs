@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use safetensors::SafeTensorError;
 
-use crate::files::output::run_names;
 use crate::files::paths::with_suffix;
 use crate::run::beside::{is_empty, refuse_foreign_journal, taken};
+use crate::run::output::run_names;
 use crate::states::cut::{Number, PARTIAL, named_alike, shard_path};
 use crate::states::ids_path;
 use crate::states::mapped::MappedStates;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::contexts::{CONTEXTS, contexts, list_of_cell};
-use crate::dataset::numbered_rows::numbered_rows;
+use crate::results::numbered_rows::numbered_rows;
 use crate::rows::grades::{self, Given, unless_nobody};
 use crate::rows::reading::Reading;
 use crate::rows::row::in_cell;

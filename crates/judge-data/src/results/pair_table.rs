@@ -3,9 +3,9 @@
 use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
-use crate::results::pair_verdict::{PREFERENCES, choice, preference};
 use crate::rows::grades::Given;
 use crate::rows::ids::mean_of_places;
+use crate::rows::pair_verdict::{PREFERENCES, choice, preference};
 use crate::{Error, Row};
 
 /// The logits of each verdict at each layer, in one order of a pair:

@@ -60,7 +60,7 @@ pub struct ArtefactReport {
     /// The score of predicting each split's most frequent label (of several the smallest) for all rows.
     #[serde(serialize_with = "baselines::with_level")]
     pub majority: Reported,
-    /// What predicts labels without meaning: `surface`, `tfidf` where each split has words to learn, and `source` where sources are known.
+    /// What predicts labels without meaning: `surface`, `tfidf` where each split has words, and `source` where sources are known.
     pub baselines: Vec<Baseline>,
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{IdKind, ids, integers, required, texts, wrong};
 use crate::rows::columns::INPUT;
-use crate::rows::messages::UNREAD;
+use crate::rows::messages::{UNREAD, is_blank};
 use crate::{Columns, Error, Extra, Field, PromptInput, PromptRecord, RowColumns, RowHash, RowHasher, with_input};
 
 /// What a column of a template's field may hold.
@@ -268,7 +268,11 @@ fn says_nothing(array: &dyn Array, row: usize) -> bool {
         DataType::Struct(_) => array.as_struct().columns().iter().all(|part| says_nothing(&**part, row)),
         DataType::List(_) => all(array.as_list::<i32>().value(row)),
         DataType::LargeList(_) => all(array.as_list::<i64>().value(row)),
-        _ => texts("", &*array.slice(row, 1)).is_ok_and(|text| text == [Some("")]),
+        DataType::ListView(_) => all(array.as_list_view::<i32>().value(row)),
+        DataType::LargeListView(_) => all(array.as_list_view::<i64>().value(row)),
+        DataType::FixedSizeList(..) => all(array.as_fixed_size_list().value(row)),
+        DataType::Map(..) => all(array.as_map().value(row).column(1).clone()),
+        _ => texts("", &*array.slice(row, 1)).is_ok_and(|texts| texts.into_iter().flatten().all(is_blank)),
     }
 }
 
@@ -504,7 +508,7 @@ mod tests {
         let call = Column::new("function_call", DataType::Struct(vec![text("name")].into()), true);
         let fields = vec![text("role"), text("content"), text("thinking"), call];
         let mut lists = ListBuilder::new(StructBuilder::from_fields(fields, 0));
-        for (thinking, called) in [(None, None), (Some(""), None), (Some("hm"), None), (None, Some("f"))] {
+        for (thinking, called) in [(None, None), (Some(" "), Some("null")), (Some("hm"), None), (None, Some("f"))] {
             for turn in [[Some("user"), Some("1 + 1?"), None, None], [Some("assistant"), Some("2"), thinking, called]] {
                 let turns = lists.values();
                 for (index, text) in turn[..3].iter().enumerate() {

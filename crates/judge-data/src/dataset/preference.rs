@@ -6,7 +6,7 @@ use judge_core::{ItemId, Message};
 use serde_json::value::RawValue;
 
 use crate::dataset::records::conversation;
-use crate::rows::messages;
+use crate::rows::messages::{self, Problem};
 use crate::rows::reading::{Reading, Rest};
 use crate::{AnswersRecord, Columns, DatasetOptions, Error, Extra, Field, PairRecord, Row};
 
@@ -55,11 +55,11 @@ struct Side {
 }
 
 impl Side {
-    fn parse(json: &str) -> Option<Self> {
+    fn parse(json: &str) -> Result<Self, Problem> {
         if let Ok(text) = serde_json::from_str::<String>(json) {
-            return Some(of_turns(&text).unwrap_or(Self { before: None, reply: text }));
+            return Ok(of_turns(&text).unwrap_or(Self { before: None, reply: text }));
         }
-        Self::of_messages(messages::parse(json).ok()?)
+        Self::of_messages(messages::parse(json)?).ok_or(Problem::NoList)
     }
 
     /// The last turn must be the assistant's.
@@ -102,7 +102,10 @@ fn replies(reading: &mut Reading<'_>) -> Result<Replies, Error> {
             Some(several) => several.into_iter().map(|json| Side::parse(json.get())).collect(),
             None => Side::parse(json).map(|side| vec![side]),
         };
-        sides.ok_or_else(|| reading.wrong_column(Field::Responses, name, EXPECTED))
+        sides.map_err(|problem| match problem {
+            Problem::NoList => reading.wrong_column(Field::Responses, name, EXPECTED),
+            turn @ Problem::Turn { .. } => reading.no_messages(Field::Responses, name.to_owned(), turn),
+        })
     };
     let (chosen, rejected) = (side(CHOSEN)?, side(REJECTED)?);
     let mut before = chosen.iter().chain(&rejected).map(|side| side.before.as_deref());

@@ -41,11 +41,11 @@ struct Turn<'a> {
     from: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     value: Option<&'a RawValue>,
-    tool_calls: Option<Value>,
-    function_call: Option<Value>,
-    reasoning_content: Option<Value>,
-    reasoning: Option<Value>,
-    thinking: Option<Value>,
+    tool_calls: Option<Box<RawValue>>,
+    function_call: Option<Box<RawValue>>,
+    reasoning_content: Option<Box<RawValue>>,
+    reasoning: Option<Box<RawValue>>,
+    thinking: Option<Box<RawValue>>,
 }
 
 /// `null` is a value that is there: an error says so.
@@ -80,7 +80,7 @@ fn message(json: &str) -> Result<Message, (&'static str, String)> {
     let turn: Turn<'_> = serde_json::from_str(json).map_err(|_| (TURN, describe(json)))?;
     let unread = [turn.tool_calls, turn.function_call, turn.reasoning_content, turn.reasoning, turn.thinking];
     for ((name, expected), value) in UNREAD.into_iter().zip(unread) {
-        if value.is_some_and(|value| !says_nothing(&value)) {
+        if value.is_some_and(|json| !serde_json::from_str(json.get()).is_ok_and(|value: Value| says_nothing(&value))) {
             return Err((expected, format!("{name:?}")));
         }
     }
@@ -106,11 +106,16 @@ fn message(json: &str) -> Result<Message, (&'static str, String)> {
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
+        Value::String(text) => is_blank(text),
         Value::Array(items) => items.iter().all(says_nothing),
         Value::Object(fields) => fields.values().all(says_nothing),
         Value::Bool(true) | Value::Number(_) => false,
     }
+}
+
+/// Whether a text says nothing: white space, or JSON without a value, as tables keep it.
+pub(crate) fn is_blank(text: &str) -> bool {
+    ["", "null", "[]", "{}"].contains(&text.trim())
 }
 
 /// What a content may be, in words.
@@ -143,7 +148,8 @@ mod tests {
         for json in [
             r#"[{"role":"user","content":"hi there"},{"from":"gpt","value":"yes","weight":1}]"#,
             r#"[{"role":"user","content":[{"type":"text","text":"hi "},{"type":"text","text":"there"}]},{"role":"assistant","content":"yes","tool_calls":null}]"#,
-            r#"[{"role":"user","content":"hi there","function_call":{"name":null}},{"role":"assistant","content":"yes","tool_calls":[],"reasoning":""}]"#,
+            r#"[{"role":"user","content":"hi there","function_call":{"name":null}},{"role":"assistant","content":"yes","tool_calls":[],"reasoning":" \n"}]"#,
+            r#"[{"role":"user","content":"hi there","function_call":"null"},{"role":"assistant","content":"yes","tool_calls":"[]"}]"#,
             r#""[{\"from\": \"human\", \"value\": \"hi there\"}, {\"role\": \"assistant\", \"content\": \"yes\"}]""#,
         ] {
             assert_eq!(read(json), Ok(both.clone()), "{json}");
@@ -177,6 +183,10 @@ mod tests {
             (
                 r#"[{"from":"gpt","value":"a","reasoning_content":"hm"}]"#,
                 "1: expected a turn whose reasoning is in its \"content\", found \"reasoning_content\"",
+            ),
+            (
+                r#"[{"from":"gpt","value":"a","thinking":"\ud83d"}]"#,
+                "1: expected a turn whose reasoning is in its \"content\", found \"thinking\"",
             ),
             (r#"[{"from":3,"value":"x"}]"#, "1: expected from to be text, found number 3"),
             (

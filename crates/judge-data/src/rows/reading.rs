@@ -181,7 +181,8 @@ impl<'a> Reading<'a> {
         messages::parse(json).map(Some).map_err(|problem| self.no_messages(field, column, problem))
     }
 
-    fn no_messages(&self, field: Field, column: String, problem: Problem) -> Error {
+    /// The error for a column that holds no conversation.
+    pub(crate) fn no_messages(&self, field: Field, column: String, problem: Problem) -> Error {
         match problem {
             Problem::NoList => self.wrong(field, column, MESSAGES),
             Problem::Turn { turn, expected, found } => {

@@ -27,7 +27,8 @@ pub fn recorded_origin(scores: &Path) -> Result<Option<TableOrigin>, Error> {
         path: path.clone(),
         what: "settings",
         expected: format!("`{ORIGIN}`, which says what the tables were read from"),
-        found: "no such setting: whatever writes score rows names it by Resolved::with_origin".to_owned(),
+        found: "none; score the rows again, or, in a program of your own, name it by `Resolved::with_origin`"
+            .to_owned(),
     })?;
     let origin = serde_json::from_value(origin.clone()).map_err(|source| Error::Document { path, source })?;
     Ok(Some(origin))

@@ -74,6 +74,10 @@ fn every_form_of_a_pair_is_read() {
     let hh = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: ";
     let hh = pair(json!({"chosen": format!("{hh}x"), "rejected": format!("{hh}y")}));
     assert_eq!(told(&hh), ["User: a\n\nAssistant: b\n\nUser: c", "x", "y"]);
+    let called = json!({"role": "assistant", "content": "4", "tool_calls": [{"id": "c"}]});
+    let row = json!({"chosen": [user, called], "rejected": [user, bad]});
+    let error = Dataset::open(write(&row).path(), &numbered()).expect_err("calls of tools").to_string();
+    assert!(error.contains("turn 2 of \"chosen\": expected a turn without calls of tools"), "{error}");
 }
 
 fn write(row: &Value) -> tempfile::NamedTempFile {

@@ -92,7 +92,8 @@ impl ComparedItem {
         if self.ratings().next().is_none() {
             return Err(Error::TooFewItems { required: 1, found: 0 });
         }
-        let human = self.ratings().enumerate().map(|(index, rating)| ("human", index, rating));
+        let human =
+            self.human.iter().enumerate().filter_map(|(index, rating)| Some(("human", index, rating.as_ref()?)));
         let second = self.second.iter().map(|rating| ("second", 0, rating));
         for (argument, index, rating) in human.chain([("predicted", 0, &self.predicted)]).chain(second) {
             match rating {

@@ -12,7 +12,7 @@ use super::prediction_powered::{
 use super::sample::{EQUAL_ITEMS, mean_of};
 use crate::calibration::Direction;
 use crate::groups::clusters;
-use crate::input::check_count;
+use crate::input::check_clusters;
 use crate::resampling::{check_folds, folds_of};
 use crate::{Error, Estimate, Proportion};
 
@@ -168,7 +168,7 @@ impl CalibratedMean {
         let mut rows = clusters(&groups.iter().chain(unlabelled_groups).collect::<Vec<_>>());
         // Rows ascend: those with labels come first.
         rows.retain(|rows| rows[0] < n);
-        check_count(2, rows.len())?;
+        check_clusters(2, n, rows.len())?;
         let (mut fold_of, mut companions) = (vec![0; n], Vec::new());
         for (rows, fold) in rows.iter().zip(folds_of(rows.len(), self.folds, self.seed)) {
             for &row in rows {

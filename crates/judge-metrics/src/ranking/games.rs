@@ -47,8 +47,8 @@ impl BradleyTerry {
     /// # Errors
     ///
     /// As [`fit`](Self::fit); [`Error::OutOfRange`] and [`Error::NonFinite`] for a preference or a weight, [`Error::InRow`] around what is
-    /// wrong with covariates; [`Error::TooFewClusters`] for one cluster; [`Error::NoConvergence`] also for covariates that are linear
-    /// functions of the items and of each other, or that decide every game.
+    /// wrong with covariates; [`Error::TooFewClusters`] for one cluster of several games, [`Error::TooFewItems`] for one game in a cluster;
+    /// [`Error::NoConvergence`] also for covariates that are linear functions of the items and of each other, or that decide every game.
     ///
     /// ```
     /// use judge_metrics::ranking::{BradleyTerry, Game};

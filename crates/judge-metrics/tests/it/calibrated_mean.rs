@@ -199,7 +199,8 @@ fn what_defines_no_calibration_is_refused() {
     assert_eq!(settings.estimate(&human[..1], &judge[..1], &judge), few(2, 1));
     assert_eq!(settings.estimate(&human, &judge, &judge[..1]), few(2, 1));
     assert_eq!(settings.in_folds(&human, &judge, &judge, &[3; 4]), few(2, 1));
-    assert_eq!(settings.clustered(&human, &judge, &[0; 4], &judge, &[0, 1, 2, 3]), few(2, 1));
+    let one = settings.clustered(&human, &judge, &[0; 4], &judge, &[0, 1, 2, 3]);
+    assert_eq!(one, Err(Error::TooFewClusters { required: 2, found: 1 }));
     let lengths = |argument, found, other, expected| Error::LengthMismatch { argument, found, other, expected };
     let short = settings.estimate(&human, &judge[..3], &judge);
     assert_eq!(short, Err(lengths("predictions", 3, "labels", 4)));

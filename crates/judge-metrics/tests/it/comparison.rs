@@ -263,6 +263,8 @@ fn unusable_rows_and_settings_are_refused() {
     assert_eq!(new(vec![item(1.0, &[1.0]), text("good", &["good"])]), in_row(1, mixed));
     let not_finite = new(vec![item(f64::NAN, &[1.0])]).unwrap_err().to_string();
     assert_eq!(not_finite, "row 0: predicted[0] is NaN, not a finite number");
+    let second = ComparedItem { human: vec![None, Some(Rating::Number(f64::NAN))], ..item(1.0, &[]) };
+    assert_eq!(new(vec![second]).unwrap_err().to_string(), "row 0: human[1] is NaN, not a finite number");
     // One row without a value would leave all rows without it.
     let whole = ComparedItem {
         second: Some(Rating::Number(1.0)),

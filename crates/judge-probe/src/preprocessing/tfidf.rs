@@ -104,10 +104,10 @@ impl FittedTfidfVectorizer {
     }
 }
 
-/// `None` where a split has no words to learn: there is then nothing to compare with.
+/// `None` where a split has no words at all: there is then nothing to compare with. That none is in `min_df` texts is an error.
 pub(crate) fn if_words<T>(of_splits: Result<T, Error>) -> Result<Option<T>, Error> {
     match of_splits {
-        Err(Error::InSplit { error, .. }) if matches!(*error, Error::NoWords { .. }) => Ok(None),
+        Err(Error::InSplit { error, .. }) if matches!(*error, Error::NoWords { min_df: ..=1, .. }) => Ok(None),
         other => other.map(Some),
     }
 }

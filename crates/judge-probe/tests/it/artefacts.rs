@@ -88,6 +88,8 @@ fn duplicates_are_found_but_for_case_and_white_space() {
     let leaking = [Split { train: vec![0, 3, 4], test: vec![3] }];
     assert_eq!(check().report(&rows, &leaking), Err(Error::SplitOverlap { split: 0, row: 3 }));
     assert!(matches!(check().report(&rows, &[]), Err(Error::Metric(_))));
+    let rare = ArtefactCheck { vectorizer: TfidfVectorizer { min_df: 9 }, ..check() };
+    assert!(matches!(rare.report(&rows, &splits), Err(Error::InSplit { split: 0, .. })));
 }
 
 /// The shifts towards the question before and the one after.

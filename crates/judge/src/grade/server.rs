@@ -241,7 +241,7 @@ async fn who_else(State(app): State<Arc<App>>) -> Response {
 
 async fn rate(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let fields = Fields::of(query.unwrap_or_default().as_bytes());
-    let mut session = app.session();
+    let session = app.session();
     if session.is_finished() {
         return html(page::finished(&session, &app.output, &app.next));
     }

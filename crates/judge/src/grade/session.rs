@@ -1,5 +1,6 @@
 //! What raters have said so far, and what each is asked next. Whatever is said is in the journal before it counts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -19,6 +20,7 @@ pub(super) struct Session {
     /// `None` once it is finished.
     run: Option<Run>,
     grades: Vec<BTreeMap<String, RaterGrade>>,
+    /// Of those who are named or have graded a row: anybody may call a page by any name.
     orders: HashMap<String, Vec<usize>>,
     /// The rows that each rater has graded since the start, in their order, without those that were taken back.
     given: HashMap<String, Vec<usize>>,
@@ -74,7 +76,9 @@ impl Session {
             grades.push(of_row.unwrap_or_default());
         }
         let (orders, given, undone) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Ok(Self { settings, run: Some(run), grades, orders, given, undone })
+        let mut session = Self { settings, run: Some(run), grades, orders, given, undone };
+        session.expected().iter().for_each(|rater| session.keep_order(rater));
+        Ok(session)
     }
 
     /// That somebody of this name may grade.
@@ -102,13 +106,20 @@ impl Session {
     }
 
     /// The row that a rater sees now, by its place; `None` after the last.
-    pub(super) fn next(&mut self, rater: &str) -> Option<usize> {
-        self.order(rater).into_iter().find(|&row| !self.grades[row].contains_key(rater))
+    pub(super) fn next(&self, rater: &str) -> Option<usize> {
+        self.order(rater).iter().copied().find(|&row| !self.grades[row].contains_key(rater))
     }
 
-    fn order(&mut self, rater: &str) -> Vec<usize> {
+    fn order(&self, rater: &str) -> Cow<'_, [usize]> {
+        match self.orders.get(rater) {
+            Some(order) => order.into(),
+            None => draw::order(&self.settings.rows, self.settings.seed, rater).into(),
+        }
+    }
+
+    fn keep_order(&mut self, rater: &str) {
         let drawn = || draw::order(&self.settings.rows, self.settings.seed, rater);
-        self.orders.entry(rater.to_owned()).or_insert_with(drawn).clone()
+        self.orders.entry(rater.to_owned()).or_insert_with(drawn);
     }
 
     /// Whether a rater sees the responses of a pair in the other order.
@@ -149,6 +160,7 @@ impl Session {
             self.grades[row].remove(rater);
             return Err(error);
         }
+        self.keep_order(rater);
         self.given.entry(rater.to_owned()).or_default().push(row);
         self.undone.remove(rater);
         Ok(true)
@@ -159,9 +171,9 @@ impl Session {
     /// # Errors
     /// If that could not be saved; nothing has changed then.
     pub(super) fn undo(&mut self, rater: &str) -> Result<bool> {
-        let order = self.order(rater);
         let given = self.given.get(rater).and_then(|given| given.last().copied());
-        let last = given.or_else(|| order.into_iter().rfind(|&row| self.grades[row].contains_key(rater)));
+        let graded = |row: &usize| self.grades[*row].contains_key(rater);
+        let last = given.or_else(|| self.order(rater).iter().copied().rfind(graded));
         let Some((row, grade)) = last.and_then(|row| Some((row, self.grades[row].remove(rater)?))) else {
             return Ok(false);
         };

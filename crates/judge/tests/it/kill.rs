@@ -49,25 +49,6 @@ const STATES: Case = Case {
     files: &["h.safetensors", "h.ids.jsonl"],
 };
 
-static CASES: [Case; 8] = [
-    STATES,
-    Case { name: "layer_logits", args: &["--input", "prompts.jsonl"], files: &["l.jsonl"] },
-    Case { name: "lager_pointwise", args: &["--input", "pairs.jsonl"], files: &["s.jsonl"] },
-    Case { name: "inspector_evaluate", args: &["--input", "pairs.jsonl", "--probes", "probes"], files: &["e.json"] },
-    Case {
-        name: "inspector_filter",
-        args: &["--input", "pairs.jsonl", "--probes", "probes", "--top-share", "0.3"],
-        files: &["f.jsonl", "f.jsonl.judged.jsonl"],
-    },
-    Case { name: "prompt_judge", args: &["--input", "two.jsonl", "--verdict", "logits"], files: &["v.jsonl"] },
-    Case {
-        name: "pairwise_benchmark",
-        args: &["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"],
-        files: &["b.jsonl"],
-    },
-    Case { name: "sft-evaluate", args: &["--input", "pairs.jsonl", "--max-new-tokens", "2"], files: &["t.jsonl"] },
-];
-
 /// A folder with the inputs of every case, indented arrays; probes only where they are needed.
 fn folder(case: &Case) -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -120,8 +101,8 @@ fn read(folder: &Path, files: &[&'static str]) -> BTreeMap<&'static str, Vec<u8>
 }
 
 /// Kills a run twice, resumes it, and compares with an unbroken one.
-fn resumes(name: &str) {
-    let case = CASES.iter().find(|case| case.name == name).unwrap();
+fn resumes(case: &Case) {
+    let name = case.name;
     let folder = folder(case);
     let here = folder.path();
     let args = case.args();
@@ -162,42 +143,47 @@ fn resumes(name: &str) {
 
 #[test]
 fn hidden_states() {
-    resumes("hidden_states");
+    resumes(&STATES);
 }
 
 #[test]
 fn layer_logits() {
-    resumes("layer_logits");
+    resumes(&Case { name: "layer_logits", args: &["--input", "prompts.jsonl"], files: &["l.jsonl"] });
 }
 
 #[test]
 fn lager_pointwise() {
-    resumes("lager_pointwise");
+    resumes(&Case { name: "lager_pointwise", args: &["--input", "pairs.jsonl"], files: &["s.jsonl"] });
 }
 
 #[test]
 fn inspector_evaluate() {
-    resumes("inspector_evaluate");
+    let args = &["--input", "pairs.jsonl", "--probes", "probes"];
+    resumes(&Case { name: "inspector_evaluate", args, files: &["e.json"] });
 }
 
 #[test]
 fn inspector_filter() {
-    resumes("inspector_filter");
+    let args = &["--input", "pairs.jsonl", "--probes", "probes", "--top-share", "0.3"];
+    resumes(&Case { name: "inspector_filter", args, files: &["f.jsonl", "f.jsonl.judged.jsonl"] });
 }
 
 #[test]
 fn prompt_judge() {
-    resumes("prompt_judge");
+    let args = &["--input", "two.jsonl", "--verdict", "logits"];
+    resumes(&Case { name: "prompt_judge", args, files: &["v.jsonl"] });
 }
 
 #[test]
 fn pairwise_benchmark() {
-    resumes("pairwise_benchmark");
+    let args = &["--benchmark", "llmbar", "--data", "dataset.json", "--verdict", "logits"];
+    resumes(&Case { name: "pairwise_benchmark", args, files: &["b.jsonl"] });
 }
 
 #[test]
 fn sft_evaluate() {
-    resumes("sft-evaluate");
+    let args = &["--input", "pairs.jsonl", "--max-new-tokens", "2"];
+    resumes(&Case { name: "sft-evaluate", args, files: &["t.jsonl"] });
 }
 
 /// States have their record a moment after they are in place: a kill in between must not make a stranger's file of them.

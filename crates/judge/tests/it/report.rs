@@ -198,10 +198,12 @@ fn texts_are_those_of_the_rows_that_were_scored() {
     };
     fs::write(folder.join("seven.csv"), "id,response\n7,the seventh\n").expect("a table");
     assert!(listed("seven.csv").contains("the seventh"));
-    let both = [json!({"id": 7, "response": "the number seven"}), json!({"id": "7", "response": "another seven"})];
+    let of = |id: Value, response: &str| json!({"id": id, "response": response});
+    let both = [of(json!("7"), "another seven"), of(json!(7), "the number seven"), of(json!("1"), "the text one")];
     write_rows(folder.join("both.jsonl"), &both);
     let page = listed("both.jsonl");
     assert!(page.contains("the number seven") && !page.contains("another seven"), "{page}");
+    assert!(page.contains("the text one"), "{page}");
     let nameless = |n: u32| json!({"score": n, "human": n + 1});
     write_rows(folder.join("scores.jsonl"), &[nameless(1), nameless(2)]);
     fs::write(folder.join("two.csv"), "response\nthe first\nthe second\n").expect("a table");

@@ -148,7 +148,7 @@ fn a_signal_ends_it_when_all_that_was_accepted_is_answered() {
             })
             .collect();
         let done = r#"judge_requests_total{route="/v1/systemone",status="200"}"#;
-        while service.metric("judge_requests_waiting") + service.metric(done) < 8.0 {}
+        service.reaches(&["judge_requests_waiting", done], 8.0);
         service.signal(signal);
         for stream in sent {
             let reply = Reply::read(stream);
@@ -220,7 +220,7 @@ fn a_second_signal_ends_it_at_once_while_the_model_is_busy() {
             stream
         })
         .collect();
-    while service.metric("judge_requests_in_model") < 20.0 {}
+    service.reaches(&["judge_requests_in_model"], 20.0);
     service.signal("-TERM");
     service.says("stopping");
     let second = Instant::now();
@@ -242,7 +242,7 @@ fn a_client_that_hangs_up_on_a_long_request_keeps_nobody_waiting() {
     let service = Service::start(&[]);
     let mut stream = service.connect();
     stream.write_all(&very_long(0)).unwrap();
-    while service.metric("judge_requests_in_model") < 1.0 {}
+    service.reaches(&["judge_requests_in_model"], 1.0);
     drop(stream);
     let line = service.says("POST /v1/decisions ");
     assert!(line.contains(" 499 "), "{line}");
@@ -259,7 +259,7 @@ fn one_client_gets_its_share_of_connections_and_of_bytes() {
     let (first, rest) = bytes.split_at(bytes.len() - 400);
     let mut half = service.connect();
     half.write_all(first).unwrap();
-    while service.metric("judge_queue_bytes") < 1500.0 {}
+    service.reaches(&["judge_queue_bytes"], 1500.0);
     let reply = service.send(&Service::request("POST", "/v1/systemone", "", &body.as_bytes()[..501]));
     assert!(reply.status == 429 && reply.head.contains("retry-after: 1"), "{reply:?}");
     assert!(reply.body.contains("all 2000 bytes of waiting requests that one client may have"), "{reply:?}");

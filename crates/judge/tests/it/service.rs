@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -117,6 +118,14 @@ impl Service {
         let reply = self.get("/metrics");
         let of = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
         reply.body.lines().find_map(of).unwrap_or(0.0)
+    }
+
+    /// Waits until metrics add up to so much.
+    pub fn reaches(&self, names: &[&str], least: f64) {
+        let start = Instant::now();
+        while names.iter().map(|name| self.metric(name)).sum::<f64>() < least {
+            assert!(start.elapsed() < Duration::from_secs(60), "{names:?} stay below {least}");
+        }
     }
 
     /// The next line on stderr that has these words.

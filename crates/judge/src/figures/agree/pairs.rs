@@ -15,7 +15,7 @@ use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, text, value};
-use judge_cli::terminal::console::tell;
+use judge_cli::terminal::console::{counted_that, tell};
 
 use super::cli::Cli;
 use super::means::Unlabelled;
@@ -210,9 +210,10 @@ impl Pairs {
         align(&mut pairs.items, &raters);
         let sure = pairs.items.iter().filter(|item| item.confidence.is_some()).count();
         if sure > 0 && sure < pairs.items.len() {
-            let rows = pairs.items.len() - sure;
+            let rows = counted_that(pairs.items.len() - sure, "row", ["has", "have"]);
             tell(format_args!(
-                "note: {rows} rows have no {CONFIDENCE:?}, so those of the others are not read as confidence"
+                "note: {rows} no usable {CONFIDENCE:?}, so none are read as confidence, nor those of a group whose rows all have them; name \
+                 another field with --confidence"
             ));
             pairs.items.iter_mut().for_each(|item| item.confidence = None);
         }

@@ -89,7 +89,6 @@ pub enum Key {
 }
 
 /// What became of texts.
-#[derive(Default)]
 pub struct Joined {
     /// Rows that were found.
     pub found: usize,
@@ -381,34 +380,30 @@ impl Rows {
         let file = ScoredFile::open(judge_cli::args::files::open(path)?, None)?.with_unique_ids()?;
         let keys = self.listed.iter().map(|item| item.key.clone());
         let places: HashMap<Key, usize> = keys.zip(0..).collect();
-        let joined = self.add_texts_at(&file, &places, is_scored)?;
-        if joined.found > 0 {
-            return Ok(joined);
-        }
-        // A file of another form may have texts for numbers.
-        let other = |key: Key| match &key {
-            Key::Id(id) => alike(id).map_or(key, Key::Id),
-            Key::Number(_) => key,
-        };
-        let places = places.into_iter().map(|(key, place)| (other(key), place)).collect();
-        self.add_texts_at(&file, &places, is_scored)
-    }
-
-    fn add_texts_at(&mut self, file: &ScoredFile, places: &HashMap<Key, usize>, is_scored: bool) -> Result<Joined> {
-        let mut joined = Joined::default();
         let is_named = !places.keys().any(|key| matches!(key, Key::Number(_)));
+        let (mut nameless, mut found) = (false, HashMap::new());
         for (number, row) in file.input().rows()?.enumerate() {
             let row = row?;
             let id = ["id", "idx"].into_iter().find_map(|name| row.optional::<ItemId>(name, "an id").ok().flatten());
-            joined.nameless |= id.is_none() && is_named && !is_scored;
+            nameless |= id.is_none() && is_named && !is_scored;
             let key = match id {
                 Some(id) => Key::Id(id),
                 None if is_named && is_scored => Key::Id(number.into()),
                 None => Key::Number(number),
             };
-            let Some(&place) = places.get(&key) else { continue };
-            joined.found += 1;
-            let (texts, group) = (self.texts(&row), self.group_of(&row));
+            let exact = places.get(&key);
+            // A file of another form may have texts for numbers.
+            let other = || match &key {
+                Key::Id(id) => places.get(&Key::Id(alike(id)?)),
+                Key::Number(_) => None,
+            };
+            let Some(place) = exact.or_else(other) else { continue };
+            if exact.is_some() || !found.contains_key(place) {
+                found.insert(*place, (self.texts(&row), self.group_of(&row)));
+            }
+        }
+        let joined = Joined { found: found.len(), nameless };
+        for (place, (texts, group)) in found {
             let item = &mut self.listed[place];
             item.texts.extend(texts);
             item.texts.truncate(TEXTS);

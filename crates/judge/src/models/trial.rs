@@ -88,7 +88,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
 fn questions(cli: &Cli, model: &Model, rows: &Rows, checklist: &Checklist) -> Result<(Option<ChecklistJudge>, usize)> {
     let (settings, of_folder) = cli.decisions.settings(&cli.model)?;
     let yes_column = usize::from(settings.form.false_first);
-    let settings = DecisionSettings { every_layer: true, ..settings };
+    let settings = DecisionSettings { every_layer: true, lens: cli.asked.lens(), ..settings };
     // A head reads the last layer alone, and an adapter belongs to the folder's own questions.
     let is_own = of_folder.head().is_some() || of_folder.adapter().is_some();
     let has_list = |row: &Row| row.record.json("checklist").is_some() || row.record.field("checklist").is_some();

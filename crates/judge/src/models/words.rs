@@ -50,13 +50,17 @@ impl Words {
 
     /// What the model was asked, and how its prompts were made.
     pub(crate) fn asked(self, asked: &AskedArgs, model: &ModelArgs) -> Self {
-        let lens = (asked.lens() == Lens::Normed).then(|| "normed".to_owned());
         self.path_if("--template", asked.template.as_deref())
             .option_if("--rubric", asked.rubric.clone())
             .option_if("--prefill", asked.prefill.clone())
             .option_if("--points", asked.points.map(|points| points.to_string()))
-            .option_if("--lens", lens)
+            .lens(asked)
             .dressed(model)
+    }
+
+    /// How inner states meet the head.
+    pub(crate) fn lens(self, asked: &AskedArgs) -> Self {
+        self.option_if("--lens", (asked.lens() == Lens::Normed).then(|| "normed".to_owned()))
     }
 
     /// What was done to prompts, whatever they ask.

@@ -143,6 +143,17 @@ fn a_model_that_can_say_yes_is_asked_so() {
     }
     let ours = reading(&found, "P(yes), last layer")["agreement"]["estimate"].as_f64().unwrap();
     assert!((ours - above / all).abs() < 1e-6, "{ours}, {}", above / all);
+
+    // By the other lens inner layers give other logits, and the command says so.
+    let args =
+        [&["--input", "graded.jsonl", "--model", &model, "--lens", "normed", "--output", "normed"], FAST.as_slice()];
+    succeed("try", path, &[args.concat(), vec!["--overwrite"]].concat());
+    let found = read_json(path.join("tried.json"));
+    let command = &reading(&found, "P(yes), best layer")["use"]["command"];
+    assert!(command.as_array().unwrap().contains(&json!("normed")), "{command}");
+    used(path, &found, "P(yes), best layer", "yes.normed.jsonl");
+    let tables = |of: &str| std::fs::read(path.join(of).join("yes-00001-of-00001.safetensors")).unwrap();
+    assert!(tables("graded.jsonl.try") != tables("normed"));
 }
 
 #[test]

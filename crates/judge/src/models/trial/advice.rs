@@ -169,7 +169,7 @@ impl Advice<'_> {
                 write_new(&path, &serde_json::to_vec_pretty(self.checklist)?, overwrite)?;
                 let words = Words::default().of("checklist").decided(&self.cli.decisions).path("--checklist", &path);
                 match kept {
-                    Kept::Layer(layer) => words.option("--layers", &layer.0.to_string()),
+                    Kept::Layer(layer) => words.option("--layers", &layer.0.to_string()).lens(&self.cli.asked),
                     _ => words,
                 }
             }

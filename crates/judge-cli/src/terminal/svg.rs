@@ -77,7 +77,7 @@ pub fn svg(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Box<dyn 
 pub type Chart<'a, 't> = ChartContext<'a, SVGBackend<'t>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// A chart with its title, unless that is empty. Each axis holds these numbers and says this; `whole` is for a lower one that labels whole
-/// numbers alone.
+/// numbers alone, and has no lines above them.
 ///
 /// # Errors
 /// If it cannot be drawn.
@@ -96,7 +96,7 @@ pub fn chart<'a, 't>(
     let mut mesh = chart.configure_mesh();
     mesh.light_line_style(WHITE).x_desc(below).y_desc(beside).label_style(FONT);
     if whole {
-        mesh.x_label_formatter(&whole_number);
+        mesh.disable_x_mesh().x_label_formatter(&whole_number);
     }
     mesh.draw()?;
     Ok(chart)

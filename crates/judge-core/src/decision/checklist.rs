@@ -83,38 +83,41 @@ impl Checklist {
     }
 }
 
-/// An entry that is an object; a table's list has all fields of each, null where an entry has none.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    criterion: Option<String>,
-    name: Option<String>,
-    weight: Option<f64>,
-    fatal: Option<bool>,
-}
-
 /// The criterion of an entry, the `place`-th from 0.
 fn criterion(entry: &Value, place: usize) -> Result<Criterion, DecisionProblem> {
-    let found = match entry {
-        Value::String(text) => Ok(Entry { criterion: Some(text.clone()), ..Entry::default() }),
-        Value::Object(fields) => Entry::deserialize(entry).map_err(|error| {
-            let of = format!("criterion {}: {error}", place + 1);
-            let is_wrong = |(key, value): &(&String, &Value)| Entry::deserialize(json!({ *key: value })).is_err();
-            match fields.iter().find(is_wrong) {
-                Some((key, value)) => format!("{value} for `{key}` of {of}"),
-                None => of,
-            }
-        }),
-        other => Err(other.to_string()),
+    let name = (place + 1).to_string();
+    let fields = match entry {
+        Value::String(text) => {
+            return Ok(Criterion { name, criterion: text.clone(), weight: 1.0, fatal: false });
+        }
+        Value::Object(fields) => fields,
+        found => {
+            let expected = "each criterion to be a text or an object with the text `criterion`";
+            return Err(DecisionProblem::Checklist { expected, found: found.to_string() });
+        }
     };
-    let expected = "each criterion to be a text or an object of `criterion`, `name`, `weight` and `fatal`";
-    let found = found.map_err(|found| DecisionProblem::Checklist { expected, found })?;
-    Ok(Criterion {
-        name: found.name.unwrap_or_else(|| (place + 1).to_string()),
-        criterion: found.criterion.unwrap_or_default(),
-        weight: found.weight.unwrap_or(1.0),
-        fatal: found.fatal.unwrap_or(false),
-    })
+    let mut found = Criterion { name, criterion: String::new(), weight: 1.0, fatal: false };
+    for (key, value) in fields {
+        let wrong = |expected| {
+            Err(DecisionProblem::Checklist {
+                expected,
+                found: format!("{value} for `{key}` of criterion {}", place + 1),
+            })
+        };
+        match (key.as_str(), value) {
+            ("criterion", Value::String(text)) => found.criterion.clone_from(text),
+            ("name", Value::String(name)) => found.name.clone_from(name),
+            ("weight", Value::Number(number)) => found.weight = number.as_f64().unwrap_or(f64::NAN),
+            ("fatal", Value::Bool(fatal)) => found.fatal = *fatal,
+            // A table's list has all fields of each, null where an entry has none.
+            ("criterion" | "name" | "weight" | "fatal", Value::Null) => {}
+            ("criterion" | "name", _) => return wrong("a text"),
+            ("weight", _) => return wrong("a number"),
+            ("fatal", _) => return wrong("true or false"),
+            _ => return wrong("no fields but `criterion`, `name`, `weight` and `fatal`"),
+        }
+    }
+    Ok(found)
 }
 
 impl TryFrom<Value> for Checklist {

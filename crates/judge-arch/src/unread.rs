@@ -208,9 +208,9 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
         // Gemma names its function twice, and each of its families reads one of the names.
         let is_second = name == "hidden_act" && file.contains_key("hidden_activation")
             || name == "hidden_activation" && file.contains_key("hidden_act");
-        // Files of families with another name for the epsilon of norms repeat it.
+        // The epsilon of norms a second time, where the family has another name for it.
         let is_repeated = name == "rms_norm_eps"
-            && ["layer_norm_eps", "layer_norm_epsilon", "norm_eps"].iter().any(|other| file.contains_key(*other));
+            && ["layer_norm_eps", "layer_norm_epsilon", "norm_eps"].iter().any(|own| file.get(*own) == Some(value));
         if value.is_null() || is_off || is_second || is_repeated || HARMLESS.contains(&name.as_str()) {
             continue;
         }
@@ -451,6 +451,8 @@ mod tests {
         assert_eq!(unread(&gemma), ["attn_logit_softcapping"]);
         let gpt2 = json!({ "model_type": "gpt2", "intermediate_size": 8, "rms_norm_eps": 1e-5 });
         assert_eq!(unread(&gpt2), ["intermediate_size", "rms_norm_eps"]);
+        let twice = |again: f64| json!({ "model_type": "gpt2", "layer_norm_epsilon": 1e-5, "rms_norm_eps": again });
+        assert_eq!((unread(&twice(1e-5)).len(), unread(&twice(0.1))), (0, vec!["rms_norm_eps".to_owned()]));
         assert_eq!(unread(&json!({ "model_type": "lfm2", "hidden_act": "gelu" })), ["hidden_act"]);
     }
 }

@@ -255,7 +255,7 @@ impl Commands for OfProgram {
 
 /// What was a program of its own, and the command that it is now, with the same options. Clap does not know these names, so it suggests
 /// none of them.
-const FORMER: [(&str, &[&str]); 24] = [
+const FORMER: [(&str, &[&str]); 25] = [
     ("lager_pointwise", &["score"]),
     ("prompt_judge", &["compare"]),
     ("rank_answers", &["rank"]),
@@ -273,6 +273,7 @@ const FORMER: [(&str, &[&str]); 24] = [
     ("score_files", &["shards"]),
     ("score_stream", &["stream"]),
     ("merge_adapter", &["merge"]),
+    ("finetune", &["tune"]),
     ("throughput", &["speed"]),
     ("generate_rows", &["rows"]),
     ("inspector_train", &["probe", "train"]),

@@ -21,7 +21,7 @@ pub const COMMANDS: [(&str, &str); 36] = [
     ("label", "label_with_api"),
     ("logits", "layer_logits"),
     ("states", "hidden_states"),
-    ("tune", "tune"),
+    ("tune", "finetune"),
     ("sft-evaluate", "sft-evaluate"),
     ("fit", "lager_evaluate"),
     ("agree", "agreement"),

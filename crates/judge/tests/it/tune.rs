@@ -459,7 +459,7 @@ fn every_objective_learns_and_is_read_back() {
     all.push(json!({"id": 8, "prompt": "?", "chosen": "a", "rejected": "b", "margin": 1e60}));
     write_rows(path.join("pairs.jsonl"), &all);
     let pairs = ["--input", "pairs.jsonl", "--eval", "pairs.jsonl", "--json", "a.json", "--overwrite"];
-    tune(path, &[&pairs[..], &["--objective", "preference", "--output", "preferred"]].concat());
+    tune(path, &[&pairs[..], &["--objective", "bradley-terry", "--output", "preferred"]].concat());
     let figures = |at: usize| report(path)["held_out"][at]["figures"].clone();
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["accuracy"].is_number());

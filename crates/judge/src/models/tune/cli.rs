@@ -142,6 +142,7 @@ pub(crate) enum Objective {
     Mark,
     Verdict,
     Decision,
+    #[value(alias = "bradley-terry")]
     Preference,
     Reward,
     Class,

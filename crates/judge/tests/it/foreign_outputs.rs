@@ -111,7 +111,7 @@ const OTHERS: [(&str, &[&str]); 24] = [
     ("report --input in.jsonl --output o.html --json a.json", &["o.html", "a.json"]),
     ("score_stream --run r.json --model nowhere", &["r.json"]),
     (
-        "tune --input in.jsonl --output o --json a.json --plot a.svg --model nowhere",
+        "finetune --input in.jsonl --output o --json a.json --plot a.svg --model nowhere",
         &[
             "o.log.jsonl",
             "o.checkpoint.safetensors",
@@ -123,7 +123,7 @@ const OTHERS: [(&str, &[&str]); 24] = [
             "a.svg",
         ],
     ),
-    ("tune --input in.jsonl --output o --learn-weights --model nowhere", &["o.weights.json"]),
+    ("finetune --input in.jsonl --output o --learn-weights --model nowhere", &["o.weights.json"]),
     ("throughput --input in.jsonl --json a.json --model nowhere", &["a.json"]),
     ("doctor --json a.json", &["a.json"]),
     (

@@ -1,7 +1,7 @@
 """Which reading of a trained model agrees with people: its score, P(yes), layers, weights of layers, and a probe, on five sets of rows.
 
     cargo build --locked --release -p judge
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/readings.py OUTPUT [--model MODEL] [--only QAGS] [--results results/trained-NAME.json]
+    JUDGE_TEST_DATA=FOLDER python scripts/trained/readings.py OUTPUT [--model MODEL] [--only QAGS] [--lens normed] [--results FILE]
 
 MT-bench            320 responses, graded by GPT-4 (prometheus-eval)
 emotions            430 emotions of characters in dialogues, graded by people (LAGER); asked for scores alone

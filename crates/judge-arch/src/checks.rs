@@ -78,11 +78,11 @@ pub(super) fn is_positive(factor: f64) -> bool {
 ///
 /// # Errors
 /// [`ConfigProblem::Value`] for any other number.
-pub(super) fn norm_eps(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
+pub(super) fn norm_eps(found: f64) -> Result<f64, ConfigProblem> {
     if (found as f32).is_finite() && found >= 0.0 {
         return Ok(found);
     }
-    Err(ConfigProblem::value(field, found, "a finite number, at least 0"))
+    Err(ConfigProblem::value("rms_norm_eps", found, "a finite number, at least 0"))
 }
 
 /// Checks a size: 1 to `most`.

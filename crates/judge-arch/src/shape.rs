@@ -134,7 +134,7 @@ impl Shape {
             head_dim,
             d_ff: size("intermediate_size", self.intermediate_size, 1 << 22)?,
             d_vocab: size("vocab_size", self.vocab_size, 1 << 26)?,
-            norm_eps: norm_eps("rms_norm_eps", self.rms_norm_eps)?,
+            norm_eps: norm_eps(self.rms_norm_eps)?,
             norm_kind: NormKind::RmsNorm,
             norm_offset: false,
             norm_bias: false,

@@ -12,7 +12,7 @@ use judge_data::{
 use serde_json::json;
 
 use crate::args::files::{CarryArgs, InputArgs, OutputArgs};
-use crate::args::lager::LagerArgs;
+use crate::args::lager::{LagerArgs, NO_LABEL};
 use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
@@ -95,8 +95,7 @@ impl LagerFile<'_> {
                 Ok::<_, Error>((row, fate))
             };
             let result = pending.judge(resolved, &model, &judges, row)?;
-            let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
-            tell_label_mass(&result.summary, "the labels", advice);
+            tell_label_mass(&result.summary, "the labels", NO_LABEL);
             self.lager.tell_unscored(&result.counts.unscored);
             let details = format!(" ({}), {} with a human score", judge.variant().as_str(), result.counts.graded);
             Ok(Made { result, details })

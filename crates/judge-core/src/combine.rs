@@ -23,5 +23,5 @@ pub use panel::Panel;
 pub use place_corrected::PlaceCorrected;
 pub use renamed::Renamed;
 pub use repeated::Repeated;
-pub use swapped::{Swapped, SwappedFields};
+pub use swapped::Swapped;
 pub use tournament::{Compared, Pairing, RoundRobin, Tournament};

@@ -440,7 +440,7 @@ mod tests {
         let filled = |item: &dyn Fields, text: &str| {
             PromptTemplate::new(Prompt::user(text)).unwrap().with_prefill("so").fill(item).unwrap()
         };
-        let (swapped, expected) = (crate::combine::SwappedFields(&Overlapping), Prompt::user("the part, the rest"));
+        let (swapped, expected) = (crate::combine::Renamed::swapped(&Overlapping), Prompt::user("the part, the rest"));
         for item in [&Overlapping as &dyn Fields, &&Overlapping, &swapped] {
             assert_eq!(filled(item, "{all}"), Prompt::user("the rest and the part").with_prefill("so"));
             assert_eq!(filled(item, "{part}, {all}"), expected.clone().with_prefill("so"));

@@ -211,11 +211,6 @@ impl FromStr for Benchmark {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|benchmark| benchmark.as_str() == name);
-        found.ok_or_else(|| Error::Unknown {
-            what: "benchmark",
-            found: name.to_owned(),
-            known: Self::ALL.map(Self::as_str).join(", "),
-        })
+        Error::named("benchmark", name, Self::ALL, Self::as_str)
     }
 }

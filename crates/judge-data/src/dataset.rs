@@ -1,3 +1,5 @@
+//! Records of data sets: what the fields of a row make of it, and files of rows as records, one at a time.
+
 pub(crate) mod answers_record;
 pub(crate) mod preference;
 pub(crate) mod prometheus;

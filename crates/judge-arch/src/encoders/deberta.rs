@@ -101,7 +101,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let kinds: Vec<String> = match deberta.pos_att_type {
         None => Vec::new(),
         Some(Value::String(text)) => text.to_lowercase().split('|').map(|name| name.trim().to_owned()).collect(),
-        Some(list) => serde_json::from_value(list.clone())
+        Some(list) => Vec::deserialize(&list)
             .map_err(|_| ConfigProblem::value("pos_att_type", list, "a list of names, or names with | between"))?,
     };
     if let Some(found) = kinds.iter().find(|kind| !["c2p", "p2c"].contains(&kind.as_str())) {

@@ -19,6 +19,9 @@ use crate::args::one_of;
 use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
+/// What to do where little probability lies on the labels.
+pub const NO_LABEL: &str = "; the prompt may not lead it to a label (see --prefill and --template)";
+
 /// What LAGER is asked, where the label is read, and which score is made of it.
 #[derive(Args, Clone, Debug)]
 pub struct LagerArgs {

@@ -236,12 +236,9 @@ impl PromptedArgs {
     }
 
     /// What those logits are read from, for the run record.
-    ///
-    /// # Errors
-    /// None that can occur: an origin is JSON.
-    pub fn origin(&self, judge: &AskedJudge) -> Result<Settings> {
-        let origin = self.read(judge).map(|judge| serde_json::to_value(judge.origin())).transpose()?;
-        Ok(origin.into_iter().map(|origin| (ORIGIN.to_owned(), origin)).collect())
+    #[must_use]
+    pub fn origin(&self, judge: &AskedJudge) -> Settings {
+        self.read(judge).map(|judge| (ORIGIN.to_owned(), json!(judge.origin()))).into_iter().collect()
     }
 
     /// Says so if little of the model's probability lies on the labels: it was about to write something else.

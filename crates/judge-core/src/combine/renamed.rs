@@ -19,6 +19,13 @@ impl<Item: ?Sized, const N: usize> Renamed<'_, Item, N> {
     }
 }
 
+impl<'a, Item: ?Sized> Renamed<'a, Item, 2> {
+    /// An item whose fields `response_a` and `response_b` are exchanged.
+    pub fn swapped(item: &'a Item) -> Self {
+        Self { item, fields: [("response_a", "response_b"), ("response_b", "response_a")] }
+    }
+}
+
 impl<Item: Fields + ?Sized, const N: usize> Fields for Renamed<'_, Item, N> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.item.field(self.there(name))

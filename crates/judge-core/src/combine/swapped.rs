@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
@@ -11,6 +10,9 @@ use crate::{
     scale::ScoreDistribution,
     verdict::{Calibration, CombinedBy, Part},
 };
+
+/// The fields of a pair's responses.
+const RESPONSES: [&str; 2] = ["response_a", "response_b"];
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
 ///
@@ -45,40 +47,11 @@ impl<J> Swapped<J> {
 
     /// The item as it is, and the item with its responses exchanged.
     fn orders<'p, Item: ?Sized>(&'p self, item: &'p Item) -> Views<'p, J, Item, 2> {
-        let orders = [["response_a", "response_b"], ["response_b", "response_a"]];
-        let fields = orders.map(|[a, b]| [("response_a", a.to_owned()), ("response_b", b.to_owned())]).into();
+        let [a, b] = RESPONSES;
+        let fields = [[a, b], [b, a]].map(|[first, second]| [(a, first.to_owned()), (b, second.to_owned())]).into();
         let finish =
             |judge: &str, order: usize, score: Score| preference(judge, if order == 0 { score } else { turned(score) });
         Views { judge: &self.judge, item, fields, finish }
-    }
-}
-
-/// An item whose fields `response_a` and `response_b` are exchanged.
-pub struct SwappedFields<'a, Item: ?Sized>(pub &'a Item);
-
-fn exchanged(name: &str) -> &str {
-    match name {
-        "response_a" => "response_b",
-        "response_b" => "response_a",
-        other => other,
-    }
-}
-
-impl<Item: Fields + ?Sized> Fields for SwappedFields<'_, Item> {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.0.field(exchanged(name))
-    }
-
-    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        self.0.field_beside(exchanged(name), shown)
-    }
-
-    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
-        self.0.json(exchanged(name))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names()
     }
 }
 
@@ -134,7 +107,7 @@ fn turned_parts(combined_by: Option<&CombinedBy>, parts: Vec<Part>) -> Vec<Part>
     match combined_by {
         Some(CombinedBy::Panel(_) | CombinedBy::Samples(_)) => parts.into_iter().map(turn).collect(),
         Some(CombinedBy::Orders(_)) => exchange(parts.into_iter().map(turn).collect()),
-        Some(CombinedBy::Grades) if parts.iter().all(|part| exchanged(&part.name) != part.name) => exchange(parts),
+        Some(CombinedBy::Grades) if parts.iter().all(|part| RESPONSES.contains(&part.name.as_str())) => exchange(parts),
         // Neither preferences nor of one response each.
         _ => parts,
     }

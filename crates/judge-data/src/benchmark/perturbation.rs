@@ -121,12 +121,7 @@ impl FromStr for Perturbation {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|known| known.as_str() == name);
-        found.ok_or_else(|| Error::Unknown {
-            what: "perturbation",
-            found: name.to_owned(),
-            known: Self::ALL.map(Self::as_str).join(", "),
-        })
+        Error::named("perturbation", name, Self::ALL, Self::as_str)
     }
 }
 

@@ -45,6 +45,27 @@ impl Error {
         }
     }
 
+    /// The content of a file that is not what it must be.
+    pub(crate) fn content(
+        path: &Path,
+        what: &'static str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        Self::Content { path: path.to_path_buf(), what, expected: expected.into(), found: found.into() }
+    }
+
+    /// Which of all has this name.
+    pub(crate) fn named<T: Copy, const N: usize>(
+        what: &'static str,
+        name: &str,
+        all: [T; N],
+        as_str: fn(T) -> &'static str,
+    ) -> Result<T, Self> {
+        let found = all.into_iter().find(|&one| as_str(one) == name);
+        found.ok_or_else(|| Self::Unknown { what, found: name.to_owned(), known: all.map(as_str).join(", ") })
+    }
+
     pub(crate) fn serialize(source: serde_json::Error) -> Self {
         Self::Serialize { source }
     }

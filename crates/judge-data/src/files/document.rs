@@ -104,7 +104,7 @@ pub fn load<T: Document>(path: impl AsRef<Path>) -> Result<T, Error> {
     if !(T::OLDEST..=T::VERSION).contains(&version) {
         let expected = format!("{} of a version from {} to {}", T::FORMAT, T::OLDEST, T::VERSION);
         let found = format!("version {version}");
-        return Err(Error::Content { path: path.to_path_buf(), what: "format", expected, found });
+        return Err(Error::content(path, "format", expected, found));
     }
     let content = file.remove("content").unwrap_or_default();
     let content = if version < T::VERSION { T::upgrade(version, content) } else { content };

@@ -303,11 +303,7 @@ impl FromStr for Columns {
             let syntax = || Error::Form { expected: "FIELD=COLUMN or FIELD=COLUMN|COLUMN", found: part.to_owned() };
             let (field, names) = part.split_once('=').ok_or_else(syntax)?;
             let (field, names) = (field.trim(), names.trim());
-            let field = Field::from_name(field).ok_or_else(|| Error::Unknown {
-                what: "field",
-                found: field.to_owned(),
-                known: Field::ALL.map(Field::as_str).join(", "),
-            })?;
+            let field = Error::named("field", field, Field::ALL, Field::as_str)?;
             let names: Vec<&str> = if names.is_empty() { vec![] } else { names.split('|').map(str::trim).collect() };
             if names.contains(&"") {
                 return Err(syntax());

@@ -23,12 +23,10 @@ pub fn recorded_origin(scores: &Path) -> Result<Option<TableOrigin>, Error> {
     }
     let record: RunRecord = load(&path)?;
     let origin = record.resolved.get(ORIGIN).or_else(|| record.settings.get(ORIGIN));
-    let origin = origin.ok_or_else(|| Error::Content {
-        path: path.clone(),
-        what: "settings",
-        expected: format!("`{ORIGIN}`, which says what the tables were read from"),
-        found: "none; score the rows again, or, in a program of your own, name it by `Resolved::with_origin`"
-            .to_owned(),
+    let origin = origin.ok_or_else(|| {
+        let expected = format!("`{ORIGIN}`, which says what the tables were read from");
+        let found = "none; score the rows again, or, in a program of your own, name it by `Resolved::with_origin`";
+        Error::content(&path, "settings", expected, found)
     })?;
     let origin = serde_json::from_value(origin.clone()).map_err(|source| Error::Document { path, source })?;
     Ok(Some(origin))

@@ -105,12 +105,8 @@ impl ScoreTable {
         }
         let origin = recorded_origin(path)?;
         if let Some(origin) = origin.as_ref().filter(|origin| origin.n_layers != n_layers) {
-            return Err(Error::Content {
-                path: path.to_path_buf(),
-                what: "the last layer",
-                expected: format!("{} by its run record", origin.n_layers),
-                found: n_layers.to_string(),
-            });
+            let expected = format!("{} by its run record", origin.n_layers);
+            return Err(Error::content(path, "the last layer", expected, n_layers.to_string()));
         }
         let scale = scale_of(path, &labels)?;
         let path = path.to_path_buf();
@@ -144,12 +140,8 @@ impl ScoreTable {
     pub fn check_weights(&self, weights: &LayerWeights) -> Result<Vec<WeightNote>, Error> {
         let (fitted, found) = (weights.origin().n_layers, self.n_layers);
         if fitted != found {
-            return Err(Error::Content {
-                path: self.path.clone(),
-                what: "layers",
-                expected: format!("0 to {fitted}, as the weights have"),
-                found: format!("0 to {found}"),
-            });
+            let expected = format!("0 to {fitted}, as the weights have");
+            return Err(Error::content(&self.path, "layers", expected, format!("0 to {found}")));
         }
         match &self.origin {
             Some(origin) if !is_unrecorded(weights.origin()) => Ok(weights.check(origin, weights.states())?),
@@ -188,12 +180,8 @@ impl ScoreTable {
 /// Labels that are numbers are their values.
 fn scale_of(path: &Path, labels: &[String]) -> Result<Scale, Error> {
     let point = |label: &String| {
-        let value = label.parse().map_err(|_| Error::Content {
-            path: path.to_path_buf(),
-            what: "labels",
-            expected: "numbers, to score by".to_owned(),
-            found: format!("{label:?}"),
-        })?;
+        let wrong = |_| Error::content(path, "labels", "numbers, to score by", format!("{label:?}"));
+        let value = label.parse().map_err(wrong)?;
         Ok(ScalePoint { value, label: label.clone() })
     };
     Ok(Scale::new(labels.iter().map(point).collect::<Result<_, Error>>()?)?)

@@ -53,9 +53,7 @@ impl Qrels {
                     let documents = found.0.entry(query.to_owned()).or_default();
                     match documents.insert(document.to_owned(), relevance.max(0.0)) {
                         None => Ok(()),
-                        Some(_) => {
-                            Err(twice(place, format!("line for the document {document:?} of the query {query:?}")))
-                        }
+                        Some(_) => Err(twice(place, query, document)),
                     }
                 }
             }
@@ -101,7 +99,7 @@ impl TrecRun {
                 let ranking = ids.collect::<Option<Vec<_>>>().ok_or_else(|| wrong(place, RANKED, line))?;
                 return match rankings.insert(query.clone(), ranking) {
                     None => Ok(()),
-                    Some(_) => Err(twice(place, format!("row of the query {query:?}"))),
+                    Some(_) => Err(Error::Twice { place: place.clone(), what: format!("row of the query {query:?}") }),
                 };
             }
             let cells: Vec<&str> = line.split_whitespace().collect();
@@ -109,7 +107,7 @@ impl TrecRun {
             let score = number(score).ok_or_else(|| wrong(place, RANKED, line))?;
             match scored.entry(query.to_owned()).or_default().insert(document.to_owned(), score) {
                 None => Ok(()),
-                Some(_) => Err(twice(place, format!("line for the document {document:?} of the query {query:?}"))),
+                Some(_) => Err(twice(place, query, document)),
             }
         })?;
         for (query, documents) in scored {
@@ -154,7 +152,8 @@ fn wrong(place: &Place, expected: &'static str, line: &str) -> Error {
     Error::Line { place: place.clone(), expected, found: format!("{shown:?}") }
 }
 
-fn twice(place: &Place, what: String) -> Error {
+fn twice(place: &Place, query: &str, document: &str) -> Error {
+    let what = format!("line for the document {document:?} of the query {query:?}");
     Error::Twice { place: place.clone(), what }
 }
 

@@ -45,12 +45,8 @@ impl MappedStates {
         let numbers = &map[data_at + layers.data_offsets.0..data_at + layers.data_offsets.1]; // checked by `read_metadata`
         let layers = numbers.as_chunks().0.iter().map(|&bytes| i64::from_le_bytes(bytes));
         let layers = layers.map(|number| {
-            usize::try_from(number).map(Layer).map_err(|_| Error::Content {
-                path: path.to_path_buf(),
-                what: "layers",
-                expected: "layer numbers from 0".into(),
-                found: number.to_string(),
-            })
+            let wrong = |_| Error::content(path, "layers", "layer numbers from 0", number.to_string());
+            usize::try_from(number).map(Layer).map_err(wrong)
         });
         Ok(Self {
             layers: layers.collect::<Result<_, _>>()?,
@@ -102,12 +98,10 @@ impl MappedStates {
         let bytes = &self.map[start..start + 4 * self.d_model * layers.len()]; // within the tensor, checked when opened
         let values: Vec<f32> = bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect();
         match values.iter().position(|value| !value.is_finite()) {
-            Some(index) => Err(Error::Content {
-                path: self.path.clone(),
-                what: "states",
-                expected: "finite numbers".into(),
-                found: format!("{} in row {row}, value {}", values[index], layers.start * self.d_model + index),
-            }),
+            Some(index) => {
+                let found = format!("{} in row {row}, value {}", values[index], layers.start * self.d_model + index);
+                Err(Error::content(&self.path, "states", "finite numbers", found))
+            }
             None => Ok(Some(values)),
         }
     }
@@ -139,12 +133,9 @@ impl<'a> Tensors<'a> {
         };
         info.filter(fits).ok_or_else(|| {
             let sizes: Vec<String> = shape.iter().map(|s| s.map_or("any".into(), |s| s.to_string())).collect();
-            Error::Content {
-                path: self.path.to_path_buf(),
-                what: tensor,
-                expected: format!("a tensor {dtype:?} [{}]", sizes.join(", ")),
-                found: info.map_or("no such tensor".into(), |i| format!("{:?} {:?}", i.dtype, i.shape)),
-            }
+            let expected = format!("a tensor {dtype:?} [{}]", sizes.join(", "));
+            let found = info.map_or("no such tensor".into(), |i| format!("{:?} {:?}", i.dtype, i.shape));
+            Error::content(self.path, tensor, expected, found)
         })
     }
 }

@@ -51,12 +51,10 @@ impl StatesFile {
         }
         let total = this.metadata.get(TABLE_ROWS).cloned();
         match this.shards.last() {
-            Some(last) if total != Some(this.rows.to_string()) => Err(Error::Content {
-                path: last.path().to_path_buf(),
-                what: "rows of the table",
-                expected: total.unwrap_or_else(|| format!("a number as {TABLE_ROWS}")),
-                found: this.rows.to_string(),
-            }),
+            Some(last) if total != Some(this.rows.to_string()) => {
+                let expected = total.unwrap_or_else(|| format!("a number as {TABLE_ROWS}"));
+                Err(Error::content(last.path(), "rows of the table", expected, this.rows.to_string()))
+            }
             _ => Ok(this),
         }
     }
@@ -151,12 +149,8 @@ impl StatesFile {
     fn append(&mut self, shard: MappedStates) -> Result<(), Error> {
         let first = shard.metadata().get(FIRST_ROW);
         if first != Some(&self.rows.to_string()) {
-            return Err(Error::Content {
-                path: shard.path().to_path_buf(),
-                what: FIRST_ROW,
-                expected: self.rows.to_string(),
-                found: first.cloned().unwrap_or_else(|| "no such metadata".into()),
-            });
+            let found = first.cloned().unwrap_or_else(|| "no such metadata".into());
+            return Err(Error::content(shard.path(), FIRST_ROW, self.rows.to_string(), found));
         }
         match self.shards.first() {
             None => {
@@ -186,20 +180,11 @@ fn set(path: &Path) -> Result<Vec<PathBuf>, Error> {
     shards.retain(|(_, path)| !path.as_os_str().as_encoded_bytes().ends_with(PARTIAL.as_bytes()));
     let Some(&(Number { of, .. }, _)) = shards.first() else { return Ok(Vec::new()) };
     if let Some((other, path)) = shards.iter().find(|(number, _)| number.of != of) {
-        return Err(Error::Content {
-            path: path.clone(),
-            what: "shards of the set",
-            expected: of.to_string(),
-            found: other.of.to_string(),
-        });
+        return Err(Error::content(path, "shards of the set", of.to_string(), other.of.to_string()));
     }
     if let Some(index) = (1..=of).find(|&index| shards.get(index - 1).is_none_or(|(number, _)| number.index != index)) {
-        return Err(Error::Content {
-            path: shard_path(path, Number { index, of }),
-            what: "shard",
-            expected: format!("number {index} of {of}"),
-            found: "no such file".into(),
-        });
+        let path = shard_path(path, Number { index, of });
+        return Err(Error::content(&path, "shard", format!("number {index} of {of}"), "no such file"));
     }
     Ok(shards.into_iter().map(|(_, path)| path).collect())
 }

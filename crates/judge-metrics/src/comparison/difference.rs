@@ -6,7 +6,7 @@
 //! only the order counts (Spearman, AUROC), because raw scores of two judges on different scales are not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, Items, take};
+use super::collector::{Collector, Items, of_both, take};
 use super::probabilities::{why_no_outcomes, why_no_probabilities};
 use super::rank_test::{ROUNDING, rounding_of};
 use super::statistic::PValue;
@@ -105,7 +105,7 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
     match [first, second].map(average_ranks) {
         [Ok(one), Ok(other)] if found.has_clusters() => {
             let (ranks, outcomes) = ([one, other].concat(), outcomes.repeat(2));
-            let area = |rows: &[usize]| Ok(auroc(&take(&outcomes, rows), &take(&ranks, rows))?.estimate);
+            let area = of_both(&outcomes, &ranks, |outcomes, ranks| Ok(auroc(outcomes, ranks)?.estimate));
             exchanged(found, of_order, people.len(), ROUNDING, area);
         }
         _ if found.starts(of_order) => {

@@ -1,7 +1,7 @@
 //! Verdicts on pairs against gold labels, as benchmarks of pairwise judges report them.
 
 use super::Statistic;
-use super::collector::{Collector, Items, take};
+use super::collector::{Collector, Items, of_both};
 use super::nominal::MAJORITY_SHARE;
 use crate::agreement::{AgreementWeights, ConfusionMatrix};
 use crate::estimate::SHARE;
@@ -284,7 +284,7 @@ impl Found {
         of: impl FnOnce(&mut Collector<'_>),
     ) {
         let clusters = pairs.iter().map(|pair| pair.pair.cluster.as_deref()).collect();
-        let why = if pairs.is_empty() { Some("no pair has the verdicts that it needs") } else { None };
+        let why = pairs.is_empty().then_some("no pair has the verdicts that it needs");
         self.statistics.extend(of_pairs(self.bootstrap, clusters, why, names, n, of));
     }
 
@@ -312,8 +312,8 @@ impl Found {
         ];
         let gold: Vec<usize> = pairs.iter().map(|pair| pair.gold()).collect();
         let judged: Vec<usize> = pairs.iter().map(|pair| verdict(pair)).collect();
-        let matrix =
-            |rows: &[usize]| ConfusionMatrix::new((0..CLASSES).collect(), &take(&gold, rows), &take(&judged, rows));
+        let of_labels = |gold: &[usize], judged: &[usize]| ConfusionMatrix::new((0..CLASSES).collect(), gold, judged);
+        let matrix = of_both(&gold, &judged, of_labels);
         let labels = if ties { 3 } else { 2 };
         let n = pairs.len();
         self.collect(pairs, n, &NAMES, |found| {

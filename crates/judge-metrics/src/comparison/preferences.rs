@@ -325,7 +325,7 @@ impl PreferenceComparison {
         of: impl FnOnce(&mut Collector<'_>),
     ) -> Vec<PairStatistic> {
         let clusters = pairs.iter().map(|pair| pair.cluster.as_deref()).collect();
-        let why = if pairs.is_empty() { Some("no pair has the probabilities that it needs") } else { None };
+        let why = pairs.is_empty().then_some("no pair has the probabilities that it needs");
         of_pairs(self.bootstrap, clusters, why, names, pairs.len(), of)
     }
 }

@@ -130,7 +130,7 @@ impl PairTally {
     }
 
     fn mean(&self, name: &'static str, values: &[f64]) -> Vec<PairStatistic> {
-        let why = if values.is_empty() { Some("no pair has what it needs") } else { None };
+        let why = values.is_empty().then_some("no pair has what it needs");
         of_pairs(self.bootstrap, None, why, &[name], values.len(), |found| {
             found.mean_or_share(name, &Items::within(values, SHARE));
         })

@@ -36,9 +36,9 @@ const OF_ADAPTER: [(&str, Fetched); 3] = [
     (file::ADAPTER_PICKLE, Fetched::Without(file::ADAPTER_WEIGHTS)),
 ];
 
-/// Every file of a fixed name that is fetched, some way, of a folder of a repository: its folder with a slash at the end, its name, and when it is
-/// fetched. Adapters are those that files of decisions name which are in the snapshot already; what is wrong with such a file
-/// is said where it is read.
+/// Every file of a fixed name that is fetched of a folder of a repository in one case or another: its folder with a slash at the end, its
+/// name, and when it is fetched. Adapters are those that files of decisions name which are in the snapshot already; what is wrong with such
+/// a file is said where it is read.
 pub(super) fn looked_for(snapshot: &Path, beside: &str) -> Vec<(String, &'static str, Fetched)> {
     let fetched = file::FILES.iter().filter(|role| role.fetched != Fetched::Never);
     let of_folder = fetched.map(|role| (beside.to_owned(), role.name, role.fetched));

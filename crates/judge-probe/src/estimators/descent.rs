@@ -116,18 +116,18 @@ impl Penalty {
 
     /// Moves coefficients along a step as [`search`] has it, of a loss of linear functions of the rows, and gives the functions there.
     ///
-    /// The functions of the step are computed once. The penalty's change is taken in closed form and not as a difference of two large
+    /// `start` is the loss before it. The functions of the step are computed once. The penalty's change is taken in closed form and not as a difference of two large
     /// numbers.
     pub(crate) fn search(
         self,
         loss: impl Fn(&Mat<f64>) -> f64,
+        start: f64,
         at: &mut Mat<f64>,
         functions: &Mat<f64>,
         (step, of_step): (&Mat<f64>, &Mat<f64>),
         slope: f64,
     ) -> Option<Mat<f64>> {
         let (linear, square) = (inner_of_first(self.n, at, step), inner_of_first(self.n, step, step));
-        let start = loss(functions);
         let rounding = 16.0 * f64::EPSILON * (start + self.lambda / 2.0 * inner_of_first(self.n, at, at));
         let (length, moved) = search(slope, rounding, |length| {
             let moved = functions + Scale(length) * of_step;

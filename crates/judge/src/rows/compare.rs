@@ -106,7 +106,7 @@ fn judged(cli: &Cli) -> Result<Measured> {
         confidence.as_ref().map_or(Ok(()), |confidence| confidence.check_model(model.info()))?;
         let (description, template) = (cli.judge.describe(&asked), asked.template().to_owned());
         let judge = cli.judge.judge(asked, &model)?;
-        let resolved = resolved(&model, Some(template), cli.judge.origin(&judge)?);
+        let resolved = resolved(&model, Some(template), cli.judge.origin(&judge));
         job.tell(description);
         let (place_offset, probe) =
             (place.map(|place| place.offset), confidence.map(|confidence| confidence.probe as Arc<dyn Probe>));

@@ -13,7 +13,7 @@ use anyhow::Result;
 use judge_cli::args::bars;
 use judge_cli::args::decisions::{questions, refuse_dressing};
 use judge_cli::args::model_args::ModelArgs;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::row_job::{Pending, RowJob, Words, resolved};
 use judge_cli::terminal::console::{end_of_rows, tell_label_mass};
 use judge_core::ItemResult;
@@ -80,9 +80,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         let of_judge = || Ok(DecisionJudge::new((**settings).clone(), &model.load()?)?.origin());
         cli.fitting.learn(&measured.labelled, origin, of_judge, cli.output.write.overwrite)?;
     }
-    if let Some(path) = &cli.json {
-        write_json(path, PROGRAM, &measured.figures)?;
-    }
+    write_json_if(cli.json.as_deref(), PROGRAM, || Ok(&measured.figures))?;
     measured.print()?;
     Ok(measured.for_bars())
 }

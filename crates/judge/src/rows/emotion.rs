@@ -22,7 +22,7 @@ use judge_cli::args::lager::{LagerArgs, layer_weights};
 use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::lager_file::LagerFile;
-use judge_cli::report::{self, agreement, write_json};
+use judge_cli::report::{self, agreement, write_json_if};
 use judge_cli::terminal::console::{counted_that, say, say_table};
 
 /// Emotions of fewer items have a line in the JSON file alone.
@@ -77,9 +77,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         },
         |finished| {
             let results = Results::of(cli, finished)?;
-            if let Some(path) = &cli.json {
-                write_json(path, "emotional_understanding", &results)?;
-            }
+            write_json_if(cli.json.as_deref(), "emotional_understanding", || Ok(&results))?;
             results.print()
         },
     )

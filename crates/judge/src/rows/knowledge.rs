@@ -16,7 +16,7 @@ use judge_cli::args::model_args::ModelArgs;
 use judge_cli::judge_record::{check_same_judge, check_scale};
 use judge_cli::lager_file::LagerFile;
 use judge_cli::probes::PromptedProbe;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::tell;
 use judge_core::{Prompt, PromptTemplate, Scale, Score, Verdict};
 use judge_data::{Columns, DatasetFormat, Outputs, Record, ScoreOutcome, ScoreRow};
@@ -147,9 +147,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         cli.valid.as_ref().map_or(Ok(()), |path| check_same_judge("--valid", path, &cli.output.output))?;
         let judged = Judged::read(&cli.output.output)?;
         let found = Boundary::new(&judged, rule, valid.as_ref())?;
-        if let Some(path) = &cli.json {
-            write_json(path, "self_knowledge", &found)?;
-        }
+        write_json_if(cli.json.as_deref(), "self_knowledge", || Ok(&found))?;
         found.print()
     })
 }

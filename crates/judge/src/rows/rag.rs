@@ -10,7 +10,7 @@ use judge_cli::args::bars;
 use judge_cli::args::decisions::refuse_dressing;
 use judge_cli::judged_probe::JudgedProbe;
 use judge_cli::missing_fields::tell_unread_that;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, tell_label_mass};
 use judge_core::decision::{DecisionJudge, DecisionWeights};
@@ -93,9 +93,7 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     let figures = Figures::of(&finished, &settings.measures, cli.group.as_deref(), &bars)?;
     let of_judge = || Ok(DecisionJudge::new(decisions, &model.load()?)?.origin());
     cli.fitting.learn(&figures.labelled, origin, of_judge, cli.output.write.overwrite)?;
-    if let Some(path) = &cli.json {
-        write_json(path, PROGRAM, &figures)?;
-    }
+    write_json_if(cli.json.as_deref(), PROGRAM, || Ok(&figures))?;
     figures.print()?;
     Ok(figures.for_bars())
 }

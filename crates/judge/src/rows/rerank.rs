@@ -11,7 +11,7 @@ use judge_cli::args::decisions::refuse_dressing;
 use judge_cli::args::rerank::readout;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::rankings;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::row_job::{Pending, RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, tell_label_mass, usage};
 use judge_core::ItemResult;
@@ -92,9 +92,7 @@ fn reranked(cli: &Cli) -> Result<bars::Measured> {
         let of_judge = || Ok(judge(cli, &cli.model.load()?, &form)?.origin());
         cli.fitting.learn(&figures::labelled(&finished)?, origin, of_judge, cli.output.write.overwrite)?;
     }
-    if let Some(path) = &cli.json {
-        write_json(path, PROGRAM, &figures)?;
-    }
+    write_json_if(cli.json.as_deref(), PROGRAM, || Ok(&figures))?;
     figures.print(None)?;
     Ok(figures.into())
 }

@@ -23,7 +23,7 @@ use judge_cli::args::model_args::{ModelArgs, SeedArgs};
 use judge_cli::args::numbers::number;
 use judge_cli::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
 use judge_cli::probes::PromptedProbe;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{check_scored, say, usage};
 use judge_cli::terminal::interrupt::{Interrupts, Stopped};
 use judge_cli::terminal::options::name_of;
@@ -209,9 +209,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         human_mean,
         choices,
     };
-    if let Some(path) = &cli.json {
-        write_json(path, "data_selection", &report)?;
-    }
+    write_json_if(cli.json.as_deref(), "data_selection", || Ok(&report))?;
     if !is_new {
         say(format_args!("{} is complete; nothing to do", output.display()))?;
     }

@@ -203,18 +203,13 @@ impl Maker {
             Some("XLMRobertaTokenizer") => Ok(Self::XlmRoberta),
             Some("DebertaV2Tokenizer") => Ok(Self::DebertaV2),
             Some(other) => {
-                let text = |json: &Value, field: &str| json.get(field).and_then(Value::as_str).map(str::to_owned);
-                let is_said_by = |json: &Value| {
-                    text(json, "tokenizer_class")
-                        .is_some_and(|name| name.strip_suffix("Fast").unwrap_or(&name) == other)
-                };
-                if is_said_by(settings) {
-                    return Err(refused(file::TOKENIZER_CONFIG, "tokenizer_class", other.to_owned()));
+                for (name, json) in [(file::TOKENIZER_CONFIG, settings), (file::CONFIG, folder.config())] {
+                    let said = json["tokenizer_class"].as_str();
+                    if said.is_some_and(|said| said.strip_suffix("Fast").unwrap_or(said) == other) {
+                        return Err(refused(name, "tokenizer_class", other.to_owned()));
+                    }
                 }
-                if is_said_by(folder.config()) {
-                    return Err(refused(file::CONFIG, "tokenizer_class", other.to_owned()));
-                }
-                let model_type = text(folder.config(), "model_type").unwrap_or_default();
+                let model_type = folder.config()["model_type"].as_str().unwrap_or_default();
                 Err(refused(file::CONFIG, "model_type", format!("{model_type} ({other})")))
             }
         }

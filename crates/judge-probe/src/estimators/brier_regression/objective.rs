@@ -56,7 +56,7 @@ impl<'a> Objective<'a> {
             *gap = -slope / 2.0;
             let of_step = self.points.functions(step.as_ref());
             let loss = |functions: &Mat<f64>| self.expand(functions).value;
-            functions = self.penalty.search(loss, &mut at, &functions, (&step, &of_step), slope)?;
+            functions = self.penalty.search(loss, here.value, &mut at, &functions, (&step, &of_step), slope)?;
             Some(())
         })?;
         Ok(at)

@@ -87,7 +87,8 @@ impl Objective<'_> {
             *gap = -slope / 2.0;
             let of_step = self.points.functions(step.as_ref());
             let loss = |logits: &Mat<f64>| self.loss.value(logits);
-            logits = self.penalty.search(loss, coefficients, &logits, (&step, &of_step), slope)?;
+            let start = self.loss.value(&logits);
+            logits = self.penalty.search(loss, start, coefficients, &logits, (&step, &of_step), slope)?;
             Some(())
         })
     }

@@ -3,7 +3,7 @@
 use judge_core::decision::{NoulCriteria, Question};
 use serde_json::{Map, Value, json};
 
-use super::super::fields::{Fields, Problems, each, elements, named};
+use super::super::fields::{Fields, Problems, each, named};
 use super::input;
 
 /// So many options a choice has.
@@ -75,31 +75,31 @@ enum Kind {
 /// The options of a choice, and their values. A text and a truth value are different options, also where they are written alike.
 fn choices(list: Vec<Value>, at: &[Value], problems: &mut Problems) -> Option<(Map<String, Value>, Vec<Value>)> {
     let (mut criteria, mut values) = (Map::new(), Vec::new());
-    let number = list.len();
-    for (loc, json) in elements(at, list) {
-        let Some(mut fields) = element(json, &loc, &["value", "description"], problems) else { continue };
+    each(at, list, |loc, json| {
+        let mut fields = element(json, &loc, &["value", "description"], problems)?;
         let description = fields.optional_text("description").map_or(Value::Null, Value::String);
-        let Some(value) = fields.required("value") else { continue };
+        let value = fields.required("value")?;
         let (mut option, what) = match &value {
             Value::String(text) if !text.is_empty() => (text.clone(), "text"),
             Value::Bool(truth) => (truth.to_string(), "boolean"),
             found => {
                 fields.wrong("value", "value_error", "a text that is not empty, true or false", found);
-                continue;
+                return None;
             }
         };
         if values.contains(&value) {
             let at = fields.at("value");
             problems.add(&at, "value_error", format!("{} appears twice", named(&value)));
-            continue;
+            return None;
         }
         while criteria.contains_key(&option) {
             option = format!("{option} ({what})");
         }
         criteria.insert(option, description);
         values.push(value);
-    }
-    (criteria.len() == number).then_some((criteria, values))
+        Some(())
+    })?;
+    Some((criteria, values))
 }
 
 /// What each level means, and the labels of levels.

@@ -66,7 +66,7 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         let model = cli.model.load()?;
         let (description, template) = (cli.judge.describe(&asked), Some(asked.template().to_owned()));
         let judge = cli.judge.judge(asked, &model)?;
-        let resolved = resolved(&model, template, cli.judge.origin(&judge)?);
+        let resolved = resolved(&model, template, cli.judge.origin(&judge));
         job.tell(description);
         let (tables, carry, apart) = (cli.judge.tables(&judge), &Carry::All, cli.judge.is_apart());
         let (place_offset, probe) = (None, None);

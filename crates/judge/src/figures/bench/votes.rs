@@ -54,8 +54,8 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
     let tables = tables.collect::<Result<Vec<_>>>()?;
 
     let n = votes.len() - judged;
-    let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
     write_json_if(cli.json.as_deref(), "pairwise_benchmark", || {
+        let [one, two, both] = [0, 1, 2].map(|table| by_name(&tables[table].1));
         Ok(json!({
             "program": program("pairwise_benchmark"), "benchmark": cli.pairs.benchmark()?.as_str(), "n": n, "unparsed": unparsed, "policy": cli.pairs.policy().1,
             "statistics": both, "groups": {"1": one, "2": two}, "published": published(PairVote::published_agreement()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use judge_cli::args::bars::{Lost, Measured, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
-use judge_cli::report::{BOOTSTRAP, write_json};
+use judge_cli::report::{BOOTSTRAP, write_json_if};
 use judge_cli::terminal::console::{counted, say, say_table, tell};
 use judge_core::ItemId;
 use judge_data::Rows;
@@ -94,7 +94,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let bench = RewardBench { rows: found_of_benchmark, bootstrap: BOOTSTRAP };
     let subsets = if bench.rows.is_empty() { BTreeMap::new() } else { bench.subsets()? };
     let mean = RewardBench::mean(&subsets);
-    if let Some(path) = &cli.json {
+    write_json_if(cli.json.as_deref(), "rank_answers", || {
         let subset = |of: &RewardBenchSubset| {
             let statistics: BTreeMap<_, _> = of.statistics.iter().map(|(name, known)| (*name, known)).collect();
             json!({"n": of.n, "statistics": statistics})
@@ -103,12 +103,11 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
             let subsets: BTreeMap<_, _> = subsets.iter().map(|(name, found)| (*name, subset(found))).collect();
             json!({"name": "rewardbench2", "subsets": subsets, "subsets_mean": mean})
         });
-        let report = json!({
+        Ok(json!({
             "program": program("rank_answers"), "n": n, "unscored": unscored, "without_human": without_human, "comparisons": comparisons,
             "statistics": by_name, "benchmark": of_benchmark,
-        });
-        write_json(path, "rank_answers", &report)?;
-    }
+        }))
+    })?;
     let measured = Measured { statistics: json!(by_name), worst: String::new(), lost, apart: Vec::new() };
     if n == 0 && bench.rows.is_empty() {
         if cli.json.is_some() && comparisons == 0 {

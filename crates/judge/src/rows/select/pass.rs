@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::files::{InputArgs, WriteArgs};
+use judge_cli::args::lager::NO_LABEL;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::terminal::console::tell_label_mass;
 use judge_cli::terminal::pace::Watch;
@@ -97,8 +98,7 @@ impl Passes<'_> {
         };
         let summary = start.judge(resolved, model, &asked, self.examples()?, row, &mut watch)?.summary;
         watch.finish(summary.cancelled)?;
-        let advice = "; the prompt may not lead it to a label (see --prefill and --template)";
-        tell_label_mass(&summary, "the labels", advice);
+        tell_label_mass(&summary, "the labels", NO_LABEL);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_cli::args::files::{OverwriteArgs, parquet_files, program};
 use judge_cli::args::numbers::at_least;
-use judge_cli::report::write_json;
+use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::progress::Progress;
 use judge_core::{ModelInfo, lager::TableOrigin};
@@ -159,9 +159,7 @@ impl Checked<'_> {
         let found = plan.check(folder, self.parts.one_device, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let found = found?;
-        if let Some(path) = &self.parts.json {
-            write_json(path, "score_files", &found)?;
-        }
+        write_json_if(self.parts.json.as_deref(), "score_files", || Ok(&found))?;
         let CommandResults { planned, rows, scored, unscored, devices, results, problems, .. } = &found;
         let lines = [lines_of("unscored,", unscored), lines_of("device", devices)].concat();
         show([rows, planned, scored], &lines, results, problems)?;
@@ -194,9 +192,7 @@ impl Scored<'_> {
         let found = allowed.run(&self.output, |rows| bar.inc(rows));
         bar.finish_and_clear();
         let found = found?;
-        if let Some(path) = &args.parts.json {
-            write_json(path, "score_files", &found)?;
-        }
+        write_json_if(args.parts.json.as_deref(), "score_files", || Ok(&found))?;
         let Completeness { planned, rows, scored, unscored, digests, runs, devices, problems, .. } = &found;
         let lines = [lines_of("unscored,", unscored), lines_of("run", runs), lines_of("device", devices)].concat();
         show([rows, planned, scored], &lines, &digests.results, problems)?;

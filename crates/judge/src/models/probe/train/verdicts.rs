@@ -9,7 +9,7 @@ use judge_cli::judge_record::{of_judge, other_model, run_record};
 use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
     Fields, ItemId, ModelInfo, PromptTemplate,
-    combine::SwappedFields,
+    combine::Renamed,
     prompted::{PromptFamily, VerdictFrom},
     request::Generation,
 };
@@ -218,7 +218,7 @@ impl Asked {
         let mut found = Vec::new();
         for said in orders {
             let Some(verdict) = said.verdict.and_then(PairVerdict::ordering) else { continue };
-            let exchanged = SwappedFields(pair);
+            let exchanged = Renamed::swapped(pair);
             let item: &dyn Fields = if said.order == "swapped" { &exchanged } else { pair };
             let shown = format!("{}\n\n{}", pair.response_a, pair.response_b);
             let id = format!("{}/{}", pair.id, said.order);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_core::combine::{Renamed, SwappedFields};
+use judge_core::combine::Renamed;
 use judge_core::{Fields, PromptTemplate, Scale};
 use judge_data::{DatasetFormat, Input, PairRecord, Record};
 use judge_models::train::{MarkExample, PairExample};
@@ -65,7 +65,7 @@ impl Maker<'_> {
             let mut made = vec![order(pair, preferences.clone(), most)?];
             if swap != Swap::None {
                 let turned = preferences.iter().map(|preference| 1.0 - preference).collect();
-                made.push(order(&SwappedFields(pair), turned, most.reverse())?);
+                made.push(order(&Renamed::swapped(pair), turned, most.reverse())?);
             }
             Ok(made)
         })?;

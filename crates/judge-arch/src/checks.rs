@@ -18,22 +18,27 @@ pub(super) fn overlay(base: &mut Value, over: Value) {
     }
 }
 
-/// The window of each layer, `[n_layers]`: by `layer_types`, or where a file does not list them,
-/// `sliding` for all layers but each `pattern`th. Layer `i`, counted from 0, is full if
-/// `(i + 1) % pattern == 0`.
+/// The window of each layer, `[n_layers]`: by its name in `layer_types`, `full_attention` or `sliding_attention`, or where
+/// a file does not list them, `sliding` for those layers, counted from 0, of which `slides` says so.
 ///
 /// # Errors
-/// Those of [`by_layer_type`].
+/// [`ConfigProblem`] for a list of another length, for other names, and for a sliding layer of the list where `sliding` is
+/// `None`.
 pub(super) fn windows(
     layer_types: Option<Vec<String>>,
     sliding: Option<usize>,
-    pattern: usize,
     n_layers: usize,
+    slides: impl Fn(usize) -> bool,
 ) -> Result<Vec<Option<usize>>, ConfigProblem> {
-    match layer_types {
-        Some(types) => by_layer_type(&types, sliding, n_layers),
-        None => Ok((0..n_layers).map(|layer| sliding.filter(|_| !(layer + 1).is_multiple_of(pattern))).collect()),
+    let slides = match layer_types {
+        Some(types) => second_kind(&types, &["full_attention", "sliding_attention"], n_layers)?,
+        None => return Ok((0..n_layers).map(|layer| sliding.filter(|_| slides(layer))).collect()),
+    };
+    if sliding.is_none() && slides.contains(&true) {
+        let needed_by = "sliding_attention in layer_types";
+        return Err(ConfigProblem::Missing { field: "sliding_window", needed_by });
     }
+    Ok(slides.into_iter().map(|slides| sliding.filter(|_| slides)).collect())
 }
 
 /// A factor of the family's own; `None` where it is 1 and changes nothing.
@@ -113,24 +118,6 @@ pub(super) fn kernel(field: &'static str, found: usize) -> Result<usize, ConfigP
 /// [`ConfigProblem::Value`] for 0.
 pub(super) fn window(found: Option<usize>) -> Result<Option<usize>, ConfigProblem> {
     found.map(|found| size("sliding_window", found, usize::MAX)).transpose()
-}
-
-/// The window of each layer by its name in `layer_types`: `full_attention` or `sliding_attention`.
-///
-/// # Errors
-/// [`ConfigProblem`] for a list of another length, for other names, and for a sliding layer where
-/// `sliding` is `None`.
-pub(super) fn by_layer_type(
-    types: &[String],
-    sliding: Option<usize>,
-    n_layers: usize,
-) -> Result<Vec<Option<usize>>, ConfigProblem> {
-    let slides = second_kind(types, &["full_attention", "sliding_attention"], n_layers)?;
-    if sliding.is_none() && slides.contains(&true) {
-        let needed_by = "sliding_attention in layer_types";
-        return Err(ConfigProblem::Missing { field: "sliding_window", needed_by });
-    }
-    Ok(slides.into_iter().map(|slides| sliding.filter(|_| slides)).collect())
 }
 
 /// Which layers are of the second of two `known` kinds, by their names in `layer_types`.

@@ -267,7 +267,7 @@ const FAMILIES: &[Family] = &[
         models: "OLMo 2",
         special: "norms only after each half of a block, one norm over all query heads",
         base_class: "Olmo2Model",
-        defaults: olmo::defaults_of_2,
+        defaults: olmo::defaults,
         fields: olmo::olmo2,
     },
     Family {
@@ -275,7 +275,7 @@ const FAMILIES: &[Family] = &[
         models: "OLMo 3",
         special: "the same; windows, two RoPEs",
         base_class: "Olmo3Model",
-        defaults: olmo::defaults_of_3,
+        defaults: olmo::defaults,
         fields: olmo::olmo3,
     },
     Family {

@@ -208,9 +208,12 @@ pub(super) fn unread_keys(file: &File, reads: &dyn Fn(&File) -> bool) -> Vec<Str
         // Gemma names its function twice, and each of its families reads one of the names.
         let is_second = name == "hidden_act" && file.contains_key("hidden_activation")
             || name == "hidden_activation" && file.contains_key("hidden_act");
-        // The epsilon of norms a second time, where the family has another name for it.
+        // The epsilon of norms a second time, where the family reads another name for it.
+        let is_own = |own: &String| own != name && (own.ends_with("norm_eps") || own.ends_with("norm_epsilon"));
         let is_repeated = name == "rms_norm_eps"
-            && ["layer_norm_eps", "layer_norm_epsilon", "norm_eps"].iter().any(|own| file.get(*own) == Some(value));
+            && file.iter().any(|(own, read)| {
+                is_own(own) && read == value && !is_ignored(file, reads, |file| file.insert(own.clone(), impossible()))
+            });
         if value.is_null() || is_off || is_second || is_repeated || HARMLESS.contains(&name.as_str()) {
             continue;
         }
@@ -453,6 +456,11 @@ mod tests {
         assert_eq!(unread(&gpt2), ["intermediate_size", "rms_norm_eps"]);
         let twice = |again: f64| json!({ "model_type": "gpt2", "layer_norm_epsilon": 1e-5, "rms_norm_eps": again });
         assert_eq!((unread(&twice(1e-5)).len(), unread(&twice(0.1))), (0, vec!["rms_norm_eps".to_owned()]));
+        // Nothing reads the other name either; and a name that only a check reads.
+        let neither = json!({ "model_type": "gpt2", "layer_norm_eps": 1e-5, "rms_norm_eps": 1e-5 });
+        assert_eq!(unread(&neither), ["layer_norm_eps", "rms_norm_eps"]);
+        let checked = json!({ "model_type": "lfm2", "block_norm_eps": 1e-5, "rms_norm_eps": 1e-5 });
+        assert_eq!(unread(&checked), [""; 0]);
         assert_eq!(unread(&json!({ "model_type": "lfm2", "hidden_act": "gelu" })), ["hidden_act"]);
     }
 }

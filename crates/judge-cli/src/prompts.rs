@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use judge_core::request::{LabelRead, Signal};
-use judge_core::{ItemId, Layer, ModelInfo, Outcome, Prompt, Reading, TextModel, Unscored, Want};
-use judge_data::{Error, PromptInput, Record, StatesWriter, read_rows};
+use judge_core::request::{LabelRead, Pooling, Signal};
+use judge_core::{Backbone, ItemId, Layer, ModelInfo, Outcome, Prompt, Reading, TextModel, Unscored, Want};
+use judge_data::{
+    Counts, Error, OutputProblem, PromptInput, Record, Resolved, RunPlan, RunRecord, StatesWriter, ids_path, read_rows,
+    record_path, save,
+};
 
 use crate::args::model_args::ModelArgs;
 use crate::terminal::pace::Watch;
@@ -108,6 +111,45 @@ pub fn keep(
     watch.finish(summary.cancelled)
 }
 
+/// The record of states that are all there as planned; `None` where some may be missing.
+///
+/// # Errors
+/// As [`RunPlan::finished`].
+pub fn finished_states(plan: &RunPlan) -> Result<Option<RunRecord>, Error> {
+    let ids = ids_path(&plan.output);
+    let journal = || ids.with_extension("jsonl.partial").exists();
+    match plan.finished() {
+        // States are put in place before their ids, and these before their record. They say themselves how they were made, and are compared
+        // when they are opened.
+        Err(Error::OutputExists { differences, .. }) if differences.is_empty() && ids.exists() => Ok(None),
+        Err(Error::Output { problem: OutputProblem::Foreign, .. }) if journal() => Ok(None),
+        found => found,
+    }
+}
+
+/// Reads the pooled states that a file lacks, as [`keep`], and puts the record of a run as planned beside them.
+///
+/// # Errors
+/// As [`keep`]; if the record cannot be written.
+pub fn keep_states(
+    plan: &RunPlan,
+    model: &dyn Backbone,
+    writer: StatesWriter,
+    layers: Vec<Layer>,
+    pooling: Pooling,
+    quiet: bool,
+    prompts: impl Iterator<Item = Result<(ItemId, usize, Result<Prompt, Unscored>), Error>>,
+) -> Result<Counts> {
+    let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
+    let mut kept = [Kept::of_signal(writer, layers, Signal::State(pooling))];
+    keep(model, want, quiet, plan.rows, prompts, &mut kept)?;
+    let [Kept { writer, .. }] = kept;
+    let written = writer.finish()?;
+    let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
+    save(record_path(&plan.output), &plan.record(resolved, written.counts.clone(), written.outputs))?;
+    Ok(written.counts)
+}
+
 /// A signal of each of these layers, one behind the other.
 ///
 /// # Errors
@@ -122,9 +164,9 @@ pub fn signals(reading: &Reading, layers: impl IntoIterator<Item = Layer>, signa
 mod tests {
     use std::path::PathBuf;
 
+    use judge_core::Reason;
     use judge_core::testing::ScriptedBackbone;
-    use judge_core::{Reason, request::Pooling};
-    use judge_data::{StatesFile, StatesSpec, WriteOptions};
+    use judge_data::{Program, StatesFile, StatesSpec, WriteOptions};
 
     use super::*;
 
@@ -151,5 +193,24 @@ mod tests {
                 StatesFile::open(path).unwrap().ids().map(|row| row.map(|row| row.unscored).unwrap()).collect();
             assert_eq!(found, [Some(why.clone()), None]);
         }
+    }
+
+    /// A kill may come before their record is there, and before their ids are.
+    #[test]
+    fn states_in_place_are_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.safetensors");
+        let spec = StatesSpec { rows: 1, layers: vec![Layer(1)], d_model: 4, ..StatesSpec::default() };
+        let mut writer = StatesWriter::open(&path, &spec, WriteOptions::default()).unwrap();
+        writer.write(0, &ItemId::from(0_u64), &[0.5; 4]).unwrap();
+        writer.finish().unwrap();
+        let plan = RunPlan::new(&path, 1, Program::new("test", "1"));
+        assert!(finished_states(&plan).unwrap().is_none());
+        let ids = ids_path(&path);
+        let journal = ids.with_extension("jsonl.partial");
+        std::fs::rename(&ids, &journal).unwrap();
+        assert!(finished_states(&plan).unwrap().is_none());
+        std::fs::remove_file(&journal).unwrap();
+        assert!(matches!(finished_states(&plan), Err(Error::Output { .. })));
     }
 }

@@ -61,20 +61,6 @@ impl<S: Source> RowJob<S> {
         Ok(checked)
     }
 
-    /// As [`Job::check_whole`], with the same notes.
-    ///
-    /// # Errors
-    /// As [`Job::check`].
-    pub fn check_whole(
-        &self,
-        known: &'static [&'static str],
-        see: impl FnMut(&S::Item) -> Result<Option<String>>,
-    ) -> Result<Checked> {
-        let checked = self.job.check_whole(known, see)?;
-        tell_unread(&checked.unread);
-        Ok(checked)
-    }
-
     /// What else decides about a row.
     #[must_use]
     pub fn with_settings(mut self, settings: impl IntoIterator<Item = (String, serde_json::Value)>) -> Self {

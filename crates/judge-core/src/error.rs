@@ -248,6 +248,26 @@ pub enum Error {
     Backbone(#[from] BackboneError),
 }
 
+impl Error {
+    pub(crate) fn shape(what: &'static str, expected: usize, found: usize) -> Self {
+        Self::Shape { what, expected, found }
+    }
+
+    /// Fails unless there are as many as expected.
+    pub(crate) fn check_count(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
+        if found == expected { Ok(()) } else { Err(Self::shape(what, expected, found)) }
+    }
+
+    /// Fails unless all numbers are finite.
+    pub(crate) fn check_finite<T: Copy + Into<f64>>(what: &'static str, numbers: &[T]) -> Result<(), Self> {
+        let mut numbers = numbers.iter().copied().map(Into::<f64>::into).enumerate();
+        match numbers.find(|(_, number)| !number.is_finite()) {
+            Some((index, value)) => Err(Self::NonFinite { what, index, value }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl From<TemplateProblem> for Error {
     fn from(problem: TemplateProblem) -> Self {
         Self::Template { problem }

@@ -169,10 +169,7 @@ impl<'a> Rounds<'a> {
     pub fn only(&self) -> Result<&'a Reading, JudgeError> {
         match self.rounds[..] {
             [[outcome]] => Ok(outcome.reading()?),
-            _ => {
-                let found = self.outcomes().count();
-                Err(Error::Shape { what: "outcomes", expected: 1, found }.into())
-            }
+            _ => Err(Error::shape("outcomes", 1, self.outcomes().count()).into()),
         }
     }
 

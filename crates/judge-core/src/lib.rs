@@ -78,6 +78,8 @@ mod item_id;
 mod judge;
 pub mod lager;
 mod layer;
+#[doc(hidden)]
+pub mod mersenne_twister;
 pub mod model;
 mod model_info;
 mod panicked;

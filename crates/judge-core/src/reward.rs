@@ -135,18 +135,8 @@ impl HeadStep {
 
 /// Fails unless there are as many numbers as expected, all of them finite.
 pub(crate) fn check(what: &'static str, found: &[f32], expected: usize) -> Result<(), Error> {
-    if found.len() != expected {
-        return Err(Error::Shape { what, expected, found: found.len() });
-    }
-    check_finite(what, found)
-}
-
-/// Fails unless all numbers are finite.
-pub(crate) fn check_finite(what: &'static str, found: &[f32]) -> Result<(), Error> {
-    match found.iter().position(|weight| !weight.is_finite()) {
-        Some(index) => Err(Error::NonFinite { what, index, value: f64::from(found[index]) }),
-        None => Ok(()),
-    }
+    Error::check_count(what, expected, found.len())?;
+    Error::check_finite(what, found)
 }
 
 impl RewardHead {
@@ -220,11 +210,8 @@ impl RewardHead {
     #[must_use]
     pub fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for weight in &self.weights {
-            hasher.update(&weight.to_le_bytes());
-        }
-        // A plain head has neither, and keeps the hash that it had before there were any.
-        for weight in &self.bias {
+        // A plain head has neither a bias nor steps, and keeps the hash that it had before there were any.
+        for weight in self.weights.iter().chain(&self.bias) {
             hasher.update(&weight.to_le_bytes());
         }
         for step in &self.steps {
@@ -250,13 +237,7 @@ impl RewardHead {
     /// # Errors
     /// [`Error::Shape`] for a state of another width.
     pub fn rewards(&self, state: &[f32]) -> Result<Vec<f64>, Error> {
-        if state.len() != self.d_model {
-            return Err(Error::Shape {
-                what: "a state for the reward head",
-                expected: self.d_model,
-                found: state.len(),
-            });
-        }
+        Error::check_count("a state for the reward head", self.d_model, state.len())?;
         let state = state.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
         let state = self.steps.iter().fold(state, |state, step| step.apply(&state));
         Ok(linear(&self.weights, &self.bias, &state))
@@ -305,13 +286,7 @@ impl RewardJudge {
     /// [`Error::UnknownName`] for a label that the head does not have, or none where it has several;
     /// [`Error::Shape`] for a head that is not the model's.
     pub fn new(head: RewardHead, label: Option<&str>, model: &ModelInfo) -> Result<Self, Error> {
-        if head.d_model != model.d_model {
-            return Err(Error::Shape {
-                what: "the width of a reward head",
-                expected: model.d_model,
-                found: head.d_model,
-            });
-        }
+        Error::check_count("the width of a reward head", model.d_model, head.d_model)?;
         let place = match label {
             None if head.labels.len() == 1 => Some(0),
             label => head.labels.iter().position(|known| Some(known.as_str()) == label),
@@ -352,8 +327,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for RewardJudge {
 
     fn decide(&self, _: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let rewards = self.head.of_reading(rounds.only()?, &self.model)?;
-        let (expected, found) = (self.label + 1, rewards.len());
-        let reward = rewards.get(self.label).ok_or(Error::Shape { what: "rewards", expected, found })?;
+        let reward = rewards.get(self.label).ok_or(Error::shape("rewards", self.label + 1, rewards.len()))?;
         Ok(Score::new(*reward))
     }
 

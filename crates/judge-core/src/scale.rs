@@ -191,11 +191,6 @@ pub(crate) fn argmax(values: &[f64]) -> usize {
 }
 
 fn check(scale: &Scale, what: &'static str, values: &[f64]) -> Result<(), Error> {
-    if values.len() != scale.len() {
-        return Err(Error::Shape { what: "values per score", expected: scale.len(), found: values.len() });
-    }
-    match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(Error::NonFinite { what, index, value: values[index] }),
-        None => Ok(()),
-    }
+    Error::check_count("values per score", scale.len(), values.len())?;
+    Error::check_finite(what, values)
 }

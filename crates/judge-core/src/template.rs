@@ -234,8 +234,9 @@ impl PromptTemplate {
     fn of(source: Prompt, defaults: BTreeMap<String, String>) -> Self {
         let template = Self { source, defaults, id: String::new() };
         let json = serde_json::to_value(&template);
-        let json = json.expect("a template is strings and JSON values, which always serialise");
-        let id = blake3::hash(sorted(json).to_string().as_bytes()).to_hex().to_string();
+        let mut json = json.expect("a template is strings and JSON values, which always serialise");
+        json.sort_all_objects();
+        let id = blake3::hash(json.to_string().as_bytes()).to_hex().to_string();
         Self { id, ..template }
     }
 }
@@ -376,19 +377,6 @@ fn texts(prompt: &Prompt) -> Vec<(String, &str)> {
             .chain([("prefill".to_owned(), prefill.as_str())])
             .collect(),
         Prompt::Whole(_) => Vec::new(),
-    }
-}
-
-/// The same JSON with every object's keys in order, whatever order a map keeps.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let mut entries: Vec<(String, Value)> = map.into_iter().collect();
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            Value::Object(entries.into_iter().map(|(key, value)| (key, sorted(value))).collect())
-        }
-        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
-        other => other,
     }
 }
 

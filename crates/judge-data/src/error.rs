@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use crate::{Difference, Field, OutputProblem};
 pub use place::Place;
-use words::{besides, list, looked_for, made_otherwise, meant, no_row_has, several, two_columns, without_position};
+use words::{besides, list, made_otherwise, meant, no_field, no_row_has, several, two_columns, without_position};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -121,23 +121,27 @@ pub enum Error {
         /// The key.
         key: String,
     },
-    /// A field that must be there is not.
-    #[error("{place}: expected a field {field:?}, found the fields {found:?}")]
+    /// A field that must be there is not, under none of the names that are looked for.
+    #[error("{place}: {}, found the fields {found:?}", no_field(*field, names))]
     MissingField {
         /// Where.
         place: Place,
-        /// The field.
-        field: &'static str,
+        /// The field; `None` in a file whose columns cannot be chosen.
+        field: Option<Field>,
+        /// The names that were looked for.
+        names: Vec<String>,
         /// The fields that are there.
         found: Vec<String>,
     },
     /// A field holds something else than it should.
-    #[error("{place}: expected {field:?} to be {expected}, found {found}")]
+    #[error("{place}: expected {column:?} to be {expected}, found {found}")]
     WrongType {
         /// Where.
         place: Place,
-        /// The field.
-        field: &'static str,
+        /// The field; `None` in a file whose columns cannot be chosen.
+        field: Option<Field>,
+        /// The column that it was read from.
+        column: String,
         /// What it should hold.
         expected: &'static str,
         /// What it holds, shortened.
@@ -496,32 +500,6 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with its header.
         source: safetensors::SafeTensorError,
-    },
-    /// A row without a field that it must have, under none of the names that are looked for.
-    #[error("{place}: no field for {field}{}, found the fields {found:?}", looked_for(names))]
-    NoColumn {
-        /// Where.
-        place: Place,
-        /// The field.
-        field: Field,
-        /// The names that were looked for.
-        names: Vec<String>,
-        /// The fields that are there.
-        found: Vec<String>,
-    },
-    /// A column of a data set holds something else than its field should.
-    #[error("{place}: expected {column:?} to be {expected}, found {found}")]
-    WrongColumn {
-        /// Where.
-        place: Place,
-        /// The field.
-        field: Field,
-        /// The column that it was read from.
-        column: String,
-        /// What it should hold.
-        expected: &'static str,
-        /// What it holds, shortened.
-        found: String,
     },
     /// A turn of a conversation that has no text, or is none.
     #[error("{place}: turn {turn} of {column:?}: expected {expected}, found {found}")]

@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
 use crate::{Error, InputFile};
 
@@ -71,15 +72,7 @@ impl Input {
         if !metadata.is_file() || metadata.len() == 0 {
             return Self::from_reader(file, path);
         }
-        let (bytes, modified) = (metadata.len(), metadata.modified().ok());
-        Ok(Self::of(Opened {
-            file,
-            path: path.to_path_buf(),
-            bytes,
-            modified,
-            blake3: OnceLock::new(),
-            notes: Notes::default(),
-        }))
+        Ok(Self::of(file, path, metadata.len(), metadata.modified().ok(), OnceLock::new()))
     }
 
     /// Standard input, which is read once, however often it is opened.
@@ -94,7 +87,8 @@ impl Input {
         Ok(input)
     }
 
-    fn of(opened: Opened) -> Self {
+    fn of(file: File, path: &Path, bytes: u64, modified: Option<SystemTime>, blake3: OnceLock<String>) -> Self {
+        let opened = Opened { file, path: path.to_path_buf(), bytes, modified, blake3, notes: Notes::default() };
         Self { opened: Arc::new(opened), part: None }
     }
 
@@ -121,16 +115,9 @@ impl Input {
     /// # Errors
     /// [`Error::Io`].
     pub fn from_reader(reader: impl Read, name: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = name.as_ref().to_path_buf();
-        let (file, bytes, hash) = spool::copy(reader, &path)?;
-        Ok(Self::of(Opened {
-            file,
-            path,
-            bytes,
-            modified: None,
-            blake3: OnceLock::from(hash),
-            notes: Notes::default(),
-        }))
+        let path = name.as_ref();
+        let (file, bytes, hash) = spool::copy(reader, path)?;
+        Ok(Self::of(file, path, bytes, None, OnceLock::from(hash)))
     }
 
     /// The name in errors: the path as it was given, [`STDIN`](Self::STDIN) for `-`.

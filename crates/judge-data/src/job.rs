@@ -2,14 +2,12 @@
 
 pub(crate) mod jobs;
 
-mod carry_check;
 mod cuts;
 mod finished;
 mod missing;
 mod source;
 mod unread;
 
-use std::error::Error as StdError;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -18,14 +16,14 @@ use judge_core::{
     runner::{Flow, RunEvent},
 };
 
-use self::carry_check::CarryCheck;
 use self::cuts::{can_be_cut, check_once, cuttable};
 use crate::results::carry::CARRY;
+use crate::rows::columns::OWN;
 use crate::rows::cut::CUT;
 use crate::rows::ids::UniqueIds;
 use crate::{
-    Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Observer, Opened, Outputs, Program,
-    Resolved, RowItem, RunPlan, RunResult, Settings, SingleRow, WriteOptions,
+    Carry, Counts, Cut, DatasetOptions, Error, Input, Layout, MadeBy, Numbered, Opened, Outputs, Program, Resolved,
+    RowItem, RunPlan, RunResult, Settings, SingleRow, WriteOptions,
 };
 
 pub use finished::Finished;
@@ -117,12 +115,20 @@ impl Job {
         let checked = self.check(SingleRow::KNOWN, |_| Ok::<_, Error>(None))?;
         let resolved = Resolved::of(model.info(), [judge as &dyn Judge<Numbered>])?;
         let job = Self { made_by: MadeBy::Model(resolved.clone()), ..self.clone() };
-        let mut told = Told { done: 0, rows: checked.rows, progress: &mut progress, failed: None };
-        let carry = self.carry.and_cuts(&self.cuts);
+        let (carry, mut failed) = (self.carry.and_cuts(&self.cuts), None);
         let finished = job.run(&checked, |missing| {
+            let mut done = missing.start.resumed().rows;
+            let mut told = |event: &RunEvent<Numbered>| {
+                let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
+                done += 1;
+                progress(done, checked.rows).flow().unwrap_or_else(|error| {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                })
+            };
             missing.judge(resolved, model, &[judge as _], |result| SingleRow::new(result, &carry), &mut told)
         })?;
-        match told.failed {
+        match failed {
             Some(source) => Err(judge_core::Error::Observer { source }.into()),
             None => Ok(finished.counts),
         }
@@ -192,7 +198,10 @@ impl<S: Source> Job<S> {
         mut see: impl FnMut(&S::Item) -> Result<Option<String>, E>,
     ) -> Result<Checked, E> {
         let (mut records, mut unread) = (0, Unread::default());
-        let mut carried = CarryCheck::new(&self.carry, known);
+        // An output has an id and people's grade of its own.
+        let named = self.carry.names().iter();
+        let mut absent: Vec<&String> = named.filter(|name| !OWN.contains(&name.as_str())).collect();
+        let mut found = Vec::new();
         let mut uncut: Vec<&Cut> = self.cuts.iter().collect();
         let mut ids = (!source.checks_ids()).then(UniqueIds::default);
         let each = source.rows_of_each();
@@ -200,23 +209,34 @@ impl<S: Source> Job<S> {
         for item in source.items()?.step_by(each) {
             let mut item = item?;
             if let Some(ids) = &mut ids {
-                ids.check_row(&item.id(), records)?;
+                ids.check_row(&RowItem::id(&item), records)?;
             }
             let why = see(&item)?;
             check_once(&item, &self.cuts)?;
             uncut.retain(|cut| !can_be_cut(&mut item, &cut.field));
-            if !self.cuts.is_empty() && item.extra().is_some_and(|extra| extra.text(CUT).is_some()) {
-                return Err(Error::FieldClash { field: CUT.to_owned() }.into());
+            if let Some(extra) = item.extra() {
+                if !self.cuts.is_empty() && extra.text(CUT).is_some() {
+                    return Err(Error::FieldClash { field: CUT.to_owned() }.into());
+                }
+                absent.retain(|name| extra.text(name).is_none());
+                if records == 0 {
+                    found = extra.iter().map(|(name, _)| name.to_owned()).collect();
+                }
+                self.carry.check(extra, known)?;
             }
             unread.see_item(&item, why);
-            carried.see(&item)?;
             records += 1;
         }
         if records == 0 {
             return Err(Error::NoRows { path: source.path().to_path_buf() }.into());
         }
-        carried.finish(source.path(), source.part().is_some())?;
-        if let Some(cut) = uncut.first().filter(|_| source.part().is_none()) {
+        // Of a part of a file that is nothing unusual.
+        let is_whole = source.part().is_none();
+        if let Some(&field) = absent.first().filter(|_| is_whole) {
+            let (path, field) = (source.path().to_path_buf(), field.clone());
+            return Err(Error::NothingToCarry { path, rows: records, field, found }.into());
+        }
+        if let Some(cut) = uncut.first().filter(|_| is_whole) {
             let (path, field) = (source.path().to_path_buf(), cut.field.clone());
             let found = source.items()?.next().transpose()?.map(cuttable).unwrap_or_default();
             return Err(Error::NothingToCut { path, rows: records, field, found }.into());
@@ -235,7 +255,9 @@ impl<S: Source> Job<S> {
             return Err(Error::NoIdentity);
         }
         plan.settings = self.source.settings();
-        plan.settings.insert(CARRY.to_owned(), self.carry.to_string().into());
+        if self.source.has_other_fields() {
+            plan.settings.insert(CARRY.to_owned(), self.carry.to_string().into());
+        }
         if !self.cuts.is_empty() {
             let cuts: Vec<String> = self.cuts.iter().map(Cut::to_string).collect();
             plan.settings.insert(CUT.to_owned(), cuts.into());
@@ -265,28 +287,5 @@ impl<S: Source> Job<S> {
                 Ok(Finished { counts, summary: Some(summary), source, output })
             }
         }
-    }
-}
-
-/// Tells a function how many rows are judged.
-struct Told<'p, P> {
-    done: usize,
-    rows: usize,
-    progress: &'p mut P,
-    failed: Option<Box<dyn StdError + Send + Sync>>,
-}
-
-impl<I: RowItem, F: Flow, P: FnMut(usize, usize) -> F> Observer<I> for Told<'_, P> {
-    fn begin(&mut self, before: usize, _: usize) {
-        self.done = before;
-    }
-
-    fn see(&mut self, event: &RunEvent<I>) -> ControlFlow<()> {
-        let RunEvent::Item(_) = event else { return ControlFlow::Continue(()) };
-        self.done += 1;
-        (self.progress)(self.done, self.rows).flow().unwrap_or_else(|error| {
-            self.failed = Some(error);
-            ControlFlow::Break(())
-        })
     }
 }

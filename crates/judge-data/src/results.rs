@@ -2,6 +2,7 @@
 
 pub(crate) mod carry;
 pub(crate) mod decision_row;
+mod entry;
 pub(crate) mod label_row;
 pub(crate) mod lager_result;
 pub(crate) mod numbered_rows;

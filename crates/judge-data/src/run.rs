@@ -15,7 +15,6 @@ mod plan;
 mod publish;
 mod start;
 
-use std::fs;
 use std::path::PathBuf;
 
 use judge_core::Judge;
@@ -156,11 +155,7 @@ impl Run {
         record.counts = journal.counts();
         record.resumes = journal.resumes();
         record.finished = Some(plan.now());
-        if let Err(error) = journal.note_finishing(&record) {
-            // The first error is the one to be told.
-            let _ = fs::remove_file(&sorted);
-            return Err(error);
-        }
+        journal.note_finishing(&record, &sorted)?;
         publish(&target, &sorted, &record, journal)?;
         Ok(record)
     }

@@ -364,31 +364,23 @@ impl Grade {
             (_, grade) => Ok(grade),
         }
     }
-
-    fn of(value: Value) -> Result<Self, Value> {
-        match value {
-            Value::Number(number) => match number.as_f64().filter(|number| number.is_finite()) {
-                Some(number) => Ok(Self::Number(number + 0.0)),
-                None => Err(Value::Number(number)),
-            },
-            Value::Bool(truth) => Ok(Self::Number(f64::from(u8::from(truth)))),
-            Value::String(text) => Ok(Self::Label(text)),
-            other => Err(other),
-        }
-    }
 }
 
-/// A field's value; null is none. Nothing but the size of a number can be wrong in a row that was read as JSON.
-fn value(row: &Row, field: &str) -> Result<Option<Value>, String> {
-    row.value_at(field).map(|json| read(field, &json)).transpose()
-}
-
+/// A field's value. Nothing but the size of a number can be wrong in a row that was read as JSON.
 fn read(field: &str, json: &str) -> Result<Value, String> {
     serde_json::from_str(json).map_err(|_| format!("{field} is {json}, not a finite number"))
 }
 
 fn grade(field: &str, value: Value) -> Result<Grade, String> {
-    Grade::of(value).map_err(|value| format!("{field} is {value}, not a finite number or a label"))
+    match value {
+        Value::Bool(truth) => Ok(Grade::Number(f64::from(u8::from(truth)))),
+        Value::String(text) => Ok(Grade::Label(text)),
+        other => {
+            let number = other.as_f64().filter(|number| number.is_finite());
+            let number = number.ok_or_else(|| format!("{field} is {other}, not a finite number or a label"))?;
+            Ok(Grade::Number(number + 0.0))
+        }
+    }
 }
 
 fn number(field: &str, grade: Grade) -> Result<f64, String> {
@@ -398,21 +390,18 @@ fn number(field: &str, grade: Grade) -> Result<f64, String> {
     }
 }
 
-fn grade_in(row: &Row, field: &str) -> Result<Option<Grade>, String> {
-    match value(row, field)? {
-        None => Ok(None),
-        Some(Value::Array(samples)) => {
+/// The grade of this kind in a field, of a list of numbers their mean; null is none.
+fn grade_as(row: &Row, field: &str, kind: Kind) -> Result<Option<Grade>, String> {
+    let Some(json) = row.value_at(field) else { return Ok(None) };
+    let found = match read(field, &json)? {
+        Value::Array(samples) => {
             let all = samples.into_iter().filter(|sample| !sample.is_null());
             let numbers: Vec<f64> = all.map(|sample| number(field, grade(field, sample)?)).collect::<Result<_, _>>()?;
-            Ok(crate::rows::ids::mean(numbers).map(Grade::Number))
+            crate::rows::ids::mean(numbers).map(Grade::Number)
         }
-        Some(value) => grade(field, value).map(Some),
-    }
-}
-
-/// A grade of this kind.
-fn grade_as(row: &Row, field: &str, kind: Kind) -> Result<Option<Grade>, String> {
-    grade_in(row, field)?.map(|grade| grade.among(field, kind)).transpose()
+        value => Some(grade(field, value)?),
+    };
+    found.map(|found| found.among(field, kind)).transpose()
 }
 
 /// What each rater gave of this kind, and the first thing that is none, in words.

@@ -4,30 +4,9 @@ use burn::backend::cubecl::dtype_to_storage_type;
 use burn::tensor::{DType, Tensor};
 use cubecl::ir::ElemType;
 use cubecl::prelude::*;
+use judge_kernels::functions::Activation;
 
 use crate::tensors::{burn, contiguous, empty, spread};
-
-/// A function of the gate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Activation {
-    /// `x · sigmoid(x)`.
-    Silu,
-    /// `x · Φ(x)`, with the error function.
-    Gelu,
-    /// The approximation of it by a hyperbolic tangent.
-    GeluTanh,
-    /// `max(x, 0)`.
-    Relu,
-    /// The square of that.
-    ReluSquared,
-    /// `g · sigmoid(alpha · g) · (up + 1)`, where the gate is at most `limit` and up within it on both sides.
-    ClampedSwish {
-        /// The factor within the sigmoid.
-        alpha: f64,
-        /// The largest gate.
-        limit: f64,
-    },
-}
 
 /// The activation's name, for which a kernel is compiled. Its numbers come with each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,8 +59,8 @@ pub fn gate(x: Tensor<3>, width: usize, activation: Activation, dtype: DType) ->
             x.into_buffer_arg(),
             out.clone().into_buffer_arg(),
             numbers as u32,
-            alpha as f32,
-            limit as f32,
+            alpha,
+            limit,
             Kind { function, width, is_gated: columns != width },
             dtypes,
         );

@@ -4,6 +4,7 @@ use burn::backend::cubecl::dtype_to_storage_type;
 use burn::tensor::{DType, Tensor};
 use cubecl::ir::ElemType;
 use cubecl::prelude::*;
+use judge_kernels::functions::Pairs;
 
 use crate::rows::{Sharing, row, sum};
 use crate::tensors::{burn, contiguous, empty};
@@ -48,8 +49,8 @@ pub struct Rotation {
     pub cos: Tensor<4>,
     /// Sines of the same angles.
     pub sin: Tensor<4>,
-    /// Whether the two coordinates of a pair are neighbours; else they are half of `rotary_dim` apart.
-    pub neighbours: bool,
+    /// Which two coordinates of a head an angle turns.
+    pub pairs: Pairs,
     /// A factor for each position behind the rotation, `[1 or batch, 1 or seq, 1, 1]`.
     pub factors: Option<Tensor<4>>,
 }
@@ -98,7 +99,7 @@ pub fn heads(x: Tensor<3>, of: &Heads, dtype: DType) -> Tensor<4> {
         has_weight: weight.is_some(),
         is_clamped: of.limit.is_some(),
         pairs,
-        neighbours: rotation.is_some_and(|rotation| rotation.neighbours),
+        neighbours: rotation.is_some_and(|rotation| rotation.pairs == Pairs::Neighbours),
         has_factors: factors.is_some(),
         sharing,
     };

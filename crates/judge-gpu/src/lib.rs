@@ -1,8 +1,8 @@
 //! Kernels of decoders for GPUs: for `judge-models`, without a promise of stability.
 //!
 //! Burn keeps the memory and runs everything else. What a dense block does between its products is
-//! here one kernel each, which reads its operands once and writes its result once. A product is
-//! `product.rs`'s choice. Kernels are written in cubecl's language, so they run wherever Burn's run.
+//! here one kernel each, which reads its operands once and writes its result once. Functions have the
+//! names of `judge-kernels`. A product is `product.rs`'s choice. Kernels are written in cubecl's language, so they run wherever Burn's run.
 //!
 //! | file | owns |
 //! |---|---|
@@ -39,9 +39,9 @@ mod tensors;
 
 pub use attention::{SCORES, attention, attention_entropy};
 pub use dots::dots;
-pub use gate::{Activation, gate};
+pub use gate::gate;
 pub use heads::{HeadNorm, Heads, Rotation, heads};
-pub use norm::{Norm, norm};
+pub use norm::norm;
 pub use product::{Products, batched, failure, memory_failures, product};
 pub use residual::add;
 pub use softmax::{Softmax, entropy, softmax};

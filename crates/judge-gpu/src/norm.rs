@@ -4,35 +4,26 @@ use burn::backend::cubecl::dtype_to_storage_type;
 use burn::tensor::{DType, Tensor};
 use cubecl::ir::ElemType;
 use cubecl::prelude::*;
+use judge_kernels::functions::NormKind;
 
 use crate::rows::{Sharing, row, sum};
 use crate::tensors::{burn, contiguous, empty};
 
-/// Which norm of a row it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Norm {
-    /// `x / sqrt(mean(x²) + eps)`.
-    RootMeanSquare,
-    /// The same of `x - mean(x)`.
-    Layer,
-}
-
 /// What a kernel is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Kind {
-    norm: Norm,
+    norm: NormKind,
     /// Numbers of a row.
     width: usize,
-    /// Numbers of the weight: none, those of a row, or twice as many with a bias behind them.
-    weight: usize,
+    /// Whether a bias is behind the weight.
+    is_biased: bool,
     sharing: Sharing,
 }
 
-/// The norm of each row of `x` along the last axis, times `weight` where there is one, in f32 inside:
-/// the shape of `x`, in `dtype`.
+/// The norm of each row of `x` along the last axis, times `weight`, in f32 inside: the shape of `x`, in `dtype`.
 ///
 /// `weight` has the width of a row, or twice as many numbers, of which the second half is added.
-pub fn norm<const D: usize>(kind: Norm, x: Tensor<D>, weight: Option<Tensor<1>>, eps: f64, dtype: DType) -> Tensor<D> {
+pub fn norm<const D: usize>(kind: NormKind, x: Tensor<D>, weight: Tensor<1>, eps: f64, dtype: DType) -> Tensor<D> {
     let shape = x.shape();
     let width = shape[D - 1];
     let x = contiguous(x);
@@ -42,12 +33,10 @@ pub fn norm<const D: usize>(kind: Norm, x: Tensor<D>, weight: Option<Tensor<1>>,
         return burn(out);
     }
     let sharing = Sharing::of(&x.client);
-    let weight = weight.map(contiguous);
-    let kind = Kind { norm: kind, width, weight: weight.as_ref().map_or(0, |weight| weight.meta.shape()[0]), sharing };
+    let weight = contiguous(weight);
+    let kind = Kind { norm: kind, width, is_biased: weight.meta.shape()[0] > width, sharing };
     let (count, dim) = sharing.launch(rows);
     let (from, to) = (dtype_to_storage_type(x.dtype), dtype_to_storage_type(dtype));
-    // Without a weight none is read: the kernel is told so when it is compiled.
-    let weight = weight.unwrap_or_else(|| x.clone());
     let of_weight = dtype_to_storage_type(weight.dtype);
     let client = x.client.clone();
     // SAFETY: units beyond the last row end at once, and a row is read and written within its width.
@@ -88,7 +77,7 @@ fn norm_rows<I: Float, W: Float, O: Float>(
     let start = row * width;
     let first = UNIT_POS_X as usize;
     let mut mean = 0.0f32;
-    if comptime!(matches!(kind.norm, Norm::Layer)) {
+    if comptime!(matches!(kind.norm, NormKind::LayerNorm)) {
         let mut total = 0.0f32;
         for i in range_stepped(first, width, units) {
             total += f32::cast_from(x[start + i]);
@@ -102,11 +91,8 @@ fn norm_rows<I: Float, W: Float, O: Float>(
     }
     let factor = 1.0f32 / (sum(squares, kind.sharing) / comptime!(width as f32) + eps).sqrt();
     for i in range_stepped(first, width, units) {
-        let mut value = (f32::cast_from(x[start + i]) - mean) * factor;
-        if comptime!(kind.weight > 0) {
-            value *= f32::cast_from(weight[i]);
-        }
-        if comptime!(kind.weight > kind.width) {
+        let mut value = (f32::cast_from(x[start + i]) - mean) * factor * f32::cast_from(weight[i]);
+        if comptime!(kind.is_biased) {
             value += f32::cast_from(weight[width + i]);
         }
         out[start + i] = O::cast_from(value);

@@ -35,62 +35,41 @@ fn rows(x: CubeTensor) -> CubeTensor {
     if is_row && strides[rank - 2] >= shape[rank - 1] { x } else { into_contiguous(x) }
 }
 
+/// `factor · a · b`, onto something and with a bias where there are some: of two matrices, or of those of two lists one by one.
 pub(crate) fn product(
-    x: CubeTensor,
-    weight: CubeTensor,
+    [a, b]: [CubeTensor; 2],
+    is_transposed: bool,
     [onto, bias]: [Option<CubeTensor>; 2],
     (factor, dtype, operands): (f64, DType, Operands),
 ) -> CubeTensor {
-    let (x, weight) = (rows(x), rows(weight));
-    let ([m, k], [n, _]) = ([x.meta.shape()[0], x.meta.shape()[1]], [weight.meta.shape()[0], weight.meta.shape()[1]]);
-    let (onto, bias) = (onto.map(rows), bias.map(into_contiguous));
-    let of_onto = onto.as_ref().map_or(n, |onto| onto.meta.strides()[0].max(n));
-    let out = empty(&x, [m, n], if onto.is_some() || bias.is_some() { DType::F32 } else { dtype });
-    let shape = Shape {
-        batches: 1,
-        m,
-        k,
-        n,
-        is_transposed: true,
-        rows: [x.meta.strides()[0].max(k), weight.meta.strides()[0].max(k), of_onto, n],
-        strides: [0; 4],
-        operands,
-        is_wide: out.dtype == DType::F32 && x.dtype != DType::F32,
-        is_added: onto.is_some(),
-        is_biased: bias.is_some(),
-    };
-    if m * n > 0 {
-        enqueue(shape, factor, [x, weight], [onto, bias], &out);
-    }
-    out
-}
-
-pub(crate) fn batched(
-    a: CubeTensor,
-    b: CubeTensor,
-    is_transposed: bool,
-    (dtype, operands): (DType, Operands),
-) -> CubeTensor {
     let (a, b) = (rows(a), rows(b));
-    let size = |x: &CubeTensor, axis: usize| x.meta.shape()[axis];
-    let (heads, m, k) = (size(&a, 0), size(&a, 1), size(&a, 2));
-    let n = size(&b, if is_transposed { 1 } else { 2 });
-    let out = empty(&a, [heads, m, n], dtype);
+    let (onto, bias) = (onto.map(rows), bias.map(into_contiguous));
+    let mut of_out = a.meta.shape().clone();
+    let rank = of_out.num_dims();
+    let (m, k) = (of_out[rank - 2], of_out[rank - 1]);
+    let n = b.meta.shape()[if is_transposed { rank - 2 } else { rank - 1 }];
+    of_out[rank - 1] = n;
+    let (batches, strides) = match rank {
+        2 => (1, [0; 4]),
+        _ => (of_out[0], [a.meta.strides()[0], b.meta.strides()[0], m * n, m * n]),
+    };
+    let row = |x: &CubeTensor| x.meta.strides()[rank - 2].max(x.meta.shape()[rank - 1]);
+    let out = empty(&a, of_out, if onto.is_some() || bias.is_some() { DType::F32 } else { dtype });
     let shape = Shape {
-        batches: heads,
+        batches,
         m,
         k,
         n,
         is_transposed,
-        rows: [a.meta.strides()[1].max(k), b.meta.strides()[1].max(if is_transposed { k } else { n }), n, n],
-        strides: [a.meta.strides()[0], b.meta.strides()[0], m * n, m * n],
+        rows: [row(&a), row(&b), onto.as_ref().map_or(n, row), n],
+        strides,
         operands,
-        is_wide: dtype == DType::F32 && a.dtype != DType::F32,
-        is_added: false,
-        is_biased: false,
+        is_wide: out.dtype == DType::F32 && a.dtype != DType::F32,
+        is_added: onto.is_some(),
+        is_biased: bias.is_some(),
     };
-    if heads * m * n > 0 {
-        enqueue(shape, 1.0, [a, b], [None, None], &out);
+    if batches * m * n > 0 {
+        enqueue(shape, factor, [a, b], [onto, bias], &out);
     }
     out
 }

@@ -53,7 +53,8 @@ pub fn product(
     assert_eq!(x.dtype, weight.dtype, "a product of two dtypes");
     #[cfg(feature = "cuda")]
     if let Some(operands) = on_cuda::operands(&x, products.tf32) {
-        return burn(on_cuda::product(x, weight, [onto.map(cube), bias.map(cube)], (factor, dtype, operands)));
+        let added = [onto.map(cube), bias.map(cube)];
+        return burn(on_cuda::product([x, weight], true, added, (factor, dtype, operands)));
     }
     let _ = products;
     let y = multiply::<2>(x, weight, true);
@@ -77,7 +78,7 @@ pub fn batched(a: Tensor<3>, b: Tensor<3>, is_transposed: bool, dtype: DType, pr
     assert_eq!(a.dtype, b.dtype, "products of two dtypes");
     #[cfg(feature = "cuda")]
     if let Some(operands) = on_cuda::operands(&a, products.tf32) {
-        return burn(on_cuda::batched(a, b, is_transposed, (dtype, operands)));
+        return burn(on_cuda::product([a, b], is_transposed, [None, None], (1.0, dtype, operands)));
     }
     let _ = products;
     cast(multiply::<3>(a, b, is_transposed), dtype)

@@ -6,6 +6,7 @@
 use burn::tensor::{Bool, DType, Device, DeviceType, Tensor, TensorData};
 
 use judge_gpu::*;
+use judge_kernels::functions::{Activation, NormKind, Pairs};
 
 /// The first device that wgpu lists; `None`, said so, where there is none.
 fn device() -> Option<Device> {
@@ -65,20 +66,19 @@ fn norms_of_rows() {
     let Some(device) = device() else { return };
     for (rows, width) in [(1, 1), (3, 7), (5, 64), (4, 129), (70, 576), (2, 4096)] {
         let (x, weight) = (numbers(rows * width, 1), numbers(2 * width, 2));
-        for kind in [Norm::RootMeanSquare, Norm::Layer] {
-            for weights in 0..3 {
-                let given = (weights > 0).then(|| tensor(&weight[..weights * width], [weights * width], &device));
+        for kind in [NormKind::RmsNorm, NormKind::LayerNorm] {
+            for weights in 1..3 {
+                let given = tensor(&weight[..weights * width], [weights * width], &device);
                 let found = host(norm(kind, tensor(&x, [rows, width], &device), given, 1e-5, DType::F32));
                 let expected = x.chunks(width).flat_map(|row| {
                     let mean = match kind {
-                        Norm::RootMeanSquare => 0.0,
-                        Norm::Layer => row.iter().map(|&x| f64::from(x)).sum::<f64>() / width as f64,
+                        NormKind::RmsNorm => 0.0,
+                        NormKind::LayerNorm => row.iter().map(|&x| f64::from(x)).sum::<f64>() / width as f64,
                     };
                     let square = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / width as f64;
                     let weight = &weight;
                     row.iter().enumerate().map(move |(i, &x)| {
-                        let value = (f64::from(x) - mean) / (square + 1e-5).sqrt();
-                        let value = if weights > 0 { value * f64::from(weight[i]) } else { value };
+                        let value = (f64::from(x) - mean) / (square + 1e-5).sqrt() * f64::from(weight[i]);
                         if weights > 1 { value + f64::from(weight[width + i]) } else { value }
                     })
                 });
@@ -108,7 +108,7 @@ fn heads_with_every_part() {
                 let rotation = (pairs > 0).then(|| Rotation {
                     cos: table(f32::cos),
                     sin: table(f32::sin),
-                    neighbours,
+                    pairs: if neighbours { Pairs::Neighbours } else { Pairs::Halves },
                     factors: neighbours.then(|| tensor(&factors, [table_rows, table_positions, 1, 1], &device)),
                 });
                 let norm =
@@ -180,10 +180,13 @@ fn gates() {
             }
             Activation::Relu => g.max(0.0),
             Activation::ReluSquared => g.max(0.0).powi(2),
-            Activation::ClampedSwish { alpha, limit } => g.min(limit) * sigmoid(alpha * g.min(limit)),
+            Activation::ClampedSwish { alpha, limit } => {
+                let g = g.min(f64::from(limit));
+                g * sigmoid(f64::from(alpha) * g)
+            }
         };
         let up = |up: f64| match activation {
-            Activation::ClampedSwish { limit, .. } => up.clamp(-limit, limit) + 1.0,
+            Activation::ClampedSwish { limit, .. } => up.clamp(f64::from(-limit), f64::from(limit)) + 1.0,
             _ => up,
         };
         let found = host(gate(tensor(&x, [1, rows, 2 * width], &device), width, activation, DType::F32));
@@ -326,7 +329,11 @@ fn what_is_not_a_number_stays_none() {
     let mut values = numbers(64, 10);
     values[5] = f32::NAN;
     let row = || tensor(&values, [1, 1, 64], &device);
-    assert!(host(norm(Norm::RootMeanSquare, row(), None, 1e-5, DType::F32)).iter().all(|x| x.is_nan()));
+    assert!(
+        host(norm(NormKind::RmsNorm, row(), tensor(&[2.0; 64], [64], &device), 1e-5, DType::F32))
+            .iter()
+            .all(|x| x.is_nan())
+    );
     for activation in [Activation::Silu, Activation::Relu, Activation::ClampedSwish { alpha: 1.7, limit: 1.0 }] {
         let found = host(gate(row(), 64, activation, DType::F32));
         assert!(found[5].is_nan() && !found[6].is_nan(), "{activation:?}");

@@ -76,30 +76,13 @@ fn plain(name: &str) -> Option<fn(&Value) -> Result<bool>> {
         "string" => |value| Ok(value.as_str().is_some()),
         "mapping" => |value| Ok(matches!(value, Value::Dict(_))),
         // Whatever has a length and items: texts, mappings and even undefined values.
-        "sequence" => |value| {
-            Ok(matches!(
-                value,
-                Value::Undefined(_)
-                    | Value::Str(_)
-                    | Value::Markup(_)
-                    | Value::List(_)
-                    | Value::Tuple(_)
-                    | Value::Dict(_)
-                    | Value::Range(_)
-            ))
-        },
+        "sequence" => {
+            |value| Ok(["Undefined", "str", "Markup", "list", "tuple", "dict", "range"].contains(&value.type_name()))
+        }
         "iterable" => |value| Ok(value.is_iterable()),
-        "callable" => |value| {
-            Ok(matches!(
-                value,
-                Value::Undefined(_)
-                    | Value::Function(_)
-                    | Value::Method(_)
-                    | Value::Macro(_)
-                    | Value::Loop(_)
-                    | Value::Joiner(_)
-            ))
-        },
+        "callable" => {
+            |value| Ok(["Undefined", "function", "method", "macro", "loop", "joiner"].contains(&value.type_name()))
+        }
         "escaped" => |value| Ok(matches!(value, Value::Markup(_))),
         _ => return None,
     };

@@ -24,6 +24,10 @@ type Filter = fn(&str, &Value, Call) -> Result<Value>;
 /// The value of a filter.
 pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
     step()?;
+    if let Some(filter) = plain(name) {
+        call.required(name, [])?;
+        return filter(value);
+    }
     match find(name) {
         Some(filter) => filter(name, value, call),
         None => fault(format!("No filter named '{name}'")),
@@ -32,21 +36,74 @@ pub(crate) fn apply(name: &str, value: &Value, call: Call) -> Result<Value> {
 
 /// Whether Jinja2 has a filter of this name.
 pub(crate) fn is_filter(name: &str) -> bool {
-    find(name).is_some()
+    plain(name).is_some() || find(name).is_some()
 }
 
-/// Jinja2's filter of a name, if it has one.
-fn find(name: &str) -> Option<Filter> {
-    let filter: Filter = match name {
-        "abs" => |name, value, call| {
-            call.required(name, [])?;
-            match (value, value.as_int()) {
-                (_, Some(n)) => n.checked_abs().map(Value::Int).map_or_else(too_large, Ok),
-                (Value::Float(x), _) => Ok(Value::Float(x.abs())),
-                (Value::Undefined(why), _) => fault(&**why),
-                _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
+/// A filter without arguments.
+fn plain(name: &str) -> Option<fn(&Value) -> Result<Value>> {
+    let filter: fn(&Value) -> Result<Value> = match name {
+        "abs" => |value| match (value, value.as_int()) {
+            (_, Some(n)) => n.checked_abs().map(Value::Int).map_or_else(too_large, Ok),
+            (Value::Float(x), _) => Ok(Value::Float(x.abs())),
+            (Value::Undefined(why), _) => fault(&**why),
+            _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
+        },
+        "capitalize" => |value| capitalized(&soft(value)?).map(Value::from),
+        "count" | "length" => |value| match value.len()? {
+            Some(len) => Ok(len.into()),
+            None => fault(format!("object of type '{}' has no len()", value.type_name())),
+        },
+        "e" | "escape" => |value| match value {
+            Value::Markup(_) => Ok(value.clone()),
+            _ => escaped(&value.text()?).map(|text| Value::Markup(text.into())),
+        },
+        "forceescape" => |value| escaped(&value.text()?).map(|text| Value::Markup(text.into())),
+        "safe" => |value| value.text().map(Value::Markup),
+        "first" => |value| {
+            let none = || Value::Undefined("No first item, sequence was empty.".into());
+            Ok(value.iterate()?.into_iter().next().unwrap_or_else(none))
+        },
+        "last" => |value| {
+            reversible(value)?;
+            let none = || Value::Undefined("No last item, sequence was empty.".into());
+            Ok(value.iterate()?.into_iter().next_back().unwrap_or_else(none))
+        },
+        "items" => |value| match value {
+            Value::Undefined(_) => Value::once("generator", Vec::new()),
+            Value::Dict(dict) => Value::once("generator", Value::View(View::Items, dict.clone()).iterate()?),
+            _ => fault("Can only get item pairs from a mapping."),
+        },
+        "list" => |value| Value::list(value.iterate()?),
+        "lower" => |value| lower(&soft(value)?).map(Value::from),
+        "upper" => |value| upper(&soft(value)?).map(Value::from),
+        "reverse" => |value| match value {
+            Value::Str(_) => slice(value, &[Value::None, Value::None, Value::Int(-1)]),
+            Value::Markup(_) => refuse("reverse of a safe text"),
+            _ => {
+                let mut items = value.iterate()?;
+                items.reverse();
+                // What cannot be read backwards is made a list first.
+                match reversible(value) {
+                    Ok(()) => Value::once("reversed", items),
+                    Err(_) => Value::list(items),
+                }
             }
         },
+        "string" => |value| match value {
+            Value::Markup(_) => Ok(value.clone()),
+            _ => value.text().map(Value::Str),
+        },
+        "title" => |value| title(&soft(value)?).map(Value::from),
+        "urlencode" => urlencode,
+        "wordcount" => |value| words(&soft(value)?),
+        _ => return None,
+    };
+    Some(filter)
+}
+
+/// A filter that takes arguments.
+fn find(name: &str) -> Option<Filter> {
+    let filter: Filter = match name {
         "attr" => |name, value, call| {
             let [name] = call.required(name, ["name"])?;
             let Some(name) = name.as_str() else { return fault("attribute name must be string") };
@@ -57,20 +114,9 @@ fn find(name: &str) -> Option<Filter> {
             }
         },
         "batch" | "slice" => batches,
-        "capitalize" => |name, value, call| {
-            call.required(name, [])?;
-            capitalized(&soft(value)?).map(Value::from)
-        },
         "center" => |name, value, call| {
             let [width] = call.bind(name, ["width"])?;
             pad(&soft(value)?, name, &width.unwrap_or(Value::Int(80)), None).map(Value::from)
-        },
-        "count" | "length" => |name, value, call| {
-            call.required(name, [])?;
-            match value.len()? {
-                Some(len) => Ok(len.into()),
-                None => fault(format!("object of type '{}' has no len()", value.type_name())),
-            }
         },
         "d" | "default" => |name, value, call| {
             let [default, boolean] = call.bind(name, ["default_value", "boolean"])?;
@@ -78,29 +124,7 @@ fn find(name: &str) -> Option<Filter> {
             Ok(if falls { default.unwrap_or_else(|| Value::from("")) } else { value.clone() })
         },
         "dictsort" => |_, value, call| dictsort(value, call),
-        "e" | "escape" | "forceescape" => |name, value, call| {
-            call.required(name, [])?;
-            match value {
-                Value::Markup(_) if name != "forceescape" => Ok(value.clone()),
-                _ => escaped(&value.text()?).map(|text| Value::Markup(text.into())),
-            }
-        },
-        "safe" => |name, value, call| {
-            call.required(name, [])?;
-            Ok(Value::Markup(value.text()?))
-        },
         "filesizeformat" => |_, value, call| filesize(value, call),
-        "first" => |name, value, call| {
-            call.required(name, [])?;
-            let none = || Value::Undefined("No first item, sequence was empty.".into());
-            Ok(value.iterate()?.into_iter().next().unwrap_or_else(none))
-        },
-        "last" => |name, value, call| {
-            call.required(name, [])?;
-            reversible(value)?;
-            let none = || Value::Undefined("No last item, sequence was empty.".into());
-            Ok(value.iterate()?.into_iter().next_back().unwrap_or_else(none))
-        },
         "float" => |name, value, call| {
             let [default] = call.bind(name, ["default"])?;
             match float_of(value)? {
@@ -123,14 +147,6 @@ fn find(name: &str) -> Option<Filter> {
         },
         "groupby" => |_, value, call| groupby(value, call),
         "indent" => |_, value, call| indent(value, call),
-        "items" => |name, value, call| {
-            call.required(name, [])?;
-            match value {
-                Value::Undefined(_) => Value::once("generator", Vec::new()),
-                Value::Dict(dict) => Value::once("generator", Value::View(View::Items, dict.clone()).iterate()?),
-                _ => fault("Can only get item pairs from a mapping."),
-            }
-        },
         "join" => |name, value, call| {
             let [separator, by] = call.bind(name, ["d", "attribute"])?;
             let mut parts = Vec::new();
@@ -139,15 +155,6 @@ fn find(name: &str) -> Option<Filter> {
             }
             let separator = separator.map_or_else(|| Ok("".into()), |s| s.text())?;
             joined(&separator, &parts).map(Value::from)
-        },
-        "list" => |name, value, call| {
-            call.required(name, [])?;
-            Value::list(value.iterate()?)
-        },
-        "lower" | "upper" => |name, value, call| {
-            call.required(name, [])?;
-            let text = soft(value)?;
-            (if name == "lower" { lower(&text) } else { upper(&text) }).map(Value::from)
         },
         "map" => |_, value, call| map(value, call),
         "max" | "min" => |name, value, call| {
@@ -175,22 +182,6 @@ fn find(name: &str) -> Option<Filter> {
             let count = count.filter(|c| !matches!(c, Value::None)).map_or(Ok(-1), |count| count.index("count"))?;
             replaced(&value.text()?, &old.text()?, &new.text()?, count).map(Value::from)
         },
-        "reverse" => |name, value, call| {
-            call.required(name, [])?;
-            match value {
-                Value::Str(_) => slice(value, &[Value::None, Value::None, Value::Int(-1)]),
-                Value::Markup(_) => refuse("reverse of a safe text"),
-                _ => {
-                    let mut items = value.iterate()?;
-                    items.reverse();
-                    // What cannot be read backwards is made a list first.
-                    match reversible(value) {
-                        Ok(()) => Value::once("reversed", items),
-                        Err(_) => Value::list(items),
-                    }
-                }
-            }
-        },
         "round" => |_, value, call| round(value, call),
         "sort" => |name, value, call| {
             let [reverse, case_sensitive, by] = call.bind(name, ["reverse", "case_sensitive", "attribute"])?;
@@ -209,13 +200,6 @@ fn find(name: &str) -> Option<Filter> {
             }
             Value::list(sorted(all, backwards(reverse)?)?)
         },
-        "string" => |name, value, call| {
-            call.required(name, [])?;
-            match value {
-                Value::Markup(_) => Ok(value.clone()),
-                _ => value.text().map(Value::Str),
-            }
-        },
         "sum" => |name, value, call| {
             let [by, start] = call.bind(name, ["attribute", "start"])?;
             let mut sum = start.unwrap_or(Value::Int(0));
@@ -233,10 +217,6 @@ fn find(name: &str) -> Option<Filter> {
                 return refuse("the sum of fractions");
             }
             Ok(sum)
-        },
-        "title" => |name, value, call| {
-            call.required(name, [])?;
-            title(&soft(value)?).map(Value::from)
         },
         "tojson" => |_, value, call| json::tojson(value, call),
         "trim" => |name, value, call| {
@@ -258,14 +238,6 @@ fn find(name: &str) -> Option<Filter> {
                 }
             }
             Value::once("generator", kept)
-        },
-        "urlencode" => |name, value, call| {
-            call.required(name, [])?;
-            urlencode(value)
-        },
-        "wordcount" => |name, value, call| {
-            call.required(name, [])?;
-            words(&soft(value)?)
         },
         "xmlattr" => |_, value, call| xmlattr(value, call),
         "pprint" | "random" | "striptags" | "urlize" | "wordwrap" => |name, _, _| refuse(format!("the filter {name}")),

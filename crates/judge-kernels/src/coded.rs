@@ -274,9 +274,9 @@ impl CodedPanels {
 
     /// Columns of a panel, to be dequantised.
     fn piece(&self, panel: usize, columns: Range<usize>, written: Written) -> Piece<'_> {
-        let CodesOfPanel { codes, scales, zeros, minima } = self.codes_of_panel(panel);
-        let codes = &codes[columns.start / per_word(&self.coding)..];
-        Piece { coding: &self.coding, written, codes, scales, zeros, minima, columns }
+        let of_panel = self.codes_of_panel(panel);
+        let codes = &of_panel.codes[columns.start / per_word(&self.coding)..];
+        Piece { coding: &self.coding, written, panel: CodesOfPanel { codes, ..of_panel }, columns }
     }
 
     /// Makes what is `written` of the words `words` of each row of a panel, `[rows][LANES]`; words behind the matrix's columns become zero.

@@ -1,7 +1,7 @@
-//! The names of functions of rows in which families of models differ; `vector.rs` computes them.
+//! The names of functions of rows in which families of models differ; `vector.rs` computes them here, and `judge-gpu` on GPUs.
 
 /// What a norm makes of a row `x`, with weight `w`, before a bias is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NormKind {
     /// `x / sqrt(mean(x²) + eps) * w`.
     RmsNorm,

@@ -75,14 +75,8 @@ pub(crate) struct Piece<'a> {
     pub(crate) coding: &'a Coding,
     /// What is made of them.
     pub(crate) written: Written,
-    /// The panel's words of codes, from the first column on.
-    pub(crate) codes: &'a [Lanes],
-    /// What the panel's groups have.
-    pub(crate) scales: &'a [Lanes],
-    /// Likewise; empty if there are none.
-    pub(crate) zeros: &'a [Lanes],
-    /// Likewise; empty if there are none.
-    pub(crate) minima: &'a [Lanes],
+    /// The panel, whose codes are those from the first column on.
+    pub(crate) panel: CodesOfPanel<'a>,
     /// The columns.
     pub(crate) columns: Range<usize>,
 }
@@ -93,7 +87,7 @@ impl Piece<'_> {
     #[inline(always)]
     pub(crate) fn dequantise(&self, out: &mut [Lanes], number: impl Fn(u32, usize) -> f32 + Copy) {
         let factor = self.coding.factor;
-        match (self.zeros.is_empty(), self.minima.is_empty(), factor == 1.0) {
+        match (self.panel.zeros.is_empty(), self.panel.minima.is_empty(), factor == 1.0) {
             (true, true, true) => self.dispatch(out, number, |x, [_, scale, _]| x * scale),
             (false, true, true) => self.dispatch(out, number, |x, [zero, scale, _]| (x - zero) * scale),
             (true, false, true) => self.dispatch(out, number, |x, [_, scale, minimum]| x * scale - minimum),
@@ -138,7 +132,7 @@ impl Piece<'_> {
         let each = per_word(self.coding);
         let whole = matches!(groups, Groups::Even(size) if size.is_multiple_of(each));
         let mut out = out.iter_mut();
-        for (codes, from) in self.codes.iter().zip(self.columns.clone().step_by(each)) {
+        for (codes, from) in self.panel.codes.iter().zip(self.columns.clone().step_by(each)) {
             prefetch(codes.as_ptr().wrapping_add(AHEAD));
             prefetch(codes.as_ptr().wrapping_add(AHEAD + LANES / 2));
             let of_word = groups.of(from);
@@ -183,6 +177,7 @@ impl Piece<'_> {
     fn group(&self, group: usize) -> [&Lanes; 3] {
         /// What a group without zeros or minima has.
         const NONE: &Lanes = &[0; LANES];
-        [self.zeros.get(group).unwrap_or(NONE), &self.scales[group], self.minima.get(group).unwrap_or(NONE)]
+        let CodesOfPanel { scales, zeros, minima, .. } = self.panel;
+        [zeros.get(group).unwrap_or(NONE), &scales[group], minima.get(group).unwrap_or(NONE)]
     }
 }

@@ -81,7 +81,7 @@ pub(crate) struct CheckedWeights {
 /// names and shapes are not compared with `spec` yet.
 ///
 /// # Errors
-/// Those of the files, and [`Error::Unsupported`] for a form that is not read.
+/// Those of the files, and `WeightsError::Unsupported` for a form that is not read.
 pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Store>, Error> {
     match spec {
         Architecture::Decoder(spec) => {
@@ -127,7 +127,9 @@ impl CheckedWeights {
         };
         let mut untied_from = None;
         if let Architecture::Decoder(spec) = &mut *spec {
-            weights::check_settings(&*base, spec, &text_model(folder)?)?;
+            if let Some(file) = folder.gguf() {
+                weights::check_settings(file, spec, &text_model(folder)?)?;
+            }
             let spec = Arc::make_mut(spec);
             if let Some(rows) = base.vocabulary(&spec.embedding).filter(|rows| (1..spec.d_vocab).contains(rows)) {
                 let d_vocab = spec.d_vocab;

@@ -12,7 +12,7 @@ use judge_hub::error::HubError;
 use judge_kernels::kernel::UnknownKernel;
 use judge_kernels::supported::NoKernel;
 use judge_weights::dtype::UnknownDtype;
-use judge_weights::error::{Error as WeightsError, StandIn};
+use judge_weights::error::Error as WeightsError;
 
 use crate::{CudaProblem, DevicesProblem, RerankFormProblem};
 
@@ -21,14 +21,6 @@ use crate::{CudaProblem, DevicesProblem, RerankFormProblem};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or folder could not be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
     /// A file could not be written or removed, or its folder could not be made.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {
@@ -49,34 +41,6 @@ pub enum Error {
         /// The path that was to be written.
         path: PathBuf,
     },
-    /// A model is a folder, and this is none.
-    #[error(
-        "{path} is not a folder{}",
-        if path.is_file() { ", and the file does not begin as GGUF files do" } else { "" },
-        path = path.display()
-    )]
-    NotAFolder {
-        /// The path that was named as a model's.
-        path: PathBuf,
-    },
-    /// A file that every model folder must have is absent.
-    #[error("{folder} has no {wanted}; it has {found:?}", folder = folder.display())]
-    MissingFile {
-        /// The model's folder.
-        folder: PathBuf,
-        /// The name of the file that was looked for, or a description where several would do.
-        wanted: &'static str,
-        /// Names of the files that are there.
-        found: Vec<String>,
-    },
-    /// A file's place is taken by something else.
-    #[error("{path} is {found}", path = path.display())]
-    StandIn {
-        /// The file.
-        path: PathBuf,
-        /// What it holds.
-        found: StandIn,
-    },
     /// The head of labels and the model do not go together.
     #[error("the model's head of labels: {source}")]
     Head {
@@ -91,22 +55,6 @@ pub enum Error {
         /// What is wrong.
         problem: judge_core::decision::DecisionProblem,
     },
-    /// A file of text is not UTF-8.
-    #[error("{path} is not UTF-8 from byte {offset} on", path = path.display())]
-    Encoding {
-        /// The file.
-        path: PathBuf,
-        /// Offset of the first byte that is not, from 0.
-        offset: usize,
-    },
-    /// A file is not JSON, or not with the fields it should have.
-    #[error("{path}: {source}", path = path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with line and column.
-        source: serde_json::Error,
-    },
     /// `config.json` does not describe a model that this crate can build.
     #[error("{path}: {problem}", path = path.display())]
     Config {
@@ -115,21 +63,9 @@ pub enum Error {
         /// What is wrong.
         problem: crate::ConfigProblem,
     },
-    /// The folder asks for something that this crate does not do. It is refused and never ignored.
-    #[error("{path}: {field}: {found} is not supported, only {supported}", path = path.display())]
-    Unsupported {
-        /// The file that asks for it.
-        path: PathBuf,
-        /// The field or setting in the file.
-        field: String,
-        /// Its value.
-        found: String,
-        /// What is supported in its place.
-        supported: &'static str,
-    },
-    /// Weights or an adapter are not what they should be. What any file can have is among the variants beside this one.
+    /// A folder or a file cannot be read, is not what it should be, or asks for something that this crate does not do.
     #[error(transparent)]
-    Weights(WeightsError),
+    Weights(#[from] WeightsError),
     /// A file of packed weights ([`LoadOptions::packed_cache`](crate::LoadOptions::packed_cache)) is not
     /// what was written.
     #[error("{path}: {problem}: delete the file, and it is written again", path = path.display())]
@@ -280,7 +216,7 @@ pub enum Error {
         /// The repository, `ORG/NAME`.
         repo: String,
     },
-    /// The hub does not give a model. What cannot be read or written is [`Error::Read`] and [`Error::Write`].
+    /// The hub does not give a model. What cannot be read or written is [`WeightsError::Read`] and [`Error::Write`].
     #[error(transparent)]
     Hub(HubError),
     /// A service cannot be asked, or did not answer.
@@ -297,33 +233,34 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The error for a field or setting that asks for something which this crate does not do.
+    pub(crate) fn unsupported(
+        path: impl Into<PathBuf>,
+        field: impl Into<String>,
+        found: impl Into<String>,
+        supported: &'static str,
+    ) -> Self {
+        let (path, field, found) = (path.into(), field.into(), found.into());
+        Self::Weights(WeightsError::Unsupported { path, field, found, supported })
+    }
+
+    /// The error for a file that a folder of these files must have and has not.
+    pub(crate) fn missing_file(folder: PathBuf, wanted: &'static str, found: Vec<String>) -> Self {
+        Self::Weights(WeightsError::MissingFile { folder, wanted, found })
+    }
+}
+
 impl From<judge_core::Unscored> for Error {
     fn from(unscored: judge_core::Unscored) -> Self {
         Self::Prompt { unscored }
     }
 }
 
-impl From<WeightsError> for Error {
-    fn from(error: WeightsError) -> Self {
-        match error {
-            WeightsError::Read { path, source } => Self::Read { path, source },
-            WeightsError::NotAFolder { path } => Self::NotAFolder { path },
-            WeightsError::MissingFile { folder, wanted, found } => Self::MissingFile { folder, wanted, found },
-            WeightsError::StandIn { path, found } => Self::StandIn { path, found },
-            WeightsError::Encoding { path, offset } => Self::Encoding { path, offset },
-            WeightsError::Json { path, source } => Self::Json { path, source },
-            WeightsError::Unsupported { path, field, found, supported } => {
-                Self::Unsupported { path, field, found, supported }
-            }
-            other => Self::Weights(other),
-        }
-    }
-}
-
 impl From<HubError> for Error {
     fn from(error: HubError) -> Self {
         match error {
-            HubError::Read { path, source } => Self::Read { path, source },
+            HubError::Read { path, source } => Self::Weights(WeightsError::Read { path, source }),
             HubError::Write { path, source } => Self::Write { path, source },
             other => Self::Hub(other),
         }

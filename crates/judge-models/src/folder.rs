@@ -76,13 +76,13 @@ impl Folder {
     /// # Errors
     /// In this order, each with the names involved:
     ///
-    /// - [`Error::NotAFolder`], or [`Error::Read`] for a folder that cannot be listed;
-    /// - [`Error::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
+    /// - [`WeightsError::NotAFolder`], or [`WeightsError::Read`] for a folder that cannot be listed;
+    /// - [`WeightsError::Unsupported`] for an adapter in the place of a base model, and for several `.gguf` files
     ///   without safetensors (parts of one file, and those that begin with `mmproj`, do not count);
-    /// - [`Error::MissingFile`] for no weights, or for the first part of a split GGUF file;
+    /// - [`WeightsError::MissingFile`] for no weights, or for the first part of a split GGUF file;
     /// - those of a GGUF file, among them [`WeightsError::Gguf`] for one that is no model;
-    /// - [`Error::MissingFile`] for no `config.json`, and the errors of reading it;
-    /// - [`Error::MissingFile`] for no `tokenizer.json` and no file of SentencePiece.
+    /// - [`WeightsError::MissingFile`] for no `config.json`, and the errors of reading it;
+    /// - [`WeightsError::MissingFile`] for no `tokenizer.json` and no file of SentencePiece.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let given = path.into();
         let (path, chosen) = match given.file_name().and_then(|name| name.to_str()) {
@@ -94,21 +94,15 @@ impl Folder {
         };
         let found = names(&path)?;
         let has = |name: &str| found.iter().any(|f| f == name);
-        let unsupported = |file: &str, field: &str, found: String, supported: &'static str| Error::Unsupported {
-            path: path.join(file),
-            field: field.to_owned(),
-            found,
-            supported,
-        };
-        let missing = |wanted: &'static str| Error::MissingFile { folder: path.clone(), wanted, found: found.clone() };
+        let missing = |wanted| Error::missing_file(path.clone(), wanted, found.clone());
 
         let has_weights = chosen.is_none() && (has(file::WEIGHTS) || has(file::WEIGHTS_INDEX));
         let has_pickle = chosen.is_none() && (has(file::PICKLE) || has(file::PICKLE_INDEX));
         if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights && !has_pickle {
-            return Err(unsupported(
-                file::ADAPTER_CONFIG,
+            return Err(Error::unsupported(
+                path.join(file::ADAPTER_CONFIG),
                 "peft_type",
-                "an adapter in the place of a base model".to_owned(),
+                "an adapter in the place of a base model",
                 "folders with all weights: name its base and the adapters over it; `judge merge` makes one folder of them",
             ));
         }
@@ -123,7 +117,8 @@ impl Folder {
                     [] => None,
                     [name] => Some(name.clone()),
                     _ => {
-                        return Err(unsupported("", "weights", all.join(", "), "one model in a folder: name the file"));
+                        let supported = "one model in a folder: name the file";
+                        return Err(Error::unsupported(path.join(""), "weights", all.join(", "), supported));
                     }
                 }
             }
@@ -217,14 +212,16 @@ impl Folder {
     /// The content of any file that need not be there; `None` if it is not.
     ///
     /// # Errors
-    /// [`Error::Read`].
+    /// [`WeightsError::Read`].
     pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         if let Some(made) = self.made(name) {
             return Ok(Some(made.to_string().into_bytes()));
         }
         let path = self.file(name);
-        let read = |path: PathBuf| fs::read(&path).map_err(|source| Error::Read { path, source });
-        if path.is_file() { read(path).map(Some) } else { Ok(None) }
+        if !path.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(fs::read(&path).map_err(|source| WeightsError::Read { path, source })?))
     }
 
     /// A text file that need not be there; `None` if it is not. Errors are those of [`read_text`].
@@ -266,12 +263,12 @@ fn first_part(name: &str) -> String {
 /// Opens a GGUF file that is a model.
 ///
 /// # Errors
-/// [`Error::StandIn`], [`Error::Read`] and [`WeightsError::Gguf`].
+/// [`WeightsError::StandIn`], [`WeightsError::Read`] and [`WeightsError::Gguf`].
 fn open_gguf(path: &Path) -> Result<Arc<GgufFile>, Error> {
     /// Enough to tell a file from what stands in its place.
     const START: u64 = 256;
     let mut start = Vec::new();
-    let read = |source| Error::Read { path: path.to_owned(), source };
+    let read = |source| WeightsError::Read { path: path.to_owned(), source };
     File::open(path).and_then(|file| file.take(START).read_to_end(&mut start)).map_err(read)?;
     refuse_stand_in(path, &start)?;
     let file = GgufFile::open(path)?;

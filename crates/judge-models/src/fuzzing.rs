@@ -166,11 +166,11 @@ pub fn weights(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
     let Ok(spec) = Architecture::from_json(folder.config()) else { return };
     let Ok(mut store) = store(&folder, &spec) else { return };
-    if let Architecture::Decoder(spec) = &spec
+    if let (Architecture::Decoder(spec), Some(file)) = (&spec, folder.gguf())
         && let Ok(text) = text_fields(folder.config())
     {
         let none = Map::new();
-        let _ = weights::check_settings(&*store, spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&none));
+        let _ = weights::check_settings(file, spec, text.as_ref().or(folder.config().as_object()).unwrap_or(&none));
     }
     let tensors = spec.tensors();
     let is_complete = store.check(&tensors).is_ok();

@@ -112,11 +112,11 @@ impl ModelSource {
     /// - [`Error::ModelName`] for a name or revision that cannot be one.
     /// - [`Error::NotInCache`] if offline and not there.
     /// - [`Error::NoHub`] if it is not in the cache and this build lacks the feature `hub`.
-    /// - [`Error::Unsupported`] for a repository without safetensors that has several GGUF files.
+    /// - [`WeightsError::Unsupported`](crate::WeightsError::Unsupported) for a repository without safetensors that has several GGUF files.
     /// - [`Error::Hub`] for what the hub says, for a repository without the file or without a model, and for a file that is not what
     ///   the hub says it is.
     /// - [`WeightsError::Index`](crate::WeightsError::Index) for an index of shards that names a file outside the folder.
-    /// - [`Error::Read`] and [`Error::Write`] for the cache.
+    /// - [`WeightsError::Read`](crate::WeightsError::Read) and [`Error::Write`] for the cache.
     pub fn resolve(&self, options: &HubOptions) -> Result<FoundModel, Error> {
         self.resolve_with(options, &mut |_| {})
     }

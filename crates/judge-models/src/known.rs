@@ -2,6 +2,7 @@
 
 use judge_arch::{described_decoders, described_encoders, described_towers};
 use judge_weights::gguf::kind::Kind;
+use judge_weights::lora::kinds;
 use judge_weights::quantised::methods;
 
 use crate::gguf;
@@ -53,6 +54,11 @@ impl KnownModel {
     /// Methods of quantised folders (`quant_method` of `config.json`), each with what is read of it and what there is to know about it.
     pub fn quantised() -> Vec<[&'static str; 3]> {
         methods().collect()
+    }
+
+    /// Adapters, each with what its folder has and what training writes of it; then what is refused.
+    pub fn adapters() -> Vec<[String; 3]> {
+        kinds().collect()
     }
 
     fn of([model_type, models, special]: [&'static str; 3]) -> Self {

@@ -97,7 +97,7 @@
 //! | GEMM micro-kernel | `multiply_add` in `tile.rs` of `judge-kernels`, and the bodies in `tile/` |
 //! | RMSNorm, LayerNorm | `NormKind::RmsNorm` and `NormKind::LayerNorm` in `functions` of `judge-kernels` |
 //! | grouped-query attention (GQA) | fewer `n_kv_heads` than `n_heads` in `spec.rs` of `judge-arch` |
-//! | dequantise | `dequantise.rs` of `judge-weights`; pieces of packed panels in `piece.rs` of `judge-kernels` |
+//! | dequantise | `codes.rs` and `rows.rs` of `judge-weights`; pieces of packed panels in `piece.rs` of `judge-kernels` |
 //! | logit lens | label logits of inner layers, by `judge_core::Lens` |
 //!
 //! Cargo features: `cuda` runs models on NVIDIA GPUs ([`Device::Cuda`]; docs/gpu.md says what it needs and what of it has been run);

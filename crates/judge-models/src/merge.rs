@@ -94,8 +94,9 @@ pub struct Merged {
 ///
 /// # Errors
 /// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::OutputHeld`] if another process is writing it,
-/// [`Error::Unsupported`] for an encoder or a decision model whose head is among its weights, [`Error::Write`], and those of
-/// [`Model::load`](crate::Model::load) for the folder and the adapters. After an error while writing, the hidden folder is deleted.
+/// [`WeightsError::Unsupported`](crate::WeightsError::Unsupported) for an encoder or a decision model whose head is among its weights,
+/// [`Error::Write`], and those of [`Model::load`](crate::Model::load) for the folder and the adapters. After an error while writing, the
+/// hidden folder is deleted.
 pub fn merge_adapters(
     model: impl AsRef<Path>,
     adapters: &[PathBuf],
@@ -111,12 +112,9 @@ pub fn merge_adapters(
     let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
     let mut weights = CheckedWeights::open(&folder, &mut spec, dtype.map(Dtype::of_weights), &adapters)?;
     if let Architecture::Encoder(spec) = &spec {
-        return Err(Error::Unsupported {
-            path: folder.file(file::CONFIG),
-            field: "model_type".to_owned(),
-            found: format!("{}, an encoder,", spec.family),
-            supported: "decoders, where an adapter is to be merged into a folder",
-        });
+        let supported = "decoders, where an adapter is to be merged into a folder";
+        let found = format!("{}, an encoder,", spec.family);
+        return Err(Error::unsupported(folder.file(file::CONFIG), "model_type", found, supported));
     }
     if let Some(loss) = &weights.loss {
         tracing::warn!("{loss}");
@@ -155,17 +153,14 @@ impl Copied<'_> {
 /// head it would answer otherwise.
 ///
 /// # Errors
-/// [`Error::Unsupported`].
+/// `WeightsError::Unsupported`.
 pub(crate) fn refuse_head_of_decisions(folder: &Folder) -> Result<(), Error> {
     if !is_decision_model(folder.config()) {
         return Ok(());
     }
-    Err(Error::Unsupported {
-        path: folder.file(file::CONFIG),
-        field: "model_type".to_owned(),
-        found: "a decision model whose head is among its weights".to_owned(),
-        supported: "decision models whose head is in a file beside a text model",
-    })
+    let found = "a decision model whose head is among its weights";
+    let supported = "decision models whose head is in a file beside a text model";
+    Err(Error::unsupported(folder.file(file::CONFIG), "model_type", found, supported))
 }
 
 /// Writes a model's folder in f32 or bf16 with some of its tensors replaced: `replaced` has their numbers,

@@ -7,7 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::{Error, WeightsError};
 
 /// A folder that is being written. Dropped before [`finish`](Self::finish), it is deleted.
 pub(crate) struct NewFolder {
@@ -27,7 +27,7 @@ impl NewFolder {
     ///
     /// # Errors
     /// [`Error::OutputExists`] for a place that is not free or a hidden folder with other files, [`Error::OutputHeld`] for
-    /// one that another process is writing, and [`Error::Write`] or [`Error::Read`] where the system refuses.
+    /// one that another process is writing, and [`Error::Write`] or [`WeightsError::Read`] where the system refuses.
     pub(crate) fn begin(output: &Path, is_ours: impl Fn(&str) -> bool) -> Result<Self, Error> {
         // With a name also where `.` was given, which the hidden folder beside it needs.
         let output = std::path::absolute(output).ok().filter(|path| path.file_name().is_some()).ok_or_else(|| {
@@ -150,7 +150,7 @@ fn is_free(path: &Path) -> Result<bool, Error> {
         Ok(mut entries) => Ok(entries.next().is_none()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
-        Err(source) => Err(Error::Read { path: path.to_owned(), source }),
+        Err(source) => Err(WeightsError::Read { path: path.to_owned(), source }.into()),
     }
 }
 
@@ -159,7 +159,7 @@ fn is_begun(partial: &Path, is_ours: impl Fn(&str) -> bool) -> Result<bool, Erro
     if !partial.is_dir() {
         return is_free(partial);
     }
-    let fault = |source| Error::Read { path: partial.to_owned(), source };
+    let fault = |source| WeightsError::Read { path: partial.to_owned(), source };
     for entry in fs::read_dir(partial).map_err(fault)? {
         if !entry.map_err(fault)?.file_name().to_str().is_some_and(&is_ours) {
             return Ok(false);

@@ -43,7 +43,7 @@ impl ValueHead {
     ///
     /// # Errors
     /// Those of the file, `WeightsError::TensorNames` and `WeightsError::Tensor` for other tensors than a head of this width has,
-    /// and [`Error::Unsupported`] beside a head of labels or an encoder.
+    /// and `WeightsError::Unsupported` beside a head of labels or an encoder.
     pub(crate) fn find(folder: &Folder, spec: &Architecture, adapters: &[PathBuf]) -> Result<Option<Self>, Error> {
         let folders = adapters.iter().rev().map(PathBuf::as_path).chain([folder.path()]);
         let names = [file::VALUE_HEAD, file::VALUE_HEAD_PICKLE];
@@ -53,9 +53,9 @@ impl ValueHead {
         };
         let is_causal = matches!(spec, Architecture::Decoder(_)) && spec.labels().is_none();
         if !is_causal {
-            let found = "a value head over a model with a head of labels, or over an encoder,".to_owned();
+            let found = "a value head over a model with a head of labels, or over an encoder,";
             let supported = "one head, of a causal model: remove the file, if the other head is the one that counts";
-            return Err(Error::Unsupported { path, field: "v_head".to_owned(), found, supported });
+            return Err(Error::unsupported(path, "v_head", found, supported));
         }
         let tensors = Checkpoint::of_file(path.clone())?;
         let d_model = spec.dimensions().d_model;

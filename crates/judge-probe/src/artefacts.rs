@@ -10,6 +10,7 @@ mod baselines;
 mod duplicates;
 mod shifts;
 
+pub(crate) use baselines::most_frequent;
 pub use baselines::{Baseline, LabelledTexts};
 pub use duplicates::{Duplicate, Duplicates};
 pub use shifts::{Neighbour, Shift};

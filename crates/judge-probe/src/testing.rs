@@ -217,13 +217,7 @@ impl Results {
             let position = classes.iter().position(|&other| other == class).ok_or(disagreement(PREDICT, &[]))?;
             let greatest = |values: &[f64]| values.iter().all(|value| values[position] >= value - ROUNDING);
             let agrees = match decisions {
-                [value] => {
-                    if position == 1 {
-                        *value > 0.0
-                    } else {
-                        *value <= 0.0
-                    }
-                }
+                [value] => (*value > 0.0) == (position == 1),
                 values => greatest(values),
             };
             if !agrees {

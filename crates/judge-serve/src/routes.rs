@@ -25,7 +25,7 @@ use super::registry::{Brought, Decision};
 use super::reranker::{Reranker, tokens_of};
 use super::response::{json_response, refuse};
 use super::shares::Client;
-use super::wire::rerank::{self, AskedScores, ScoreForm, ScoresOf};
+use super::wire::rerank::{self, ScoreForm, ScoresOf};
 use super::wire::{Asked, OpenAi, SystemOne, Wire, object, written};
 
 /// All routes. Every request is observed, and passes the gate.
@@ -83,7 +83,7 @@ async fn answer<W: Wire>(
 ) -> Result<(Value, Work), Refusal> {
     let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
-        let Asked { model, item, form } = W::read(object(&held.body, Some(W::STATE))?)?;
+        let Asked { model, of: item, form } = W::read(object(&held.body, Some(W::STATE))?)?;
         let handler = registry.handler(model.as_deref())?;
         let state = registry.state(handler, &item.state, || written(&held.body, W::STATE));
         let decision = Decision { item, handler, state };
@@ -111,7 +111,7 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
     let registry = Arc::clone(&app.registry);
     let bytes = held.body.len();
     let read = move || {
-        let AskedScores { model, of, mut form } = rerank::read(&path, object(&held.body, None)?)?;
+        let Asked { model, of, mut form } = rerank::read(&path, object(&held.body, None)?)?;
         registry.check_name(model.as_deref())?;
         let brought = match of {
             ScoresOf::Documents(mut items) => {

@@ -25,7 +25,7 @@ pub(super) trait Wire: Sized + Send + 'static {
     const STATE: &'static str;
 
     /// What a body asks.
-    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal>;
+    fn read(body: Map<String, Value>) -> Result<Asked<DecisionItem, Self>, Refusal>;
 
     /// An answer. What judges say beside it is in fields of its own, which neither standard has.
     fn write(self, model: &str, decided: Decided) -> Result<Value, Refusal>;
@@ -35,10 +35,11 @@ pub(super) trait Wire: Sized + Send + 'static {
 }
 
 /// What a request asks.
-pub(super) struct Asked<Form> {
+pub(super) struct Asked<Of, Form> {
     /// The model's name, where one is given.
     pub(super) model: Option<String>,
-    pub(super) item: DecisionItem,
+    pub(super) of: Of,
+    /// What of the request its answer is written with.
     pub(super) form: Form,
 }
 

@@ -24,7 +24,7 @@
 //! | `table.rs` | matrices whose rows are looked up one by one |
 //! | `stack.rs` | descriptions of tensors that hold several others |
 //! | `codes.rs` | matrices that are codes, by the formula of `judge-kernels` |
-//! | `dequantise.rs`, `rows.rs` | matrices whose rows can be computed, and the loops that hand them over: dequantised, or as codes |
+//! | `rows.rs` | the loops that hand over the rows of a matrix: dequantised, or as codes |
 //! | `raw.rs`, `convert.rs` | bytes: single elements of codes and scales, whole rows of plain numbers |
 //! | `names.rs` | names that say something by themselves, and the comparison of expected names with those that are there |
 //! | `read.rs`, `file.rs` | files as they are on disk, and the names that they have in folders |
@@ -44,7 +44,6 @@
 
 pub mod codes;
 mod convert;
-pub mod dequantise;
 pub mod dtype;
 pub mod error;
 pub mod file;

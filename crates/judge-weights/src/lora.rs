@@ -185,6 +185,27 @@ const UNSUPPORTED: [&str; 14] = [
 /// to a plain adapter, the field has another value.
 const LEAVE_THE_BASE: [&str; 4] = ["gaussian", "eva", "orthogonal", "mica"];
 
+/// What is merged: its name, what an adapter's folder has of it, and what `judge tune` writes of it, in Markdown.
+const KINDS: [[&str; 3]; 4] = [
+    [
+        "LoRA",
+        "`peft_type` `LORA`, with ranks and factors by pattern (`rank_pattern`, `alpha_pattern`)",
+        "`--method lora`",
+    ],
+    ["rsLoRA", "`use_rslora`", "`--rslora`"],
+    ["DoRA", "`use_dora`, with the magnitudes of every matrix", ""],
+    ["whole tensors", "`modules_to_save`, such as a reward model's head; biases; the head", "a head of labels"],
+];
+
+/// Rows of a table of adapters for people: what is merged, how the first factors may have been drawn, and what is refused.
+pub fn kinds() -> impl Iterator<Item = [String; 3]> {
+    let list = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let drawn = format!("`init_lora_weights` `true`, `false`, {}", list(&LEAVE_THE_BASE));
+    let refused = format!("any other `peft_type`; `fan_in_fan_out`, {}", list(&UNSUPPORTED));
+    let more = [["first factors", drawn.as_str(), "`true`"], ["refused", refused.as_str(), ""]];
+    KINDS.into_iter().map(|row| row.map(str::to_owned)).chain(more.map(|row| row.map(str::to_owned)))
+}
+
 impl Adapter {
     /// Reads an adapter's configuration and the header of its tensors, and finds what it changes.
     ///

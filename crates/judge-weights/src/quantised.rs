@@ -58,7 +58,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use judge_kernels::codes::Coding;
 use safetensors::Dtype as Stored;
 
-use self::method::Format;
 use self::module::Module;
 use self::part::Part;
 use super::codes::Coded;
@@ -70,14 +69,15 @@ use crate::table::Table;
 use crate::tensors::{Store, TakeCodes, TakeRows, Tensors};
 use crate::{Dtype, Error};
 
-pub use self::choice::{Method, method, methods};
+pub use self::choice::{method, methods};
+pub use self::method::Method;
 
 /// A checkpoint some of whose modules are stored as codes.
 pub struct Quantised {
     /// The stored tensors. It remembers which weights were taken, those of modules included.
     checkpoint: Checkpoint,
     /// How modules are stored: one method for a folder.
-    format: Box<dyn Format>,
+    format: Method,
     /// The quantised modules, by the name of the weight that their codes stand for.
     modules: BTreeMap<String, Codes>,
     /// The stored tensors that belong to modules, codes among them; they are no weights by
@@ -102,13 +102,13 @@ impl Quantised {
     ///
     /// # Errors
     /// Those of [`Checkpoint::unstack`], for stacks that are not stored as codes.
-    pub fn new(mut checkpoint: Checkpoint, Method(format): Method, stacks: Vec<&StackSpec>) -> Result<Self, Error> {
+    pub fn new(mut checkpoint: Checkpoint, format: Method, stacks: Vec<&StackSpec>) -> Result<Self, Error> {
         let (mut modules, mut owned) = (BTreeMap::new(), BTreeSet::new());
         for name in checkpoint.names() {
-            let Some((codes, weight)) = format.codes().iter().find(|(codes, _)| name.ends_with(codes)) else {
+            let Some((codes, weight)) = format.codes.iter().find(|(codes, _)| name.ends_with(codes)) else {
                 continue;
             };
-            let is_codes = checkpoint.raw(name).is_some_and(|raw| format.is_codes(&raw));
+            let is_codes = checkpoint.raw(name).is_some_and(|raw| (format.is_codes)(&raw));
             let path = &name[..name.len() - codes.len()];
             let weight = format!("{path}{weight}");
             // Codes beside a dense weight of the same name are a contradiction: they stay unowned, and `check`
@@ -117,7 +117,7 @@ impl Quantised {
                 continue;
             }
             owned.insert(name.to_owned());
-            let partners = format.partners().iter().map(|partner| format!("{path}{partner}"));
+            let partners = format.partners.iter().map(|partner| format!("{path}{partner}"));
             owned.extend(partners.filter(|partner| checkpoint.contains(partner)));
             modules.insert(weight, Codes { path: path.to_owned(), name: name.to_owned(), part: None });
         }
@@ -141,14 +141,14 @@ impl Quantised {
 
     /// A quantised module's weight, whose tensors are checked against this shape here; `None` if it
     /// is dense or absent.
-    fn coded(&self, name: &str, shape: &[usize]) -> Result<Option<Box<dyn Coded + '_>>, Error> {
+    fn coded(&self, name: &str, shape: &[usize]) -> Result<Option<Coded<'_>>, Error> {
         let Some(Codes { path, name, part }) = self.modules.get(name) else { return Ok(None) };
         let Some(codes) = self.checkpoint.raw(name) else { return Ok(None) };
         let module = Module { checkpoint: &self.checkpoint, path, codes };
         match part {
             None => self.format.open(module, shape),
             Some(part) if part.shape() != *shape => Err(codes.other_shape(shape)),
-            Some(part) => Ok(part.of(self.format.open(module, &part.stack)?)),
+            Some(part) => Ok(self.format.open(module, &part.stack)?.reordered(move |row| part.row(row))),
         }
         .map(Some)
     }
@@ -156,8 +156,8 @@ impl Quantised {
     /// The error for value `index` of a weight, which is not finite. It names a scale that is not
     /// finite if there is one, else the codes, with the index counted in the whole stack if the
     /// weight is a part.
-    fn not_finite(&self, name: &str, rows: &dyn Coded, index: usize, value: f32) -> Error {
-        for scales in rows.scales() {
+    fn not_finite(&self, name: &str, rows: &Coded<'_>, index: usize, value: f32) -> Error {
+        for scales in &rows.scales {
             if let Some((index, value)) = scales.not_finite() {
                 return scales.raw().fault(TensorProblem::NonFinite { index, value });
             }
@@ -194,7 +194,7 @@ impl Store for Quantised {
     }
 
     fn is_redundant(&self, name: &str) -> bool {
-        self.checkpoint.is_redundant(name) || self.format.ignores(name)
+        self.checkpoint.is_redundant(name) || self.format.ignored.iter().any(|end| name.ends_with(end))
     }
 
     /// Opens a quantised module, so its codes, scales and zero points are checked too.
@@ -248,13 +248,13 @@ impl Tensors for Quantised {
     }
 
     fn coding(&self, name: &str, shape: [usize; 2]) -> Result<Option<Coding>, Error> {
-        Ok(self.coded(name, &shape)?.map(|rows| rows.coding().clone()))
+        Ok(self.coded(name, &shape)?.map(|rows| rows.coding))
     }
 
     fn take_codes(&mut self, name: &str, shape: [usize; 2], dtype: Dtype, take: TakeCodes<'_>) -> Result<(), Error> {
         if let Some(rows) = self.coded(name, &shape)? {
-            hand_over_codes(&*rows, shape, dtype, take)
-                .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
+            hand_over_codes(&rows, shape, dtype, take)
+                .map_err(|(index, value)| self.not_finite(name, &rows, index, value))?;
         }
         self.let_go(name);
         Ok(())
@@ -280,8 +280,8 @@ impl Quantised {
         take: TakeRows<'_>,
     ) -> Result<(), Error> {
         if let Some(rows) = self.coded(name, shape)? {
-            hand_over(&*rows, matrix, dtype, take)
-                .map_err(|(index, value)| self.not_finite(name, &*rows, index, value))?;
+            hand_over(|first, values: &mut [f32]| rows.dequantise(first, values), matrix, dtype, take)
+                .map_err(|(index, value)| self.not_finite(name, &rows, index, value))?;
         }
         self.let_go(name);
         Ok(())

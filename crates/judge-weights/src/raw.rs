@@ -100,7 +100,7 @@ impl Words<'_> {
 
 /// Scales or tables of a module, read one by one from the mapped bytes.
 #[derive(Clone, Copy)]
-pub struct Floats<'a> {
+pub(crate) struct Floats<'a> {
     /// The tensor that they are of, kept to name it in errors.
     raw: Raw<'a>,
     /// Reads the element of an index from the tensor's bytes, by the dtype that it was made for.

@@ -1,13 +1,12 @@
 //! Matrices whose rows are computed from what is stored: dequantised some at a time, rounded once,
 //! handed over; or handed over as the codes that they are.
 //!
-//! The formats of `quantised/` and `gguf/` implement [`Coded`] as pure functions of mapped bytes, and
-//! so [`Dequantise`]; plain numbers of a GGUF file implement [`Dequantise`] alone. Two loops run them,
-//! [`hand_over`] for `Tensors::take_rows` and `Tensors::take`, [`hand_over_codes`] for
+//! The formats of `quantised/` and `gguf/` make [`Coded`] of pure functions of mapped bytes; plain numbers of a GGUF file are
+//! such a function alone. Two loops run them, [`hand_over`] for `Tensors::take_rows` and `Tensors::take`, [`hand_over_codes`] for
 //! `Tensors::take_codes`:
 //!
 //! ```text
-//!  mapped codes ─► Dequantise::dequantise ─► f32 rows ─► bf16 if asked for ─► first value not finite? ─► take
+//!  mapped codes ─► Coded::dequantise ─► f32 rows ─► bf16 if asked for ─► first value not finite? ─► take
 //!                  32 rows a task, on all threads
 //!  mapped codes ─► Coded::fill ─► codes, one a byte ─► any dequantised value not finite? ─► take
 //! ```
@@ -21,7 +20,6 @@ use judge_kernels::numbers::Numbers;
 use rayon::prelude::*;
 
 use super::codes::Coded;
-use super::dequantise::Dequantise;
 use crate::Dtype;
 use crate::tensors::{TakeCodes, TakeRows};
 
@@ -34,14 +32,14 @@ const ROWS_AT_ONCE: usize = 1 << 22;
 const ROWS_PER_TASK: usize = 32;
 
 /// Hands a matrix of this shape to `take`, some rows at a time and in order, each time with the
-/// index of the first row. Values are rounded to `dtype`, to nearest with ties to even. A matrix
-/// without elements is not handed over at all.
+/// index of the first row. `matrix` computes whole rows in f32 from a row on, as many as there is room for. Values are rounded to `dtype`,
+/// to nearest with ties to even. A matrix without elements is not handed over at all.
 ///
 /// # Errors
 /// Row-major index and value of the first element that is not finite, as computed or after
 /// rounding. Its part of the rows is not handed over; those before it are.
 pub fn hand_over(
-    matrix: &(impl Dequantise + ?Sized),
+    matrix: impl Fn(usize, &mut [f32]) + Sync,
     [rows, width]: [usize; 2],
     dtype: Dtype,
     take: TakeRows<'_>,
@@ -56,7 +54,7 @@ pub fn hand_over(
         let count = at_once.min(rows - first) * width;
         let values = &mut values[..count];
         let tasks = values.par_chunks_mut(ROWS_PER_TASK * width).enumerate();
-        tasks.for_each(|(task, values)| matrix.dequantise(first + task * ROWS_PER_TASK, values));
+        tasks.for_each(|(task, values)| matrix(first + task * ROWS_PER_TASK, values));
         let numbers = match dtype {
             Dtype::F32 | Dtype::Tf32 => Numbers::F32(values),
             Dtype::Bf16 => {
@@ -80,7 +78,7 @@ pub fn hand_over(
 /// # Errors
 /// Those of [`hand_over`].
 pub fn hand_over_codes(
-    matrix: &dyn Coded,
+    matrix: &Coded<'_>,
     [rows, width]: [usize; 2],
     dtype: Dtype,
     take: TakeCodes<'_>,
@@ -88,7 +86,7 @@ pub fn hand_over_codes(
     if rows == 0 || width == 0 {
         return Ok(());
     }
-    let coding = matrix.coding();
+    let coding = &matrix.coding;
     let at_once = (ROWS_AT_ONCE / width).clamp(1, rows);
     let mut memory = CodedMemory::new(coding, at_once);
     for first in (0..rows).step_by(at_once) {

@@ -6,7 +6,6 @@ use judge_kernels::codes::{CodedRows, Coding};
 use judge_kernels::numbers::Numbers;
 use safetensors::Dtype as Stored;
 
-use crate::gguf::file::FileSettings;
 use crate::table::Table;
 use crate::{Dtype, Error, names};
 
@@ -107,11 +106,6 @@ pub trait Store: Tensors {
             Stored::F32 if axes > 1 => Some("f32"),
             _ => None,
         })
-    }
-
-    /// What the files say of the model's settings. `None`, the default, where they say nothing; only GGUF files do.
-    fn settings(&self) -> Option<FileSettings<'_>> {
-        None
     }
 
     /// The number of rows of the embedding of this name, where files may have fewer than

@@ -243,7 +243,7 @@ impl Commands for OfProgram {
                 of(&input, Some(Prompts))
             }
             Command::Select(cli) => {
-                let options = select::options(&cli.input);
+                let options = select::options(&cli.input, None);
                 Reading::of(move |input| Records::new(input, options.clone()))
             }
             Command::Probe(probe::Probe::Evaluate(cli)) => probes(&cli.probes)?,

@@ -44,6 +44,7 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/models.md", "gguf", architectures()),
         ("docs/models.md", "gguf-types", types()),
         ("docs/models.md", "quantised", quantised()),
+        ("docs/models.md", "adapters", table(["adapter", "in its folder", "`judge tune`"], KnownModel::adapters())),
         ("docs/files.md", "columns", columns()),
         ("docs/prompted.md", "benchmarks", benchmarks()),
         ("docs/prompted.md", "conventions", conventions()),

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::sizes::Sizes;
 use crate::ConfigProblem;
-use crate::checks::{by_layer_type, positive, size};
+use crate::checks::{positive, size, windows};
 use crate::encoder::{EmbeddingSpec, EncoderBlockSpec, EncoderSpec, NormPlace, StoredNames};
 use crate::rope::{RopeContext, RopeFields, RopesByKind};
 use crate::shape::activation_named;
@@ -95,10 +95,7 @@ pub(super) fn spec(fields: Value) -> Result<EncoderSpec, ConfigProblem> {
     let ropes = vec![ropes.full.lower(&around)?.0, ropes.sliding.lower(&around)?.0];
     // The width in the file counts both sides.
     let reach = size("local_attention", bert.local_attention, usize::MAX)? / 2;
-    let windows = match bert.layer_types {
-        Some(types) => by_layer_type(&types, Some(reach), n_layers)?,
-        None => (0..n_layers).map(|index| (!index.is_multiple_of(every)).then_some(reach)).collect(),
-    };
+    let windows = windows(bert.layer_types, Some(reach), n_layers, |layer| !layer.is_multiple_of(every))?;
     let norm = |stem: String| NormSpec::plain(&stem, d_model, bert.norm_bias);
     let block = |(index, window): (usize, Option<usize>)| {
         let stem = |name: &str| format!("layers.{index}.{name}");

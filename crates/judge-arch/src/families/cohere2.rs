@@ -76,7 +76,8 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_granted(&fields, &granted(pattern))?;
     found.shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };
     let fields = found.shape.lower()?;
-    let windows = windows(found.layer_types, window(found.sliding_window)?, pattern, fields.n_layers)?;
+    let slides = |layer: usize| !(layer + 1).is_multiple_of(pattern);
+    let windows = windows(found.layer_types, window(found.sliding_window)?, fields.n_layers, slides)?;
     let rope_of = windows.iter().map(|window| window.map(|_| 0)).collect();
     Ok(DecoderFields {
         norm_kind: NormKind::LayerNorm,

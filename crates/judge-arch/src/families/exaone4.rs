@@ -55,7 +55,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         }
         _ => 1,
     };
-    let windows = windows(found.layer_types, sliding, pattern, fields.n_layers)?;
+    let windows = windows(found.layer_types, sliding, fields.n_layers, |layer| !(layer + 1).is_multiple_of(pattern))?;
     let rope_of = windows.iter().map(|window| (sliding.is_none() || window.is_some()).then_some(0)).collect();
     Ok(DecoderFields { norms: BlockNorms::AFTER, qk_norm: QkNorm::PerHead, windows, rope_of, ..fields })
 }

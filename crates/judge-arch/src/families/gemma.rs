@@ -176,7 +176,8 @@ impl Gemma {
         }
         let mut config = self.shape.lower()?;
         let sliding = window(self.sliding_window)?;
-        config.windows = windows(self.layer_types, sliding, pattern, config.n_layers)?;
+        config.windows =
+            windows(self.layer_types, sliding, config.n_layers, |layer| !(layer + 1).is_multiple_of(pattern))?;
         config.attention_scale = attention_scale;
         config.attention_soft_cap = cap("attn_logit_softcapping", self.attn_logit_softcapping)?;
         config.final_soft_cap = cap("final_logit_softcapping", self.final_logit_softcapping)?;

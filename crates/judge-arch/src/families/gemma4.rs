@@ -162,7 +162,7 @@ impl Gemma4 {
         if sliding.is_none() {
             return Err(ConfigProblem::Missing { field: "sliding_window", needed_by: "gemma4_text" });
         }
-        let mut windows = windows(self.layer_types.take(), sliding, 6, n_layers)?;
+        let mut windows = windows(self.layer_types.take(), sliding, n_layers, |layer| !(layer + 1).is_multiple_of(6))?;
         // transformers makes the last block full whatever the file says.
         if let Some(last) = windows.last_mut() {
             *last = None;

@@ -18,7 +18,7 @@ use judge_kernels::functions::Activation;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::checks::{by_layer_type, positive, window};
+use crate::checks::{positive, window, windows};
 use crate::decoder_fields::DecoderFields;
 use crate::experts::{Counts, ExpertNames, Sparse};
 use crate::shape::Shape;
@@ -77,13 +77,14 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     // `hidden_act` names a function that is not used: `activation` below takes its place.
     let fields = found.shape.lower()?;
     let kinds = ["sliding_attention", "full_attention"];
+    // A list in either case, so that a file without a window is refused.
     let types =
         found.layer_types.unwrap_or_else(|| (0..fields.n_layers).map(|layer| kinds[layer % 2].to_owned()).collect());
     let (n_experts, top_k) = found.counts.lower(128, fields.n_layers)?;
     let routing = Routing { top_k, scores: Scores::Softmax, among_chosen: true };
     let sparse = Sparse::everywhere(fields.n_layers, n_experts, fields.d_ff, routing, ExpertNames::GPT_OSS);
     let sparse = Sparse { bias: true, ..sparse };
-    let windows = by_layer_type(&types, window(found.sliding_window)?, fields.n_layers)?;
+    let windows = windows(Some(types), window(found.sliding_window)?, fields.n_layers, |_| false)?;
     let sparse = Some(sparse);
     Ok(DecoderFields { windows, qkv_bias: bias, o_bias: bias, sinks: true, activation, sparse, ..fields })
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{by_layer_type, window};
+use crate::checks::{window, windows};
 use crate::decoder_fields::DecoderFields;
 use crate::shape::Shape;
 
@@ -41,10 +41,6 @@ pub(super) fn defaults() -> Value {
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Mistral { shape, sliding_window, layer_types } = serde_json::from_value(fields)?;
     let fields = shape.lower()?;
-    let sliding = window(sliding_window)?;
-    let windows = match layer_types {
-        Some(types) => by_layer_type(&types, sliding, fields.n_layers)?,
-        None => vec![sliding; fields.n_layers],
-    };
+    let windows = windows(layer_types, window(sliding_window)?, fields.n_layers, |_| true)?;
     Ok(DecoderFields { windows, ..fields })
 }

@@ -34,16 +34,8 @@ struct Olmo {
     layer_types: Option<Vec<String>>,
 }
 
-/// Defaults of OLMo 2, where they differ from those of all families.
-pub(super) fn defaults_of_2() -> Value {
-    json!({
-        "vocab_size": 50304, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "eos_token_id": 50279,
-        "attention_bias": false
-    })
-}
-
-/// Defaults of OLMo 3: those of OLMo 2 with a window.
-pub(super) fn defaults_of_3() -> Value {
+/// Defaults of both families, where they differ from those of all. OLMo 2 has no use for the window.
+pub(super) fn defaults() -> Value {
     json!({
         "vocab_size": 50304, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "eos_token_id": 50279,
         "attention_bias": false, "sliding_window": 4096
@@ -70,7 +62,7 @@ pub(super) fn olmo3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let ropes = RopesByKind::new(shape.rope_parameters.take(), shape.rope_scaling.take(), theta)?;
     let (sliding, layer_types) = (window(olmo.sliding_window)?, olmo.layer_types.take());
     let fields = olmo.lower()?;
-    let windows = windows(layer_types, sliding, 4, fields.n_layers)?;
+    let windows = windows(layer_types, sliding, fields.n_layers, |layer| !(layer + 1).is_multiple_of(4))?;
     DecoderFields { windows, ..fields }.with_ropes(ropes, false)
 }
 

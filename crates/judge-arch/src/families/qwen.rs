@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{by_layer_type, window};
+use crate::checks::{window, windows};
 use crate::decoder_fields::{DecoderFields, QkNorm};
 use crate::shape::Shape;
 
@@ -83,10 +83,7 @@ impl Qwen {
     fn lower(self) -> Result<DecoderFields, ConfigProblem> {
         let mut config = self.shape.lower()?;
         let sliding = if self.use_sliding_window { window(self.sliding_window)? } else { None };
-        config.windows = match &self.layer_types {
-            Some(types) => by_layer_type(types, sliding, config.n_layers)?,
-            None => (0..config.n_layers).map(|i| sliding.filter(|_| i >= self.max_window_layers)).collect(),
-        };
+        config.windows = windows(self.layer_types, sliding, config.n_layers, |layer| layer >= self.max_window_layers)?;
         Ok(config)
     }
 }

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::checks::{by_layer_type, size, window};
+use crate::checks::{size, window, windows};
 use crate::decoder_fields::{DecoderFields, QkNorm};
 use crate::experts::{Counts, ExpertNames, Sparse};
 use crate::shape::Shape;
@@ -97,11 +97,8 @@ pub(super) fn qwen2_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let (bias, upper) = (qwen.qkv_bias.unwrap_or(true), qwen.max_window_layers.unwrap_or(usize::MAX));
     let (layer_types, sliding) = (qwen.layer_types.take(), qwen.sliding()?);
     let fields = qwen.lower(60, Some(width))?;
-    let windows = match layer_types {
-        Some(types) => by_layer_type(&types, sliding, fields.n_layers)?,
-        // As transformers 5.23 fills in `layer_types`: every second block below the limit.
-        None => (0..fields.n_layers).map(|i| sliding.filter(|_| i % 2 == 0 && i < upper)).collect(),
-    };
+    // As transformers 5.23 fills in `layer_types`: every second block below the limit.
+    let windows = windows(layer_types, sliding, fields.n_layers, |layer| layer % 2 == 0 && layer < upper)?;
     Ok(DecoderFields { windows, qkv_bias: bias, ..fields })
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ConfigProblem;
-use crate::checks::{by_layer_type, size, window};
+use crate::checks::{size, window, windows};
 use crate::decoder_fields::DecoderFields;
 use crate::shape::Shape;
 
@@ -64,10 +64,7 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
         }
     };
     let sliding = if found.use_sliding_window { window(found.sliding_window)? } else { None };
-    let windows = match found.layer_types {
-        Some(types) => by_layer_type(&types, sliding, n_layers)?,
-        None => rotates.iter().map(|&rotates| sliding.filter(|_| !rotates)).collect(),
-    };
+    let windows = windows(found.layer_types, sliding, n_layers, |layer| !rotates[layer])?;
     let rope_of = rotates.into_iter().map(|rotates| rotates.then_some(0)).collect();
     let bias = found.attention_bias;
     Ok(DecoderFields { windows, rope_of, qkv_bias: bias, o_bias: bias, mlp_bias: found.mlp_bias, ..fields })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_data::{
-    Carry, Columns, Cut, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records, RunPlan,
+    Carry, Columns, Cut, Dataset, DatasetFormat, DatasetOptions, Input, Locking, PART, Part, Program, Records,
     Settings, WriteOptions, is_any_document,
 };
 
@@ -111,19 +111,6 @@ impl WriteArgs {
     pub fn options(self) -> WriteOptions {
         let locking = if self.no_lock { Locking::None } else { Locking::default() };
         WriteOptions { overwrite: self.overwrite, locking, ..WriteOptions::default() }
-    }
-
-    /// The plan of a run that writes `rows` rows to `output`, without inputs. `settings` are what decides about a row besides the columns.
-    #[must_use]
-    pub fn plan(self, output: &Path, name: &str, rows: usize, columns_of: &InputArgs, settings: Settings) -> RunPlan {
-        let mut plan = RunPlan::new(output, rows, program(name));
-        plan.settings = settings;
-        if let Some(columns) = &columns_of.columns {
-            plan.settings.insert("columns".to_owned(), columns.to_string().into());
-        }
-        columns_of.note_part(&mut plan.settings);
-        plan.options = self.options();
-        plan
     }
 }
 

@@ -10,7 +10,7 @@ use std::{fs, io};
 use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, settings::settings_from_json};
-use judge_data::{Input, MadeBy, RunPlan, Settings, read_text};
+use judge_data::{Input, MadeBy, Settings, read_text};
 use judge_models::{
     Date, Device, Download, Dtype, FoundModel, HubOptions, Kernel, LoadOptions, Model, ModelSource, TextOptions,
     WeightForm, judge_template,
@@ -342,17 +342,6 @@ impl ModelArgs {
             full_fingerprint: self.full_fingerprint,
             ..LoadOptions::default()
         }
-    }
-
-    /// Says in a plan what [`described`](Self::described) gives.
-    ///
-    /// # Errors
-    /// Whatever is wrong with the folder.
-    pub fn describe(&self, plan: &mut RunPlan, template: Option<&str>) -> Result<()> {
-        let (made_by, settings) = self.described(template)?;
-        plan.made_by = made_by;
-        plan.settings.extend(settings);
-        Ok(())
     }
 
     /// What of these options decides about a row, before the model is loaded:

@@ -4,12 +4,12 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use judge_core::{
-    Backbone, ModelInfo,
+    Backbone,
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    BatchItem, Columns, DatasetFormat, Field, IdKind, ItemSpec, ORIGIN, ResultColumns, ResultScorer, RunRecord,
-    Settings, run_id,
+    BatchItem, Columns, Counts, DatasetFormat, Field, IdKind, ItemSpec, ORIGIN, Resolved, ResultColumns, ResultScorer,
+    RunPlan, RunRecord, Settings, run_id,
 };
 use judge_models::Model;
 use serde_json::json;
@@ -146,8 +146,9 @@ pub struct Scoring {
     pub run: String,
     /// Everything that may change a row.
     pub settings: Settings,
+    /// The model.
+    pub model: Model,
     columns: ResultColumns,
-    model: Model,
     judge: LagerJudge,
     options: ModelArgs,
 }
@@ -184,17 +185,12 @@ impl Scoring {
     /// # Errors
     /// None that is known of: what the tables are read from has a JSON form.
     pub fn record(&self, name: &str) -> Result<RunRecord> {
-        let mut record = RunRecord {
-            program: program(name),
-            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-            model: Some(self.model.info().clone()),
-            template: Some(self.judge.template().id().to_owned()),
-            settings: self.settings.clone(),
-            started: Some(now()),
-            ..RunRecord::default()
-        };
-        record.resolved = self.resolved()?;
-        Ok(record)
+        let mut plan = RunPlan::new("", 0, program(name));
+        plan.settings = self.settings.clone();
+        let (model, template) = (self.model.info().clone(), self.judge.template().id().to_owned());
+        let settings = self.resolved()?;
+        let resolved = Resolved { model: Some(model), template: Some(template), settings, ..Resolved::default() };
+        Ok(RunRecord { finished: None, ..plan.record(resolved, Counts::default(), Vec::new()) })
     }
 
     /// What follows from the settings and the model: the run, and what tables of layers are read from.
@@ -204,12 +200,6 @@ impl Scoring {
     pub fn resolved(&self) -> Result<Settings> {
         let origin = serde_json::to_value(self.judge.origin())?;
         Ok([("run".to_owned(), json!(self.run)), (ORIGIN.to_owned(), origin)].into())
-    }
-
-    /// The model.
-    #[must_use]
-    pub fn model(&self) -> &ModelInfo {
-        self.model.info()
     }
 }
 

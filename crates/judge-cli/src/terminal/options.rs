@@ -137,7 +137,7 @@ pub fn of_refusal(said: &str) -> Vec<String> {
 
 fn of_data(error: &judge_data::Error) -> Vec<String> {
     match error {
-        judge_data::Error::NoColumn { field, .. } => {
+        judge_data::Error::MissingField { field: Some(field), .. } => {
             let mut advice = format!("if it has another name: --columns {field}=NAME");
             if *field == Field::Id {
                 let _ = write!(advice, "; to number the rows: --columns id=");
@@ -148,7 +148,7 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
         judge_data::Error::NoItemColumn { field, .. } => {
             vec![format!("if it has another name: --columns {field}=NAME")]
         }
-        judge_data::Error::WrongColumn { field, .. } => {
+        judge_data::Error::WrongType { field: Some(field), .. } => {
             vec![format!("if this is not the {field}: --columns {field}=NAME, or {field}= for none")]
         }
         judge_data::Error::AmbiguousColumns { field, first, second, .. } => ambiguous(field.as_str(), first, second),

@@ -1,8 +1,8 @@
 use std::error::Error as StdError;
 
 use crate::{
-    Layer, Unscored,
-    request::{Sampling, TokenId},
+    Layer, Unscored, Want,
+    request::{Generation, ReadAt, Sampling, TokenId},
 };
 
 /// What ends a run of a [`TextModel`](crate::TextModel).
@@ -159,9 +159,67 @@ pub enum RequestProblem {
     },
 }
 
+impl Want {
+    /// Says what no model can bring, whichever it is: lists of layers that do not ascend or are empty, labels that are read twice, what
+    /// needs a text where none is written, and texts that are empty. Models of every kind call it before they compute anything; that its
+    /// layers and tokens are there, each checks for itself.
+    ///
+    /// # Errors
+    /// The first [`RequestProblem`].
+    pub fn check(&self) -> Result<(), RequestProblem> {
+        let ascending = |layers: &[Layer]| layers.is_sorted_by(|a, b| a < b);
+        if !ascending(&self.attention_entropy) {
+            return Err(RequestProblem::LayerOrder);
+        }
+        if self.attention_entropy.contains(&Layer(0)) {
+            return Err(RequestProblem::NoAttention);
+        }
+        for (place, read) in self.labels.iter().enumerate() {
+            if read.tokens.is_empty() {
+                return Err(RequestProblem::NothingToRead("label"));
+            }
+            if read.layers.is_empty() {
+                return Err(RequestProblem::NothingToRead("layer"));
+            }
+            if !ascending(&read.layers) {
+                return Err(RequestProblem::LayerOrder);
+            }
+            if read.at != ReadAt::PromptEnd && self.generate.is_none() {
+                return Err(RequestProblem::StepsWithoutGeneration);
+            }
+            if self.labels[..place].iter().any(|before| before.same_place(read)) {
+                return Err(RequestProblem::LabelsTwice);
+            }
+        }
+        if !self.reply.is_empty() && self.generate.is_none() {
+            return Err(RequestProblem::ReplyWithoutGeneration);
+        }
+        if self.continuations.iter().any(String::is_empty) {
+            return Err(RequestProblem::EmptyText("continuation"));
+        }
+        self.generate.as_ref().map_or(Ok(()), Generation::check)
+    }
+}
+
+impl Generation {
+    /// Says what cannot be written: a text of no tokens, one up to an empty stop text, and what [`Sampling::check`] refuses.
+    ///
+    /// # Errors
+    /// The first [`RequestProblem`].
+    pub fn check(&self) -> Result<(), RequestProblem> {
+        if self.max_new_tokens == 0 {
+            return Err(RequestProblem::NoNewTokens);
+        }
+        if self.stop.iter().any(String::is_empty) {
+            return Err(RequestProblem::EmptyText("stop text"));
+        }
+        self.sampling.check()
+    }
+}
+
 impl Sampling {
     /// Says what is out of range: a temperature that is not finite and above 0, a `top_k` of 0, a `top_p` outside (0, 1].
-    /// Greedy writing has nothing to check. Models of every kind call it before they write.
+    /// Greedy writing has nothing to check.
     ///
     /// # Errors
     /// [`RequestProblem::Sampling`] with the first such setting.

@@ -45,12 +45,7 @@ impl<Item: ?Sized, J: Judge<Item>> Judge<Item> for Confident<J> {
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
         let mut requests = self.judge.ask(item)?;
         let [request] = &mut requests[..] else {
-            return Err(Error::Shape {
-                what: "requests of a judge with a confidence",
-                expected: 1,
-                found: requests.len(),
-            }
-            .into());
+            return Err(Error::shape("requests of a judge with a confidence", 1, requests.len()).into());
         };
         if request.want.generate.is_none() && self.reader.reads_reply() {
             return Err(Error::ReplyNotWritten.into());

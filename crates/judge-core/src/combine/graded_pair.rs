@@ -86,12 +86,10 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let verdicts = members::decide(&self.both(item), rounds)?;
-        if let Some(unscored) = verdicts.iter().find_map(Verdict::unscored) {
-            return Err(unscored.clone().into());
-        }
-        let scores: Vec<&Score> = verdicts.iter().filter_map(Verdict::score).collect();
-        let [a, b] = scores[..] else {
-            return Err(crate::Error::Shape { what: "grades of a pair", expected: 2, found: scores.len() }.into());
+        let (a, b) = match &verdicts[..] {
+            [Verdict::Scored(a), Verdict::Scored(b)] => (a, b),
+            [Verdict::Unscored(unscored), _] | [_, Verdict::Unscored(unscored)] => return Err(unscored.clone().into()),
+            _ => return Err(crate::Error::shape("grades of a pair", 2, verdicts.len()).into()),
         };
         let expected = |first: f64| -> Result<Score, JudgeError> {
             let scale = PromptFamily::pair_scale("A", None, "B")?;

@@ -72,10 +72,7 @@ fn replay<'o>(members: &dyn Members, rounds: &Rounds<'o>) -> Result<Vec<Progress
             }
             rest = others;
         }
-        if !rest.is_empty() {
-            let (expected, found) = (round.len() - rest.len(), round.len());
-            return Err(Error::Shape { what: "outcomes of a round", expected, found }.into());
-        }
+        Error::check_count("outcomes of a round", round.len() - rest.len(), round.len())?;
     }
     Ok(all)
 }

@@ -66,10 +66,7 @@ impl<'a, Item: ?Sized> Panel<'a, Item> {
             return Err(Error::Shape { what: "members of a panel, at least", expected: 1, found: 0 });
         }
         if let PanelRule::Weighted(weights) = &rule {
-            if weights.len() != judges.len() {
-                let (expected, found) = (judges.len(), weights.len());
-                return Err(Error::Shape { what: "weights of a panel", expected, found });
-            }
+            Error::check_count("weights of a panel", judges.len(), weights.len())?;
             if weights.iter().any(|w| !w.is_finite() || *w < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
                 return Err(Error::NotADistribution { weights: weights.clone() });
             }

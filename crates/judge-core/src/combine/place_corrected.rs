@@ -36,11 +36,8 @@ impl<J> PlaceCorrected<J> {
     /// # Errors
     /// [`Error::NonFinite`] for the offset.
     pub fn new(judge: J, offset: f64) -> Result<Self, Error> {
-        if offset.is_finite() {
-            Ok(Self { judge, offset })
-        } else {
-            Err(Error::NonFinite { what: "place offset", index: 0, value: offset })
-        }
+        Error::check_finite("place offset", &[offset])?;
+        Ok(Self { judge, offset })
     }
 }
 

@@ -135,15 +135,12 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
 
     fn decide(&self, item: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
         let verdicts = self.verdicts(item, rounds)?;
-        if let Some(unscored) = verdicts.iter().find_map(Verdict::unscored) {
-            return Err(unscored.clone().into());
-        }
+        let [given, swapped] = match &verdicts {
+            [Verdict::Scored(given), Verdict::Scored(swapped)] => [given.value, swapped.value],
+            [Verdict::Unscored(unscored), _] | [_, Verdict::Unscored(unscored)] => return Err(unscored.clone().into()),
+        };
         let names = ["given", "swapped"].map(str::to_owned);
         let parts: Vec<Part> = names.into_iter().zip(verdicts).map(|(name, verdict)| Part { name, verdict }).collect();
-        let values: Vec<f64> = parts.iter().filter_map(|part| part.verdict.value()).collect();
-        let [given, swapped] = values[..] else {
-            return Err(Error::Shape { what: "scored orders of a pair", expected: 2, found: values.len() }.into());
-        };
         let mean = (given + swapped) / 2.0;
         let (value, distribution) = match self.policy {
             OrderPolicy::Average => (mean, mixture(&parts, &[1.0, 1.0])),

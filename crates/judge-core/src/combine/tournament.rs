@@ -122,10 +122,7 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
     ) -> Result<Vec<Compared>, JudgeError> {
         match self.stand(item, rounds)? {
             Standing::Done(known) => Ok(known),
-            Standing::Asks(requests) => {
-                let shape = crate::Error::Shape { what: "outcomes of a round", expected: requests.len(), found: 0 };
-                Err(shape.into())
-            }
+            Standing::Asks(requests) => Err(crate::Error::shape("outcomes of a round", requests.len(), 0).into()),
         }
     }
 
@@ -144,12 +141,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, P: Pairing> Tournament<J, P> {
                 return Err(crate::Error::NotAPair { first, second, answers: n }.into());
             }
             if pairs.is_empty() {
-                return match rest.iter().map(|round| round.len()).sum() {
-                    0 => Ok(Standing::Done(known)),
-                    found => {
-                        Err(crate::Error::Shape { what: "outcomes after the last round", expected: 0, found }.into())
-                    }
-                };
+                let found = rest.iter().map(|round| round.len()).sum();
+                crate::Error::check_count("outcomes after the last round", 0, found)?;
+                return Ok(Standing::Done(known));
             }
             let fields = |pair: &[usize; 2]| {
                 let [first, second] = pair.map(answer);

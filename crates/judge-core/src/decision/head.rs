@@ -31,7 +31,7 @@ impl DecisionHead {
         offsets: ByKind<usize>,
     ) -> Result<Self, Error> {
         reward::check("weights of a decision head", &weights, bias.len().max(1) * d_model)?;
-        reward::check_finite("the bias of a decision head", &bias)?;
+        Error::check_finite("the bias of a decision head", &bias)?;
         let setting = |setting: &str, expected, found: String| {
             Err(DecisionProblem::Setting { setting: setting.to_owned(), expected, found }.into())
         };
@@ -92,17 +92,10 @@ impl DecisionHead {
     ) -> Result<Vec<f64>, Error> {
         let state = reading.pooled(Layer(model.n_layers), Pooling::Last);
         let state = state.ok_or(Error::NotRead { what: "the state that a decision head reads" })?;
-        if state.len() != self.d_model {
-            let (expected, found) = (self.d_model, state.len());
-            return Err(Error::Shape { what: "a state for the decision head", expected, found });
-        }
+        Error::check_count("a state for the decision head", self.d_model, state.len())?;
         let most = self.most_options(kind);
         if options > most {
-            return Err(Error::Shape {
-                what: "options for the decision head, at most",
-                expected: most,
-                found: options,
-            });
+            return Err(Error::shape("options for the decision head, at most", most, options));
         }
         let first = *self.offsets.get(kind);
         let rows = self.weights.chunks_exact(self.d_model.max(1)).zip(&self.bias).skip(first).take(options);

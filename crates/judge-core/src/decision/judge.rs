@@ -136,9 +136,8 @@ impl DecisionJudge {
         let judge = Self { settings, model, labels };
         match &judge.settings.readout {
             Readout::Weights(weights) => weights.check(&judge.origin())?,
-            Readout::Head(head) if head.d_model() != judge.model.d_model => {
-                let (expected, found) = (judge.model.d_model, head.d_model());
-                return Err(Error::Shape { what: "the width of a decision head", expected, found });
+            Readout::Head(head) => {
+                Error::check_count("the width of a decision head", judge.model.d_model, head.d_model())?;
             }
             Readout::Layer(layer) if layer.0 > judge.model.n_layers => {
                 return Err(DecisionProblem::Layer { found: *layer, last: judge.model.n_layers }.into());
@@ -182,11 +181,7 @@ impl DecisionJudge {
     pub(crate) fn requests(&self, state: &Value, questions: &Questions) -> Result<Vec<Request>, JudgeError> {
         let put: Vec<Asked> = self.put(questions).into_iter().filter_map(|(_, _, asked)| asked.ok()).collect();
         let prompts = self.settings.prompt.prompts(state, &put)?;
-        if prompts.len() != put.len() {
-            return Err(
-                Error::Shape { what: "prompts for questions", expected: put.len(), found: prompts.len() }.into()
-            );
-        }
+        Error::check_count("prompts for questions", put.len(), prompts.len())?;
         Ok(prompts.into_iter().zip(&put).map(|(prompt, asked)| Request { prompt, want: self.want(asked) }).collect())
     }
 
@@ -207,10 +202,8 @@ impl DecisionJudge {
             Ok(Part { name: name.to_owned(), verdict })
         };
         let parts = self.put(questions).into_iter().map(part).collect::<Result<Vec<_>, JudgeError>>()?;
-        match outcomes.count() {
-            0 => Ok(parts),
-            more => Err(Error::Shape { what: "outcomes beyond the questions", expected: 0, found: more }.into()),
-        }
+        Error::check_count("outcomes beyond the questions", 0, outcomes.count())?;
+        Ok(parts)
     }
 
     /// The label logits of all layers for each question, with its name, in the order of its options in the prompt; none for a question that

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use serde_json::Value;
 
 use super::QuestionKind;
@@ -7,20 +5,23 @@ use crate::Layer;
 use crate::settings::nearest_name;
 
 /// Why a question is none.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionFault {
     /// It is no JSON object.
+    #[error("expected an object, found {}; {}", shown(Some(found)), example(QuestionKind::Noul))]
     NotAnObject {
         /// What it is.
         found: Value,
     },
     /// Its `type` is missing or unknown.
+    #[error("expected `type` to be noul, choice or score, found {}; {}", shown(found.as_ref()), example(QuestionKind::Noul))]
     Kind {
         /// What is there.
         found: Option<Value>,
     },
     /// A field that no question has.
+    #[error("unknown field `{found}`{}; {}", meant(found), example(*kind))]
     UnknownField {
         /// The question's kind.
         kind: QuestionKind,
@@ -28,6 +29,7 @@ pub enum QuestionFault {
         found: String,
     },
     /// A text is a number or a truth value.
+    #[error("`{field}`: expected text, an object or a list, found {}; {}", shown(Some(found)), example(*kind))]
     Content {
         /// The question's kind.
         kind: QuestionKind,
@@ -37,6 +39,7 @@ pub enum QuestionFault {
         found: Value,
     },
     /// The options are missing or not of the right form.
+    #[error("`criteria`: expected {expected}, found {}; {}", shown(found.as_ref()), example(*kind))]
     Criteria {
         /// The question's kind.
         kind: QuestionKind,
@@ -46,6 +49,7 @@ pub enum QuestionFault {
         found: Option<Value>,
     },
     /// More options than the model has labels for.
+    #[error("a {kind} question with {found} options, and at most {most} can be read: {why}")]
     TooManyOptions {
         /// The question's kind.
         kind: QuestionKind,
@@ -68,41 +72,14 @@ fn shown(value: Option<&Value>) -> String {
     if short.len() < text.len() { format!("{short}…") } else { short }
 }
 
-impl fmt::Display for QuestionFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self {
-            Self::NotAnObject { found } => {
-                write!(f, "expected an object, found {}", shown(Some(found)))?;
-                QuestionKind::Noul
-            }
-            Self::Kind { found } => {
-                write!(f, "expected `type` to be noul, choice or score, found {}", shown(found.as_ref()))?;
-                QuestionKind::Noul
-            }
-            Self::UnknownField { kind, found } => {
-                write!(f, "unknown field `{found}`")?;
-                if let Some(meant) = nearest_name(found, ["type", "instructions", "criteria"]) {
-                    write!(f, ", did you mean `{meant}`?")?;
-                }
-                *kind
-            }
-            Self::Content { kind, field, found } => {
-                write!(f, "`{field}`: expected text, an object or a list, found {}", shown(Some(found)))?;
-                *kind
-            }
-            Self::Criteria { kind, expected, found } => {
-                write!(f, "`criteria`: expected {expected}, found {}", shown(found.as_ref()))?;
-                *kind
-            }
-            Self::TooManyOptions { kind, found, most, why } => {
-                return write!(f, "a {kind} question with {found} options, and at most {most} can be read: {why}");
-            }
-        };
-        write!(f, "; a {kind} question looks like {}", kind.example())
-    }
+fn example(kind: QuestionKind) -> String {
+    format!("a {kind} question looks like {}", kind.example())
 }
 
-impl std::error::Error for QuestionFault {}
+fn meant(found: &str) -> String {
+    let meant = nearest_name(found, ["type", "instructions", "criteria"]);
+    meant.map_or_else(String::new, |meant| format!(", did you mean `{meant}`?"))
+}
 
 /// What is wrong with decisions: with their questions, or with what answers them.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

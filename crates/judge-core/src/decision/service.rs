@@ -176,18 +176,14 @@ const ROUNDING: f64 = 0.02;
 
 fn scored(question: &Question, said: &Said) -> Result<Verdict, Error> {
     let found = &said.probabilities;
-    let sum: f64 = found.iter().sum();
-    let expected = match found.iter().all(|p| (0.0..=1.0).contains(p)) {
-        false => "probabilities from 0 to 1",
-        true if (sum - 1.0).abs() > ROUNDING => "probabilities that add up to 1",
-        true => return accepted(question, said),
-    };
-    Ok(Verdict::Unscored(unread(format!("expected {expected}, found {found:?}"))))
-}
-
-fn accepted(question: &Question, said: &Said) -> Result<Verdict, Error> {
-    let score = question.score(&said.probabilities)?;
-    Ok(Verdict::Scored(Score { label_mass: said.label_mass, ..score }))
+    let wrong = |expected: &str| Ok(Verdict::Unscored(unread(format!("expected {expected}, found {found:?}"))));
+    if !found.iter().all(|p| (0.0..=1.0).contains(p)) {
+        return wrong("probabilities from 0 to 1");
+    }
+    if (found.iter().sum::<f64>() - 1.0).abs() > ROUNDING {
+        return wrong("probabilities that add up to 1");
+    }
+    Ok(Verdict::Scored(Score { label_mass: said.label_mass, ..question.score(found)? }))
 }
 
 #[cfg(test)]

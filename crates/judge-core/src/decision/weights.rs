@@ -104,25 +104,22 @@ impl DecisionWeights {
     /// [`DecisionProblem::Weights`] for another model, dtype, lens, prompt or other labels.
     pub fn check(&self, used: &DecisionOrigin) -> Result<(), DecisionProblem> {
         let fitted = self.origin();
-        let differs =
-            |what, one: String, other: String| Err(DecisionProblem::Weights { what, fitted: one, used: other });
-        if !same_fingerprint(&fitted.fingerprint, &used.fingerprint) || fitted.n_layers != used.n_layers {
-            let name = |origin: &DecisionOrigin| format!("{} ({})", origin.model, origin.fingerprint);
-            return differs("on the model", name(fitted), name(used));
+        let model = |of: &DecisionOrigin| format!("{} ({})", of.model, of.fingerprint);
+        let lens = |of: &DecisionOrigin| format!("{:?}", of.lens);
+        let is_other = !same_fingerprint(&fitted.fingerprint, &used.fingerprint) || fitted.n_layers != used.n_layers;
+        let (one, other) = (&fitted.form, &used.form);
+        let other_labels = one.labels != other.labels || one.false_first != other.false_first;
+        let differences = [
+            (is_other, "on the model", model(fitted), model(used)),
+            (fitted.dtype != used.dtype, "in", fitted.dtype.clone(), used.dtype.clone()),
+            (fitted.lens != used.lens, "with the lens", lens(fitted), lens(used)),
+            (fitted.prompt != used.prompt, "with the prompt", fitted.prompt.to_string(), used.prompt.to_string()),
+            (other_labels, "with the labels", in_words(one), in_words(other)),
+        ];
+        match differences.into_iter().find(|(differs, ..)| *differs) {
+            Some((_, what, fitted, used)) => Err(DecisionProblem::Weights { what, fitted, used }),
+            None => Ok(()),
         }
-        if fitted.dtype != used.dtype {
-            return differs("in", fitted.dtype.clone(), used.dtype.clone());
-        }
-        if fitted.lens != used.lens {
-            return differs("with the lens", format!("{:?}", fitted.lens), format!("{:?}", used.lens));
-        }
-        if fitted.prompt != used.prompt {
-            return differs("with the prompt", fitted.prompt.to_string(), used.prompt.to_string());
-        }
-        if fitted.form.labels != used.form.labels || fitted.form.false_first != used.form.false_first {
-            return differs("with the labels", in_words(&fitted.form), in_words(&used.form));
-        }
-        Ok(())
     }
 }
 

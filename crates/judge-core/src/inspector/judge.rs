@@ -82,8 +82,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
         let output = self.reader.classify(rounds.only()?)?;
         let output = output.ok_or(Error::NotRead { what: "signal of the prompt" })?;
         let Some(point) = self.scale.points().get(output.class) else {
-            let (expected, found) = (self.scale.len(), output.class);
-            return Err(Error::Shape { what: "the predicted class, below", expected, found }.into());
+            return Err(Error::shape("the predicted class, below", self.scale.len(), output.class).into());
         };
         let mut score = Score::new(output.number.unwrap_or(point.value));
         score.calibrated = output.calibrated;

@@ -175,10 +175,8 @@ impl<Item: Fields + ?Sized> Judge<Item> for LagerJudge {
         let (labels, step) = self.step(rounds)?;
         let table = LayerTable::from_step(labels, step, &self.read.layers)?;
         let LagerSettings { scale, states, weights, .. } = &self.settings;
-        let scored = match weights {
-            Some(weights) => weights.score(self.variant, &table, scale)?,
-            None => self.variant.score(&table, scale, *states)?,
-        };
+        let weights = weights.as_ref().map(LayerWeights::weights); // fitted on these states, or `new` has refused them
+        let scored = self.variant.score_with(&table, scale, *states, weights)?;
         let score = scored.distribution.map_or_else(|| Score::new(scored.score), Score::expected);
         let text = rounds.only()?.generated.as_ref().map(|generated| generated.text.clone());
         Ok(Score { text, ..score.with_label_mass(step.label_mass) })

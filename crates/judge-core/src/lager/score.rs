@@ -31,20 +31,14 @@ impl Variant {
         states: States,
         weights: Option<&[f64]>,
     ) -> Result<VariantScore, Error> {
-        if table.n_scores() != scale.len() {
-            return Err(Error::Shape { what: "scores of a table", expected: scale.len(), found: table.n_scores() });
-        }
+        Error::check_count("scores of a table", scale.len(), table.n_scores())?;
         let n_rows = table.rows().len();
         if let Some((layer, _)) = (0..n_rows).map(Layer).zip(table.layers()).find(|(layer, found)| layer != *found) {
             return Err(Error::LayerNotRead { layer });
         }
         let n_states = states.count(n_rows - 1); // a table has at least one row
         if n_states == 0 {
-            return Err(Error::Shape {
-                what: "layers of a table to drop the last of, at least",
-                expected: 2,
-                found: n_rows,
-            });
+            return Err(Error::shape("layers of a table to drop the last of, at least", 2, n_rows));
         }
         let rows = || table.rows().take(n_states);
         let last = &table.logits()[table.logits().len() - table.n_scores()..];
@@ -76,9 +70,7 @@ impl Variant {
 }
 
 fn checked(weights: &[f64], n_states: usize) -> Result<&[f64], Error> {
-    if weights.len() != n_states {
-        return Err(Error::Shape { what: "layer weights", expected: n_states, found: weights.len() });
-    }
+    Error::check_count("layer weights", n_states, weights.len())?;
     let sum: f64 = weights.iter().sum();
     if weights.iter().any(|&w| w.is_nan() || w < 0.0) || (sum - 1.0).abs() > 1e-6 {
         return Err(Error::NotADistribution { weights: weights.to_vec() });

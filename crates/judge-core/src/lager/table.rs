@@ -34,14 +34,9 @@ impl LayerTable {
         if let Some(pair) = layers.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Err(Error::LayerOrder { before: pair[0], after: pair[1] });
         }
-        if Some(logits.len()) != layers.len().checked_mul(n_scores) {
-            let expected = layers.len().saturating_mul(n_scores);
-            return Err(Error::Shape { what: "logits of a table", expected, found: logits.len() });
-        }
-        match logits.iter().position(|z| !z.is_finite()) {
-            Some(index) => Err(Error::NonFinite { what: "label logits", index, value: logits[index] }),
-            None => Ok(Self { layers, n_scores, logits }),
-        }
+        Error::check_count("logits of a table", layers.len().saturating_mul(n_scores), logits.len())?;
+        Error::check_finite("label logits", &logits)?;
+        Ok(Self { layers, n_scores, logits })
     }
 
     /// A table from equal rows, `Layer(0)` first.
@@ -102,9 +97,7 @@ impl LayerTable {
     /// # Errors
     /// [`Error::Shape`] unless `order` has every column once.
     pub fn with_columns(&self, order: &[usize]) -> Result<Self, Error> {
-        if order.len() != self.n_scores {
-            return Err(Error::Shape { what: "columns of a table", expected: self.n_scores, found: order.len() });
-        }
+        Error::check_count("columns of a table", self.n_scores, order.len())?;
         let mut sorted = order.to_vec();
         sorted.sort_unstable();
         if let Some((expected, &found)) = sorted.iter().enumerate().find(|(place, column)| place != *column) {
@@ -133,13 +126,7 @@ impl TryFrom<TableFile> for LayerTable {
     type Error = Error;
 
     fn try_from(file: TableFile) -> Result<Self, Error> {
-        if file.layers.len() != file.logits.len() {
-            return Err(Error::Shape {
-                what: "rows of a table",
-                expected: file.layers.len(),
-                found: file.logits.len(),
-            });
-        }
+        Error::check_count("rows of a table", file.layers.len(), file.logits.len())?;
         let rows = Self::from_rows(&file.logits)?;
         Self::new(file.layers, rows.n_scores, rows.logits)
     }

@@ -205,12 +205,8 @@ impl TryFrom<WeightsFile> for LayerWeights {
     fn try_from(file: WeightsFile) -> Result<Self, Error> {
         let expected = file.settings.states.count(file.origin.n_layers);
         for (what, values) in [("layer weights", &file.weights), ("layer parameters", &file.theta)] {
-            if values.len() != expected {
-                return Err(Error::Shape { what, expected, found: values.len() });
-            }
-            if let Some(index) = values.iter().position(|v| !v.is_finite()) {
-                return Err(Error::NonFinite { what, index, value: values[index] });
-            }
+            Error::check_count(what, expected, values.len())?;
+            Error::check_finite(what, values)?;
         }
         let sum: f64 = file.weights.iter().sum();
         if (sum - 1.0).abs() > 1e-6 || file.weights.iter().any(|&w| w < 0.0) {

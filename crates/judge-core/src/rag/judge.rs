@@ -110,10 +110,8 @@ impl RagJudge {
                 answers.push((*ask, self.probed(*ask, part.verdict, outcome)?));
             }
         }
-        match rest.len() {
-            0 => Ok(answers),
-            found => Err(Error::Shape { what: "outcomes beyond the questions", expected: 0, found }.into()),
-        }
+        Error::check_count("outcomes beyond the questions", 0, rest.len())?;
+        Ok(answers)
     }
 
     /// What the probe says of a sentence in the place of yes and no, whose label mass stays.
@@ -146,10 +144,7 @@ impl RagJudge {
             [first] => (first, None),
             [first, second] => (first, Some(second)),
             [] => (&[][..], None),
-            [..] => {
-                let found = rounds.as_slices().len();
-                return Err(Error::Shape { what: "rounds", expected: 2, found }.into());
-            }
+            ref more => return Err(Error::shape("rounds", 2, more.len()).into()),
         };
         let groups = self.groups(&plan)?;
         let mut each = self.answers(&groups, first)?;
@@ -232,11 +227,9 @@ fn of_answers(plan: &Plan<'_>, item: &RagItem, answers: &Answers) -> RagFindings
                 RagValue::of(&all(&mut asks.into_iter())?, mean)
             }
             RagMeasure::AnswerRelevancy => RagValue::of(&[p(Ask::Answers)?], mean),
-            RagMeasure::ContextPrecision if plan.by_reference => {
-                RagValue::of(&all(&mut (0..contexts).map(Ask::Useful))?, average_precision)
-            }
             RagMeasure::ContextPrecision => {
-                RagValue::of(&all(&mut (0..contexts).map(Ask::Relevant))?, average_precision)
+                let ask = if plan.by_reference { Ask::Useful as fn(usize) -> Ask } else { Ask::Relevant };
+                RagValue::of(&all(&mut (0..contexts).map(ask))?, average_precision)
             }
             RagMeasure::ContextRecall => RagValue::of(&all(&mut (0..plan.reference.len()).map(Ask::Recalled))?, mean),
             RagMeasure::ContextRelevance => RagValue::of(&all(&mut (0..contexts).map(Ask::Relevant))?, mean),

@@ -102,10 +102,7 @@ impl RerankJudge {
             if head.labels().len() != 1 {
                 return Err(RerankProblem::HeadLabels { found: head.labels().to_vec() }.into());
             }
-            if head.d_model() != model.d_model {
-                let (expected, found) = (model.d_model, head.d_model());
-                return Err(Error::Shape { what: "the width of a reranker's head", expected, found });
-            }
+            Error::check_count("the width of a reranker's head", model.d_model, head.d_model())?;
             if settings.readout != RerankReadout::LastLayer || settings.every_layer {
                 return Err(RerankProblem::LayersOfHead.into());
             }
@@ -199,10 +196,8 @@ impl RerankJudge {
                 Err(unscored) => Err(unscored),
             });
         }
-        match outcomes.count() {
-            0 => Ok(of),
-            more => Err(Error::Shape { what: "outcomes beyond the documents", expected: 0, found: more }.into()),
-        }
+        Error::check_count("outcomes beyond the documents", 0, outcomes.count())?;
+        Ok(of)
     }
 
     fn prompt(&self, query: &str, document: &Result<String, Unscored>) -> Result<crate::Prompt, Unscored> {
@@ -244,8 +239,7 @@ impl RerankJudge {
         let (raw, mass) = match relevance {
             Relevance::Head(head) => {
                 let rewards = head.of_reading(reading, &self.model)?;
-                let found = rewards.len();
-                let first = rewards.first().ok_or(Error::Shape { what: "rewards", expected: 1, found })?;
+                let first = rewards.first().ok_or(Error::shape("rewards", 1, rewards.len()))?;
                 (*first, None)
             }
             Relevance::Logit { .. } | Relevance::Difference { .. } => {

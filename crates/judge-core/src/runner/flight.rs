@@ -195,7 +195,7 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
 
     /// No longer judges an item, because of a panic. Says whether the items allow for it.
     fn lose(&mut self, number: usize, message: &str) -> bool {
-        let Some(slot) = self.discard(number) else { return true };
+        let Some(slot) = self.discard(number, |_| true) else { return true };
         self.waiting.retain(|item| item != number);
         self.items.panicked(&slot.id, message)
     }
@@ -210,14 +210,14 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         let numbers: Vec<usize> =
             open.filter_map(|(place, id)| gone.remove(id).then_some(self.first + place)).collect();
         for &number in &numbers {
-            self.discard(number);
+            self.discard(number, |_| true);
         }
         self.waiting.retain(|item| !numbers.contains(&item));
     }
 
-    /// An open item, which is one no longer.
-    fn discard(&mut self, number: usize) -> Option<Slot<Item>> {
-        let slot = number.checked_sub(self.first).and_then(|place| self.slots.get_mut(place))?.take()?;
+    /// An open item that is as asked for, which is one no longer.
+    fn discard(&mut self, number: usize, is_so: impl Fn(&mut Slot<Item>) -> bool) -> Option<Slot<Item>> {
+        let slot = self.slots.get_mut(number.checked_sub(self.first)?)?.take_if(is_so)?;
         self.open -= 1;
         while self.slots.front().is_some_and(Option::is_none) {
             self.slots.pop_front();
@@ -385,16 +385,8 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
 
     /// Hands out one item's result if it is open and known.
     fn hand_out(&mut self, number: usize) -> Result<ControlFlow<()>, Error> {
-        let Some(place) = number.checked_sub(self.first).and_then(|place| self.slots.get_mut(place)) else {
-            return Ok(ControlFlow::Continue(()));
-        };
         let known = |slot: &mut Slot<Item>| slot.tracks.iter().all(|track| track.verdict.is_some());
-        let Some(slot) = place.take_if(known) else { return Ok(ControlFlow::Continue(())) };
-        while self.slots.front().is_some_and(Option::is_none) {
-            self.slots.pop_front();
-            self.first += 1;
-        }
-        self.open -= 1;
+        let Some(slot) = self.discard(number, known) else { return Ok(ControlFlow::Continue(())) };
         self.summary.progress.items_done += 1;
         let (mut verdicts, mut outcomes) = (Vec::new(), Vec::new());
         for (track, tally) in slot.tracks.into_iter().zip(&mut self.summary.judges) {

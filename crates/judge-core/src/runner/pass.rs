@@ -4,7 +4,7 @@ use super::turns::{Line, PASS, Turns};
 use crate::{
     Prompt, Reading, Request, Want,
     reading::{LabelLogits, LabelStep},
-    request::{LabelRead, ReadAt},
+    request::LabelRead,
 };
 
 /// What one judge wants of a pass about one item, and where its outcome goes.
@@ -57,7 +57,7 @@ impl Waiting {
     /// fails for what another question wants of it is seen when it is answered. A request that contradicts itself is not shared, so that it
     /// is refused in company as it is alone.
     pub(super) fn push(&mut self, source: u64, question: Question, prompt: Prompt) -> bool {
-        if contradictory(&question.want) {
+        if question.want.check().is_err() {
             self.push_alone(source, question, prompt);
             return true;
         }
@@ -184,49 +184,26 @@ fn unite(into: &mut Want, from: &Want) {
     }
 }
 
-/// Whether a model must refuse this, and might not if it were united with another: what is read twice, in no order or
-/// of no layer becomes orderly, and there are steps to read if another question generates.
-fn contradictory(want: &Want) -> bool {
-    let ascending = |layers: &[crate::Layer]| layers.is_sorted_by(|a, b| a < b);
-    let twice = |place: usize, read: &LabelRead| want.labels[..place].iter().any(|before| before.same_place(read));
-    let label = |(place, read): (usize, &LabelRead)| {
-        let steps_of_nothing = read.at != ReadAt::PromptEnd && want.generate.is_none();
-        steps_of_nothing || read.layers.is_empty() || !ascending(&read.layers) || twice(place, read)
-    };
-    let reply_of_nothing = !want.reply.is_empty() && want.generate.is_none();
-    !ascending(&want.attention_entropy) || reply_of_nothing || want.labels.iter().enumerate().any(label)
-}
-
 /// What a pass brought of what `want` names, as a pass for this alone would have brought it: nothing else, in the order asked for.
 pub(super) fn cut(reading: &Reading, want: &Want) -> Reading {
     // Without `..`, so that nothing that a request or a reading gains later can be forgotten here.
     let Want { labels, pooled, attention_entropy, prompt_log_probs, continuations, generate, reply } = want;
-    let entropies =
-        |layer: &crate::Layer| reading.attention_entropy.iter().find(|heads| heads.layer == *layer).cloned();
     Reading {
         prompt_tokens: reading.prompt_tokens,
         cut_tokens: reading.cut_tokens,
         labels: labels.iter().filter_map(|read| Some(cut_labels(reading.labels(read).ok()?, read))).collect(),
-        pooled: pooled
-            .iter()
-            .filter_map(|&(layer, pooling)| {
-                reading.pooled.iter().find(|state| (state.layer, state.pooling) == (layer, pooling)).cloned()
-            })
-            .collect(),
-        attention_entropy: attention_entropy.iter().filter_map(entropies).collect(),
+        pooled: picked(pooled, &reading.pooled, |state, wanted| (state.layer, state.pooling) == *wanted),
+        attention_entropy: picked(attention_entropy, &reading.attention_entropy, |heads, layer| heads.layer == *layer),
         prompt_log_probs: reading.prompt_log_probs.clone().filter(|_| *prompt_log_probs),
-        continuations: continuations
-            .iter()
-            .filter_map(|text| reading.continuations.iter().find(|found| found.text == *text).cloned())
-            .collect(),
+        continuations: picked(continuations, &reading.continuations, |found, text| found.text == *text),
         generated: reading.generated.clone().filter(|_| generate.is_some()),
-        reply: reply
-            .iter()
-            .filter_map(|&(layer, pooling)| {
-                reading.reply.iter().find(|state| (state.layer, state.pooling) == (layer, pooling)).cloned()
-            })
-            .collect(),
+        reply: picked(reply, &reading.reply, |state, wanted| (state.layer, state.pooling) == *wanted),
     }
+}
+
+/// What was read of each that is wanted, in their order.
+fn picked<W, R: Clone>(wanted: &[W], read: &[R], is: impl Fn(&R, &W) -> bool) -> Vec<R> {
+    wanted.iter().filter_map(|wanted| read.iter().find(|&found| is(found, wanted)).cloned()).collect()
 }
 
 /// The layers that were asked for, and the mass if it was.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     Backbone, Layer, ModelInfo, Outcome, Prompt, Reading, Reason, Request, TextModel, Unscored, Want,
-    model::{BackboneError, Dimensions, Exchange, LabelInContext, ModelIdentity, RequestProblem},
+    model::{BackboneError, Dimensions, Exchange, LabelInContext, ModelIdentity},
     reading::{
         ContinuationLogProbs, Finish, Generated, HeadEntropies, LabelLogits, LabelStep, PooledState, ReplyState,
         TokenLogProbs,
@@ -110,53 +110,22 @@ impl ScriptedBackbone {
         self.passes.load(Ordering::Relaxed)
     }
 
-    fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
+    fn check(&self, index: usize, want: &Want) -> Result<(), BackboneError> {
         let ModelInfo { n_layers, d_vocab, .. } = self.info;
-        let wrong = |problem| Err(BackboneError::Request { request: index, problem });
-        let Want { labels, attention_entropy, generate, continuations, reply, .. } = &request.want;
-        if let Some(layer) = request.want.layers().find(|layer| layer.0 > n_layers) {
+        if let Some(layer) = want.layers().find(|layer| layer.0 > n_layers) {
             return Err(BackboneError::Layer { request: index, layer, n_layers });
         }
-        if !attention_entropy.is_sorted_by(|a, b| a < b) {
-            return wrong(RequestProblem::LayerOrder);
+        let mut tokens = want.labels.iter().flat_map(|read| &read.tokens);
+        if let Some(&token) = tokens.find(|&&token| char::from_u32(token).is_none()) {
+            return Err(BackboneError::Token { request: index, token, d_vocab });
         }
-        if attention_entropy.contains(&Layer(0)) {
-            return wrong(RequestProblem::NoAttention);
-        }
-        if generate.as_ref().is_some_and(|generate| generate.max_new_tokens == 0) {
-            return wrong(RequestProblem::NoNewTokens);
-        }
-        if generate.as_ref().is_some_and(|generate| generate.top_log_probs > 0) {
-            return Err(BackboneError::Unsupported { request: index, what: "the alternatives of generated tokens" });
-        }
-        if generate.iter().flat_map(|generate| &generate.stop).any(String::is_empty) {
-            return wrong(RequestProblem::EmptyText("stop text"));
-        }
-        if continuations.iter().any(String::is_empty) {
-            return wrong(RequestProblem::EmptyText("continuation"));
-        }
-        if !reply.is_empty() && generate.is_none() {
-            return wrong(RequestProblem::ReplyWithoutGeneration);
-        }
-        for (place, read) in labels.iter().enumerate() {
-            if read.tokens.is_empty() || read.layers.is_empty() {
-                let missing = if read.tokens.is_empty() { "label" } else { "layer" };
-                return wrong(RequestProblem::NothingToRead(missing));
+        want.check().map_err(|problem| BackboneError::Request { request: index, problem })?;
+        match &want.generate {
+            Some(generate) if generate.top_log_probs > 0 => {
+                Err(BackboneError::Unsupported { request: index, what: "the alternatives of generated tokens" })
             }
-            if !read.layers.is_sorted_by(|a, b| a < b) {
-                return wrong(RequestProblem::LayerOrder);
-            }
-            if read.at != ReadAt::PromptEnd && generate.is_none() {
-                return wrong(RequestProblem::StepsWithoutGeneration);
-            }
-            if labels[..place].iter().any(|before| before.same_place(read)) {
-                return wrong(RequestProblem::LabelsTwice);
-            }
-            if let Some(&token) = read.tokens.iter().find(|&&token| char::from_u32(token).is_none()) {
-                return Err(BackboneError::Token { request: index, token, d_vocab });
-            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn answer(&self, request: &Request) -> Outcome {
@@ -326,7 +295,7 @@ impl TextModel for ScriptedBackbone {
                 return Ok(());
             }
             for (place, request) in requests.iter().enumerate() {
-                self.check(first + place, request)?;
+                self.check(first + place, &request.want)?;
             }
             // Last first: a caller must not count on the order.
             for (place, request) in requests.iter().enumerate().rev() {

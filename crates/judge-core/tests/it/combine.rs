@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{one, serving::Serving};
+use crate::{asking, one, serving::Serving};
 use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
 use judge_core::{
     Backbone, Error, Fields, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Reading, Reason, Request,
@@ -420,63 +420,34 @@ fn a_number_that_is_none_is_no_score_of_any_judge() {
     assert_eq!(best.value(), Some(2.0));
     assert_eq!(best.score().unwrap().parts[0].verdict.unscored().unwrap().reason, Reason::NonFinite);
     // Nor does a part of a judge's own making carry one into a file, or the mass of its labels.
-    struct OfParts(Score);
-    impl Judge<Item> for OfParts {
-        fn name(&self) -> &str {
-            "of parts"
-        }
-        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
-            Ok(Vec::new())
-        }
-        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
-            Ok(self.0.clone())
-        }
-    }
+    let scored = |score: Score| {
+        let judge = asking::judge("scored", |_: &Item| Ok(Vec::new()), |_: &Item, _: &Rounds<'_>| Ok(score.clone()));
+        decide(&judge, answers())
+    };
     let part = |value| Part { name: "part".into(), verdict: judge_core::Verdict::Scored(Score::new(value)) };
     let of_parts = Score::new(1.0).with_parts(CombinedBy::Grades, vec![part(f64::NAN), part(1.0)]);
-    let found = decide(&OfParts(of_parts), answers());
+    let found = scored(of_parts);
     let reasons: Vec<Option<Reason>> =
         found.score().unwrap().parts.iter().map(|part| reason(part.verdict.clone())).collect();
     assert_eq!(reasons, [Some(Reason::NonFinite), None]);
-    assert_eq!(
-        reason(decide(&OfParts(Score::new(1.0).with_label_mass(Some(f32::NAN))), answers())),
-        Some(Reason::NonFinite)
-    );
+    assert_eq!(reason(scored(Score::new(1.0).with_label_mass(Some(f32::NAN)))), Some(Reason::NonFinite));
 }
 
 #[test]
 fn judges_that_break_their_promise_are_found_out() {
-    struct Moody(std::sync::atomic::AtomicU32);
-    impl Judge<Item> for Moody {
-        fn name(&self) -> &str {
-            "moody"
-        }
-        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
-            let times = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            Ok(vec![Request { prompt: Prompt::Raw(times.to_string()), want: Want::default() }])
-        }
-        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
-            Ok(Score::new(1.0))
-        }
-    }
-    struct Sure;
-    impl Judge<Item> for Sure {
-        fn name(&self) -> &str {
-            "sure"
-        }
-        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
-            Ok(vec![Request { prompt: Prompt::Raw("a".into()), want: Want::default() }])
-        }
-        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
-            Ok(Score::new(3.0)) // a middle score for what nobody has read
-        }
-    }
+    let request = |text: String| Ok(vec![Request { prompt: Prompt::Raw(text), want: Want::default() }]);
+    let times = std::sync::atomic::AtomicU32::default();
+    let next = || times.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    // A middle score for what nobody has read.
+    let middle = |_: &Item, _: &Rounds<'_>| Ok(Score::new(3.0));
+    let moody = asking::judge("moody", |_: &Item| request(next().to_string()), middle);
+    let sure = asking::judge("sure", |_: &Item| request("a".into()), middle);
     let breach = |judge: &dyn Judge<Item>| match check_judge(judge, &model(), [item("ab")]) {
         Err(Error::Contract { breach }) => breach,
         other => panic!("expected a breach, found {other:?}"),
     };
-    assert!(matches!(breach(&Moody(Default::default())), ContractBreach::NotPure { .. }));
-    let ContractBreach::Judge { problem, .. } = breach(&Sure) else { panic!("a score for nothing") };
+    assert!(matches!(breach(&moody), ContractBreach::NotPure { .. }));
+    let ContractBreach::Judge { problem, .. } = breach(&sure) else { panic!("a score for nothing") };
     assert!(problem.contains("although nothing was read"));
 }
 

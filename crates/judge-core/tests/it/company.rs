@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::{one, probes::Saying};
+use crate::{asking, one, probes::Saying};
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Error, Fields, ItemId, Judge, JudgeError, Layer, Lens, Outcome, Prompt, PromptTemplate, Reason, Request,
-    Rounds, Runner, Scale, Score, Unscored, Want,
+    Backbone, Error, ItemId, Judge, Layer, Lens, Outcome, Prompt, PromptTemplate, Reason, Request, Rounds, Runner,
+    Scale, Score, Unscored, Want,
     combine::{
         Calibrated, EachAnswer, GradedPair, Named, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
         Swapped, Tournament,
@@ -59,20 +59,10 @@ fn model() -> ScriptedBackbone {
 }
 
 /// Wants this of the same prompt, and says all that it sees.
-struct Nosy(Want);
-
-impl<I: Fields + ?Sized> Judge<I> for Nosy {
-    fn name(&self) -> &str {
-        "nosy"
-    }
-
-    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
-        Ok(vec![Request { prompt: template(SINGLE).fill(item)?, want: self.0.clone() }])
-    }
-
-    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        Err(Unscored::new(Reason::NoLabel, format!("{rounds:?}")).into())
-    }
+fn nosy(want: Want) -> impl Judge<Item> {
+    let ask = move |item: &Item| Ok(vec![Request { prompt: template(SINGLE).fill(item)?, want: want.clone() }]);
+    let decide = |_: &Item, rounds: &Rounds<'_>| Err(Unscored::new(Reason::NoLabel, format!("{rounds:?}")).into());
+    asking::judge("nosy", ask, decide)
 }
 
 fn built_in(model: &ScriptedBackbone) -> Result<Vec<Box<dyn Judge<Item>>>, Error> {
@@ -236,7 +226,7 @@ proptest! {
         items in items(),
         window in 1..8_usize,
     ) {
-        let judges: Vec<Nosy> = wants.into_iter().map(Nosy).collect();
+        let judges: Vec<_> = wants.into_iter().map(nosy).collect();
         let judges: Vec<&dyn Judge<Item>> = judges.iter().map(|judge| judge as _).collect();
         check(&model(), &judges, &items, window);
     }
@@ -277,16 +267,16 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         labels(vec![read(end, &[4])]),
         Want { attention_entropy: vec![Layer(2), Layer(1)], ..Want::default() },
         Want { reply: vec![(Layer(1), ReplyPooling::Mean)], ..Want::default() },
-        // What is refused whatever else is wanted, and so in one pass with it.
         Want { attention_entropy: vec![Layer(0)], ..Want::default() },
         Want { continuations: vec![String::new()], ..Want::default() },
+        // What is refused for what the model has, and so in one pass with the rest.
         Want { pooled: vec![(Layer(9), Pooling::Mean)], ..Want::default() },
     ];
     // Beside one that writes nothing, a generation is in one pass with it too.
     let generates = [generation(0), Generation { top_log_probs: 3, ..generation(3) }]
         .map(|generate| (labels(vec![read(end, &[1])]), Want { generate: Some(generate), ..Want::default() }));
     for (company, want) in wrong.map(|want| (all.clone(), want)).into_iter().chain(generates) {
-        let (company, judge) = (Named::new("company", Nosy(company)), Named::new("wrong", Nosy(want.clone())));
+        let (company, judge) = (Named::new("company", nosy(company)), Named::new("wrong", nosy(want.clone())));
         let judges: Vec<&dyn Judge<Item>> = vec![&company, &judge];
         let item = vec![("instruction", "a"), ("response", "b")];
         let error = Runner::new(&model(), judges).collect([("one".into(), item)]).unwrap_err();
@@ -297,22 +287,15 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
 /// A judge whose decision depends on what it was asked before is found out.
 #[test]
 fn a_judge_with_a_memory_is_found_out() {
-    struct Counting(std::sync::atomic::AtomicU32);
-    impl Judge<Item> for Counting {
-        fn name(&self) -> &str {
-            "counting"
-        }
-        fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-            Nosy(Want::default()).ask(item)
-        }
-        fn decide(&self, _: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-            let outcomes: Vec<&Outcome> = rounds.outcomes().collect();
-            outcomes[0].reading()?;
-            Ok(Score::new(self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed).into()))
-        }
-    }
+    let decided = std::sync::atomic::AtomicU32::default();
+    let ask = |item: &Item| nosy(Want::default()).ask(item);
+    let counting = asking::judge("counting", ask, |_: &Item, rounds: &Rounds<'_>| {
+        let outcomes: Vec<&Outcome> = rounds.outcomes().collect();
+        outcomes[0].reading()?;
+        Ok(Score::new(decided.fetch_add(1, std::sync::atomic::Ordering::Relaxed).into()))
+    });
     let items = ["a", "b"].map(|text| vec![("instruction", text), ("response", text)]);
-    let error = judge_core::testing::check_judge(&Counting(Default::default()), &model(), items).unwrap_err();
+    let error = judge_core::testing::check_judge(&counting, &model(), items).unwrap_err();
     let message = error.to_string();
     assert!(message.starts_with("judge counting breaks its contract: item 0 depends on the other items"), "{message}");
 }

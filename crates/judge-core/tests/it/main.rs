@@ -1,5 +1,6 @@
 //! The integration tests of judge-core, in one binary: there is one link instead of one for each file.
 
+mod asking;
 mod backbone;
 mod builder;
 mod combine;

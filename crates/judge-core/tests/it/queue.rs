@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
+use crate::asking;
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
-    Backbone, Judge, JudgeError, Prompt, Reason, Request, Rounds, Runner, Score, TextModel, Want,
+    Backbone, Judge, JudgeError, Prompt, Reason, Request, Runner, Score, TextModel, Want,
     model::Replicas,
     prompted::{PromptFamily, WrittenJudge},
     request::Generation,
@@ -95,21 +96,14 @@ fn what_was_submitted_is_judged_before_a_queue_is_finished() {
 }
 
 /// Asks as many prompts about an item as it says, each with the item's text.
-struct Many;
-
-impl Judge<(usize, &'static str)> for Many {
-    fn name(&self) -> &str {
-        "many"
-    }
-    fn ask(&self, (number, text): &(usize, &'static str)) -> Result<Vec<Request>, JudgeError> {
+fn many() -> Box<dyn Judge<(usize, &'static str)>> {
+    let ask = |(number, text): &(usize, &'static str)| {
         assert!(*text != "judge", "no rendering");
         let want = Want { generate: Some(Generation::default()), ..Want::default() };
         let request = |place| Request { prompt: Prompt::user(format!("{text} {place}")), want: want.clone() };
         Ok((0..*number).map(request).collect())
-    }
-    fn decide(&self, _: &(usize, &'static str), rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        Ok(Score::new(rounds.outcomes().count() as f64))
-    }
+    };
+    Box::new(asking::judge("many", ask, |_, rounds| Ok(Score::new(rounds.outcomes().count() as f64))))
 }
 
 /// A queue whose model says of which item each prompt is that it reads, and waits before the first to be let on.
@@ -122,7 +116,7 @@ fn watched() -> (JudgeQueue<(usize, &'static str)>, mpsc::Receiver<String>, mpsc
         let _ = gone.lock().unwrap().recv();
         String::new()
     });
-    (JudgeQueue::start(model, vec![Box::new(Many)]), reads, go)
+    (JudgeQueue::start(model, vec![many()]), reads, go)
 }
 
 /// So many requests a scripted model takes at once.
@@ -177,7 +171,7 @@ fn a_panic_costs_the_items_that_it_is_over() {
         assert!(!prompt.contains("model"), "no kernel");
         String::new()
     });
-    let queue = JudgeQueue::start(model, vec![Box::new(Many)]);
+    let queue = JudgeQueue::start(model, vec![many()]);
     for _ in 0..5 {
         let error = queue.submit((100, "model")).wait().unwrap_err();
         assert!(matches!(&error, QueueError::ItemPanicked { message } if message == "no kernel"), "{error}");
@@ -198,19 +192,9 @@ fn a_model_that_panics_each_time_ends_the_queue() {
 
 #[test]
 fn an_error_ends_the_queue_with_its_reason() {
-    struct Broken;
-    impl Judge<Item> for Broken {
-        fn name(&self) -> &str {
-            "broken"
-        }
-        fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
-            Err(JudgeError::failed("no licence"))
-        }
-        fn decide(&self, _: &Item, _: &Rounds<'_>) -> Result<Score, JudgeError> {
-            unreachable!("it never asks")
-        }
-    }
-    let queue = JudgeQueue::start(model(), vec![Box::new(Broken)]);
+    let ask = |_: &Item| Err(JudgeError::failed("no licence"));
+    let broken = asking::judge("broken", ask, |_, _| unreachable!("it never asks"));
+    let queue = JudgeQueue::start(model(), vec![Box::new(broken)]);
     let error = block_on(queue.submit(item("4"))).unwrap_err();
     assert_eq!(error.to_string(), "the queue ended with an error: judge broken, item 0: no licence");
     assert!(matches!(queue.submit(item("5")).wait(), Err(QueueError::Failed(_))));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use crate::serving::Serving;
+use crate::{asking, serving::Serving};
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{
     Backbone, Error, Fields, ItemId, ItemResult, Judge, JudgeError, Layer, Lens, Outcome, Prompt, PromptTemplate,
@@ -65,23 +65,16 @@ fn window(window: usize) -> RunSettings {
 }
 
 /// Reads one pooled state and scores by the sign of its first value.
-struct PoolJudge(Layer);
-
-impl<I: Fields> Judge<I> for PoolJudge {
-    fn name(&self) -> &str {
-        "pool"
-    }
-
-    fn ask(&self, item: &I) -> Result<Vec<Request>, JudgeError> {
+fn pool_judge(layer: Layer) -> impl Judge<Answer> {
+    let ask = move |item: &Answer| {
         let prompt = PromptTemplate::pointwise_direct(&five()).fill(item)?;
-        Ok(vec![Request { prompt, want: Want { pooled: vec![(self.0, Pooling::Mean)], ..Want::default() } }])
-    }
-
-    fn decide(&self, _: &I, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
-        let state = rounds.only()?.pooled(self.0, Pooling::Mean).ok_or(Error::NotRead { what: "pooled states" })?;
+        Ok(vec![Request { prompt, want: Want { pooled: vec![(layer, Pooling::Mean)], ..Want::default() } }])
+    };
+    asking::judge("pool", ask, move |_, rounds| {
+        let state = rounds.only()?.pooled(layer, Pooling::Mean).ok_or(Error::NotRead { what: "pooled states" })?;
         let distribution = ScoreDistribution::softmax(&Scale::integers(0, 1)?, &[0.0, f64::from(state[0])])?;
         Ok(Score::expected(distribution))
-    }
+    })
 }
 
 #[test]
@@ -190,7 +183,7 @@ fn judges_share_a_pass_and_nothing_else_changes() {
     let e_score =
         LagerJudge::new(LagerSettings { variant: Some(Variant::LastExpected), ..settings() }, &model).unwrap();
     let normed = LagerJudge::new(LagerSettings { lens: Lens::Normed, ..settings() }, &model).unwrap();
-    let (low, high) = (PoolJudge(Layer(1)), PoolJudge(Layer(3)));
+    let (low, high) = (pool_judge(Layer(1)), pool_judge(Layer(3)));
     let judges: [&dyn Judge<Answer>; 5] = [&lager, &e_score, &normed, &low, &high];
     let before = model.passes();
     let (together, summary) = run(&model, &judges, items(11), RunSettings::default());
@@ -218,7 +211,7 @@ fn one_judges_overflow_is_not_anothers() {
     let model = ScriptedBackbone::new(3).with_logits(|_, layer, _| if layer.0 == 2 { f32::NAN } else { 1.0 });
     let settings = LagerSettings { opening: String::new(), ..LagerSettings::prompt_end(five()) };
     let lager = LagerJudge::new(settings, &model).unwrap();
-    let pool = PoolJudge(Layer(2));
+    let pool = pool_judge(Layer(2));
     let (results, summary) = run(&model, &[&lager, &pool], items(3), RunSettings::default());
     for result in &results {
         assert!(matches!(&result.verdicts[0], Verdict::Unscored(Unscored { reason: Reason::NonFinite, .. })));
@@ -284,7 +277,7 @@ fn follow_ups_see_all_outcomes_in_order() {
 #[test]
 fn millions_of_items_stream_through_a_window() {
     let model = model();
-    let judge = PoolJudge(Layer(0));
+    let judge = pool_judge(Layer(0));
     let drawn = std::cell::Cell::new(0usize);
     let source = (0..1000u64).inspect(|_| drawn.set(drawn.get() + 1)).map(|i| (ItemId::from(i), Answer(i.to_string())));
     let mut done = 0;
@@ -375,7 +368,7 @@ fn one_slow(model: ScriptedBackbone) -> impl TextModel {
 
 #[test]
 fn a_slow_answer_keeps_nobody_waiting_but_for_the_window_and_the_order() {
-    let lager = PoolJudge(Layer(0));
+    let lager = pool_judge(Layer(0));
     let order = |settings: RunSettings| {
         let mut ids = Vec::new();
         let slow = one_slow(model());

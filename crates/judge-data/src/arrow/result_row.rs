@@ -20,10 +20,10 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BinaryBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use judge_core::{ItemId, Reason};
 use serde::{Deserialize, Serialize};
@@ -155,41 +155,30 @@ impl ResultColumns {
     /// [`Error::BatchColumn`] for an id of the other kind, or one beyond 64 bits; for tokens beyond 31 bits.
     pub fn batch(&self, rows: &[ResultRow]) -> Result<RecordBatch, Error> {
         let of = |text: fn(&ResultRow) -> Option<&str>| -> ArrayRef {
-            let mut builder = StringBuilder::new();
-            rows.iter().for_each(|row| builder.append_option(text(row)));
-            Arc::new(builder.finish())
+            Arc::new(rows.iter().map(text).collect::<StringArray>())
         };
-        let mut scores = Float64Builder::new();
-        let (mut tokens, mut inputs) = (Int32Builder::new(), BinaryBuilder::new());
-        for row in rows {
-            scores.append_option(row.score);
+        let tokens = rows.iter().map(|row| {
             let count = row.tokens.map(i32::try_from).transpose();
-            tokens.append_option(count.map_err(|_| wrong("tokens", "a number of 31 bits", shown(row.tokens)))?);
-            inputs.append_value(row.input);
-        }
+            count.map_err(|_| wrong("tokens", "a number of 31 bits", shown(row.tokens)))
+        });
+        let tokens = tokens.collect::<Result<Int32Array, Error>>()?;
         let mut columns: Vec<ArrayRef> = vec![
             self.ids(rows)?,
-            Arc::new(scores.finish()),
+            Arc::new(rows.iter().map(|row| row.score).collect::<Float64Array>()),
             of(|row| Some(&row.status)),
             of(|row| row.detail.as_deref()),
-            Arc::new(tokens.finish()),
-            Arc::new(inputs.finish()),
+            Arc::new(tokens),
+            Arc::new(BinaryArray::from_iter_values(rows.iter().map(|row| row.input))),
             of(|row| Some(&row.run)),
             of(|row| Some(&row.device)),
         ];
         if self.probabilities {
-            let mut lists = ListBuilder::new(Float64Builder::new());
-            for row in rows {
-                lists.append_option(row.probabilities.as_ref().map(|list| list.iter().copied().map(Some)));
-            }
-            columns.push(Arc::new(lists.finish()));
+            let lists = rows.iter().map(|row| row.probabilities.as_ref().map(|list| list.iter().copied().map(Some)));
+            columns.push(Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists)));
         }
         if self.logits {
-            let mut lists = ListBuilder::new(Float32Builder::new());
-            for row in rows {
-                lists.append_option(row.logits.as_ref().map(|list| list.iter().copied().map(Some)));
-            }
-            columns.push(Arc::new(lists.finish()));
+            let lists = rows.iter().map(|row| row.logits.as_ref().map(|list| list.iter().copied().map(Some)));
+            columns.push(Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(lists)));
         }
         // The columns were made for this schema, with a value or a null for each row.
         RecordBatch::try_new(self.schema(), columns)
@@ -200,20 +189,18 @@ impl ResultColumns {
     fn ids(&self, rows: &[ResultRow]) -> Result<ArrayRef, Error> {
         match self.ids {
             IdKind::Text => {
-                let mut builder = StringBuilder::new();
-                for row in rows {
-                    let ItemId::Text(id) = &row.id else { return Err(wrong("id", "text", row.id.to_string())) };
-                    builder.append_value(id);
-                }
-                Ok(Arc::new(builder.finish()))
+                let ids = rows.iter().map(|row| match &row.id {
+                    ItemId::Text(id) => Ok(Some(id)),
+                    ItemId::Integer(_) => Err(wrong("id", "text", row.id.to_string())),
+                });
+                Ok(Arc::new(ids.collect::<Result<StringArray, Error>>()?))
             }
             IdKind::Integer => {
-                let mut builder = Int64Builder::new();
-                for row in rows {
+                let ids = rows.iter().map(|row| {
                     let id = if let ItemId::Integer(id) = row.id { i64::try_from(id).ok() } else { None };
-                    builder.append_value(id.ok_or_else(|| wrong("id", WHOLE, row.id.to_string()))?);
-                }
-                Ok(Arc::new(builder.finish()))
+                    id.ok_or_else(|| wrong("id", WHOLE, row.id.to_string()))
+                });
+                Ok(Arc::new(ids.collect::<Result<Int64Array, Error>>()?))
             }
         }
     }
@@ -417,7 +404,7 @@ impl AddAssign<&Self> for ResultTally {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Float64Array, LargeBinaryArray, LargeStringArray, NullArray, StringArray, StringViewArray};
+    use arrow_array::{LargeBinaryArray, LargeStringArray, NullArray, StringViewArray};
     use proptest::prelude::*;
 
     use super::*;
@@ -551,7 +538,7 @@ mod tests {
             ("id", Arc::new(LargeStringArray::from(vec!["a"]))),
             ("status", Arc::new(StringViewArray::from(vec!["scored"]))),
             ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 16][..]]))),
-            ("tokens", Arc::new(arrow_array::Int64Array::from(vec![12]))),
+            ("tokens", Arc::new(Int64Array::from(vec![12]))),
             ("tokens", Arc::new(Float64Array::from(vec![12.0]))),
         ];
         for (name, column) in columns {
@@ -574,7 +561,7 @@ mod tests {
             ),
             ("score", Arc::new(NullArray::new(1)), "Null"),
             ("score", Arc::new(Float64Array::from(vec![f64::NAN])), "found NaN in row 0"),
-            ("tokens", Arc::new(arrow_array::Int64Array::from(vec![-1])), "found -1 in row 0"),
+            ("tokens", Arc::new(Int64Array::from(vec![-1])), "found -1 in row 0"),
             ("tokens", Arc::new(Float64Array::from(vec![1.5])), "found 1.5 in row 0"),
             ("input", Arc::new(LargeBinaryArray::from(vec![&[7_u8; 15][..]])), "15 in row 0"),
             ("probabilities", Arc::new(StringArray::from(vec!["0.5"])), "Utf8"),

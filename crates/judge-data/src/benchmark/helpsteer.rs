@@ -25,14 +25,11 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
 /// The conversation that both responses go on with.
 fn context(row: &Row) -> Result<Vec<Message>, Error> {
     const FIELD: &str = "context";
-    let place = || row.place().clone();
-    let Some(json) = row.value(FIELD) else {
-        return Err(Error::MissingField { place: place(), field: FIELD, found: row.found() });
-    };
+    let json = row.value(FIELD).ok_or_else(|| row.missing(FIELD))?;
     let turns = messages::parse(json).map_err(|problem| match problem {
         Problem::NoList => row.wrong(FIELD, MESSAGES),
         Problem::Turn { turn, expected, found } => {
-            Error::Turn { place: place(), column: FIELD.to_owned(), turn, expected, found }
+            Error::Turn { place: row.place().clone(), column: FIELD.to_owned(), turn, expected, found }
         }
     })?;
     let ends_with_user = turns.last().is_some_and(|last| last.role == "user");

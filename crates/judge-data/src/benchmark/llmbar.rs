@@ -35,7 +35,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     find(path, &mut files)?;
     if files.is_empty() {
         let expected = format!("files called {FILE} in the folder or below");
-        return Err(Error::Content { path: path.to_path_buf(), what: "subsets", expected, found: "none".to_owned() });
+        return Err(Error::content(path, "subsets", expected, "none"));
     }
     files.sort();
     Ok(files)

@@ -42,22 +42,10 @@ pub(super) fn pair(row: &Row, number: usize) -> Result<BenchmarkPair, Error> {
             Some(texts(&upto(a, "conversation_a")?, &upto(b, "conversation_b")?))
         }
         (None, None) => None,
-        (a, _) => {
-            let field = if a.is_some() { "conversation_b" } else { "conversation_a" };
-            return Err(Error::MissingField { place: row.place().clone(), field, found: row.found() });
-        }
+        (a, _) => return Err(row.missing(if a.is_some() { "conversation_b" } else { "conversation_a" })),
     };
-    Ok(BenchmarkPair {
-        id: ItemId::from(number as u64),
-        gold: Some(gold),
-        groups: vec![turn.to_string()],
-        question: question(row)?,
-        rubric: None,
-        reference: None,
-        models: models(row)?,
-        no_grade: None,
-        texts,
-    })
+    let pair = BenchmarkPair::without_texts(ItemId::from(number as u64), Some(gold), question(row)?);
+    Ok(BenchmarkPair { groups: vec![turn.to_string()], models: models(row)?, texts, ..pair })
 }
 
 fn is_dialogue(messages: &[Message]) -> bool {

@@ -35,15 +35,6 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
 /// A pair of which a text is missing or cannot be read: no judge has a verdict on it. It shares its question with no other.
 fn without_texts(record: UnreadRecord) -> BenchmarkPair {
     let verdicts: Vec<Ordering> = record.scores.iter().flatten().map(|preference| preference.total_cmp(&0.5)).collect();
-    BenchmarkPair {
-        question: record.id.to_string(),
-        id: record.id,
-        gold: majority(&verdicts),
-        groups: Vec::new(),
-        rubric: None,
-        reference: None,
-        models: None,
-        no_grade: record.columns.no_grade().map(str::to_owned),
-        texts: None,
-    }
+    let (question, no_grade) = (record.id.to_string(), record.columns.no_grade().map(str::to_owned));
+    BenchmarkPair { no_grade, ..BenchmarkPair::without_texts(record.id, majority(&verdicts), question) }
 }

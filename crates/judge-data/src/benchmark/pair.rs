@@ -57,17 +57,13 @@ impl BenchmarkPair {
     /// A pair with nothing but its texts, whose question is what was asked.
     pub(super) fn new(id: ItemId, gold: Option<Ordering>, texts: PairTexts) -> Self {
         let question = texts.instruction.clone();
-        Self {
-            id,
-            gold,
-            groups: Vec::new(),
-            question,
-            texts: Some(texts),
-            rubric: None,
-            reference: None,
-            models: None,
-            no_grade: None,
-        }
+        Self { texts: Some(texts), ..Self::without_texts(id, gold, question) }
+    }
+
+    /// A pair with nothing but its question.
+    pub(super) fn without_texts(id: ItemId, gold: Option<Ordering>, question: String) -> Self {
+        let groups = Vec::new();
+        Self { id, gold, groups, question, texts: None, rubric: None, reference: None, models: None, no_grade: None }
     }
 
     /// The pair as a row of a data set, with the gold label as the verdict of a rater; `None` where the file has no texts.

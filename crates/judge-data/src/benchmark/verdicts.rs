@@ -88,7 +88,7 @@ impl PairVerdicts {
             let both = *both_orders.get_or_insert(has("swapped"));
             for field in ["given", "swapped"].into_iter().take(1 + usize::from(both)) {
                 if !has(field) {
-                    return Err(Error::MissingField { place, field, found: row.found() });
+                    return Err(row.missing(field));
                 }
             }
             if !both && has("swapped") {

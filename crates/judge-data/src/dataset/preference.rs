@@ -103,7 +103,7 @@ fn replies(reading: &mut Reading<'_>) -> Result<Replies, Error> {
             None => Side::parse(json).map(|side| vec![side]),
         };
         sides.map_err(|problem| match problem {
-            Problem::NoList => reading.wrong_column(Field::Responses, name, EXPECTED),
+            Problem::NoList => reading.wrong(Field::Responses, name, EXPECTED),
             turn @ Problem::Turn { .. } => reading.no_messages(Field::Responses, name.to_owned(), turn),
         })
     };
@@ -111,7 +111,7 @@ fn replies(reading: &mut Reading<'_>) -> Result<Replies, Error> {
     let mut before = chosen.iter().chain(&rejected).map(|side| side.before.as_deref());
     let context = before.next().flatten();
     if before.any(|other| other != context) {
-        return Err(reading.wrong_column(
+        return Err(reading.wrong(
             Field::Responses,
             REJECTED,
             "a reply to the same conversation as that in \"chosen\"",
@@ -163,11 +163,7 @@ pub(crate) fn pair(row: &Row, index: usize, options: &DatasetOptions) -> Result<
     let (Some(better), Some(worse), true, true) =
         (chosen.pop(), rejected.pop(), chosen.is_empty(), rejected.is_empty())
     else {
-        return Err(reading.wrong_column(
-            Field::Responses,
-            REJECTED,
-            "one reply, as in \"chosen\" and in the rows before",
-        ));
+        return Err(reading.wrong(Field::Responses, REJECTED, "one reply, as in \"chosen\" and in the rows before"));
     };
     let (rubric, reference) = (reading.optional_text(Field::Rubric)?, reading.optional_text(Field::Reference)?);
     let is_first = drawn(options.seed, &id, 0)[0].is_multiple_of(2);

@@ -64,7 +64,7 @@ impl GradedRecord {
     /// numbered unless they have an `id` or a column is chosen for it; `idx` is kept with the other fields.
     ///
     /// # Errors
-    /// [`Error::NoColumn`]; [`Error::WrongColumn`] for an instruction that is no such prompt; of a chosen id
+    /// [`Error::MissingField`]; [`Error::WrongType`] for an instruction that is no such prompt; of a chosen id
     /// [`Error::FractionalId`]. Grades that are neither one nor three or are off the scale are left out, and
     /// [noted](crate::RowColumns::no_grade).
     pub fn from_prometheus(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {

@@ -6,7 +6,6 @@ use judge_core::{Fields, ItemId, Unscored};
 use serde_json::Value;
 
 use crate::rows::ids::mean_of_places;
-use crate::rows::texts::Texts;
 use crate::{
     AnswersRecord, EmotionRecord, Extra, GradedRecord, LagerRecord, PairRecord, PromptRecord, RowColumns, UnreadRecord,
 };
@@ -150,17 +149,18 @@ impl Record {
         self.parts().2.filter(|_| !matches!(self, Self::Lager(_)))
     }
 
-    /// Its texts; a record with many responses finds them by number instead, and one that was not read has none.
-    fn texts(&self) -> Result<Texts<'_>, Option<&AnswersRecord>> {
-        Ok(match self {
-            Self::Prompt(record) => record.texts(),
-            Self::Graded(record) => record.texts(),
-            Self::Pair(record) => record.texts(),
-            Self::Answers(record) => return Err(Some(record)),
-            Self::Lager(record) => record.texts(),
-            Self::Emotion(record) => record.texts(),
-            Self::Unread(_) => return Err(None),
-        })
+    /// What has its texts; `None` of a record that was not read.
+    fn fields(&self) -> Option<&dyn Fields> {
+        let fields: &dyn Fields = match self {
+            Self::Prompt(record) => record,
+            Self::Graded(record) => record,
+            Self::Pair(record) => record,
+            Self::Answers(record) => record,
+            Self::Lager(record) => record,
+            Self::Emotion(record) => record,
+            Self::Unread(_) => return None,
+        };
+        Some(fields)
     }
 }
 
@@ -171,7 +171,7 @@ impl Fields for Record {
     }
 
     fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        self.texts().map_or_else(|answers| answers?.field_beside(name, shown), |texts| texts.field_beside(name, shown))
+        self.fields()?.field_beside(name, shown)
     }
 
     /// A list or an object among the fields that the record does not know.
@@ -180,8 +180,7 @@ impl Fields for Record {
     }
 
     fn names(&self) -> Vec<String> {
-        let of_answers = |answers: Option<&AnswersRecord>| answers.map(AnswersRecord::names).unwrap_or_default();
-        self.texts().map_or_else(of_answers, |texts| texts.names())
+        self.fields().map(Fields::names).unwrap_or_default()
     }
 }
 

@@ -77,7 +77,7 @@ impl PromptRecord {
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`];
+    /// [`Error::MissingField`], [`Error::WrongType`], [`Error::AmbiguousColumns`], [`Error::FractionalId`];
     /// [`Error::BothFields`] for a row with both `prompt` and `messages`.
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
@@ -113,7 +113,7 @@ impl PromptRecord {
         (request.role == "user" && response.role == "assistant").then_some((before, request, response))
     }
 
-    pub(crate) fn texts(&self) -> Texts<'_> {
+    fn texts(&self) -> Texts<'_> {
         let prompt = match &self.input {
             PromptInput::Text(text) => Some(text.as_str()),
             PromptInput::Messages(_) => None,
@@ -138,19 +138,6 @@ pub(crate) fn conversation(messages: &[Message]) -> String {
         format!("{role}: {}", message.content)
     };
     messages.iter().map(turn).collect::<Vec<_>>().join("\n\n")
-}
-
-/// `prompt` if it is text. Of a conversation that ends with an answer to a user:
-/// the last request as `instruction`, the answer as `response`, and the turns before
-/// as `conversation`, each as `User: …` or `Assistant: …` with a blank line between. And the other fields.
-impl Fields for PromptRecord {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.texts().names()
-    }
 }
 
 /// A response that people graded: `{"id", "instruction", "response", "rubric"?, "reference"?, "human"?}`, or with the other
@@ -182,7 +169,7 @@ impl GradedRecord {
     /// Reads row number `index`, counted from 0.
     ///
     /// # Errors
-    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
+    /// [`Error::MissingField`], [`Error::WrongType`], [`Error::AmbiguousColumns`], [`Error::FractionalId`].
     pub fn from_row(row: Row, index: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let (record, rest) = Self::read(&row, index, options)?;
         Ok(Self { extra: rest.of(row, &options.columns), ..record })
@@ -214,7 +201,7 @@ impl GradedRecord {
         with_input(&self.instruction, &self.input().unwrap_or_default())
     }
 
-    pub(crate) fn texts(&self) -> Texts<'_> {
+    fn texts(&self) -> Texts<'_> {
         let own = vec![
             ("instruction", Some(self.instruction.as_str())),
             ("response", Some(&self.response)),
@@ -222,22 +209,6 @@ impl GradedRecord {
             ("reference", self.reference.as_deref()),
         ];
         Texts::new(own, Some(&self.columns), &self.extra)
-    }
-}
-
-/// `instruction` (all that is asked), `response`, `rubric`, `reference`, the same under the names that the row has for them, and the other
-/// fields.
-impl Fields for GradedRecord {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
-    }
-
-    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        self.texts().field_beside(name, shown)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.texts().names()
     }
 }
 
@@ -304,7 +275,7 @@ impl PairRecord {
         with_input(&self.instruction, &self.input().unwrap_or_default())
     }
 
-    pub(crate) fn texts(&self) -> Texts<'_> {
+    fn texts(&self) -> Texts<'_> {
         let own = vec![
             ("instruction", Some(self.instruction.as_str())),
             ("response_a", Some(&self.response_a)),
@@ -313,22 +284,6 @@ impl PairRecord {
             ("reference", self.reference.as_deref()),
         ];
         Texts::new(own, Some(&self.columns), &self.extra)
-    }
-}
-
-/// `instruction` (all that is asked), `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for
-/// them, and the other fields.
-impl Fields for PairRecord {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
-    }
-
-    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        self.texts().field_beside(name, shown)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.texts().names()
     }
 }
 
@@ -376,21 +331,10 @@ impl LagerRecord {
         mean_of_places(&self.scores)
     }
 
-    pub(crate) fn texts(&self) -> Texts<'_> {
+    fn texts(&self) -> Texts<'_> {
         let (direct, reasoning) = (Some(self.direct.as_str()), self.reasoning.as_deref());
         let own = vec![("user_prompt", direct), ("user_prompt_feedback", reasoning), ("prompt", direct)];
         Texts::new(own, None, &self.extra)
-    }
-}
-
-/// `user_prompt` (also as `prompt`), `user_prompt_feedback`, and the other fields.
-impl Fields for LagerRecord {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.texts().names()
     }
 }
 
@@ -433,7 +377,7 @@ impl EmotionRecord {
         })
     }
 
-    pub(crate) fn texts(&self) -> Texts<'_> {
+    fn texts(&self) -> Texts<'_> {
         let own = vec![
             ("dialogue", Some(self.dialogue.as_str())),
             ("human", Some(&self.character)),
@@ -443,13 +387,39 @@ impl EmotionRecord {
     }
 }
 
-/// `dialogue`, `human` (the character), `emotion`, and the other fields.
-impl Fields for EmotionRecord {
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        self.texts().field(name)
-    }
+/// Templates see the texts of a record.
+macro_rules! fields_of_texts {
+    ($($(#[$about:meta])* $record:ty;)*) => {$(
+        $(#[$about])*
+        impl Fields for $record {
+            fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+                self.field_beside(name, &[])
+            }
 
-    fn names(&self) -> Vec<String> {
-        self.texts().names()
-    }
+            fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+                self.texts().field_beside(name, shown)
+            }
+
+            fn names(&self) -> Vec<String> {
+                self.texts().names()
+            }
+        }
+    )*};
+}
+
+fields_of_texts! {
+    /// `prompt` if it is text. Of a conversation that ends with an answer to a user:
+    /// the last request as `instruction`, the answer as `response`, and the turns before
+    /// as `conversation`, each as `User: …` or `Assistant: …` with a blank line between. And the other fields.
+    PromptRecord;
+    /// `instruction` (all that is asked), `response`, `rubric`, `reference`, the same under the names that the row has for them, and the other
+    /// fields.
+    GradedRecord;
+    /// `instruction` (all that is asked), `response_a`, `response_b`, `rubric`, `reference`, the same under the names that the row has for
+    /// them, and the other fields.
+    PairRecord;
+    /// `user_prompt` (also as `prompt`), `user_prompt_feedback`, and the other fields.
+    LagerRecord;
+    /// `dialogue`, `human` (the character), `emotion`, and the other fields.
+    EmotionRecord;
 }

@@ -3,6 +3,8 @@
 use judge_core::{Reason, Unscored};
 
 use super::Error;
+use super::words::no_field;
+use crate::Field;
 
 impl Error {
     /// Why a row whose fields cannot be read has no score; `None` for what is wrong with more than the row's own fields:
@@ -12,10 +14,16 @@ impl Error {
     #[must_use]
     pub fn of_row(&self) -> Option<Unscored> {
         let detail = match self {
-            Self::NoColumn { field, names, found, .. } if *field != crate::Field::Id => {
+            Self::MissingField { field: Some(Field::Id), .. } | Self::WrongType { field: Some(Field::Id), .. } => {
+                return None;
+            }
+            Self::MissingField { field: Some(field), names, found, .. } => {
                 format!("no {field} ({}), found the fields {found:?}", names.join(", "))
             }
-            Self::WrongColumn { field, column, expected, found, .. } if *field != crate::Field::Id => {
+            Self::MissingField { field: None, names, found, .. } => {
+                format!("{}, found the fields {found:?}", no_field(None, names))
+            }
+            Self::WrongType { column, expected, found, .. } => {
                 format!("expected {column:?} to be {expected}, found {found}")
             }
             Self::Turn { column, turn, expected, found, .. } => {
@@ -32,12 +40,6 @@ impl Error {
             }
             Self::BothFields { first, second, .. } => {
                 format!("has both {first:?} and {second:?}, expected one of them")
-            }
-            Self::MissingField { field, found, .. } => {
-                format!("expected a field {field:?}, found the fields {found:?}")
-            }
-            Self::WrongType { field, expected, found, .. } => {
-                format!("expected {field:?} to be {expected}, found {found}")
             }
             _ => return None,
         };

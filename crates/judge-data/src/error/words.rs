@@ -2,10 +2,15 @@
 
 use judge_core::settings::nearest_name;
 
-use crate::Difference;
+use crate::{Difference, Field};
 
-pub(super) fn looked_for(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!(" (looked for {})", names.join(", ")) }
+/// What is missing: a field that columns can be chosen for, or one of this name alone.
+pub(super) fn no_field(field: Option<Field>, names: &[String]) -> String {
+    match field {
+        Some(field) if names.is_empty() => format!("no field for {field}"),
+        Some(field) => format!("no field for {field} (looked for {})", names.join(", ")),
+        None => format!("expected a field {:?}", names.join(", ")),
+    }
 }
 
 pub(super) fn no_row_has(rows: usize, field: &str, holds: Option<&str>, found: &[String]) -> String {

@@ -154,9 +154,7 @@ impl<R: BufRead> Read for Lines<R> {
         if self.given == self.text.len() && !buffer.is_empty() {
             self.write_row()?;
         }
-        let left = &self.text.as_bytes()[self.given..];
-        let length = left.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&left[..length]);
+        let length = (&self.text.as_bytes()[self.given..]).read(buffer)?;
         self.given += length;
         Ok(length)
     }

@@ -153,9 +153,7 @@ impl Read for Lines {
         if self.given == self.text.json.len() && !buffer.is_empty() {
             self.next_rows()?;
         }
-        let left = &self.text.json.as_bytes()[self.given..];
-        let length = left.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&left[..length]);
+        let length = (&self.text.json.as_bytes()[self.given..]).read(buffer)?;
         self.given += length;
         Ok(length)
     }

@@ -60,6 +60,11 @@ pub trait Source: Clone {
         columns.into_iter().chain(part).collect()
     }
 
+    /// Whether its rows have other fields, of which a job carries some. If not, the record of a run says nothing of them.
+    fn has_other_fields(&self) -> bool {
+        true
+    }
+
     /// Whether reading the rows refuses an id that is there twice. If not, a job does so before any row is judged.
     fn checks_ids(&self) -> bool {
         false

@@ -7,6 +7,7 @@ use judge_core::{ItemId, Reason, Unscored, Verdict};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value, json};
 
+use crate::results::entry::entry;
 use crate::results::numbered_rows::{numbered_rows, split};
 use crate::rows::reading::Reading;
 use crate::run::of_fields;
@@ -246,27 +247,17 @@ impl Serialize for Decided {
                     masses.extend(label_mass.map(|mass| (name, mass)));
                 }
                 map.serialize_entry("answers", &Entries(answers))?;
-                if !masses.is_empty() {
-                    map.serialize_entry("label_mass", &Entries(masses))?;
-                }
-                if !without.is_empty() {
-                    map.serialize_entry("unanswered", &Entries(without))?;
-                }
+                entry(&mut map, "label_mass", (!masses.is_empty()).then_some(Entries(masses)))?;
+                entry(&mut map, "unanswered", (!without.is_empty()).then_some(Entries(without)))?;
             }
         }
-        if let Some(tokens) = self.input_tokens {
-            map.serialize_entry("input_tokens", &tokens)?;
-        }
-        if !self.labels.is_empty() {
-            map.serialize_entry("labels", &self.labels)?;
-        }
-        if !self.tables.is_empty() {
-            let tables = self.tables.iter().map(|found| {
-                let DecisionTable { name, options, table, .. } = found;
-                (name, TableOf { options, table })
-            });
-            map.serialize_entry("tables", &Entries(tables.collect()))?;
-        }
+        entry(&mut map, "input_tokens", self.input_tokens)?;
+        entry(&mut map, "labels", Some(&self.labels).filter(|labels| !labels.is_empty()))?;
+        let tables = self.tables.iter().map(|found| {
+            let DecisionTable { name, options, table, .. } = found;
+            (name, TableOf { options, table })
+        });
+        entry(&mut map, "tables", (!self.tables.is_empty()).then(|| Entries(tables.collect())))?;
         map.end()
     }
 }

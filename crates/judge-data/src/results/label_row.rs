@@ -4,6 +4,7 @@ use judge_core::{ItemResult, Unscored};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::results::entry::entry;
 use crate::results::verdict_row::JudgedResponse;
 use crate::rows::columns::INPUT;
 use crate::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, Record};
@@ -89,17 +90,13 @@ impl Serialize for JudgedAspect {
             }
             map.serialize_entry("response", &record.response)?;
             for (name, text) in [("rubric", &record.rubric), ("reference", &record.reference)] {
-                if let Some(text) = text {
-                    map.serialize_entry(name, text)?;
-                }
+                entry(&mut map, name, text.as_ref())?;
             }
         }
         map.serialize_entry("aspect", aspect)?;
         judged.entries(&mut map)?;
         let people = Human::Numbers(record.raters().into_owned());
-        if !people.is_empty() {
-            map.serialize_entry("people", &people)?;
-        }
+        entry(&mut map, "people", Some(people).filter(|people| !people.is_empty()))?;
         map.end()
     }
 }

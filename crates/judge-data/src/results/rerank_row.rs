@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer, de::Error as _, ser::SerializeMa
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::results::entry::entry;
 use crate::results::numbered_rows::{numbered_rows, split};
 use crate::results::rag::{list_of_cell, text_of};
 use crate::rows::grades::{self, Given};
@@ -287,19 +288,11 @@ impl Serialize for Reranked {
             Some(unscored) => map.serialize_entry("unscored", unscored)?,
             None => map.serialize_entry("results", &self.results)?,
         }
-        if let Some(mass) = self.label_mass {
-            map.serialize_entry("label_mass", &mass)?;
-        }
-        if let Some(tokens) = self.input_tokens {
-            map.serialize_entry("input_tokens", &tokens)?;
-        }
-        if !self.relevance.is_empty() {
-            map.serialize_entry("relevance", &self.relevance)?;
-        }
-        if !self.tables.is_empty() {
-            let tables = self.tables.iter().map(|(index, table)| TableOf { index: *index, table });
-            map.serialize_entry("tables", &tables.collect::<Vec<_>>())?;
-        }
+        entry(&mut map, "label_mass", self.label_mass)?;
+        entry(&mut map, "input_tokens", self.input_tokens)?;
+        entry(&mut map, "relevance", Some(&self.relevance).filter(|relevance| !relevance.is_empty()))?;
+        let tables = self.tables.iter().map(|(index, table)| TableOf { index: *index, table });
+        entry(&mut map, "tables", Some(tables.collect::<Vec<_>>()).filter(|tables| !tables.is_empty()))?;
         map.end()
     }
 }

@@ -6,6 +6,7 @@ use judge_core::{
 use serde::ser::{Error as _, SerializeMap};
 use serde::{Serialize, Serializer};
 
+use crate::results::entry::entry;
 use crate::rows::grades::{self, Given, NUMBERS};
 use crate::rows::ids::{id_of, mean_of_places};
 use crate::{Error, Extra, Human, Row};
@@ -38,13 +39,15 @@ pub enum ScoreOutcome {
 }
 
 /// What a judge made of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedScore {
     /// The score.
     pub score: f64,
     /// The probability of each label, where the score has a distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub probabilities: Option<Vec<f64>>,
     /// The share of the model's probability that lay on the labels, where it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label_mass: Option<f64>,
 }
 
@@ -178,19 +181,13 @@ impl Serialize for ScoreRow {
             finite("human", human)?;
         }
         let human = Human::Numbers(self.human.clone());
-        if !human.is_empty() {
-            map.serialize_entry("human", &human)?;
-        }
+        entry(&mut map, "human", Some(human).filter(|human| !human.is_empty()))?;
         match &self.outcome {
             ScoreOutcome::Read(read, judged) => {
                 if let Some(JudgedScore { score, probabilities, label_mass }) = judged {
                     map.serialize_entry("score", &finite("score", *score)?)?;
-                    if let Some(probabilities) = probabilities {
-                        map.serialize_entry("probabilities", probabilities)?;
-                    }
-                    if let Some(mass) = label_mass {
-                        map.serialize_entry("label_mass", mass)?;
-                    }
+                    entry(&mut map, "probabilities", probabilities.as_ref())?;
+                    entry(&mut map, "label_mass", label_mass.as_ref())?;
                 }
                 map.serialize_entry("labels", &read.labels)?;
                 map.serialize_entry("layers", read.table.layers())?;

@@ -10,6 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::results::entry::entry;
 use crate::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, PairTable, PairVerdict};
 
 /// One row of a judge of pairs: `{"id", "human"?, "verdict", "preference", "orders", …}`, or `{"id", "human"?, "unscored", "orders", …}`
@@ -327,16 +328,12 @@ impl JudgedResponse {
                     map.serialize_entry("labels", &distribution.scale().labels().collect::<Vec<_>>())?;
                     map.serialize_entry("probabilities", distribution.probabilities())?;
                 }
-                if let Some(mass) = score.label_mass {
-                    map.serialize_entry("label_mass", &mass)?;
-                }
-                if let Some(confidence) = score.confidence {
-                    map.serialize_entry("confidence", &confidence)?;
-                }
+                entry(map, "label_mass", score.label_mass)?;
+                entry(map, "confidence", score.confidence)?;
             }
             Verdict::Unscored(unscored) => map.serialize_entry("unscored", unscored)?,
         }
-        self.text.iter().try_for_each(|text| map.serialize_entry("text", text))
+        entry(map, "text", self.text.as_ref())
     }
 }
 

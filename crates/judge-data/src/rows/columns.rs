@@ -319,7 +319,8 @@ impl FromStr for Columns {
 pub struct RowColumns {
     read: Vec<(Field, Arc<str>)>,
     no_grade: Option<Box<str>>,
-    has_input: bool,
+    /// Whether `input` is part of the instruction.
+    pub(crate) has_input: bool,
 }
 
 impl RowColumns {
@@ -350,16 +351,6 @@ impl RowColumns {
     /// What the instruction is about, if that stands apart in `input` among the other fields; empty is nothing.
     pub(crate) fn input<'e>(&self, extra: &'e Extra) -> Option<Cow<'e, str>> {
         extra.rendered(INPUT).filter(|text| self.has_input && !text.is_empty())
-    }
-
-    /// Whether `input` is part of the instruction.
-    pub(crate) fn has_input(&self) -> bool {
-        self.has_input
-    }
-
-    /// Notes that it is.
-    pub(crate) fn note_input(&mut self) {
-        self.has_input = true;
     }
 
     /// What stands in the place of a grade of a person's and is none, with what was expected; `None` if there is nothing of the kind.

@@ -31,32 +31,69 @@ pub enum Field {
     Relevance,
 }
 
+/// Each field, in the order of its variants, with what it holds and which columns are looked for.
+const TABLE: &[(Field, &str, &[&str]); 22] = &[
+    (Field::Id, "a string or a whole number, unique, echoed unchanged", &["id", "idx"]),
+    (Field::Prompt, "text for the model as it is", &["prompt"]),
+    (
+        Field::Messages,
+        "a conversation: objects with `role` and `content`, or with `from` and `value` as ShareGPT has them",
+        &["messages", "conversations"],
+    ),
+    (Field::Instruction, "what was asked", &["instruction", "question", "prompt"]),
+    (Field::Response, "what was answered", &["response", "output", "prediction", "answer", "completion"]),
+    (Field::ResponseA, "the first of two answers", &["response_a"]),
+    (Field::ResponseB, "the second of two answers", &["response_b"]),
+    (Field::Responses, "a list of answers to rank", &["responses"]),
+    (Field::Rubric, "the criterion of the grade", &["rubric"]),
+    (Field::Reference, "a good answer", &["reference"]),
+    (Field::Human, "what people gave: a number, or a list with one per rater", &["human", "scores", "score"]),
+    (Field::Aspect, "which aspect of the response is graded", &["aspect"]),
+    (Field::Split, "`train`, `valid`, `test`, …", &["split"]),
+    (Field::State, "what typed questions are about: text or any JSON", &["state"]),
+    (Field::Questions, "typed questions by name", &["questions"]),
+    (Field::Labels, "what people answered, by the name of the question", &["labels"]),
+    (
+        Field::Question,
+        "what was asked, of an answer from retrieved contexts",
+        &["question", "user_input", "query", "input", "vars.query", "vars.question", "vars.input"],
+    ),
+    (
+        Field::Contexts,
+        "what was retrieved: a list of texts or of objects with a text, or one text",
+        &[
+            "contexts",
+            "retrieved_contexts",
+            "retrieval_context",
+            "documents",
+            "context",
+            "vars.contexts",
+            "vars.context",
+            "vars.documents",
+        ],
+    ),
+    (Field::Query, "what documents are searched for", &["query"]),
+    (Field::Documents, "a list of texts, or of objects with a `text`, to be put in order", &["documents"]),
+    (Field::Document, "the one document of a row, where each row is a pair", &["document"]),
+    (
+        Field::Relevance,
+        "how relevant people find each document: a list of numbers from 0 on, or the number of a pair",
+        &["relevance"],
+    ),
+];
+
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 22] = [
-        Self::Id,
-        Self::Prompt,
-        Self::Messages,
-        Self::Instruction,
-        Self::Response,
-        Self::ResponseA,
-        Self::ResponseB,
-        Self::Responses,
-        Self::Rubric,
-        Self::Reference,
-        Self::Human,
-        Self::Aspect,
-        Self::Split,
-        Self::State,
-        Self::Questions,
-        Self::Labels,
-        Self::Question,
-        Self::Contexts,
-        Self::Query,
-        Self::Documents,
-        Self::Document,
-        Self::Relevance,
-    ];
+    pub const ALL: [Self; 22] = {
+        let mut all = [Self::Id; 22];
+        let mut place = 0;
+        while place < all.len() {
+            all[place] = TABLE[place].0;
+            assert!(all[place] as usize == place);
+            place += 1;
+        }
+        all
+    };
 
     /// Its name, which is also the first name that is looked for.
     pub fn as_str(self) -> &'static str {
@@ -65,34 +102,7 @@ impl Field {
 
     /// What it holds, in a few words.
     pub fn about(self) -> &'static str {
-        match self {
-            Self::Id => "a string or a whole number, unique, echoed unchanged",
-            Self::Prompt => "text for the model as it is",
-            Self::Messages => {
-                "a conversation: objects with `role` and `content`, or with `from` and `value` as ShareGPT has them"
-            }
-            Self::Instruction => "what was asked",
-            Self::Response => "what was answered",
-            Self::ResponseA => "the first of two answers",
-            Self::ResponseB => "the second of two answers",
-            Self::Responses => "a list of answers to rank",
-            Self::Rubric => "the criterion of the grade",
-            Self::Reference => "a good answer",
-            Self::Human => "what people gave: a number, or a list with one per rater",
-            Self::Aspect => "which aspect of the response is graded",
-            Self::Split => "`train`, `valid`, `test`, …",
-            Self::State => "what typed questions are about: text or any JSON",
-            Self::Questions => "typed questions by name",
-            Self::Labels => "what people answered, by the name of the question",
-            Self::Question => "what was asked, of an answer from retrieved contexts",
-            Self::Contexts => "what was retrieved: a list of texts or of objects with a text, or one text",
-            Self::Query => "what documents are searched for",
-            Self::Documents => "a list of texts, or of objects with a `text`, to be put in order",
-            Self::Document => "the one document of a row, where each row is a pair",
-            Self::Relevance => {
-                "how relevant people find each document: a list of numbers from 0 on, or the number of a pair"
-            }
-        }
+        TABLE[self as usize].1
     }
 
     /// The field of this name; `None` if there is none.
@@ -102,41 +112,7 @@ impl Field {
 
     /// The columns that are looked for unless others are chosen, in order of preference.
     pub fn aliases(self) -> &'static [&'static str] {
-        match self {
-            Self::Id => &["id", "idx"],
-            Self::Prompt => &["prompt"],
-            Self::Messages => &["messages", "conversations"],
-            Self::Instruction => &["instruction", "question", "prompt"],
-            Self::Response => &["response", "output", "prediction", "answer", "completion"],
-            Self::ResponseA => &["response_a"],
-            Self::ResponseB => &["response_b"],
-            Self::Responses => &["responses"],
-            Self::Rubric => &["rubric"],
-            Self::Reference => &["reference"],
-            Self::Human => &["human", "scores", "score"],
-            Self::Aspect => &["aspect"],
-            Self::Split => &["split"],
-            Self::State => &["state"],
-            Self::Questions => &["questions"],
-            Self::Labels => &["labels"],
-            Self::Question => {
-                &["question", "user_input", "query", "input", "vars.query", "vars.question", "vars.input"]
-            }
-            Self::Contexts => &[
-                "contexts",
-                "retrieved_contexts",
-                "retrieval_context",
-                "documents",
-                "context",
-                "vars.contexts",
-                "vars.context",
-                "vars.documents",
-            ],
-            Self::Query => &["query"],
-            Self::Documents => &["documents"],
-            Self::Document => &["document"],
-            Self::Relevance => &["relevance"],
-        }
+        TABLE[self as usize].2
     }
 }
 

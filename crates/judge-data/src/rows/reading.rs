@@ -102,14 +102,14 @@ impl<'a> Reading<'a> {
         let text = self.text(Field::Instruction)?;
         let is_plain = self.used.name(Field::Instruction) == Some(Field::Instruction.as_str());
         if is_plain && self.columns.joins_input() {
-            self.used.note_input();
+            self.used.has_input = true;
         }
         Ok(text)
     }
 
     /// An instruction that was read, with the `input` that belongs to it.
     pub(crate) fn with_input(&self, instruction: &str) -> String {
-        let input = self.row.value(INPUT).filter(|_| self.used.has_input()).and_then(rendered);
+        let input = self.row.value(INPUT).filter(|_| self.used.has_input).and_then(rendered);
         with_input(instruction, &input.unwrap_or_default()).into_owned()
     }
 
@@ -191,11 +191,6 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The error for a column that holds a field in a form of its own and is not usable.
-    pub(crate) fn wrong_column(&self, field: Field, column: &str, expected: &'static str) -> Error {
-        self.wrong(field, column.to_owned(), expected)
-    }
-
     /// The score of each rater; empty for none. What is no score is none, and noted.
     pub(crate) fn raters(&mut self) -> Vec<Option<f64>> {
         self.given(NUMBERS, grades::number)
@@ -256,9 +251,9 @@ impl<'a> Reading<'a> {
     }
 
     pub(crate) fn missing(&self, field: Field) -> Error {
-        self.row.orientation().unwrap_or_else(|| Error::NoColumn {
+        self.row.orientation().unwrap_or_else(|| Error::MissingField {
             place: self.row.place().clone(),
-            field,
+            field: Some(field),
             names: self.columns.names(field).map(str::to_owned).collect(),
             found: self.row.found(),
         })
@@ -266,18 +261,19 @@ impl<'a> Reading<'a> {
 
     /// The error for a field that was read and is not usable.
     pub(crate) fn refused(&self, field: Field, expected: &'static str) -> Error {
-        let column = self.used.name(field).unwrap_or(field.as_str()).to_owned();
-        self.wrong(field, column, expected)
+        self.wrong(field, self.used.name(field).unwrap_or(field.as_str()), expected)
     }
 
-    fn wrong(&self, field: Field, column: String, expected: &'static str) -> Error {
+    /// The error for a column that is not usable.
+    pub(crate) fn wrong(&self, field: Field, column: impl Into<String>, expected: &'static str) -> Error {
+        let column = column.into();
         let found = self.row.value(&column).map_or_else(|| "nothing".into(), describe);
         self.wrong_value(field, column, expected, found)
     }
 
     fn wrong_value(&self, field: Field, column: String, expected: &'static str, found: String) -> Error {
-        let place = self.row.place().clone();
-        self.row.orientation().unwrap_or(Error::WrongColumn { place, field, column, expected, found })
+        let (place, field) = (self.row.place().clone(), Some(field));
+        self.row.orientation().unwrap_or(Error::WrongType { place, field, column, expected, found })
     }
 }
 
@@ -291,7 +287,7 @@ impl Columns {
     /// The text of a field of this row, for records of your own; numbers and booleans as the file writes them.
     ///
     /// # Errors
-    /// [`Error::NoColumn`], [`Error::WrongColumn`], [`Error::AmbiguousColumns`].
+    /// [`Error::MissingField`], [`Error::WrongType`], [`Error::AmbiguousColumns`].
     pub fn text(&self, row: &Row, field: Field) -> Result<String, Error> {
         Reading::of(row, self, Ids::default()).text(field)
     }

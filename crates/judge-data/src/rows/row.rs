@@ -102,7 +102,7 @@ impl Row {
     pub fn required<T: DeserializeOwned>(&self, field: &'static str, expected: &'static str) -> Result<T, Error> {
         match self.value(field) {
             Some(text) => self.read(field, expected, text),
-            None => Err(Error::MissingField { field, found: self.found(), place: self.place.clone() }),
+            None => Err(self.missing(field)),
         }
     }
 
@@ -136,14 +136,17 @@ impl Row {
         Extra(self.fields.0.into_iter().filter(|(key, value)| keep(key, value.get())).collect())
     }
 
+    /// The error for a field that is not there.
+    pub(crate) fn missing(&self, field: &'static str) -> Error {
+        let (place, names) = (self.place.clone(), vec![field.to_owned()]);
+        Error::MissingField { place, field: None, names, found: self.found() }
+    }
+
     /// The error for a field whose value is of the right JSON type but not usable.
     pub(crate) fn wrong(&self, field: &'static str, expected: &'static str) -> Error {
-        Error::WrongType {
-            place: self.place.clone(),
-            field,
-            expected,
-            found: self.fields.text(field).map_or_else(|| "nothing".into(), describe),
-        }
+        let (place, column) = (self.place.clone(), field.to_owned());
+        let found = self.fields.text(field).map_or_else(|| "nothing".into(), describe);
+        Error::WrongType { place, field: None, column, expected, found }
     }
 
     /// An object inside this row as a row of its own, at the same place.

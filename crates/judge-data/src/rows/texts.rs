@@ -34,12 +34,8 @@ impl<'a> Texts<'a> {
         self
     }
 
-    /// A name of the record's own goes before the name of the column that it was read from, and that before other fields.
-    pub(crate) fn field(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.field_beside(name, &[])
-    }
-
-    /// The same in a prompt that shows these fields: one that shows the `input` shows the instruction without it.
+    /// A name of the record's own goes before the name of the column that it was read from, and that before other fields. In a prompt that
+    /// shows the field `input` the instruction is without it.
     pub(crate) fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'a, str>> {
         let column = self.columns.and_then(|columns| columns.field(name)).map(Field::as_str);
         let own = self.own(name).or_else(|| self.own(column?));
@@ -55,7 +51,7 @@ impl<'a> Texts<'a> {
         self.own.iter().find(|(known, _)| *known == name).and_then(|(_, text)| text.as_ref())
     }
 
-    /// Every name that [`field`](Self::field) gives a text for.
+    /// Every name that [`field_beside`](Self::field_beside) gives a text for.
     pub(crate) fn names(&self) -> Vec<String> {
         let own = self.own.iter().filter(|(_, text)| text.is_some()).map(|(name, _)| *name);
         let columns = self.columns.into_iter().flat_map(RowColumns::iter);

@@ -222,11 +222,13 @@ impl Journal {
         self.append(&line::synced())
     }
 
-    /// Notes that all rows are safe and what remains to be done, before any of it is done.
-    pub(crate) fn note_finishing<T: Serialize>(&mut self, remaining: &T) -> Result<(), Error> {
-        let json = serde_json::to_vec(remaining).map_err(Error::serialize)?;
-        self.append(&line::finishing(&json))?;
-        self.file.sync_data().map_err(Error::io("write", &self.path))
+    /// Notes that all rows are safe and what remains to be done, before any of it is done. After an error `sorted` is gone.
+    pub(crate) fn note_finishing<T: Serialize>(&mut self, remaining: &T, sorted: &Path) -> Result<(), Error> {
+        let json = serde_json::to_vec(remaining).map_err(Error::serialize);
+        let noted = json.and_then(|json| self.append(&line::finishing(&json)));
+        let safe = noted.and_then(|()| self.file.sync_data().map_err(Error::io("write", &self.path)));
+        // The first error is the one to be told.
+        safe.inspect_err(|_| _ = fs::remove_file(sorted))
     }
 
     /// Forgets a row that was found when this was opened; it may then be written again.
@@ -258,10 +260,8 @@ impl Journal {
         if let Some(first) = pending.next() {
             return Err(Error::Incomplete { missing: 1 + pending.count(), rows: self.rows(), first });
         }
-        self.write_sorted(sorted, layout).inspect_err(|_| {
-            // The first error is the one to be told.
-            let _ = fs::remove_file(sorted);
-        })
+        // The first error is the one to be told.
+        self.write_sorted(sorted, layout).inspect_err(|_| _ = fs::remove_file(sorted))
     }
 
     fn write_sorted(&self, sorted: &Path, layout: Layout) -> Result<(u64, String), Error> {

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 use serde_json::json;
@@ -7,8 +7,6 @@ use serde_json::json;
 use crate::files::lock::Locking;
 use crate::files::paths::target;
 use crate::results::carry::in_words_of;
-use crate::run::journal::Head;
-use crate::run::made_by::made_otherwise;
 use crate::run::outputs::is_of_a_run;
 use crate::run::{MadeBy, Resolved};
 use crate::{
@@ -182,17 +180,6 @@ impl RunPlan {
 
     pub(super) fn now(&self) -> String {
         rfc3339((self.clock)())
-    }
-
-    /// Refuses unfinished rows that were made otherwise, by what is known once the model is.
-    pub(super) fn refuse_other_run(&self, path: &Path, head: &Head, now: &RunRecord) -> Result<(), Error> {
-        let mut differences = self.differences(head.rows, &head.run, now);
-        differences.extend(made_otherwise(&head.run, now));
-        if differences.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::SettingsDiffer { path: path.to_path_buf(), differences })
-        }
     }
 
     pub(super) fn differences(&self, rows: usize, before: &RunRecord, now: &RunRecord) -> Vec<Difference> {

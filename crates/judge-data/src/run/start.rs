@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::files::paths::{target, with_suffix};
 use crate::run::beside::refuse_foreign_beside;
 use crate::run::journal::Journal;
+use crate::run::made_by::made_otherwise;
 use crate::run::plan::layout_of;
 use crate::run::publish::finish_interrupted;
 use crate::{Error, Resolved, Resumed, Run, RunPlan, RunRecord, check_outputs};
@@ -43,7 +44,11 @@ impl RunStart {
                 if record.judges.is_empty() {
                     record.judges.clone_from(&head.run.judges); // `judged_by` compares them
                 }
-                self.plan.refuse_other_run(self.journal.path(), head, &record)?;
+                let mut differences = self.plan.differences(head.rows, &head.run, &record);
+                differences.extend(made_otherwise(&head.run, &record));
+                if !differences.is_empty() {
+                    return Err(Error::SettingsDiffer { path: self.journal.path().to_path_buf(), differences });
+                }
                 record.started.clone_from(&head.run.started);
                 self.journal.note_resumed()?;
             }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::Record;
 use crate::rows::grades::{self, Given};
-use crate::{Extra, Record};
 
 /// Parts of the names of columns that people's grades are often in.
 const HINTS: [&str; 7] = ["score", "grade", "rating", "human", "label", "rater", "annotat"];
@@ -47,11 +47,7 @@ impl HumanScores {
     pub fn see(&mut self, record: &Record) {
         self.rows += 1;
         self.graded += usize::from(record.human().is_some());
-        self.see_fields(record.extra());
-    }
-
-    fn see_fields(&mut self, extra: &Extra) {
-        for (name, json) in extra.iter() {
+        for (name, json) in record.extra().iter() {
             let lower = name.to_lowercase();
             if !HINTS.iter().any(|hint| lower.contains(hint)) {
                 continue;

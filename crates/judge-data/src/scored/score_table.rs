@@ -97,8 +97,7 @@ impl ScoreTable {
         }
         let Some((labels, n_layers)) = first else {
             let found = format!("none: {} items have a reason instead", unscored.values().sum::<usize>());
-            let (path, what, expected) = (path.to_path_buf(), "scored items", "at least 1".to_owned());
-            return Err(Error::Content { path, what, expected, found });
+            return Err(Error::content(path, "scored items", "at least 1", found));
         };
         if graded.is_empty() {
             return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: without_human });
@@ -125,9 +124,8 @@ impl ScoreTable {
     pub fn fit(&self, settings: &LayerWeightFit) -> Result<LayerWeights, Error> {
         let (low, high) = self.scale.range();
         if let Some((id, item)) = self.ids.iter().zip(&self.graded).find(|(_, g)| !(low..=high).contains(&g.human)) {
-            let (path, what) = (self.path.clone(), "human scores");
             let (expected, found) = (format!("a number from {low} to {high}"), format!("{} of item {id}", item.human));
-            return Err(Error::Content { path, what, expected, found });
+            return Err(Error::content(&self.path, "human scores", expected, found));
         }
         Ok(settings.fit(&self.graded, &self.origin_or_file()?)?)
     }

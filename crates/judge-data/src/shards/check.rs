@@ -149,7 +149,7 @@ impl Check {
             compare(output, &files, self, &mut found, &mut see)?;
         }
         for (other, n) in found.runs.iter().filter(|(other, _)| **other != run) {
-            found.problems.push(format!("{} of the run {other:?}, expected {run:?}", rows_in_words(*n)));
+            found.problems.push(format!("{} of the run {other:?}, expected {run:?}", in_words(*n, "row")));
         }
         if self.one_device && found.devices.len() > 1 {
             let devices: Vec<String> =
@@ -157,7 +157,7 @@ impl Check {
             found.problems.push(format!("rows of {} devices: {}", devices.len(), devices.join(", ")));
         }
         if found.lost > self.lost {
-            found.problems.push(format!("{} whose worker died", rows_in_words(found.lost)));
+            found.problems.push(format!("{} whose worker died", in_words(found.lost, "row")));
         }
         found.complete = found.problems.is_empty();
         Ok(found)
@@ -365,20 +365,20 @@ fn compare(
         }
     }
     if twice > 0 {
-        found.problems.push(format!("{} of the input with an id that was there before", rows_in_words(twice)));
+        found.problems.push(format!("{} of the input with an id that was there before", in_words(twice, "row")));
     }
     for (kind, places) in named {
         if kind == "repeated" && allowed.repeats {
             continue;
         }
         let what = match kind {
-            "missing" => format!("{} of the input without a result", rows_in_words(found.missing)),
-            "foreign" => format!("{} with ids that the input does not have", results_in_words(found.foreign)),
-            "changed" => format!("{} of other texts than those in the input", results_in_words(found.changed)),
+            "missing" => format!("{} of the input without a result", in_words(found.missing, "row")),
+            "foreign" => format!("{} with ids that the input does not have", in_words(found.foreign, "result")),
+            "changed" => format!("{} of other texts than those in the input", in_words(found.changed, "result")),
             "repeated" => {
-                format!("{} repeated, and equal", results_in_words(found.repeated - found.repeated_and_different))
+                format!("{} repeated, and equal", in_words(found.repeated - found.repeated_and_different, "result"))
             }
-            _ => format!("{} repeated, and not equal", results_in_words(found.repeated_and_different)),
+            _ => format!("{} repeated, and not equal", in_words(found.repeated_and_different, "result")),
         };
         let of_input = kind == "missing";
         let names =
@@ -392,12 +392,8 @@ fn compare(
     Ok(())
 }
 
-fn rows_in_words(n: u64) -> String {
-    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
-}
-
-fn results_in_words(n: u64) -> String {
-    if n == 1 { "1 result".to_owned() } else { format!("{n} results") }
+fn in_words(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 fn record(id: RowHash, side: u8, input: [u8; 16], result: [u8; 16], place: u64) -> Record {

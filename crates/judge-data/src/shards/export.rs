@@ -12,7 +12,7 @@ use judge_core::{
     lager::{LayerTable, TableOrigin},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::check::{Output, each_input, results};
 use super::part::PartRecord;
@@ -23,7 +23,7 @@ use crate::rows::grades::NUMBERS;
 use crate::rows::reading::Reading;
 use crate::{
     BatchItem, Columns, Counts, Dataset, Error, Extra, Fate, Field, Human, Ids, ItemColumns, ItemSpec, JsonlWriter,
-    JudgedScore, LabelTable, Place, Resolved, ResultRow, Row, RunPlan, ScoreOutcome, ScoreRow, Unread,
+    JudgedScore, LabelTable, OutputRow, Place, Resolved, ResultRow, Row, RunPlan, ScoreOutcome, ScoreRow, Unread,
 };
 
 /// Turns results into a score file: JSON lines that `lager_evaluate` and `agreement` read, in the order of the input.
@@ -239,6 +239,11 @@ impl Kept {
         origin: &TableOrigin,
         file: &mut JsonlWriter,
     ) -> Result<(), Error> {
+        let mut extra = Extra::new();
+        for name in item.names() {
+            let text = item.field(&name).unwrap_or_default().into_owned();
+            extra.set(name, &text)?;
+        }
         let judged = self.score.map(|score| JudgedScore { score, probabilities: self.probabilities, label_mass: None });
         let unscored = reason.map(|reason| Unscored::new(reason, self.detail.unwrap_or_default()));
         let outcome = match (unscored, self.logits) {
@@ -250,41 +255,16 @@ impl Kept {
                 let table = LayerTable::new(layers, labels.len(), logits)?;
                 ScoreOutcome::Read(LabelTable { labels, table, step: 0, completion: String::new() }, judged)
             }
-            (None, None) => return file.write(&without_logits(item, human, judged)?),
+            (None, None) => {
+                if let Some((name, _)) = extra.iter().find(|(name, _)| ScoreRow::KNOWN.contains(name)) {
+                    let problem = format!("the template's field {name:?} has a name of the format itself");
+                    return Err(Error::serialize(serde::ser::Error::custom(problem)));
+                }
+                return file.write(&OutputRow { id: item.id.clone(), human: Human::Numbers(human), judged, extra });
+            }
         };
-        let mut extra = Extra::new();
-        for name in item.names() {
-            let text = item.field(&name).unwrap_or_default().into_owned();
-            extra.set(name, &text)?;
-        }
         file.write(&ScoreRow { id: item.id.clone(), human, outcome, extra })
     }
-}
-
-/// A row with a score whose table was not kept.
-fn without_logits(
-    item: &BatchItem,
-    human: Vec<Option<f64>>,
-    judged: Option<JudgedScore>,
-) -> Result<Map<String, Value>, Error> {
-    let mut row = Map::from_iter([("id".to_owned(), json!(item.id))]);
-    let human = Human::Numbers(human);
-    if !human.is_empty() {
-        row.insert("human".to_owned(), json!(human));
-    }
-    if let Some(judged) = judged {
-        row.insert("score".to_owned(), json!(judged.score));
-        row.extend(judged.probabilities.map(|probabilities| ("probabilities".to_owned(), json!(probabilities))));
-    }
-    for name in item.names() {
-        let text = item.field(&name).unwrap_or_default().into_owned();
-        if ScoreRow::KNOWN.contains(&name.as_str()) {
-            let problem = format!("the template's field {name:?} has a name of the format itself");
-            return Err(Error::serialize(serde::ser::Error::custom(problem)));
-        }
-        row.insert(name, json!(text));
-    }
-    Ok(row)
 }
 
 /// Lines in a temporary file, each with a number.

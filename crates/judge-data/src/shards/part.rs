@@ -73,7 +73,7 @@ pub(super) fn recorded<T: Document>(
     }
     let in_words = |(plan, shard): (&str, usize)| format!("one of plan {plan}, shard {shard}");
     let found = format!("{}; take a new folder for each plan", in_words(found));
-    Err(Error::Content { path, what: "part", expected: in_words(planned), found })
+    Err(Error::content(&path, "part", in_words(planned), found))
 }
 
 impl PartRecord {
@@ -204,7 +204,7 @@ impl PartWriter {
             let path = PartRecord::part_path(&folder, shard, shards);
             let expected = format!("the {} of the plan", planned.end - planned.start);
             let found = format!("{} that were scored; an input has changed since", tally.rows);
-            return Err(Error::Content { path, what: "rows", expected, found });
+            return Err(Error::content(&path, "rows", expected, found));
         }
         writer.close().map_err(written(file.path()))?;
         file.as_file().sync_all().map_err(Error::io("write", file.path()))?;

@@ -103,7 +103,7 @@ impl StatesSpec {
     pub fn bytes(&self) -> Result<u64, Error> {
         self.check()?;
         let cut = Cut::new(PathBuf::new(), self.clone());
-        (0..cut.len()).map(|shard| cut.shard(shard).layout().map(|layout| layout.length())).sum()
+        (0..cut.len()).map(|shard| cut.shard(shard).layout().map(|layout| layout.length)).sum()
     }
 }
 

@@ -10,37 +10,29 @@ use crate::rows::ids::id_of;
 use crate::states::mapped::MappedStates;
 use crate::{Error, Row, Rows};
 
-/// The lines beside one file, checked against it.
+/// The lines beside one file, checked against it. After an error there is nothing to ask for.
 pub(super) fn ids_of(file: &MappedStates) -> impl Iterator<Item = Result<StatesRow, Error>> {
-    let path = ids_path(file.path());
-    let mut lines = Rows::open(&path).map_err(Some);
-    let wrong = move |what, expected: String, found: String| {
-        Some(Err(Error::Content { path: path.clone(), what, expected, found }))
-    };
-    let rows = file.rows();
-    // One step more than there are rows, to see that there is no further line.
-    (0..=rows).filter_map(move |row| {
+    let (path, mut lines) = (ids_path(&file.path), None::<Rows>);
+    let mut line_of = move |row: usize| -> Result<Option<StatesRow>, Error> {
+        let wrong = |what, expected: String, found: String| Err(Error::content(&path, what, expected, found));
         let lines = match &mut lines {
-            Ok(lines) => lines,
-            Err(error) => return error.take().map(Err),
+            Some(lines) => lines,
+            None => lines.insert(Rows::open(&path)?),
         };
-        let line = match lines.next() {
-            Some(Err(error)) => return Some(Err(error)),
-            Some(Ok(line)) if row < rows => line,
-            Some(Ok(_)) => return wrong("rows", rows.to_string(), "more".into()),
-            None if row < rows => return wrong("rows", rows.to_string(), row.to_string()),
-            None => return None,
-        };
-        let line = match read(&line) {
-            Ok(line) => line,
-            Err(error) => return Some(Err(error)),
+        let line = match lines.next().transpose()? {
+            Some(line) if row < file.rows => read(&line)?,
+            Some(_) => return wrong("rows", file.rows.to_string(), "more".into()),
+            None if row < file.rows => return wrong("rows", file.rows.to_string(), row.to_string()),
+            None => return Ok(None),
         };
         let scored = |scored| format!("row {row} {}", if scored { "scored" } else { "unscored" });
         match (file.is_scored(row), line.unscored.is_none()) {
             (expected, found) if expected != found => wrong("scored rows", scored(expected), scored(found)),
-            _ => Some(Ok(line)),
+            _ => Ok(Some(line)),
         }
-    })
+    };
+    // One step more than there are rows, to see that there is no further line.
+    (0..=file.rows).filter_map(move |row| line_of(row).transpose())
 }
 
 fn read(line: &Row) -> Result<StatesRow, Error> {

@@ -14,12 +14,12 @@ use crate::{Error, Settings};
 /// One file of hidden states, mapped into memory.
 #[derive(Debug)]
 pub(super) struct MappedStates {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     map: Mmap,
-    metadata: BTreeMap<String, String>,
-    layers: Vec<Layer>,
-    rows: usize,
-    d_model: usize,
+    pub(super) metadata: BTreeMap<String, String>,
+    pub(super) layers: Vec<Layer>,
+    pub(super) rows: usize,
+    pub(super) d_model: usize,
     states_at: usize,
     scored_at: usize,
 }
@@ -58,26 +58,6 @@ impl MappedStates {
             path: path.to_path_buf(),
             map,
         })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub(super) fn layers(&self) -> &[Layer] {
-        &self.layers
-    }
-
-    pub(super) fn d_model(&self) -> usize {
-        self.d_model
-    }
-
-    pub(super) fn metadata(&self) -> &BTreeMap<String, String> {
-        &self.metadata
     }
 
     /// Everything that the rows depend on.

@@ -42,7 +42,7 @@ impl StatesFile {
         let set = if path.exists() { Vec::new() } else { set(&path)? };
         if set.is_empty() {
             let file = MappedStates::open(&path)?;
-            let (rows, metadata) = (file.rows(), file.metadata().clone());
+            let (rows, metadata) = (file.rows, file.metadata.clone());
             return Ok(Self { path, shards: vec![file], starts: vec![0], rows, metadata });
         }
         let mut this = Self { path, shards: Vec::new(), starts: Vec::new(), rows: 0, metadata: BTreeMap::new() };
@@ -53,7 +53,7 @@ impl StatesFile {
         match this.shards.last() {
             Some(last) if total != Some(this.rows.to_string()) => {
                 let expected = total.unwrap_or_else(|| format!("a number as {TABLE_ROWS}"));
-                Err(Error::content(last.path(), "rows of the table", expected, this.rows.to_string()))
+                Err(Error::content(&last.path, "rows of the table", expected, this.rows.to_string()))
             }
             _ => Ok(this),
         }
@@ -71,7 +71,7 @@ impl StatesFile {
 
     /// The files, in the order of their rows.
     pub fn files(&self) -> impl ExactSizeIterator<Item = &Path> {
-        self.shards.iter().map(MappedStates::path)
+        self.shards.iter().map(|shard| shard.path.as_path())
     }
 
     /// Number of rows, unscored ones included.
@@ -81,12 +81,12 @@ impl StatesFile {
 
     /// The layers, in the order of the second axis.
     pub fn layers(&self) -> &[Layer] {
-        self.shards.first().map_or(&[], MappedStates::layers)
+        self.shards.first().map_or(&[], |shard| shard.layers.as_slice())
     }
 
     /// Width of a state.
     pub fn d_model(&self) -> usize {
-        self.shards.first().map_or(0, MappedStates::d_model)
+        self.shards.first().map_or(0, |shard| shard.d_model)
     }
 
     /// Settings and model fingerprint of the run that wrote it.
@@ -147,14 +147,14 @@ impl StatesFile {
 
     /// Adds a shard that must go on where the one before it ends.
     fn append(&mut self, shard: MappedStates) -> Result<(), Error> {
-        let first = shard.metadata().get(FIRST_ROW);
+        let first = shard.metadata.get(FIRST_ROW);
         if first != Some(&self.rows.to_string()) {
             let found = first.cloned().unwrap_or_else(|| "no such metadata".into());
-            return Err(Error::content(shard.path(), FIRST_ROW, self.rows.to_string(), found));
+            return Err(Error::content(&shard.path, FIRST_ROW, self.rows.to_string(), found));
         }
         match self.shards.first() {
             None => {
-                self.metadata = shard.metadata().clone();
+                self.metadata = shard.metadata.clone();
                 self.metadata.remove(FIRST_ROW); // no shard begins with another's row
             }
             Some(known) => {
@@ -163,12 +163,12 @@ impl StatesFile {
                 expected.remove(FIRST_ROW);
                 let differences = Difference::between(&before, &expected);
                 if !differences.is_empty() {
-                    return Err(Error::OtherRun { path: shard.path().to_path_buf(), differences });
+                    return Err(Error::OtherRun { path: shard.path.clone(), differences });
                 }
             }
         }
         self.starts.push(self.rows);
-        self.rows += shard.rows();
+        self.rows += shard.rows;
         self.shards.push(shard);
         Ok(())
     }

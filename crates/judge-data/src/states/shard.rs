@@ -39,7 +39,7 @@ impl Shard {
 
     /// In what a complete file is not the one wanted.
     pub(super) fn differences(&self, found: &MappedStates) -> Vec<Difference> {
-        let mut differences = Difference::within("rows", &found.rows().into(), &self.rows.into());
+        let mut differences = Difference::within("rows", &found.rows.into(), &self.rows.into());
         differences.extend(Difference::between(&found.settings(), &self.settings()));
         differences
     }
@@ -72,22 +72,14 @@ impl Shard {
 pub(super) struct FileLayout {
     /// All before the states: the header and the tensor `layers`.
     head: Vec<u8>,
-    scored_at: u64,
-    length: u64,
+    pub(super) scored_at: u64,
+    /// Of the whole file, in bytes.
+    pub(super) length: u64,
 }
 
 impl FileLayout {
     pub(super) fn states_at(&self) -> u64 {
         self.head.len() as u64
-    }
-
-    pub(super) fn scored_at(&self) -> u64 {
-        self.scored_at
-    }
-
-    /// Of the whole file, in bytes.
-    pub(super) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Makes an empty table of a file.

@@ -1,4 +1,4 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::run::journal::{Journal, short_hash};
 use crate::states::cut::PARTIAL;
 use crate::states::shard::{FileLayout, Shard};
 use crate::states::{StatesRow, ids_path};
-use crate::{Counts, Difference, Error, Fate, Layout, Resumed, RunRecord, WriteOptions, files::fault};
+use crate::{Difference, Error, Fate, Layout, RunRecord, WriteOptions, files::fault};
 
 /// One file of a table while it is written. Rows are those of the file, from 0, and checked by who calls.
 ///
@@ -18,8 +18,9 @@ pub(super) struct ShardWriter {
     path: PathBuf,
     partial: PathBuf,
     file: File,
-    ids: Journal,
-    left: usize,
+    pub(super) ids: Journal,
+    /// Number of rows that are not written yet.
+    pub(super) left: usize,
     layout: FileLayout,
     row_bytes: usize,
 }
@@ -75,35 +76,12 @@ impl ShardWriter {
         Ok(false)
     }
 
-    /// What was found of an interrupted run.
-    pub(super) fn resumed(&self) -> Resumed {
-        self.ids.resumed()
-    }
-
-    /// Number of rows that are not written yet.
-    pub(super) fn left(&self) -> usize {
-        self.left
-    }
-
-    pub(super) fn is_done(&self, row: usize) -> bool {
-        self.ids.is_done(row)
-    }
-
-    /// The rows that are not written yet, ascending.
-    pub(super) fn pending(&self) -> impl Iterator<Item = usize> {
-        self.ids.pending()
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        self.ids.counts()
-    }
-
     /// Writes a row that is not done yet, its states first, so that a row that is noted has them.
     pub(super) fn put(&mut self, row: usize, states: &[f32], line: &StatesRow) -> Result<(), Error> {
         let bytes: Vec<u8> = states.iter().flat_map(|v| v.to_le_bytes()).collect();
         let scored = [u8::from(line.unscored.is_none())];
         self.write_at(self.states_at(row), &bytes)?;
-        self.write_at(self.layout.scored_at() + row as u64, &scored)?;
+        self.write_at(self.layout.scored_at + row as u64, &scored)?;
         let fate = line.unscored.as_ref().map_or(Fate::SCORED, |unscored| Fate::unscored(unscored.reason));
         let hash = short_hash(&[&bytes, &scored]);
         self.ids.push(row, line, fate, Some((&hash, bytes.len() as u64)))?;
@@ -121,11 +99,7 @@ impl ShardWriter {
         self.ids.assemble(&sorted, Layout::Lines)?;
         self.file.sync_all().map_err(Error::io("write", &self.partial))?;
         fault::point();
-        if let Err(error) = self.ids.note_finishing(&()) {
-            // The first error is the one to be told.
-            let _ = fs::remove_file(&sorted);
-            return Err(error);
-        }
+        self.ids.note_finishing(&(), &sorted)?;
         publish(&self.path, self.ids)
     }
 
@@ -135,7 +109,7 @@ impl ShardWriter {
         let mut scored = [0];
         for (row, hash) in self.ids.take_unsure() {
             self.read_at(self.states_at(row), &mut bytes)?;
-            self.read_at(self.layout.scored_at() + row as u64, &mut scored)?;
+            self.read_at(self.layout.scored_at + row as u64, &mut scored)?;
             if short_hash(&[&bytes, &scored]) != hash {
                 self.ids.forget(row)?;
             }

@@ -99,7 +99,7 @@ impl StatesWriter {
     /// Whether this row is written. False for a row that does not exist.
     pub fn is_done(&self, row: usize) -> bool {
         let shard = self.cut.shard_of(row);
-        let begun = || self.begun.get(&shard).is_some_and(|file| file.is_done(row - self.cut.rows_of(shard).start));
+        let begun = || self.begun.get(&shard).is_some_and(|file| file.ids.is_done(row - self.cut.rows_of(shard).start));
         row < self.cut.spec().rows && (self.complete[shard] || begun())
     }
 
@@ -109,7 +109,7 @@ impl StatesWriter {
             let rows = self.cut.rows_of(shard);
             let (begun, start) = (self.begun.get(&shard), rows.start);
             let untouched = if begun.is_none() { rows } else { 0..0 };
-            begun.into_iter().flat_map(move |file| file.pending().map(move |row| start + row)).chain(untouched)
+            begun.into_iter().flat_map(move |file| file.ids.pending().map(move |row| start + row)).chain(untouched)
         };
         (0..self.cut.len()).filter(move |&shard| !self.complete[shard]).flat_map(of_shard)
     }
@@ -142,7 +142,7 @@ impl StatesWriter {
     /// What became of the rows so far, those of earlier starts included.
     pub fn counts(&self) -> Counts {
         let mut counts = self.counts.clone();
-        self.begun.values().for_each(|file| counts.merge(&file.counts()));
+        self.begun.values().for_each(|file| counts.merge(&file.ids.counts()));
         counts
     }
 
@@ -177,7 +177,7 @@ impl StatesWriter {
         }
         let local = row - self.cut.rows_of(shard).start;
         match self.begun.get_mut(&shard) {
-            Some(file) if !file.is_done(local) => file.put(local, states, line)?,
+            Some(file) if !file.ids.is_done(local) => file.put(local, states, line)?,
             _ => return Err(Error::RowTwice { row }),
         }
         self.complete_if_full(shard)
@@ -185,17 +185,17 @@ impl StatesWriter {
 
     fn begin(&mut self, shard: usize) -> Result<Resumed, Error> {
         let file = ShardWriter::open(self.cut.shard(shard), self.options)?;
-        let resumed = file.resumed();
+        let resumed = file.ids.resumed();
         self.begun.insert(shard, file);
         self.complete_if_full(shard)?;
         Ok(resumed)
     }
 
     fn complete_if_full(&mut self, shard: usize) -> Result<(), Error> {
-        if self.begun.get(&shard).is_some_and(|file| file.left() == 0)
+        if self.begun.get(&shard).is_some_and(|file| file.left == 0)
             && let Some(file) = self.begun.remove(&shard)
         {
-            let counts = file.counts();
+            let counts = file.ids.counts();
             file.finish()?;
             self.counts.merge(&counts);
             self.complete[shard] = true;

@@ -20,7 +20,7 @@
 use judge_core::{
     Prompt, Reason, Request, Unscored,
     decision::exact_json,
-    model::{BackboneError, RequestProblem},
+    model::BackboneError,
     request::{Generation, Sampling},
 };
 use serde_json::{Map, Value, json};
@@ -70,7 +70,7 @@ pub(super) fn call(
         }
     }
     let Some(generation) = &want.generate else { return unsupported("nothing") };
-    check(generation).map_err(|problem| BackboneError::Request { request: index, problem })?;
+    generation.check().map_err(|problem| BackboneError::Request { request: index, problem })?;
     if matches!(settings.route, ApiRoute::Decisions(_)) {
         let Prompt::Raw(body) = &request.prompt else {
             return unsupported("a conversation: the service answers decisions, each of them a raw prompt of JSON");
@@ -126,18 +126,6 @@ pub(super) fn call(
     let tokens = read.saturating_add(generation.max_new_tokens) as u64;
     let body = Value::Object(body).to_string().into_bytes();
     Ok(Ok(Call { body, generation: generation.clone(), tokens }))
-}
-
-/// Refuses a generation of no tokens, empty stop texts, and sampling settings out of range. Local
-/// models refuse the same (`reading/check.rs` of judge-models).
-fn check(generation: &Generation) -> Result<(), RequestProblem> {
-    if generation.max_new_tokens == 0 {
-        return Err(RequestProblem::NoNewTokens);
-    }
-    if generation.stop.iter().any(String::is_empty) {
-        return Err(RequestProblem::EmptyText("stop text"));
-    }
-    generation.sampling.check()
 }
 
 /// The seed of a stream, in the 31 bits that every server takes. Stream 0 gets the run's own seed,

@@ -39,7 +39,7 @@ pub(crate) fn suits(coding: &Coding) -> bool {
 /// # Panics
 /// If the coding does not suit, there are fewer words, or `out` has no room for what they make.
 pub(crate) fn check_write(piece: &Piece<'_>, words: usize, out: &[Lanes]) {
-    assert!(suits(piece.coding) && words <= piece.codes.len());
+    assert!(suits(piece.coding) && words <= piece.panel.codes.len());
     assert!(out.len() >= piece.written.rows(words * per_word(piece.coding)));
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn check_write(piece: &Piece<'_>, words: usize, out: &[Lanes]) {
 /// If the coding does not suit, there are fewer words, or rows are shorter than what they make.
 pub(crate) fn check_multiply(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &[Sums]) {
     let width = piece.written.rows(words * per_word(piece.coding));
-    assert!(suits(piece.coding) && words <= piece.codes.len() && width <= a.stride && !sums.is_empty());
+    assert!(suits(piece.coding) && words <= piece.panel.codes.len() && width <= a.stride && !sums.is_empty());
     assert!(a.data.len() >= (sums.len() - 1) * a.stride + width);
 }
 
@@ -435,15 +435,15 @@ unsafe fn run<R: Register, const ACROSS: usize, const PLACES: usize, const ZEROS
                 let mut of_group = [OfGroup { scales: none, zeros: none, minima: none }; ACROSS];
                 for (register, of_group) in of_group.iter_mut().enumerate() {
                     let place = lane + register * R::WIDTH;
-                    of_group.scales = R::load_floats(piece.scales[group].as_ptr().add(place).cast());
+                    of_group.scales = R::load_floats(piece.panel.scales[group].as_ptr().add(place).cast());
                     if ZEROS {
-                        of_group.zeros = R::load_floats(piece.zeros[group].as_ptr().add(place).cast());
+                        of_group.zeros = R::load_floats(piece.panel.zeros[group].as_ptr().add(place).cast());
                     }
                     if MINIMA {
-                        of_group.minima = R::load_floats(piece.minima[group].as_ptr().add(place).cast());
+                        of_group.minima = R::load_floats(piece.panel.minima[group].as_ptr().add(place).cast());
                     }
                 }
-                for (index, codes) in (from..end).zip(&piece.codes[from..end]) {
+                for (index, codes) in (from..end).zip(&piece.panel.codes[from..end]) {
                     let codes = codes.as_ptr().add(lane);
                     for line in (0..ACROSS * R::WIDTH).step_by(LINE) {
                         prefetch(codes.wrapping_add(AHEAD + line));

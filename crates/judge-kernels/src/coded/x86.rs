@@ -135,7 +135,7 @@ impl HasThem {
     pub(crate) fn multiply_in_order(self, piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
         let (rows, numbers) = (sums.len(), words * per_word(piece.coding));
         assert!(self.multiplies_in_order(piece.coding) && piece.columns.start == 0);
-        assert!((1..=MOST_IN_ORDER).contains(&rows) && words <= piece.codes.len() && numbers <= a.stride);
+        assert!((1..=MOST_IN_ORDER).contains(&rows) && words <= piece.panel.codes.len() && numbers <= a.stride);
         assert!(a.data.len() >= (rows - 1) * a.stride + numbers);
         // SAFETY: where pairs are multiplied there are the instructions; rows and words are there, by the assertions above.
         unsafe {

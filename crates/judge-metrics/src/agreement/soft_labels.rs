@@ -69,24 +69,7 @@ impl SoftLabels {
     pub fn new<R: AsRef<[f64]>, S: AsRef<[f64]>>(people: &[R], judge: &[S]) -> Result<Self, Error> {
         check_lengths("judge", judge.len(), "people", people.len())?;
         let n_labels = people.first().ok_or(Error::TooFewItems { required: 1, found: 0 })?.as_ref().len();
-        let checked = |argument, row, given: &[f64]| {
-            check_lengths(argument, given.len(), "people[0]", n_labels)
-                .and_then(|()| check_distribution(argument, given))
-                .map_err(Error::in_row(row))?;
-            Ok(normalized(given))
-        };
-        Ok(Self {
-            people: people
-                .iter()
-                .enumerate()
-                .map(|(row, p)| checked("people", row, p.as_ref()))
-                .collect::<Result<_, Error>>()?,
-            judge: judge
-                .iter()
-                .enumerate()
-                .map(|(row, q)| checked("judge", row, q.as_ref()))
-                .collect::<Result<_, Error>>()?,
-        })
+        Ok(Self { people: distributions("people", people, n_labels)?, judge: distributions("judge", judge, n_labels)? })
     }
 
     /// The same of a judge that gives one label to an item: its place in the order of people's probabilities.
@@ -184,6 +167,18 @@ impl SoftMeasure {
             Self::Brier => Ok(sum_of(&|p, q| (q - p).powi(2))),
         }
     }
+}
+
+/// Rows of so many labels, each divided by its sum.
+fn distributions<R: AsRef<[f64]>>(argument: &'static str, rows: &[R], n_labels: usize) -> Result<Vec<Vec<f64>>, Error> {
+    let checked = |(row, given): (usize, &R)| {
+        let given = given.as_ref();
+        check_lengths(argument, given.len(), "people[0]", n_labels)
+            .and_then(|()| check_distribution(argument, given))
+            .map_err(Error::in_row(row))?;
+        Ok(normalized(given))
+    };
+    rows.iter().enumerate().map(checked).collect()
 }
 
 /// −p ln q, and 0 where p is, whatever q.

@@ -107,11 +107,8 @@ impl DecisionComparison {
         let groups: Vec<String> = decisions.iter().map(|decision| decision.group.to_string()).collect();
         let mut found = Collector::of_rows(*bootstrap, Some(groups.iter().map(String::as_str).collect()));
         found.share("accuracy", &rows.iter().map(|row| row.is_right).collect::<Vec<_>>());
-        for (name, answer) in
-            [("majority_share", of_people as fn(&Compared) -> usize), ("predicted_mode_share", of_judge)]
-        {
-            found.share(name, &are_commonest(decisions, &rows, answer));
-        }
+        found.share("majority_share", &are_commonest(decisions, &rows, |row| row.people));
+        found.share("predicted_mode_share", &are_commonest(decisions, &rows, |row| row.judge));
         match rows.iter().map(|row| row.divergence).collect::<Option<Vec<f64>>>() {
             Some(divergences) => found.mean_or_share("kl", &Items::within(&divergences, NOT_NEGATIVE)),
             None => found.undefined("kl", "an option that people chose has probability 0"),
@@ -149,14 +146,6 @@ struct Compared {
     divergence: Option<f64>,
     square: f64,
     confidence: f64,
-}
-
-fn of_people(row: &Compared) -> usize {
-    row.people
-}
-
-fn of_judge(row: &Compared) -> usize {
-    row.judge
 }
 
 /// Whether each answer is the commonest one to its question (the first of several).

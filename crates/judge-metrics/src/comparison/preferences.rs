@@ -2,6 +2,7 @@
 //! gold labels, of its log-odds in one order with the place's pull taken off, and of a layer that is chosen.
 
 use super::collector::{Collector, Items, of_both, take};
+use super::joined;
 use super::out_of_fold::out_of_fold;
 use super::pairs::{PairStatistic, of_pairs};
 use crate::Error;
@@ -86,35 +87,26 @@ pub struct PreferenceComparison {
     pub bootstrap: Bootstrap,
 }
 
-/// One number of each pair, and what is found of it.
-struct Names {
-    accuracy: &'static str,
-    auroc: &'static str,
-    /// Brier score, expected calibration error, slope and intercept.
-    calibration: [&'static str; 4],
-}
+/// What is found of the mean probability of each pair: accuracy, area under the ROC curve, Brier score, expected calibration error, slope and
+/// intercept.
+const PROBABILITY: [&str; 6] = [
+    "accuracy_mean_probability",
+    "auroc_mean_probability",
+    "brier_mean_probability",
+    "ece_mean_probability",
+    "calibration_slope_mean_probability",
+    "calibration_intercept_mean_probability",
+];
 
-const PROBABILITY: Names = Names {
-    accuracy: "accuracy_mean_probability",
-    auroc: "auroc_mean_probability",
-    calibration: [
-        "brier_mean_probability",
-        "ece_mean_probability",
-        "calibration_slope_mean_probability",
-        "calibration_intercept_mean_probability",
-    ],
-};
-
-const LOG_ODDS: Names = Names {
-    accuracy: "accuracy_mean_log_odds",
-    auroc: "auroc_mean_log_odds",
-    calibration: [
-        "brier_mean_log_odds",
-        "ece_mean_log_odds",
-        "calibration_slope_mean_log_odds",
-        "calibration_intercept_mean_log_odds",
-    ],
-};
+/// The same of the mean log-odds.
+const LOG_ODDS: [&str; 6] = [
+    "accuracy_mean_log_odds",
+    "auroc_mean_log_odds",
+    "brier_mean_log_odds",
+    "ece_mean_log_odds",
+    "calibration_slope_mean_log_odds",
+    "calibration_intercept_mean_log_odds",
+];
 
 /// The share of the commonest gold label.
 const MAJORITY: &str = super::nominal::MAJORITY_SHARE;
@@ -124,32 +116,14 @@ const ONE_ORDER: [&str; 4] =
     ["place_offset", "accuracy_one_order", "accuracy_one_order_offset", "cost_one_order_offset"];
 
 /// The name of a layer's statistic in [`PreferenceComparison::by_layer`].
-const OF_LAYER: &str = LOG_ODDS.accuracy;
+const OF_LAYER: &str = LOG_ODDS[0];
 
 impl PreferenceComparison {
     /// The name of the statistic of [`chosen_layer`](Self::chosen_layer).
     pub const CHOSEN_LAYER: &'static str = "accuracy_chosen_layer";
 
     /// The names of all statistics of [`statistics`](Self::statistics), in the order of the table.
-    pub const STATISTICS: [&'static str; 17] = [
-        MAJORITY,
-        PROBABILITY.accuracy,
-        PROBABILITY.auroc,
-        PROBABILITY.calibration[0],
-        PROBABILITY.calibration[1],
-        PROBABILITY.calibration[2],
-        PROBABILITY.calibration[3],
-        LOG_ODDS.accuracy,
-        LOG_ODDS.auroc,
-        LOG_ODDS.calibration[0],
-        LOG_ODDS.calibration[1],
-        LOG_ODDS.calibration[2],
-        LOG_ODDS.calibration[3],
-        ONE_ORDER[0],
-        ONE_ORDER[1],
-        ONE_ORDER[2],
-        ONE_ORDER[3],
-    ];
+    pub const STATISTICS: [&'static str; 17] = joined(&[&[MAJORITY], &PROBABILITY, &LOG_ODDS, &ONE_ORDER]);
 
     /// With 10,000 resamples, as [`Bootstrap::default`] has them.
     pub fn new(pairs: Vec<PreferredPair>) -> Self {
@@ -170,20 +144,20 @@ impl PreferenceComparison {
             of_rows.filter_map(|pair| Some((pair, PairReading::mean(&pair.orders)?))).collect();
         let pairs: Vec<&PreferredPair> = read.iter().map(|(pair, _)| *pair).collect();
         let mut found = vec![self.majority(&pairs)];
-        for (names, number, probability) in [
+        for ([accuracy, of_probability @ ..], number, probability) in [
             (
-                &PROBABILITY,
+                PROBABILITY,
                 (|reading: &PairReading| reading.probability() - 0.5) as fn(&PairReading) -> f64,
                 PairReading::probability as fn(&PairReading) -> f64,
             ),
-            (&LOG_ODDS, PairReading::log_odds, |reading| logistic(reading.log_odds())),
+            (LOG_ODDS, PairReading::log_odds, |reading| logistic(reading.log_odds())),
         ] {
             let numbers: Vec<f64> = read.iter().map(|(_, reading)| number(reading)).collect();
-            found.push(self.accuracy(names.accuracy, &pairs, &numbers));
+            found.push(self.accuracy(accuracy, &pairs, &numbers));
             let decided = read.iter().filter(|(pair, _)| pair.gold.is_decisive());
             let (pairs, readings): (Vec<&PreferredPair>, Vec<PairReading>) = decided.copied().unzip();
             let probabilities: Vec<f64> = readings.iter().map(probability).collect();
-            found.extend(self.as_probability(names, &pairs, &probabilities));
+            found.extend(self.as_probability(of_probability, &pairs, &probabilities));
         }
         found.extend(self.one_order(&pairs));
         found
@@ -299,12 +273,17 @@ impl PreferenceComparison {
     }
 
     /// What is found of a number as a probability that the first item is better, of pairs without a gold tie.
-    fn as_probability(&self, names: &Names, pairs: &[&PreferredPair], probabilities: &[f64]) -> Vec<PairStatistic> {
+    fn as_probability(
+        &self,
+        names: [&'static str; 5],
+        pairs: &[&PreferredPair],
+        probabilities: &[f64],
+    ) -> Vec<PairStatistic> {
         let outcomes: Vec<bool> = pairs.iter().map(|pair| pair.gold == Preference::First).collect();
         let n = outcomes.len();
-        let [brier, ece, slope, intercept] = names.calibration;
-        self.collect(pairs, &[names.auroc, brier, ece, slope, intercept], |found| {
-            found.closed(names.auroc, of_both(&outcomes, probabilities, auroc), n);
+        let [order, brier, ece, slope, intercept] = names;
+        self.collect(pairs, &names, |found| {
+            found.closed(order, of_both(&outcomes, probabilities, auroc), n);
             let squares: Vec<f64> =
                 outcomes.iter().zip(probabilities).map(|(&y, p)| (f64::from(u8::from(y)) - p).powi(2)).collect();
             found.mean(brier, &Items::within(&squares, SHARE), || brier_score(&outcomes, probabilities));

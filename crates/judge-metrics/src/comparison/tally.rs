@@ -57,7 +57,7 @@ pub struct PairTally {
 }
 
 /// How often each verdict was given, and what can be said of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PairTallied {
     /// Pairs.
     pub n: usize,
@@ -92,16 +92,7 @@ impl PairTally {
         for (index, preference) in self.pairs.iter().enumerate().filter_map(|(i, pair)| Some((i, pair.preference?))) {
             check_amount("preference", index, preference, 1.0)?;
         }
-        let mut found = PairTallied {
-            n: self.pairs.len(),
-            first: 0,
-            second: 0,
-            ties: 0,
-            inconsistent: 0,
-            without: 0,
-            flips: [0, 0],
-            statistics: Vec::new(),
-        };
+        let mut found = PairTallied { n: self.pairs.len(), ..PairTallied::default() };
         let (mut wins, mut places) = (Vec::new(), Vec::new());
         for pair in &self.pairs {
             let swapped = if self.both_orders { pair.swapped } else { pair.given };

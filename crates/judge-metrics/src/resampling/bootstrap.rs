@@ -140,22 +140,9 @@ impl Bootstrap {
         G: Ord,
         S: Fn(&[usize]) -> Result<f64, Error> + Sync,
     {
-        self.of_clusters(&clusters(groups), groups.len(), &statistic)
-    }
-
-    fn of_clusters(
-        &self,
-        clusters: &[Vec<usize>],
-        n: usize,
-        statistic: &OfRows<'_>,
-    ) -> Result<BootstrapInterval, Error> {
-        let all: Vec<usize> = (0..n).collect();
-        let only_one = "all rows belong to one cluster, so resamples cannot differ";
-        self.of_units(clusters.len(), only_one, &|| statistic(&all), &|drawn: &[usize]| {
-            let mut rows = Vec::with_capacity(n);
-            drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
-            statistic(&rows)
-        })
+        let (clusters, all) = (clusters(groups), (0..groups.len()).collect::<Vec<usize>>());
+        let of_drawn = |drawn: &[usize]| statistic(&rows_of(&clusters, drawn));
+        self.of_units(clusters.len(), ONE_CLUSTER, &|| statistic(&all), &of_drawn)
     }
 
     /// The interval of a statistic of two columns, such as a correlation, whose rows are drawn together. For Spearman's correlation
@@ -255,6 +242,14 @@ impl Bootstrap {
             undefined,
         })
     }
+}
+
+/// Why one cluster has no interval.
+pub(super) const ONE_CLUSTER: &str = "all rows belong to one cluster, so resamples cannot differ";
+
+/// The rows of the clusters that were drawn, cluster by cluster.
+pub(super) fn rows_of(clusters: &[Vec<usize>], drawn: &[usize]) -> Vec<usize> {
+    drawn.iter().map(|&cluster| clusters[cluster].as_slice()).collect::<Vec<_>>().concat()
 }
 
 fn none(reason: &'static str) -> Error {

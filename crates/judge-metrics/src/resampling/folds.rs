@@ -1,6 +1,7 @@
 //! Rows cut into folds by chance.
 
-use super::stream::{Purpose, below, stream};
+use super::permutation::shuffle;
+use super::stream::{Purpose, stream};
 use crate::Error;
 use crate::groups::clusters;
 use crate::input::check_range;
@@ -24,11 +25,7 @@ pub(crate) fn folds_of_groups<G: Ord>(groups: &[G], folds: usize, seed: u64) -> 
 /// The fold of each of n rows: sizes differ by one at most. With as many folds as rows, or more, each row is a fold.
 pub(crate) fn folds_of(n: usize, folds: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    let mut draws = stream(seed, Purpose::Folds, 0);
-    // Fisher and Yates.
-    for last in (1..n).rev() {
-        order.swap(last, below(&mut draws, last + 1));
-    }
+    shuffle(&mut order, &mut stream(seed, Purpose::Folds, 0));
     let mut fold_of = vec![0; n];
     for (place, row) in order.into_iter().enumerate() {
         fold_of[row] = place % folds.min(n);

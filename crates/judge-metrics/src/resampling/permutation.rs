@@ -5,6 +5,7 @@ use crate::Error;
 use crate::correlation::average_ranks;
 use crate::groups::clusters;
 use crate::input::{check_count, check_finite, check_lengths, check_paired};
+use crate::resampling::bootstrap::finite;
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 
 /// Permutation tests: how often chance alone gives a statistic as extreme as the one seen, if the labels that are exchanged mean
@@ -253,9 +254,6 @@ impl PermutationTest {
         if self.permutations == 0 {
             return Err(Error::NoResamples);
         }
-        let finite = |value: f64, resample| {
-            if value.is_finite() { Ok(value) } else { Err(Error::NonFiniteStatistic { resample, value }) }
-        };
         let estimate = finite(statistic(Arrangement::Number(0))?, None)?;
         let exact = all.is_some_and(|all| all <= self.permutations);
         let permutations = all.filter(|_| exact).unwrap_or(self.permutations);
@@ -308,7 +306,7 @@ fn arrange<T>(values: &mut [T], mut number: usize) -> usize {
 }
 
 /// Fisher and Yates, from the end: each place is exchanged with one up to itself.
-fn shuffle<T>(values: &mut [T], stream: &mut ChaCha8Rng) {
+pub(super) fn shuffle<T>(values: &mut [T], stream: &mut ChaCha8Rng) {
     for place in (1..values.len()).rev() {
         values.swap(place, below(stream, place + 1));
     }

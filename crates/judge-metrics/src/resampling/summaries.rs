@@ -1,6 +1,6 @@
 use crate::Error;
 use crate::groups::clusters;
-use crate::resampling::bootstrap::{acceleration_of, finite, without_each};
+use crate::resampling::bootstrap::{ONE_CLUSTER, acceleration_of, finite, rows_of, without_each};
 use crate::resampling::stream::parallel;
 use crate::resampling::{Bootstrap, BootstrapInterval, BootstrapMethod};
 
@@ -42,14 +42,9 @@ impl Bootstrap {
         groups: &[G],
         summary: impl Fn(&[usize]) -> T + Sync,
     ) -> Result<Summaries<T>, Error> {
-        let (clusters, n) = (clusters(groups), groups.len());
-        self.check(clusters.len(), "all rows belong to one cluster, so resamples cannot differ")?;
-        let all: Vec<usize> = (0..n).collect();
-        self.summaries_of_units(clusters.len(), summary(&all), |drawn: &[usize]| {
-            let mut rows = Vec::with_capacity(n);
-            drawn.iter().for_each(|&cluster| rows.extend_from_slice(&clusters[cluster]));
-            summary(&rows)
-        })
+        let (clusters, all) = (clusters(groups), (0..groups.len()).collect::<Vec<usize>>());
+        self.check(clusters.len(), ONE_CLUSTER)?;
+        self.summaries_of_units(clusters.len(), summary(&all), |drawn| summary(&rows_of(&clusters, drawn)))
     }
 
     /// Of n rows or clusters that are drawn, beside the summary of all rows.

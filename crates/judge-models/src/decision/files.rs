@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::Error;
 use crate::base;
 use crate::folder::file::{self, FILES, Fetched, Reader, Written};
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{names, read_json};
+use crate::{Error, WeightsError};
 
 /// The folder whose files say how a model decides: the model's own, that of a GGUF file, and of an adapter's folder without such files its
 /// base's.
@@ -51,11 +51,12 @@ pub(super) fn unread(home: &Path) -> Vec<String> {
 /// weights of the new folder is left out, and no longer named. Returns the names of what was written.
 ///
 /// # Errors
-/// [`Error::Read`] and [`Error::Write`], and those of a file of settings that is not JSON.
+/// [`WeightsError::Read`] and [`Error::Write`], and those of a file of settings that is not JSON.
 pub(crate) fn copy(from: &Path, to: &Path, merged: &[PathBuf]) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
     let mut copy = |name: String| -> Result<(), Error> {
-        let bytes = fs::read(from.join(&name)).map_err(|source| Error::Read { path: from.join(&name), source })?;
+        let bytes =
+            fs::read(from.join(&name)).map_err(|source| WeightsError::Read { path: from.join(&name), source })?;
         write(&to.join(&name), &bytes)?;
         names.push(name);
         Ok(())

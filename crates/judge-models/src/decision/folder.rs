@@ -34,9 +34,10 @@ impl DecisionFolder {
     /// it is in speaks, and of an adapter's folder without such files the base that it names.
     ///
     /// # Errors
-    /// [`Error::Decision`] for a file that is not of its form; [`Error::MissingFile`] for a head, temperatures or an adapter that another
-    /// file names and that are not there; [`Error::Unsupported`] for a model that attends to later tokens; those of reading
-    /// the files, and of finding an adapter's base.
+    /// [`Error::Decision`] for a file that is not of its form; [`WeightsError::MissingFile`](crate::WeightsError::MissingFile) for a head,
+    /// temperatures or an adapter that another file names and that are not there;
+    /// [`WeightsError::Unsupported`](crate::WeightsError::Unsupported) for a model that attends to later tokens; those of reading the
+    /// files, and of finding an adapter's base.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let given = path.as_ref();
         let path = home(given)?;
@@ -100,7 +101,8 @@ impl DecisionFolder {
     /// The settings of a judge of this model, with a prompt in the place of the folder's. Without any it is this project's own.
     ///
     /// # Errors
-    /// [`Error::MissingFile`] for a model with a head and without a template, if no prompt is given: its head knows one prompt alone.
+    /// [`WeightsError::MissingFile`](crate::WeightsError::MissingFile) for a model with a head and without a template, if no prompt is
+    /// given: its head knows one prompt alone.
     pub fn settings(&self, prompt: Option<Arc<dyn DecisionPrompt>>) -> Result<DecisionSettings, Error> {
         let prompt: Arc<dyn DecisionPrompt> = match (prompt, &self.template) {
             (Some(prompt), _) => prompt,
@@ -122,7 +124,7 @@ impl DecisionFolder {
     }
 
     fn missing(&self, wanted: &'static str) -> Error {
-        Error::MissingFile { folder: self.path.clone(), wanted, found: names(&self.path).unwrap_or_default() }
+        Error::missing_file(self.path.clone(), wanted, names(&self.path).unwrap_or_default())
     }
 
     fn fault(&self, name: &str, problem: DecisionProblem) -> Error {
@@ -231,12 +233,8 @@ impl DecisionFolder {
         if let Some(found) = config.get("attention_mode").and_then(Value::as_str)
             && found == "noncausal_full_attention"
         {
-            return Err(Error::Unsupported {
-                path: self.path.join(file::CODES),
-                field: "attention_mode".to_owned(),
-                found: found.to_owned(),
-                supported: "models whose tokens see those before them",
-            });
+            let supported = "models whose tokens see those before them";
+            return Err(Error::unsupported(self.path.join(file::CODES), "attention_mode", found, supported));
         }
         let given = config.get("temperature");
         let temperature: f64 = self.setting(file::CODES, "temperature", "a number above 0", given, is_temperature)?;

@@ -30,8 +30,8 @@ use judge_arch::{
     NormSpec, Routing, TokenGateSpec,
 };
 
+use crate::Error;
 use crate::weights::Table;
-use crate::{Dtype, Error};
 
 /// What a block is made of, as operations on rows of activations.
 ///
@@ -388,9 +388,6 @@ pub(crate) trait Build {
 
     /// A matrix `[rows, width]` whose rows are looked up on the host, one by one.
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error>;
-
-    /// The dtype of the weights, to which factors such as Gemma's are rounded too.
-    fn dtype(&self) -> Dtype;
 
     /// The numbers of a tensor that is neither a matrix nor a norm, such as taps, sinks or factors:
     /// row-major, in f32.

@@ -32,8 +32,9 @@ impl Device {
         match self {
             #[cfg(feature = "cuda")]
             Self::Cuda(index) => {
-                let problem = |problem| Error::Cuda { device: self, problem };
-                crate::engine::tensor::cuda::memory(index).map(Some).map_err(problem)
+                let problem =
+                    |code| Error::Cuda { device: self, problem: crate::device::CudaProblem::NoMemorySize { code } };
+                judge_gpu::cuda::memory(index).map(Some).map_err(problem)
             }
             _ => Ok(None),
         }

@@ -67,7 +67,6 @@ mod fetched;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 mod gpu;
 pub(crate) mod host;
-mod label_products;
 mod mamba;
 mod masks;
 mod operands;

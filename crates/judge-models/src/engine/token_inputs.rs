@@ -11,8 +11,8 @@ use burn::module::Module;
 use judge_arch::TokenInputsSpec;
 
 use super::block::Build;
-use crate::Error;
 use crate::weights::Table;
+use crate::{Dtype, Error};
 
 /// A table that is looked up on the host, and a projection of embeddings in the form that some
 /// [`Ops`](super::block::Ops) takes: `L` is its matrix, `N` the weight of its norm.
@@ -34,18 +34,18 @@ pub(crate) struct TokenInputs<L, N> {
 
 impl<L, N> TokenInputs<L, N> {
     /// Takes the table, the projection and the norm from a checkpoint, for a model of `n_layers`
-    /// blocks.
+    /// blocks with weights of a dtype.
     ///
     /// # Errors
     /// Those of [`Build`].
-    pub(crate) fn build<B>(spec: &TokenInputsSpec, n_layers: usize, build: &mut B) -> Result<Self, Error>
+    pub(crate) fn build<B>(spec: &TokenInputsSpec, n_layers: usize, dtype: Dtype, build: &mut B) -> Result<Self, Error>
     where
         B: Build<Linear = L, Norm = N>,
     {
         let (name, rows) = &spec.table;
         Ok(Self {
             table: build.table(name, [*rows, n_layers * spec.width])?,
-            table_factor: spec.table_factor.factor(build.dtype()),
+            table_factor: spec.table_factor.factor(dtype),
             projection: build.linear(&spec.projection)?,
             norm: build.norm(&spec.norm)?,
         })

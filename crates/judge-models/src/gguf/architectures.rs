@@ -276,7 +276,7 @@ impl Architecture {
         ARCHITECTURES.iter().find(|known| known.name == name).ok_or_else(|| {
             let known: Vec<&str> = ARCHITECTURES.iter().map(|known| known.name).collect();
             let expected = format!("one of {}", known.join(", "));
-            GgufProblem::Value { key: "general.architecture".to_owned(), found: format!("{name:?}"), expected }
+            GgufProblem::value("general.architecture", format!("{name:?}"), expected)
         })
     }
 
@@ -287,11 +287,7 @@ impl Architecture {
     /// [`GgufProblem::Value`] for a family that is not read from GGUF files and for a file of
     /// another architecture.
     pub(crate) fn of(name: &str, family: &str) -> Result<&'static Self, GgufProblem> {
-        let wrong = |expected| GgufProblem::Value {
-            key: "general.architecture".to_owned(),
-            found: format!("{name:?}"),
-            expected,
-        };
+        let wrong = |expected: String| GgufProblem::value("general.architecture", format!("{name:?}"), expected);
         let Some(own) = ARCHITECTURES.iter().find(|known| known.families.contains(&family)) else {
             let known: Vec<&str> = ARCHITECTURES.iter().flat_map(|known| known.families).copied().collect();
             return Err(wrong(format!("a model of {}, not {family}", known.join(", "))));

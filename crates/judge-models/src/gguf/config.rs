@@ -68,8 +68,7 @@ impl Keys<'_> {
 
     /// Keeps that a key has these numbers and should have others.
     fn refuse(&self, name: &str, found: &[f64], expected: &str) {
-        let (key, found, expected) = (self.key(name), listed(found), expected.to_owned());
-        self.wrong.borrow_mut().get_or_insert(GgufProblem::Value { key, found, expected });
+        self.wrong.borrow_mut().get_or_insert(GgufProblem::value(&self.key(name), listed(found), expected));
     }
 
     /// The whole number of a key, or the largest of its list: numbers of heads may be one for each block.

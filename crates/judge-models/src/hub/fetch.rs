@@ -130,7 +130,7 @@ fn named_templates(snapshot: &Snapshot<'_>, beside: &str) -> Vec<String> {
 /// pictures and sounds, do not count.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for several: nothing says which of them is meant.
+/// `WeightsError::Unsupported` for several: nothing says which of them is meant.
 fn only_gguf(snapshot: &Snapshot<'_>) -> Result<Vec<String>, Error> {
     let mut models: Vec<Vec<String>> = snapshot.names().filter(|name| is_gguf_model(name)).map(parts_of).collect();
     models.sort();
@@ -138,11 +138,9 @@ fn only_gguf(snapshot: &Snapshot<'_>) -> Result<Vec<String>, Error> {
     let names: Vec<&str> = models.iter().map(|parts| parts[0].as_str()).collect();
     match models.len() {
         0 | 1 => Ok(models.pop().unwrap_or_default()),
-        _ => Err(Error::Unsupported {
-            path: snapshot.path().to_owned(),
-            field: "weights".to_owned(),
-            found: names.join(", "),
-            supported: "one .gguf file in a repository: name the one that you want, as ORG/NAME:FILE",
-        }),
+        _ => {
+            let supported = "one .gguf file in a repository: name the one that you want, as ORG/NAME:FILE";
+            Err(Error::unsupported(snapshot.path(), "weights", names.join(", "), supported))
+        }
     }
 }

@@ -166,7 +166,7 @@ mod downloads {
     use std::fs;
 
     use super::*;
-    use crate::{HubError, HubFileProblem};
+    use crate::{HubError, HubFileProblem, WeightsError};
 
     const BODY: &str = r#"{"a": 1}"#;
 
@@ -469,7 +469,10 @@ mod downloads {
             for name in ["org/name", &format!("org/name@{COMMIT}")] {
                 let error = name.parse::<ModelSource>().unwrap().resolve(&online).unwrap_err();
                 let names = "a-Q4_0.gguf, a-Q8_0.gguf";
-                assert!(matches!(&error, Error::Unsupported { found, .. } if found == names), "{error}");
+                assert!(
+                    matches!(&error, Error::Weights(WeightsError::Unsupported { found, .. }) if found == names),
+                    "{error}"
+                );
             }
         };
         several();
@@ -606,7 +609,7 @@ mod downloads {
             let names = vec!["config.json", "tokenizer.json", "model.safetensors.index.json", name];
             let (found, cache, _) = Hub { names, index, ..Hub::default() }.fetch();
             match found.unwrap_err() {
-                Error::Weights(crate::WeightsError::Index {
+                Error::Weights(WeightsError::Index {
                     problem: crate::IndexProblem::OutsideFolder { shard, .. },
                     ..
                 }) => {

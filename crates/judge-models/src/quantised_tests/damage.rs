@@ -228,7 +228,9 @@ fn methods_and_variants_that_are_not_read_are_refused_by_field() {
     let refused = |name: &str, field: &str, value: Value| {
         let error = edited(name, |_, config| config["quantization_config"][field] = value).unwrap_err();
         let text = error.to_string();
-        let Error::Unsupported { field: found, .. } = error else { panic!("{name} {field}: {error:?}") };
+        let Error::Weights(WeightsError::Unsupported { field: found, .. }) = error else {
+            panic!("{name} {field}: {error:?}")
+        };
         assert_eq!(found, format!("quantization_config.{field}"), "{text}");
         text
     };
@@ -253,7 +255,10 @@ fn methods_and_variants_that_are_not_read_are_refused_by_field() {
     let other = edited("awq", |_, config| {
         config["compression_config"] = json!({"quant_method": "compressed-tensors"});
     });
-    assert!(matches!(&other, Err(Error::Unsupported { field, .. }) if field == "compression_config"), "{other:?}");
+    assert!(
+        matches!(&other, Err(Error::Weights(WeightsError::Unsupported { field, .. })) if field == "compression_config"),
+        "{other:?}"
+    );
 }
 
 #[test]
@@ -263,7 +268,7 @@ fn settings_inside_text_config_count() {
         config["text_config"] = json!({"quantization_config": settings});
         config["text_config"]["quantization_config"]["version"] = json!("gemv");
     });
-    let Err(Error::Unsupported { field, .. }) = error else { panic!("{error:?}") };
+    let Err(Error::Weights(WeightsError::Unsupported { field, .. })) = error else { panic!("{error:?}") };
     assert_eq!(field, "text_config.quantization_config.version");
 }
 

@@ -96,7 +96,7 @@ fn scales_that_are_not_finite_are_refused() {
 #[test]
 fn shortened_files_are_refused_wherever_they_end() {
     let whole = fs::read(fixtures::folder("../gguf/qwen3/model.gguf")).unwrap();
-    assert!(matches!(edited("qwen3", |bytes, _| bytes.clear()), Err(Error::StandIn { .. })));
+    assert!(matches!(edited("qwen3", |bytes, _| bytes.clear()), Err(Error::Weights(WeightsError::StandIn { .. }))));
     for length in (1..whole.len() - 64).step_by(97) {
         let error = edited("qwen3", |bytes, _| bytes.truncate(length));
         let Err(Error::Weights(WeightsError::Gguf { problem: GgufProblem::Truncated { expected, found, .. }, .. })) =

@@ -43,23 +43,6 @@ struct Open {
 }
 
 impl Open {
-    /// A request of `jobs` jobs, none of which has answered.
-    fn new(want: &Want, prompt_tokens: [usize; 2], jobs: usize) -> Self {
-        Self { prompt_tokens, texts: want.continuations.clone(), parts: (0..jobs).map(|_| None).collect() }
-    }
-
-    /// Takes what a job brought, by its number among the request's.
-    fn take(&mut self, number: usize, part: Result<Part, Unscored>) {
-        if let Some(place) = self.parts.get_mut(number) {
-            *place = Some(part);
-        }
-    }
-
-    /// Whether all jobs have answered; true of a request without any.
-    fn is_complete(&self) -> bool {
-        self.parts.iter().all(Option::is_some)
-    }
-
     /// The outcome. If several jobs failed, the first of them in the order of their numbers is
     /// told.
     fn finish(self) -> Outcome {
@@ -113,8 +96,9 @@ impl<'s> Answers<'s> {
         prompt_tokens: [usize; 2],
         jobs: usize,
     ) -> ControlFlow<()> {
-        let open = Open::new(want, prompt_tokens, jobs);
-        if open.is_complete() {
+        let texts = want.continuations.clone();
+        let open = Open { prompt_tokens, texts, parts: (0..jobs).map(|_| None).collect() };
+        if jobs == 0 {
             return self.give(index, open.finish());
         }
         self.open.insert(index, open);
@@ -125,14 +109,11 @@ impl<'s> Answers<'s> {
     /// the request if it was the last one. Ignored for a request that is not open.
     pub(crate) fn take(&mut self, index: usize, number: usize, part: Result<Part, Unscored>) -> ControlFlow<()> {
         let Some(open) = self.open.get_mut(&index) else { return ControlFlow::Continue(()) };
-        open.take(number, part);
-        if !open.is_complete() {
-            return ControlFlow::Continue(());
+        if let Some(place) = open.parts.get_mut(number) {
+            *place = Some(part);
         }
-        match self.open.remove(&index) {
-            Some(open) => self.give(index, open.finish()),
-            None => ControlFlow::Continue(()),
-        }
+        let complete = open.parts.iter().all(Option::is_some).then(|| self.open.remove(&index)).flatten();
+        complete.map_or(ControlFlow::Continue(()), |open| self.give(index, open.finish()))
     }
 
     /// Answers a request that was not expected, or is no longer.

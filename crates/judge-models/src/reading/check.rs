@@ -11,22 +11,16 @@
 //! | refused | error |
 //! |---|---|
 //! | a layer above the model's last | `Layer` |
-//! | layers of attention entropies that do not ascend, or `Layer(0)` among them | `Request` |
 //! | a label outside the vocabulary | `Token` |
-//! | label reads without labels or layers, with layers that do not ascend, at steps of no text, or twice | `Request` |
+//! | what contradicts itself, whatever the model: `Want::check` | `Request` |
 //! | label logits, log-probabilities or text of a model without logits | `Unsupported` |
 //! | attention entropies of a block without attention, or of an encoder | `Unsupported` |
-//! | states of a reply that is not written | `Request` |
-//! | an empty continuation | `Request` |
-//! | a text of no tokens, an empty stop text | `Request` |
 //! | alternatives of generated tokens | `Unsupported` |
-//! | sampling settings out of range | `Request` |
 
 use judge_arch::{Architecture, HeadSpec, NoHead};
 use judge_core::{
-    Layer, Request,
-    model::{BackboneError, Dimensions, RequestProblem},
-    request::{LabelRead, ReadAt},
+    Request,
+    model::{BackboneError, Dimensions},
 };
 
 use super::context::Context;
@@ -66,39 +60,15 @@ impl Context {
     /// bring.
     pub(crate) fn check(&self, index: usize, request: &Request) -> Result<(), BackboneError> {
         let (Dimensions { n_layers, d_vocab, .. }, want) = (self.spec.dimensions(), &request.want);
-        let problem = |problem| Err(BackboneError::Request { request: index, problem });
         if let Some(layer) = want.layers().find(|layer| layer.0 > n_layers) {
             return Err(BackboneError::Layer { request: index, layer, n_layers });
-        }
-        if !want.attention_entropy.is_sorted_by(|a, b| a < b) {
-            return problem(RequestProblem::LayerOrder);
-        }
-        if want.attention_entropy.contains(&Layer(0)) {
-            return problem(RequestProblem::NoAttention);
         }
         for &token in want.labels.iter().flat_map(|read| &read.tokens) {
             if token as usize >= d_vocab {
                 return Err(BackboneError::Token { request: index, token, d_vocab });
             }
         }
-        for (place, read) in want.labels.iter().enumerate() {
-            if read.tokens.is_empty() {
-                return problem(RequestProblem::NothingToRead("label"));
-            }
-            if read.layers.is_empty() {
-                return problem(RequestProblem::NothingToRead("layer"));
-            }
-            if !read.layers.is_sorted_by(|a, b| a < b) {
-                return problem(RequestProblem::LayerOrder);
-            }
-            if read.at != ReadAt::PromptEnd && want.generate.is_none() {
-                return problem(RequestProblem::StepsWithoutGeneration);
-            }
-            let key = |read: &'_ LabelRead| (read.lens, read.at);
-            if want.labels[..place].iter().any(|other| other.tokens == read.tokens && key(other) == key(read)) {
-                return problem(RequestProblem::LabelsTwice);
-            }
-        }
+        want.check().map_err(|problem| BackboneError::Request { request: index, problem })?;
         let unsupported = |what| Err(BackboneError::Unsupported { request: index, what });
         if let Some(what) = self.no_logits().filter(|_| !want.labels.is_empty() || want.needs_all_blocks()) {
             return unsupported(what);
@@ -112,25 +82,8 @@ impl Context {
                 }
             });
         }
-        if !want.reply.is_empty() && want.generate.is_none() {
-            return problem(RequestProblem::ReplyWithoutGeneration);
-        }
-        if want.continuations.iter().any(String::is_empty) {
-            return problem(RequestProblem::EmptyText("continuation"));
-        }
-        if let Some(generation) = &want.generate {
-            if generation.max_new_tokens == 0 {
-                return problem(RequestProblem::NoNewTokens);
-            }
-            if generation.stop.iter().any(String::is_empty) {
-                return problem(RequestProblem::EmptyText("stop text"));
-            }
-            if generation.top_log_probs > 0 {
-                return unsupported(
-                    "the alternatives of generated tokens; read the labels' logits at every step instead",
-                );
-            }
-            generation.sampling.check().map_err(|problem| BackboneError::Request { request: index, problem })?;
+        if want.generate.as_ref().is_some_and(|generation| generation.top_log_probs > 0) {
+            return unsupported("the alternatives of generated tokens; read the labels' logits at every step instead");
         }
         Ok(())
     }

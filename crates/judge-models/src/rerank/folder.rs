@@ -158,7 +158,7 @@ impl Found<'_> {
         let Some(config) = self.folder.json(file::LOGIT_SCORE)? else {
             let folder = self.folder.path().to_owned();
             let found = crate::folder::names(&folder).unwrap_or_default();
-            return Err(Error::MissingFile { folder, wanted: file::LOGIT_SCORE, found });
+            return Err(Error::missing_file(folder, file::LOGIT_SCORE, found));
         };
         let token = |field: &str| match &config[field] {
             Value::Null => Ok(None),

@@ -64,8 +64,8 @@ use judge_jinja::{Date, TemplateError};
 use tokenizers::Tokenizer;
 
 use super::chat_template::ChatTemplate;
-use crate::Error;
 use crate::folder::{Folder, file};
+use crate::{Error, WeightsError};
 use bound::Bound;
 use class::{Class, class_of_folder, names_of};
 use guarded::{guarded, ids};
@@ -144,7 +144,7 @@ pub(crate) struct TextCodec {
 enum Template {
     /// It compiles.
     Ready(Box<ChatTemplate>),
-    /// No file of `folder` has one: [`Error::NoChatTemplate`] for chat prompts, or [`Error::Unsupported`] where there are some
+    /// No file of `folder` has one: [`Error::NoChatTemplate`] for chat prompts, or [`WeightsError::Unsupported`] where there are some
     /// with names and none of them is the default.
     Absent { folder: PathBuf },
     /// The one in `path` does not compile: [`Error::ChatTemplate`] for chat prompts, each time the
@@ -183,8 +183,8 @@ impl TextCodec {
     /// around a text, and before [`Control`] lists its added tokens.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::Encoding`] or [`Error::Json`] for a file that cannot be read;
-    /// [`Error::Tokenizer`] for a tokenizer that cannot be built; [`Error::Unsupported`] for one
+    /// [`WeightsError::Read`], [`WeightsError::Encoding`] or [`WeightsError::Json`] for a file that cannot be read;
+    /// [`Error::Tokenizer`] for a tokenizer that cannot be built; [`WeightsError::Unsupported`] for one
     /// that drops merges at random or splits control tokens; those of [`Made::of`]. A template that does not compile is no error yet.
     pub(crate) fn load(folder: &Folder, options: &TextOptions) -> Result<Self, Error> {
         let settings = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
@@ -261,7 +261,7 @@ impl TextCodec {
     /// it has no text or no token, or that the template renders none of it, [`Reason::Template`] that the template refuses it or that a
     /// message spells a control token that cannot be kept apart, [`Reason::TooLong`] that its bytes
     /// show that it has more than `most` tokens.
-    /// [`Error::NoChatTemplate`], [`Error::Unsupported`] or [`Error::ChatTemplate`] for a chat prompt where there is no
+    /// [`Error::NoChatTemplate`], [`WeightsError::Unsupported`] or [`Error::ChatTemplate`] for a chat prompt where there is no
     /// template, none of its names is the default or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
     pub(crate) fn encode_within(&self, prompt: &Prompt, most: usize) -> Result<Vec<TokenId>, Error> {
         if prompt.is_empty() {
@@ -551,12 +551,10 @@ impl TextCodec {
         match &self.template {
             Template::Ready(template) => Ok(template),
             Template::Absent { folder } => Err(match named_templates(folder) {
-                Some((path, found)) => Error::Unsupported {
-                    path,
-                    field: "chat template".to_owned(),
-                    found,
-                    supported: "default.jinja among them, or chat_template.jinja in the model's folder",
-                },
+                Some((path, found)) => {
+                    let supported = "default.jinja among them, or chat_template.jinja in the model's folder";
+                    Error::unsupported(path, "chat template", found, supported)
+                }
                 None => Error::NoChatTemplate { folder: folder.clone() },
             }),
             Template::Broken { path, source } => {
@@ -570,7 +568,7 @@ impl TextCodec {
 /// file's own. `special` gets the tokens that the class has where the folder names no others.
 ///
 /// # Errors
-/// Those of reading the file, those of [`checked::check`], and [`Error::Unsupported`] for random merges.
+/// Those of reading the file, those of [`checked::check`], and [`WeightsError::Unsupported`] for random merges.
 fn as_classes_read(
     folder: &Folder,
     settings: &serde_json::Value,
@@ -581,7 +579,7 @@ fn as_classes_read(
     let class = class_of_folder(folder, settings, &text).unwrap_or_default();
     special.default_names(names_of(&class));
     let mut json: serde_json::Value =
-        serde_json::from_str(&text).map_err(|source| Error::Json { path: path.to_owned(), source })?;
+        serde_json::from_str(&text).map_err(|source| WeightsError::Json { path: path.to_owned(), source })?;
     refuse_dropout(path, &json)?;
     let has_changed = checked::check(path, &mut json)?;
     match Class::of_name(&class) {
@@ -601,13 +599,13 @@ fn as_classes_read(
 fn refuse_splitting(folder: &Folder, settings: &serde_json::Value) -> Result<(), Error> {
     const FIELD: &str = "split_special_tokens";
     match settings.get(FIELD).and_then(serde_json::Value::as_bool) {
-        Some(true) => Err(Error::Unsupported {
-            path: folder.file(file::TOKENIZER_CONFIG),
-            field: FIELD.to_owned(),
-            found: "true".to_owned(),
-            supported: "false: with true even the control tokens of the chat template would be plain text; set it to false, \
+        Some(true) => Err(Error::unsupported(
+            folder.file(file::TOKENIZER_CONFIG),
+            FIELD,
+            "true",
+            "false: with true even the control tokens of the chat template would be plain text; set it to false, \
                 with which what messages spell stays text nevertheless",
-        }),
+        )),
         _ => Ok(()),
     }
 }
@@ -618,11 +616,9 @@ fn refuse_dropout(path: &Path, json: &serde_json::Value) -> Result<(), Error> {
     let dropout = json.get("model").and_then(|model| model.get("dropout"));
     match dropout.filter(|dropout| !dropout.is_null() && dropout.as_f64() != Some(0.0)) {
         None => Ok(()),
-        Some(found) => Err(Error::Unsupported {
-            path: path.to_owned(),
-            field: "model.dropout".to_owned(),
-            found: found.to_string(),
-            supported: "null and 0, with which a text always has the same tokens",
-        }),
+        Some(found) => {
+            let supported = "null and 0, with which a text always has the same tokens";
+            Err(Error::unsupported(path, "model.dropout", found.to_string(), supported))
+        }
     }
 }

@@ -12,6 +12,9 @@ use super::schedule::Course;
 use super::settings::TrainSettings;
 use super::tuning::Tuning;
 
+/// How far the sum of a target's probabilities may be from 1.
+const TOLERANCE: f64 = 1e-4;
+
 /// Every number of the settings is in its range; the error names the first that is not. Those of an adapter
 /// are checked where it is made.
 pub(super) fn check_settings(settings: &TrainSettings) -> Result<(), TrainError> {
@@ -152,5 +155,15 @@ pub(super) fn check_numbers(what: &'static str, numbers: &[f32], expected: usize
     match numbers.iter().position(|x| !x.is_finite() || *x < 0.0) {
         None => Ok(()),
         Some(at) => Err(ExampleProblem::value(format!("{what} {at}"), numbers[at], "a finite number of at least 0")),
+    }
+}
+
+/// A target has a probability for each of so many labels, and they add up to 1.
+pub(super) fn check_target(target: &[f32], labels: usize) -> Result<(), ExampleProblem> {
+    check_numbers("probabilities", target, labels)?;
+    let sum: f64 = target.iter().map(|&p| f64::from(p)).sum();
+    match (sum - 1.0).abs() > TOLERANCE {
+        true => Err(ExampleProblem::value("the sum of the target's probabilities", sum, 1)),
+        false => Ok(()),
     }
 }

@@ -117,7 +117,7 @@ impl<L: Loss> Trainer<L> {
     /// before.
     pub fn resume(&mut self, path: &Path) -> Result<(), TrainError> {
         // Metadata are compared before any tensor is read, and the trainer changes only when everything was read.
-        let bytes = fs::read(path).map_err(|source| crate::Error::Read { path: path.to_owned(), source })?;
+        let bytes = fs::read(path).map_err(|source| crate::WeightsError::Read { path: path.to_owned(), source })?;
         let damaged = |source| TrainError::NoCheckpoint { path: path.to_owned(), source };
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
         let stored = SafeTensors::deserialize(&bytes).map_err(damaged)?;

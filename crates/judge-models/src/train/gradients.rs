@@ -153,26 +153,14 @@ fn backward<L: Loss>(
     let mut leaves: HashMap<Layer, Tensor<3>> = below.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
     let top = pieces.len() - 1;
     let mut input = leaf(&inputs[top]);
-    if is_read(pieces[top].start) {
-        leaves.insert(Layer(pieces[top].start), input.clone());
-    }
-    let mut inner = leaves.clone();
-    let mut keep = |layer: usize, stream: &Tensor<3>| {
-        if is_read(layer) {
-            inner.insert(Layer(layer), stream.clone());
-        }
-    };
-    let run = |piece: Range<usize>, input: Tensor<3>, keep: &mut dyn FnMut(usize, &Tensor<3>)| {
-        tracked.network.run_blocks(piece, input, batch, keep)
-    };
-    let last = run(pieces[top].clone(), input.clone(), &mut keep);
-    let reads = pass::reads(tracked.clone(), batch, last, inner);
-    let sum = loss.sum(&reads, examples)?;
+    // Of the layer that is the input, the loss reads the input.
+    leaves.remove(&Layer(pieces[top].start));
+    let entry = Entry { block: pieces[top].start, input: input.clone(), inner: leaves.clone() };
+    let sum = loss.sum(&pass::run(tracked.clone(), batch, entry, &layers), examples)?;
     let value = f64::from(host(sum.clone())?[0]);
     let mut found = vec![None; trainables.len()];
     let mut gradients = sum.backward();
     base.collect(&tracked, &mut gradients, trainables, &mut found)?;
-    leaves.remove(&Layer(pieces[top].start));
     let of_layers: HashMap<Layer, Tensor<3>> =
         leaves.iter().filter_map(|(&layer, x)| Some((layer, x.grad(&gradients)?))).collect();
     let mut of_output = input.grad(&gradients);
@@ -182,7 +170,7 @@ fn backward<L: Loss>(
         input = leaf(x);
         // What the loss reads of this piece, its output included, with the loss's gradient there.
         let mut products: Vec<Tensor<1>> = Vec::new();
-        let output = run(piece.clone(), input.clone(), &mut |layer, stream| {
+        let output = tracked.network.run_blocks(piece.clone(), input.clone(), batch, &mut |layer, stream| {
             products.extend(of_layers.get(&Layer(layer)).map(|g| (stream.clone() * g.clone()).sum()));
         });
         products.extend(of_output.take().map(|g| (output * g).sum()));

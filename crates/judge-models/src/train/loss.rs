@@ -20,7 +20,6 @@ mod labels;
 mod mark;
 mod measure;
 mod ordinal;
-mod target;
 
 pub use bradley_terry::{BradleyTerry, PairExample, Reward};
 pub use class::{Class, ClassExample};

@@ -57,11 +57,6 @@ pub(super) fn run(tuned: Tuned, batch: &Batch, entry: Entry, layers: &[Layer]) -
     };
     keep(block, &input);
     let last = tuned.network.run_blocks(block..n_layers, input, batch, &mut keep);
-    reads(tuned, batch, last, inner)
-}
-
-/// What a loss reads of the streams of some inner layers and of what the last block gave.
-pub(super) fn reads(tuned: Tuned, batch: &Batch, last: Tensor<3>, inner: HashMap<Layer, Tensor<3>>) -> Reads {
     let last = tuned.network.last(last, batch);
     let inner = inner.into_iter().map(|(layer, stream)| (layer, batch.read(stream))).collect();
     Reads { tuned, last, inner }

@@ -118,12 +118,12 @@ impl States {
     /// The states of a sequence, `[rows, d_model]`; `None` if they are not there.
     ///
     /// # Errors
-    /// [`TrainError::States`] if they are not what was put there, and [`Error::Read`](crate::Error::Read) if the system refuses.
+    /// [`TrainError::States`] if they are not what was put there, and `WeightsError::Read` if the system refuses.
     pub(super) fn take(&mut self, key: &Key) -> Result<Option<Vec<f32>>, TrainError> {
         let Some(&(begin, rows, hash)) = self.records.get(key) else { return Ok(None) };
         let mut bytes = vec![0; 4 * rows * self.d_model];
         let read = self.file.seek(SeekFrom::Start(begin)).and_then(|_| self.file.read_exact(&mut bytes));
-        read.map_err(|source| crate::Error::Read { path: self.path.clone(), source })?;
+        read.map_err(|source| crate::WeightsError::Read { path: self.path.clone(), source })?;
         if *blake3::hash(&bytes).as_bytes() != hash {
             return Err(TrainError::States { path: self.path.clone(), problem: StatesProblem::Damaged });
         }

@@ -35,10 +35,9 @@ use judge_arch::{DeltaShape, EncoderSpec, ModelSpec};
 use judge_kernels::codes::{CodedRows, Coding};
 use judge_kernels::numbers::Numbers;
 use judge_weights::codes::Coded;
-use judge_weights::dequantise::Dequantise;
 use judge_weights::error::TensorProblem;
-use judge_weights::gguf::blocks::{Blocks, Order, Permuted, PermutedColumns, Plain, coding};
-use judge_weights::gguf::file::{FileSettings, GgufFile};
+use judge_weights::gguf::blocks::{Order, blocks, coding, plain};
+use judge_weights::gguf::file::GgufFile;
 use judge_weights::gguf::header::Entry;
 use judge_weights::gguf::kind::Kind;
 use judge_weights::gguf::problem::GgufProblem;
@@ -82,6 +81,9 @@ impl HeadCounts {
         Self { family: spec.family, queries: spec.n_heads, keys: spec.n_heads, delta: None, blocks: spec.blocks.len() }
     }
 }
+
+/// Computes whole rows of a matrix from a row on, as many as there is room for, row-major.
+type Rows<'a> = Box<dyn Fn(usize, &mut [f32]) + Sync + 'a>;
 
 /// The tensors of a GGUF file.
 pub(crate) struct Gguf {
@@ -181,7 +183,7 @@ impl Gguf {
     }
 
     /// The order into which rows were put: of weights and biases of queries and keys, and of what a delta rule has for each value
-    /// head. `None` for all other tensors. [`Permuted`] undoes it.
+    /// head. `None` for all other tensors. [`rows`](Self::rows) undoes it.
     fn order(&self, name: &str, entry: &Entry) -> Option<Order> {
         let rotated = |heads: usize| Order::Rotated { heads, per_head: entry.shape[0] / heads.max(1) };
         if self.architecture.swaps_rows {
@@ -228,38 +230,40 @@ impl Gguf {
     }
 
     /// The tensor as a matrix of rows of `width`, in the order of a Hugging Face folder.
-    fn rows<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Box<dyn Dequantise + 'a> {
+    fn rows<'a>(&'a self, name: &str, entry: &Entry, width: usize) -> Rows<'a> {
         if let Some(coded) = self.coded(name, entry, width) {
-            return coded;
+            return Box::new(move |first: usize, values: &mut [f32]| coded.dequantise(first, values));
         }
-        if let Some(order) = self.order_of_columns(name) {
-            return Box::new(PermutedColumns { inner: self.stored(entry, width), order, width });
-        }
-        let plain = Plain { bytes: self.file.of(entry), kind: entry.kind, width };
-        match self.order(name, entry) {
-            Some(order) => Box::new(Permuted { inner: plain, order }),
-            None => Box::new(plain),
-        }
-    }
-
-    /// The tensor as it lies in the file.
-    fn stored<'a>(&'a self, entry: &'a Entry, width: usize) -> Box<dyn Dequantise + 'a> {
         let (bytes, kind) = (self.file.of(entry), entry.kind);
-        match coding(kind, width) {
-            Some(coding) => Box::new(Blocks { bytes, kind, coding }),
-            None => Box::new(Plain { bytes, kind, width }),
+        let stored: Rows<'a> = match blocks(bytes, kind, width) {
+            Some(blocks) => Box::new(move |first: usize, values: &mut [f32]| blocks.dequantise(first, values)),
+            None => Box::new(plain(bytes, kind, width)),
+        };
+        match (self.order_of_columns(name), self.order(name, entry)) {
+            (Some(order), _) => Box::new(move |first: usize, values: &mut [f32]| {
+                let mut in_file = vec![0.0; values.len()];
+                stored(first, &mut in_file);
+                for (row, in_file) in values.chunks_exact_mut(width).zip(in_file.chunks_exact(width)) {
+                    row.iter_mut().enumerate().for_each(|(column, value)| *value = in_file[order.place(column)]);
+                }
+            }),
+            (None, Some(order)) => Box::new(move |first: usize, values: &mut [f32]| {
+                let rows = values.chunks_exact_mut(width).enumerate();
+                rows.for_each(|(row, values)| stored(order.place(first + row), values));
+            }),
+            (None, None) => stored,
         }
     }
 
-    /// The same as codes; `None` if the tensor is plain numbers, or has its columns in another order.
-    fn coded<'a>(&'a self, name: &str, entry: &'a Entry, width: usize) -> Option<Box<dyn Coded + 'a>> {
+    /// The same as codes; `None` if the tensor is plain numbers, or has its columns in another order: they cross blocks.
+    fn coded<'a>(&'a self, name: &str, entry: &Entry, width: usize) -> Option<Coded<'a>> {
         if self.order_of_columns(name).is_some() {
             return None;
         }
-        let blocks = Blocks { bytes: self.file.of(entry), kind: entry.kind, coding: coding(entry.kind, width)? };
+        let blocks = blocks(self.file.of(entry), entry.kind, width)?;
         Some(match self.order(name, entry) {
-            Some(order) => Box::new(Permuted { inner: blocks, order }),
-            None => Box::new(blocks),
+            Some(order) => blocks.reordered(move |row| order.place(row)),
+            None => blocks,
         })
     }
 }
@@ -324,15 +328,6 @@ impl Store for Gguf {
         Box::new(self.tensors.values().filter_map(|entry| Some((entry.kind.stored()?, entry.shape.len()))))
     }
 
-    fn settings(&self) -> Option<FileSettings<'_>> {
-        let divisors = self.tensors.get(DIVISORS).filter(|entry| entry.kind == Kind::F32).map(|entry| {
-            let bytes = self.file.of(entry).as_chunks().0;
-            bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
-        });
-        let (path, header) = (self.file.path(), &self.file.header);
-        Some(FileSettings { path, header, architecture: self.architecture.name, divisors })
-    }
-
     /// The rows that the embedding has in the file. The converter may leave out rows past the
     /// tokenizer's last token.
     fn vocabulary(&self, embedding: &str) -> Option<usize> {
@@ -394,10 +389,10 @@ impl Tensors for Gguf {
                 return Err(self.fault(name, problem));
             }
         };
-        let rows = self.rows(name, entry, matrix[1]);
         let take = &mut |_, numbers: Numbers<'_>| values.extend_from_slice(&numbers.widened());
         // In f32: what the converter added is taken off before rounding.
-        hand_over(&*rows, matrix, Dtype::F32, take).map_err(|(index, value)| self.not_finite(name, index, value))?;
+        hand_over(self.rows(name, entry, matrix[1]), matrix, Dtype::F32, take)
+            .map_err(|(index, value)| self.not_finite(name, index, value))?;
         let original = self.original(name);
         for value in &mut values {
             *value = original(*value);
@@ -408,7 +403,6 @@ impl Tensors for Gguf {
         if let Some((index, value)) = Numbers::F32(&values).not_finite() {
             return Err(self.not_finite(name, index, value));
         }
-        drop(rows);
         self.pass_over(name);
         Ok(values)
     }
@@ -422,7 +416,7 @@ impl Tensors for Gguf {
         take: &mut dyn FnMut(usize, Numbers<'_>),
     ) -> Result<(), Error> {
         let entry = self.locate(name, &shape)?;
-        hand_over(&*self.rows(name, entry, shape[1]), shape, dtype, take)
+        hand_over(self.rows(name, entry, shape[1]), shape, dtype, take)
             .map_err(|(index, value)| self.not_finite(name, index, value))?;
         self.pass_over(name);
         Ok(())
@@ -441,8 +435,7 @@ impl Tensors for Gguf {
         take: &mut dyn FnMut(usize, &CodedRows<'_>),
     ) -> Result<(), Error> {
         if let Some(rows) = self.coded(name, self.locate(name, &shape)?, shape[1]) {
-            hand_over_codes(&*rows, shape, dtype, take)
-                .map_err(|(index, value)| self.not_finite(name, index, value))?;
+            hand_over_codes(&rows, shape, dtype, take).map_err(|(index, value)| self.not_finite(name, index, value))?;
         }
         self.pass_over(name);
         Ok(())
@@ -460,17 +453,21 @@ impl Gguf {
     }
 }
 
-/// Compares what the files say of the model's settings with its description and the fields of
-/// `config.json` (those of the text model) that it comes from. Only GGUF files say anything.
+/// Compares what a file says of the settings of its decoder with the description and the fields of
+/// `config.json` (those of the text model) that this comes from.
 ///
 /// # Errors
 /// [`Error::Gguf`] for the first setting that differs.
-pub(crate) fn check_settings(store: &dyn Store, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
-    let Some(FileSettings { path, header, architecture, divisors }) = store.settings() else { return Ok(()) };
+pub(crate) fn check_settings(file: &GgufFile, spec: &ModelSpec, config: &Map<String, Value>) -> Result<(), Error> {
+    let header = &file.header;
+    let divisors = header.tensors.get(DIVISORS).filter(|entry| entry.kind == Kind::F32).map(|entry| {
+        let bytes = file.of(entry).as_chunks().0;
+        bytes.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
+    });
     let context = config.get("max_position_embeddings").and_then(Value::as_u64);
     let ropes = ["rope_scaling", "rope_parameters"].into_iter().filter_map(|name| config.get(name));
     let attn_factor = ropes.filter_map(|rope| rope.get("attn_factor")?.as_f64()).next();
     Expected { spec, context, attn_factor, divisors }
-        .check(header, architecture)
-        .map_err(|problem| Error::Gguf { path: path.to_owned(), problem })
+        .check(header, header.text("general.architecture"))
+        .map_err(|problem| Error::Gguf { path: file.path().to_owned(), problem })
 }

@@ -34,7 +34,7 @@ use crate::folder::{Folder, file};
 /// one.
 ///
 /// # Errors
-/// Those of the files. [`Error::Unsupported`] for a method of quantisation that is not read, and
+/// Those of the files. `WeightsError::Unsupported` for a method of quantisation that is not read, and
 /// for one that cannot hold stacks in a family whose experts are only ever stored in stacks.
 pub(crate) fn open<'a>(
     folder: &Folder,
@@ -50,13 +50,13 @@ pub(crate) fn open<'a>(
     }
     let method = quantised::method(folder.config(), folder.file(file::CONFIG))?;
     let stacks: Vec<_> = stacks.collect();
-    if method.as_ref().is_some_and(|method| !method.has_stacks()) && stacks.iter().any(|stack| stack.is_only_form) {
-        return Err(Error::Unsupported {
-            path: folder.file(file::CONFIG),
-            field: "quantization_config.quant_method".to_owned(),
-            found: folder.config()["quantization_config"]["quant_method"].to_string(),
-            supported: "f32, f16 and bf16, and mxfp4 in gpt_oss, where experts are one tensor",
-        });
+    if method.as_ref().is_some_and(|method| !method.has_stacks) && stacks.iter().any(|stack| stack.is_only_form) {
+        return Err(Error::unsupported(
+            folder.file(file::CONFIG),
+            "quantization_config.quant_method",
+            folder.config()["quantization_config"]["quant_method"].to_string(),
+            "f32, f16 and bf16, and mxfp4 in gpt_oss, where experts are one tensor",
+        ));
     }
     let mut stored = checkpoint(folder)?;
     stored.rename(|name| own.own(name))?;
@@ -74,7 +74,7 @@ pub(crate) fn open<'a>(
 /// are left out, and those that are `brought` from elsewhere. Encoders are read from files of plain numbers and from GGUF files.
 ///
 /// # Errors
-/// Those of the files, [`Error::Unsupported`] for a quantised folder, `WeightsError::Gguf` for a file of another model, and
+/// Those of the files, `WeightsError::Unsupported` for a quantised folder, `WeightsError::Gguf` for a file of another model, and
 /// `WeightsError::Tensor` if two tensors get one name.
 pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[String]) -> Result<Box<dyn Store>, Error> {
     let own = |name: &str| spec.own_name(name).filter(|own| !brought.contains(own));
@@ -85,12 +85,8 @@ pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[Strin
         return Ok(Box::new(gguf));
     }
     if quantised::method(folder.config(), folder.file(file::CONFIG))?.is_some() {
-        return Err(Error::Unsupported {
-            path: folder.file(file::CONFIG),
-            field: "quantization_config".to_owned(),
-            found: "a quantised encoder".to_owned(),
-            supported: "plain numbers and GGUF files, for this model_type",
-        });
+        let (found, supported) = ("a quantised encoder", "plain numbers and GGUF files, for this model_type");
+        return Err(Error::unsupported(folder.file(file::CONFIG), "quantization_config", found, supported));
     }
     let mut stored = checkpoint(folder)?;
     stored.rename(|name| own(&unwrapped(name)))?;

@@ -150,15 +150,18 @@ fn a_value_head_is_a_reward_head_with_a_bias() {
     assert!(
         matches!(
             refused,
-            Error::Weights(WeightsError::Adapter { .. })
-                | Error::Unsupported { .. }
-                | Error::Weights(WeightsError::Tensor { .. })
+            Error::Weights(
+                WeightsError::Adapter { .. } | WeightsError::Unsupported { .. } | WeightsError::Tensor { .. }
+            )
         ),
         "{refused:?}"
     );
     let both = LoadOptions { adapters: vec![adapter("reward")], ..options.clone() };
     let refused = Model::load(folder.path(), &both).unwrap_err();
-    assert!(matches!(&refused, Error::Unsupported { field, .. } if field == "v_head"), "{refused:?}");
+    assert!(
+        matches!(&refused, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "v_head"),
+        "{refused:?}"
+    );
     let weight = TensorView::new(safetensors::Dtype::F32, vec![1, 3], &[0; 12]).unwrap();
     let bias = TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
     let tensors = [("v_head.summary.weight", weight.clone()), ("v_head.summary.bias", bias)];
@@ -195,7 +198,10 @@ fn an_adapters_folder_is_the_model_that_it_was_trained_on_with_it() {
     assert!(lost.to_string().contains("families/llama-off"), "{lost}");
     let chain = reward_adapter(|config| config["base_model_name_or_path"] = json!(alone.path()), &[]);
     let refused = Model::load(chain.path(), &options).unwrap_err();
-    assert!(matches!(&refused, Error::Unsupported { found, .. } if found.contains("adapter")), "{refused:?}");
+    assert!(
+        matches!(&refused, Error::Weights(WeightsError::Unsupported { found, .. }) if found.contains("adapter")),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -409,7 +415,10 @@ fn folders_that_cannot_be_merged_leave_nothing_behind() {
         merge_adapters(fixtures().join(base), adapters, None, &to, &mut |_, _| {}).unwrap_err()
     };
     let encoder = merge("encoders/bert-off", &[]);
-    assert!(matches!(&encoder, Error::Unsupported { field, .. } if field == "model_type"), "{encoder:?}");
+    assert!(
+        matches!(&encoder, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "model_type"),
+        "{encoder:?}"
+    );
     let problem = of_adapter(merge("families/llama-off", &[adapter("fused")]));
     assert!(matches!(problem, AdapterProblem::NoSuchTensor { .. }), "{problem}");
     // What is not finite is found while it is written.

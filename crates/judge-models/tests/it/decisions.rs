@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionPrompt, DecisionSettings, Questions, Readout};
 use judge_core::{Backbone, ItemId, Judge, Prompt, PromptEnd, Request, Runner, Verdict, WholePrompt};
-use judge_models::{DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TurnPrompt, merge_adapters};
+use judge_models::{
+    DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TurnPrompt, WeightsError, merge_adapters,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -211,7 +213,10 @@ fn a_head_among_the_weights_is_not_lost_in_silence() {
     let at = tempfile::tempdir().unwrap();
     let output = at.path().join("merged");
     let error = merge_adapters(saved().path(), &[], None, &output, &mut |_, _| {}).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported { field, .. } if field == "model_type"), "{error}");
+    assert!(
+        matches!(&error, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "model_type"),
+        "{error}"
+    );
     assert!(!output.exists());
 }
 
@@ -388,7 +393,9 @@ fn a_template_without_the_state_is_refused_and_so_is_a_stand_in() {
 fn a_head_asks_for_its_prompt_and_files_for_what_they_name() {
     let jev = folder("qwen3-off", Some("jev"));
     let (_, decisions) = load(jev.path());
-    let Err(Error::MissingFile { wanted, .. }) = decisions.settings(None) else { panic!("no template") };
+    let Err(Error::Weights(WeightsError::MissingFile { wanted, .. })) = decisions.settings(None) else {
+        panic!("no template")
+    };
     assert!(wanted.starts_with("decision_template.jinja"));
     std::fs::write(jev.path().join("decision_template.jinja"), template("whole")).unwrap();
     assert!(DecisionFolder::open(jev.path()).unwrap().settings(None).is_ok());
@@ -426,7 +433,10 @@ fn a_head_asks_for_its_prompt_and_files_for_what_they_name() {
         let folder = folder("llama-on", Some(beside));
         std::fs::remove_file(folder.path().join(gone)).unwrap();
         let error = DecisionFolder::open(folder.path()).err().unwrap();
-        assert!(matches!(&error, Error::MissingFile { wanted, .. } if wanted.starts_with(gone)), "{error}");
+        assert!(
+            matches!(&error, Error::Weights(WeightsError::MissingFile { wanted, .. }) if wanted.starts_with(gone)),
+            "{error}"
+        );
     }
     // A head of another width is not the model's.
     let narrow = folder("gemma2-on", Some("jev_merged"));

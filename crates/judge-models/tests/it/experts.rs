@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use judge_core::{Backbone, Lens, Want, request::Pooling};
-use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
+use judge_models::{Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, WeightsError};
 use safetensors::Dtype as Stored;
 use serde_json::json;
 use tempfile::TempDir;
@@ -240,7 +240,7 @@ fn experts_of_gpt_oss_in_few_bits_are_refused_by_the_field() {
     edit(folder.path().join("config.json"), |config| config["quantization_config"] = fp8);
     let error = Model::load(folder.path(), &LoadOptions::default()).unwrap_err();
     assert!(
-        matches!(&error, Error::Unsupported { field, .. } if field == "quantization_config.quant_method"),
+        matches!(&error, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "quantization_config.quant_method"),
         "{error}"
     );
 }

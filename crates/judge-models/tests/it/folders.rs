@@ -489,7 +489,7 @@ fn numbers_that_python_writes_and_json_does_not_have_are_read_where_nothing_need
     let error = insert("config.json", r#""partial_rotary_factor": NaN"#).unwrap_err().to_string();
     assert!(error.contains("partial_rotary_factor") && error.contains("NaN"), "{error}");
     let error = insert("config.json", r#""x": nan"#).unwrap_err();
-    assert!(matches!(error, Error::Json { .. }), "{error}");
+    assert!(matches!(error, Error::Weights(WeightsError::Json { .. })), "{error}");
 }
 
 #[test]
@@ -506,16 +506,19 @@ fn files_that_are_not_themselves_say_what_to_do() {
             fs::write(folder.path().join(file), content).unwrap();
             let error = load(folder.path()).unwrap_err();
             let text = error.to_string();
-            assert!(matches!(error, Error::StandIn { found, .. } if found == stands_for), "{file}: {text}");
+            assert!(
+                matches!(error, Error::Weights(WeightsError::StandIn { found, .. }) if found == stands_for),
+                "{file}: {text}"
+            );
             assert!(text.contains(file) && text.contains(advice), "{text}");
         }
         let gguf = copy("gguf/qwen3");
         fs::write(gguf.path().join("model.gguf"), content).unwrap();
-        assert!(matches!(load(gguf.path()), Err(Error::StandIn { .. })), "{content}");
+        assert!(matches!(load(gguf.path()), Err(Error::Weights(WeightsError::StandIn { .. }))), "{content}");
         let broken = copy("adapters/plain");
         fs::write(broken.path().join("adapter_model.safetensors"), content).unwrap();
         let error = Model::load(fixtures().join("families/llama-off"), &options(&[broken.path()])).unwrap_err();
-        assert!(matches!(error, Error::StandIn { .. }), "{error}");
+        assert!(matches!(error, Error::Weights(WeightsError::StandIn { .. })), "{error}");
     }
     let folder = copy("families/llama-off");
     fs::write(folder.path().join("tokenizer.json"), pointer).unwrap();

@@ -12,7 +12,7 @@ use judge_core::{
     Backbone, Layer, Lens, Message, Prompt, Want,
     request::{Generation, Pooling},
 };
-use judge_models::{Dtype, Error, GgufProblem, Model};
+use judge_models::{Dtype, Error, GgufProblem, Model, WeightsError};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -100,7 +100,7 @@ fn a_split_file_is_one_model_whichever_part_is_named() {
     assert!(matches!(&problem, GgufProblem::Value { key, .. } if key == "split.no"), "{problem}");
     fs::remove_file(to.path().join(parts[1])).unwrap();
     let error = load(to.path(), None).unwrap_err();
-    assert!(matches!(&error, Error::Read { path, .. } if path.ends_with(parts[1])), "{error}");
+    assert!(matches!(&error, Error::Weights(WeightsError::Read { path, .. }) if path.ends_with(parts[1])), "{error}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_file_that_is_named_is_a_model_and_goes_by_its_name() {
     assert_ne!(model.info().fingerprint, other.info().fingerprint);
     let error = load(to.path(), None).unwrap_err();
     assert!(
-        matches!(&error, Error::Unsupported { found, .. } if found == "llama-bpe.gguf, qwen2.gguf"),
+        matches!(&error, Error::Weights(WeightsError::Unsupported { found, .. }) if found == "llama-bpe.gguf, qwen2.gguf"),
         "several in a folder: {error}"
     );
     fs::remove_file(to.path().join("qwen2.gguf")).unwrap();

@@ -106,7 +106,7 @@ fn damaged_weight_files() {
         })
     };
     let cut = |length: usize| changed(&|bytes| bytes.truncate(length));
-    assert_error!(cut(0), Error::StandIn { found: StandIn::Nothing, .. });
+    assert_error!(cut(0), Error::Weights(WeightsError::StandIn { found: StandIn::Nothing, .. }));
     for length in [7, 8, 100, 43_000] {
         let error = cut(length);
         assert!(error.to_string().contains(SHARD), "{error}");
@@ -330,7 +330,7 @@ fn what_is_not_supported_is_named() {
     for method in ["aqlm", "hqq", "quanto"] {
         let error = with_config(|c| c["quantization_config"] = json!({"quant_method": method}));
         let words = ["quantization_config.quant_method", method, "fp8", "compressed-tensors", "gptq", "awq"];
-        assert_error!(says(error, &words), Error::Unsupported { .. });
+        assert_error!(says(error, &words), Error::Weights(WeightsError::Unsupported { .. }));
     }
     let adapter = broken(|folder| {
         for name in [SHARD, OTHER_SHARD, INDEX] {
@@ -347,31 +347,37 @@ fn what_is_not_supported_is_named() {
         fs::write(folder.join("tokenizer.model"), "").unwrap();
         edit(folder.join("tokenizer_config.json"), |json| json["add_bos_token"] = json!(true));
     });
-    assert_error!(says(sentencepiece, &["tokenizer.model", "empty"]), Error::StandIn { .. });
+    assert_error!(says(sentencepiece, &["tokenizer.model", "empty"]), Error::Weights(WeightsError::StandIn { .. }));
 }
 
 #[test]
 fn damaged_text_files() {
     assert_error!(
         broken(|folder| fs::remove_file(folder.join("config.json")).unwrap()),
-        Error::MissingFile { wanted: "config.json", .. }
+        Error::Weights(WeightsError::MissingFile { wanted: "config.json", .. })
     );
-    assert_error!(broken(|folder| fs::write(folder.join("config.json"), "{").unwrap()), Error::Json { .. });
+    assert_error!(
+        broken(|folder| fs::write(folder.join("config.json"), "{").unwrap()),
+        Error::Weights(WeightsError::Json { .. })
+    );
     assert_error!(broken(|folder| fs::write(folder.join("config.json"), "[]").unwrap()), Error::Config { .. });
     assert_error!(
         broken(|folder| fs::write(folder.join("config.json"), b"{\"a\": \"\xff\"}").unwrap()),
-        Error::Encoding { offset: 7, .. }
+        Error::Weights(WeightsError::Encoding { offset: 7, .. })
     );
     assert_error!(
         broken(|folder| fs::write(folder.join("tokenizer.json"), "{\"version\": \"1.0\"}").unwrap()),
         Error::Tokenizer { .. }
     );
-    assert_error!(broken(|folder| fs::write(folder.join("tokenizer.json"), "not JSON").unwrap()), Error::Json { .. });
+    assert_error!(
+        broken(|folder| fs::write(folder.join("tokenizer.json"), "not JSON").unwrap()),
+        Error::Weights(WeightsError::Json { .. })
+    );
     assert_error!(
         broken(|folder| fs::write(folder.join("generation_config.json"), "{\"eos_token_id\": \"x\"}").unwrap()),
         Error::Config { problem: ConfigProblem::Value { field: "eos_token_id", .. }, .. }
     );
-    assert_error!(load(Path::new("/no/such/folder")).unwrap_err(), Error::NotAFolder { .. });
+    assert_error!(load(Path::new("/no/such/folder")).unwrap_err(), Error::Weights(WeightsError::NotAFolder { .. }));
     let bom = copy("families/llama-on");
     let config = fs::read(bom.path().join("config.json")).unwrap();
     fs::write(bom.path().join("config.json"), [b"\xef\xbb\xbf", &config[..]].concat()).unwrap();

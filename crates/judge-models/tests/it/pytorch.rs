@@ -104,7 +104,7 @@ fn what_is_damaged_or_missing_is_named() {
     let pointer = fails("families/llama-off", &[], &|folder| {
         fs::write(folder.join(ONE), "version https://git-lfs.github.com/spec/v1\n").unwrap();
     });
-    assert!(matches!(pointer, Error::StandIn { .. }), "{pointer}");
+    assert!(matches!(pointer, Error::Weights(WeightsError::StandIn { .. })), "{pointer}");
     let shard = fails("families/qwen3-on", &SHARDS, &|folder| fs::remove_file(folder.join(SHARDS[2].1)).unwrap());
     let text = shard.to_string();
     assert!(

@@ -9,7 +9,7 @@ use std::path::Path;
 use judge_core::decision::{DecisionFit, Labelled, QuestionKind};
 use judge_core::rerank::{Activation, Label, RerankItem, RerankJudge, RerankReadout, RerankSettings, ranked};
 use judge_core::{ItemResult, Layer, Reason, Runner, Verdict};
-use judge_models::{Dtype, Error, Model, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
+use judge_models::{Dtype, Error, Model, RerankFolder, RerankForm, RerankFormProblem, RerankOptions, WeightsError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -207,7 +207,7 @@ fn a_folder_that_does_not_say_is_refused_by_what_to_give() {
 
     // A list of modules without the file that it names.
     fs::write(folder.path().join("modules.json"), r#"[{"path": "1_LogitScore", "type": "a.LogitScore"}]"#).unwrap();
-    assert!(matches!(RerankFolder::open(folder.path()), Err(Error::MissingFile { .. })));
+    assert!(matches!(RerankFolder::open(folder.path()), Err(Error::Weights(WeightsError::MissingFile { .. }))));
     fs::create_dir(folder.path().join("1_LogitScore")).unwrap();
     fs::write(folder.path().join("1_LogitScore/config.json"), r#"{"true_token_id": "Yes"}"#).unwrap();
     let wrong = RerankFolder::open(folder.path()).unwrap_err().to_string();

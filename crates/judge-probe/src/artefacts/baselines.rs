@@ -223,7 +223,7 @@ impl<'a> Tested<'a> {
 
 /// Of several the smallest. There is at least one: splits without rows to learn from are refused.
 /// Ties go to the smallest label, so that the order of rows does not matter.
-fn most_frequent(labels: impl Iterator<Item = i64>) -> i64 {
+pub(crate) fn most_frequent(labels: impl Iterator<Item = i64>) -> i64 {
     counted(labels).into_iter().max_by_key(|&(label, count)| (count, Reverse(label))).map_or(0, |(label, _)| label)
 }
 

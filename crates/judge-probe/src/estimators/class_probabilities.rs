@@ -1,10 +1,9 @@
 //! Probabilities of one row with their classes, for files. Tables of many rows are `predictions::ProbabilityTable`.
 
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::Error;
-use crate::estimators::parameters::{check_ascending, check_each};
+use crate::estimators::parameters::{check_ascending, check_count, check_each};
 
 /// The probability of each class, with the class beside it: as JSON `{"2": 0.42, "3": 0.58}`, classes ascending.
 ///
@@ -31,10 +30,7 @@ impl ClassProbabilities {
     /// [`Error::ParameterCount`], [`Error::ClassOrder`]; [`Error::InvalidParameter`] for what is no probability.
     /// That they sum to 1 is not checked.
     pub fn new(classes: &[i64], probabilities: &[f64]) -> Result<Self, Error> {
-        if classes.len() != probabilities.len() {
-            let (expected, found) = (classes.len(), probabilities.len());
-            return Err(Error::ParameterCount { name: "probabilities", expected, found });
-        }
+        check_count("probabilities", classes.len(), probabilities.len())?;
         check_ascending(classes)?;
         check_each("probability", probabilities, |p| (0.0..=1.0).contains(&p))?;
         Ok(Self(classes.iter().copied().zip(probabilities.iter().copied()).collect()))
@@ -53,11 +49,7 @@ impl ClassProbabilities {
 
 impl Serialize for ClassProbabilities {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (class, probability) in &self.0 {
-            map.serialize_entry(&class.to_string(), probability)?;
-        }
-        map.end()
+        serializer.collect_map(self.iter().map(|(class, probability)| (class.to_string(), probability)))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::estimators::linear_functions::linear_functions;
-use crate::estimators::parameters::check_each;
+use crate::estimators::parameters::{check_count, check_each};
 use crate::{Error, FittedClassifier, FittedEstimator, LinearClassifier, Matrix, Predictions};
 
 /// A layer of rectified linear units: max(0, w·x + b) for each unit.
@@ -24,13 +24,7 @@ impl HiddenLayer {
     ///
     /// [`Error::ParameterCount`] for other than one intercept a unit; [`Error::InvalidParameter`] for one that is not finite.
     pub fn from_parts(weights: Matrix, intercepts: Vec<f64>) -> Result<Self, Error> {
-        if intercepts.len() != weights.n_rows() {
-            return Err(Error::ParameterCount {
-                name: "intercepts",
-                expected: weights.n_rows(),
-                found: intercepts.len(),
-            });
-        }
+        check_count("intercepts", weights.n_rows(), intercepts.len())?;
         check_each("intercept", &intercepts, f64::is_finite)?;
         Ok(Self { weights, intercepts })
     }

@@ -3,6 +3,7 @@
 //! Classes may be any integers, also negative ones or far apart; solvers never see them, so no class needs a place for each
 //! number between two others.
 
+use crate::selection::split::Distinct;
 use crate::{Error, Matrix};
 
 /// Labels by the position of their class.
@@ -29,17 +30,10 @@ impl EncodedLabels {
         if labels.len() != n_rows {
             return Err(Error::LabelCount { n_rows, n_labels: labels.len() });
         }
-        let mut classes = labels.to_vec();
-        classes.sort_unstable();
-        classes.dedup();
-        if let [class] = classes[..] {
+        let Distinct { values, place_of_row: class_of_row, counts } = Distinct::new(labels);
+        if let [&class] = values[..] {
             return Err(Error::OneClass { class });
         }
-        // Every label is among the classes, where a search ends at its position.
-        let class_of_row: Vec<usize> =
-            labels.iter().map(|label| classes.partition_point(|class| class < label)).collect();
-        let mut counts = vec![0; classes.len()];
-        class_of_row.iter().for_each(|&class| counts[class] += 1);
-        Ok(Self { classes, class_of_row, counts })
+        Ok(Self { classes: values.into_iter().copied().collect(), class_of_row, counts })
     }
 }

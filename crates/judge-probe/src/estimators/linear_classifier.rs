@@ -8,7 +8,7 @@
 //! numbers besides the class for three; both depend on the rule alone and not on how a classifier was fitted.
 
 use crate::estimators::linear_functions::{first_greatest, linear_functions, sparse_functions};
-use crate::estimators::parameters::{check_ascending, check_each};
+use crate::estimators::parameters::{check_ascending, check_count, check_each};
 use crate::estimators::sigmoid::{softmax, softplus};
 use crate::{
     DecisionRule, Error, FittedClassifier, FittedEstimator, Matrix, Predictions, ProbabilityTable, SparseMatrix,
@@ -53,12 +53,9 @@ impl LinearClassifier {
         if let [] | [_] = classes[..] {
             return Err(Error::ParameterCount { name: "classes, at least", expected: 2, found: classes.len() });
         }
-        let expected = rule.n_functions(classes.len());
-        for (name, found) in [("rows of coefficients", coefficients.n_rows()), ("intercepts", intercepts.len())] {
-            if found != expected {
-                return Err(Error::ParameterCount { name, expected, found });
-            }
-        }
+        let n_functions = rule.n_functions(classes.len());
+        check_count("rows of coefficients", n_functions, coefficients.n_rows())?;
+        check_count("intercepts", n_functions, intercepts.len())?;
         check_each("intercept", &intercepts, f64::is_finite)?;
         if rule == DecisionRule::Cumulative {
             let neighbours = coefficients.rows().zip(coefficients.rows().skip(1)).zip(intercepts.windows(2));

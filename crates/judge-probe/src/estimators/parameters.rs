@@ -10,6 +10,11 @@ pub(crate) fn check_ascending(classes: &[i64]) -> Result<(), Error> {
     }
 }
 
+/// [`Error::ParameterCount`] for another number of them than expected.
+pub(crate) fn check_count(name: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::ParameterCount { name, expected, found }) }
+}
+
 /// [`Error::InvalidParameter`] for the first value that is out of its range.
 pub(crate) fn check_each(name: &'static str, values: &[f64], is_in_range: impl Fn(f64) -> bool) -> Result<(), Error> {
     match values.iter().position(|&value| !is_in_range(value)) {

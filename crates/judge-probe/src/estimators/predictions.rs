@@ -3,7 +3,7 @@
 //! It owns their shapes and the checks of these. How good predictions are is `scoring`'s business, and how classes are decided
 //! the classifiers'.
 
-use crate::estimators::parameters::{check_ascending, check_each};
+use crate::estimators::parameters::{check_ascending, check_count, check_each};
 use crate::{Error, Matrix};
 
 /// What an estimator says of some rows, one entry per row: classes (`i64`) or numbers (`f64`), and the probabilities of classes where they
@@ -80,10 +80,7 @@ impl ProbabilityTable {
     /// [`Error::ParameterCount`] for another number of columns than of classes; [`Error::ClassOrder`]; [`Error::InvalidParameter`] for
     /// what is not in [0, 1], counted row by row.
     pub fn new(classes: Vec<i64>, probabilities: Matrix) -> Result<Self, Error> {
-        let (expected, found) = (classes.len(), probabilities.n_features());
-        if expected != found {
-            return Err(Error::ParameterCount { name: "columns of probabilities", expected, found });
-        }
+        check_count("columns of probabilities", classes.len(), probabilities.n_features())?;
         check_ascending(&classes)?;
         check_each("probability", probabilities.values(), |p| (0.0..=1.0).contains(&p))?;
         Ok(Self { classes, probabilities })

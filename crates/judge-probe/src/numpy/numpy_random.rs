@@ -1,10 +1,10 @@
 //! The draws of NumPy's `RandomState` that scikit-learn's splitters and initial weights are made of, to the bit.
 //!
-//! It owns the way from 32-bit words to integers, orders and choices; the words are `mersenne_twister`'s. NumPy's newer
+//! It owns the way from 32-bit words to integers, orders and choices; the words are judge-core's `mersenne_twister`'s. NumPy's newer
 //! `Generator` draws otherwise and is not here. One generator serves all the draws of a splitter, so their order is part of
 //! what must equal scikit-learn's. The tests compare with NumPy 2.4.6.
 
-use crate::numpy::mersenne_twister::MersenneTwister;
+use judge_core::mersenne_twister::MersenneTwister;
 
 /// NumPy's `RandomState`, as far as scikit-learn draws from it: the same seed gives the same draws, which NumPy promises to keep.
 pub(crate) struct NumpyRandom {

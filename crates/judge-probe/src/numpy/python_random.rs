@@ -1,12 +1,12 @@
 //! The draws of CPython's `random.sample`, to the bit. Two methods share one function there, and which of them draws depends on the sizes;
 //! both are followed.
 //!
-//! It owns the way from 32-bit words to samples without replacement; the words are `mersenne_twister`'s. It is here because
+//! It owns the way from 32-bit words to samples without replacement; the words are judge-core's `mersenne_twister`'s. It is here because
 //! published probing sets were drawn by it, see `balanced_sample`. The tests compare with CPython 3.11.7.
 
 use std::collections::HashSet;
 
-use crate::numpy::mersenne_twister::MersenneTwister;
+use judge_core::mersenne_twister::MersenneTwister;
 
 /// CPython's `random.Random` seeded with a whole number, as far as sampling draws from it.
 ///

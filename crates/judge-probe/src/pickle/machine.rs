@@ -172,146 +172,114 @@ impl<'a> Machine<'a> {
     /// The target of APPEND, SETITEM and BUILD stays on the stack. POP, POP_MARK and DUP are harmless and are run, since a tool that
     /// rewrites pickles may leave them.
     fn step(&mut self, byte: u8) -> Result<(), ReadError> {
-        match byte {
+        let node = match byte {
             // FRAME
-            0x95 => self.frame(),
+            0x95 => return self.frame(),
             // MARK
             b'(' => {
                 self.marks.push(self.stack.len());
-                Ok(())
+                return Ok(());
             }
             // POP, POP_MARK, DUP. The value doubled is one place with two references.
-            b'0' => self.pop().map(drop),
-            b'1' => self.pop_to_mark().map(drop),
-            b'2' => {
-                let top = self.pop()?;
-                self.stack.extend([top, top]);
-                Ok(())
-            }
+            b'0' => return self.pop().map(drop),
+            b'1' => return self.pop_to_mark().map(drop),
+            b'2' => return self.top().map(|top| self.stack.push(top)),
             // NONE, NEWTRUE, NEWFALSE
-            b'N' => self.push(Node::None),
-            0x88 => self.push(Node::Bool(true)),
-            0x89 => self.push(Node::Bool(false)),
+            b'N' => Node::None,
+            0x88 => Node::Bool(true),
+            0x89 => Node::Bool(false),
             // BININT is signed; BININT1 and BININT2 are not.
-            b'J' => {
-                let value = i32::from_le_bytes(self.array()?);
-                self.push(Node::Int(value.into()))
-            }
-            b'K' => {
-                let [value] = self.array()?;
-                self.push(Node::Int(value.into()))
-            }
-            b'M' => {
-                let value = u16::from_le_bytes(self.array()?);
-                self.push(Node::Int(value.into()))
-            }
+            b'J' => Node::Int(i32::from_le_bytes(self.array()?).into()),
+            b'K' => Node::Int(u8::from_le_bytes(self.array()?).into()),
+            b'M' => Node::Int(u16::from_le_bytes(self.array()?).into()),
             // LONG1, LONG4
-            0x8a | 0x8b => self.long(byte),
+            0x8a | 0x8b => self.long(byte)?,
             // BINFLOAT, the only big-endian number of the format.
-            b'G' => {
-                let value = f64::from_be_bytes(self.array()?);
-                self.push(Node::Float(value))
-            }
+            b'G' => Node::Float(f64::from_be_bytes(self.array()?)),
             // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
-            0x8c | b'X' | 0x8d => self.text(byte),
+            0x8c | b'X' | 0x8d => self.text(byte)?,
             // SHORT_BINBYTES, BINBYTES, BINBYTES8, and BYTEARRAY8, whose content is read as bytes.
-            b'C' | b'B' | 0x8e | 0x96 => {
-                let length = self.length(byte)?;
-                let bytes = self.take(length)?;
-                self.push(Node::Bytes(Bytes::new(Repr::Raw(bytes))))
-            }
+            b'C' | b'B' | 0x8e | 0x96 => Node::Bytes(Bytes::new(Repr::Raw(self.content(byte)?))),
             // EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE
-            b']' => self.push(Node::List(Vec::new())),
-            b'}' => self.push(Node::Dict(Vec::new())),
-            b')' => self.push(Node::Tuple(Vec::new())),
+            b']' => Node::List(Vec::new()),
+            b'}' => Node::Dict(Vec::new()),
+            b')' => Node::Tuple(Vec::new()),
             // TUPLE1 to TUPLE3 take their items without a mark.
             0x85..=0x87 => {
                 let n_items = usize::from(byte - 0x84);
                 let first = self.stack.len().checked_sub(n_items).filter(|first| *first >= self.floor());
-                let items = self.stack.split_off(first.ok_or_else(|| self.error(Problem::EmptyStack))?);
-                self.push(Node::Tuple(items))
+                Node::Tuple(self.stack.split_off(first.ok_or_else(|| self.error(Problem::EmptyStack))?))
             }
             // TUPLE
-            b't' => {
-                let items = self.pop_to_mark()?;
-                self.push(Node::Tuple(items))
-            }
+            b't' => Node::Tuple(self.pop_to_mark()?),
             // APPEND, APPENDS
             b'a' => {
                 let item = self.pop()?;
-                self.append(&[item])
+                return self.append(&[item]);
             }
             b'e' => {
                 let items = self.pop_to_mark()?;
-                self.append(&items)
+                return self.append(&items);
             }
             // SETITEM, SETITEMS
             b's' => {
                 let value = self.pop()?;
                 let key = self.pop()?;
-                self.set_items(&[key, value])
+                return self.set_items(&[key, value]);
             }
             b'u' => {
                 let items = self.pop_to_mark()?;
-                self.set_items(&items)
+                return self.set_items(&items);
             }
             // BINPUT, LONG_BINPUT
-            b'q' => {
-                let [index] = self.array()?;
-                self.remember(index.into())
-            }
-            b'r' => {
-                let index = u32::from_le_bytes(self.array()?);
-                self.remember(index)
+            b'q' | b'r' => {
+                let index = self.index(byte)?;
+                return self.remember(index);
             }
             // MEMOIZE: the number is the count of entries.
             // As Python counts; the limit of entries keeps the number far below the range.
-            0x94 => self.remember(u32::try_from(self.memo.len()).unwrap_or(u32::MAX)),
+            0x94 => return self.remember(u32::try_from(self.memo.len()).unwrap_or(u32::MAX)),
             // BINGET, LONG_BINGET
-            b'h' => {
-                let [index] = self.array()?;
-                self.recall(index.into())
-            }
-            b'j' => {
-                let index = u32::from_le_bytes(self.array()?);
-                self.recall(index)
+            b'h' | b'j' => {
+                let index = self.index(byte)?;
+                return self.recall(index);
             }
             // GLOBAL of protocols 2 and 3: two lines of text.
             b'c' => {
                 let module = self.line()?;
                 let name = self.line()?;
-                self.global(module, name)
+                self.global(module, name)?
             }
             // STACK_GLOBAL of protocol 4. Module and name may come from the memo.
             0x93 => {
                 let name = self.pop()?;
                 let module = self.pop()?;
                 let (module, name) = (self.str(module)?, self.str(name)?);
-                self.global(module, name)
+                self.global(module, name)?
             }
             // REDUCE
             b'R' => {
                 let arguments = self.pop()?;
                 let callable = self.pop()?;
-                let node = self.reduce(callable, arguments)?;
-                self.push(node)
+                self.reduce(callable, arguments)?
             }
             // NEWOBJ
             0x81 => {
                 let arguments = self.pop()?;
                 let class = self.pop()?;
-                let node = self.new_object(class, arguments)?;
-                self.push(node)
+                self.new_object(class, arguments)?
             }
             // BUILD
             b'b' => {
                 let state = self.pop()?;
                 let target = self.top()?;
                 self.build(target, state)?;
-                self.replace_stand_in(target, state)
+                return self.replace_stand_in(target, state);
             }
-            _ => Err(self.error(Problem::ForbiddenOpcode)),
-        }
+            _ => return Err(self.error(Problem::ForbiddenOpcode)),
+        };
+        self.push(node);
+        Ok(())
     }
 
     /// FRAME of protocol 4: a promise that so many bytes hold whole opcodes.
@@ -335,46 +303,52 @@ impl<'a> Machine<'a> {
     ///
     /// No bytes at all are the number 0. A number of nine bytes or more is refused where it is read, even if its value would fit; Python
     /// writes the shortest form.
-    fn long(&mut self, byte: u8) -> Result<(), ReadError> {
+    fn long(&mut self, byte: u8) -> Result<Node<'a>, ReadError> {
         let n_bytes = match byte {
             0x8a => u64::from(self.array::<1>()?[0]),
             _ => u64::from(u32::from_le_bytes(self.array()?)),
         };
         let bytes = self.take(n_bytes)?;
         if n_bytes > 8 {
-            return self.push(Node::LongInt(n_bytes));
+            return Ok(Node::LongInt(n_bytes));
         }
         // Two's complement: the highest bit fills what is left.
         let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
         let mut wide = [sign; 8];
         wide[..bytes.len()].copy_from_slice(bytes);
-        self.push(Node::Int(i64::from_le_bytes(wide)))
+        Ok(Node::Int(i64::from_le_bytes(wide)))
     }
 
     /// A Unicode text. Whether it may stand for bytes, as in protocol 2, is found out now, once for each opcode: each use of it costs
     /// nothing then.
     ///
     /// UTF-8 is required. Python also lets lone surrogates through (`surrogatepass`); no attribute or setting of a classifier has them.
-    fn text(&mut self, byte: u8) -> Result<(), ReadError> {
-        let length = self.length(byte)?;
-        let bytes = self.take(length)?;
+    fn text(&mut self, byte: u8) -> Result<Node<'a>, ReadError> {
+        let bytes = self.content(byte)?;
         let text = self.utf8(bytes)?;
         let mut latin1 = Some(0);
         for code_point in text.chars() {
             latin1 = latin1.filter(|_| u32::from(code_point) < 256).map(|length| length + 1);
         }
-        self.push(Node::Str { text, latin1 })
+        Ok(Node::Str { text, latin1 })
     }
 
-    /// The length that an opcode of text or bytes begins with.
-    ///
-    /// One byte, four or eight, by opcode. Whether so many bytes are left is checked by `take`, before any use of the number.
-    fn length(&mut self, byte: u8) -> Result<u64, ReadError> {
-        Ok(match byte {
+    /// The bytes of an opcode of text or bytes, behind their length of one byte, four or eight.
+    fn content(&mut self, byte: u8) -> Result<&'a [u8], ReadError> {
+        let length = match byte {
             0x8c | b'C' => u64::from(self.array::<1>()?[0]),
             b'X' | b'B' => u64::from(u32::from_le_bytes(self.array()?)),
             _ => u64::from_le_bytes(self.array()?),
-        })
+        };
+        self.take(length)
+    }
+
+    /// The index that an opcode of the memo gives, of one byte or four.
+    fn index(&mut self, byte: u8) -> Result<u32, ReadError> {
+        match byte {
+            b'q' | b'h' => Ok(self.array::<1>()?[0].into()),
+            _ => self.array().map(u32::from_le_bytes),
+        }
     }
 
     /// Where what was built is joblib's stand-in for an array, puts the array in its place. The array's bytes follow the opcode,
@@ -390,7 +364,8 @@ impl<'a> Machine<'a> {
         self.frame_end = None;
         if let Some(array) = self.joblib_array(state)? {
             self.pop()?;
-            return self.push(Node::Array(Some((array, None))));
+            self.push(Node::Array(Some((array, None))));
+            return Ok(());
         }
         let array = self.inner_pickle()?;
         if !matches!(self.slots[array].node, Node::Array(Some(_))) {
@@ -465,9 +440,9 @@ impl<'a> Machine<'a> {
     /// A name that is not allowed makes an opaque value, and so does all that the pickle would do with it. Whether that is refused is seen
     /// when the tree is written out: only what a search or a classifier keeps beside its parameters may be opaque, and anywhere an array
     /// in a form that is not read. A wrong use of an allowed name is found where it is used.
-    fn global(&mut self, module: &'a str, name: &'a str) -> Result<(), ReadError> {
+    fn global(&mut self, module: &'a str, name: &'a str) -> Result<Node<'a>, ReadError> {
         if let Some(global) = Global::find(module, name) {
-            return self.push(Node::Global(global));
+            return Ok(Node::Global(global));
         }
         if module == "joblib.numpy_pickle" || module == "joblib.numpy_pickle_compat" {
             return Err(self.error(Problem::Joblib));
@@ -477,17 +452,15 @@ impl<'a> Machine<'a> {
         if !foreign.is_array() && !module.starts_with("sklearn.metrics.") {
             self.foreign.get_or_insert(foreign);
         }
-        self.push(Node::Opaque(foreign))
+        Ok(Node::Opaque(foreign))
     }
 
     /// Makes a value and puts it on the stack, with the opcode that made it for error messages.
     ///
-    /// Each opcode makes at most one value, so the arena needs no limit of its own. It returns a `Result` only so that `step` can end with
-    /// it.
-    pub(super) fn push(&mut self, node: Node<'a>) -> Result<(), ReadError> {
+    /// Each opcode makes at most one value, so the arena needs no limit of its own.
+    fn push(&mut self, node: Node<'a>) {
         self.stack.push(self.slots.len());
         self.slots.push(Slot { node, offset: self.offset, opcode: self.opcode, complete: false });
-        Ok(())
     }
 
     /// Height of the stack that opcodes may not go below.

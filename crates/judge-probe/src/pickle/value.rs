@@ -178,12 +178,8 @@ impl<'a> Array<'a> {
             (true, &[n_rows, n_columns]) => {
                 let numbers = numbers?;
                 // As many as rows times columns: checked when the array was read.
-                Some(
-                    (0..n_rows)
-                        .flat_map(|i| (0..n_columns).map(move |j| (i, j)))
-                        .map(|(i, j)| numbers[j * n_rows + i])
-                        .collect(),
-                )
+                let places = (0..n_rows).flat_map(|i| (0..n_columns).map(move |j| j * n_rows + i));
+                Some(places.map(|place| numbers[place]).collect())
             }
             (false, _) | (_, &[] | &[_]) => numbers,
             _ => None,

@@ -4,7 +4,7 @@
 //! two sides. Whitening and randomised solvers are absent.
 
 use crate::estimators::linear_functions::linear_functions;
-use crate::estimators::parameters::check_each;
+use crate::estimators::parameters::{check_count, check_each};
 use crate::matrices::products::{check_squares, right_singular_vectors};
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
@@ -103,9 +103,7 @@ impl FittedPca {
             (variance, &explained_variance, n_components),
             (ratio, &explained_variance_ratio, n_components),
         ] {
-            if values.len() != expected {
-                return Err(Error::ParameterCount { name, expected, found: values.len() });
-            }
+            check_count(name, expected, values.len())?;
             check_each(name, values, |value| value.is_finite() && (name == "mean" || value >= 0.0))?;
         }
         let along = linear_functions(&Matrix::new(mean.clone(), n_features)?, &components, &vec![0.0; n_components])?;

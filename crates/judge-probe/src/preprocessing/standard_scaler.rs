@@ -1,7 +1,7 @@
 //! Features brought to mean 0 and deviation 1. A feature that does not vary but for rounding is only centred: the bound is scikit-learn's,
 //! so the same features are left alone.
 
-use crate::estimators::parameters::check_each;
+use crate::estimators::parameters::{check_count, check_each};
 use crate::matrices::matrix::check_overflow;
 use crate::{Error, FittedTransformer, Matrix, Transformer};
 
@@ -89,9 +89,7 @@ impl FittedStandardScaler {
     /// [`Error::ParameterCount`] for another number of scales than of means; [`Error::InvalidParameter`] for a mean that is not finite or a
     /// scale that is not finite and above 0.
     pub fn from_parts(mean: Vec<f64>, scale: Vec<f64>) -> Result<Self, Error> {
-        if mean.len() != scale.len() {
-            return Err(Error::ParameterCount { name: "scales", expected: mean.len(), found: scale.len() });
-        }
+        check_count("scales", mean.len(), scale.len())?;
         check_each("mean", &mean, f64::is_finite)?;
         check_each("scale", &scale, |scale| scale.is_finite() && scale > 0.0)?;
         Ok(Self { mean, scale })

@@ -183,10 +183,7 @@ fn stage(place: &Place<'_, '_>, n_features_out: usize, precision: Precision) -> 
 
 /// `(x − mean_) · components_ᵀ`, without whitening.
 fn pca(place: &Place<'_, '_>, n_components: usize) -> Result<FittedPca, Error> {
-    let whiten = place.get("whiten")?;
-    if whiten.flag()? {
-        return Err(classifier::setting_error(&whiten, "components that are not whitened", "True").into());
-    }
+    place.check_off("whiten", "components that are not whitened")?;
     let components = place.get("components_")?;
     let [_, n_features] = components.shape()?;
     let values = components.floats(&[n_components, n_features])?;
@@ -242,11 +239,7 @@ fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
     let splits = place.get("n_splits_")?;
     let n_splits = splits.count()?;
     if n_splits > MOST_FOLDS {
-        return Err(splits.error(ImportProblem::Count {
-            what: "folds at most",
-            expected: MOST_FOLDS,
-            found: n_splits,
-        }));
+        return Err(splits.count_error("folds at most", MOST_FOLDS, n_splits));
     }
     // Of several scores, the one that chose.
     let several = place.find("multimetric_").is_some_and(|several| *several.value == Value::Bool(true));
@@ -262,11 +255,7 @@ fn search(place: &Place<'_, '_>) -> Result<Search, ImportError> {
         let Value::Array(array) = scores.value else { return Err(scores.unexpected("an array")) };
         n_scores = n_scores.saturating_add(array.shape().iter().product());
         if n_scores > MOST_SCORES {
-            return Err(scores.error(ImportProblem::Count {
-                what: "scores at most",
-                expected: MOST_SCORES,
-                found: n_scores,
-            }));
+            return Err(scores.count_error("scores at most", MOST_SCORES, n_scores));
         }
         fold_scores.push(scores.float_at(index)?);
     }

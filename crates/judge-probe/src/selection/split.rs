@@ -58,16 +58,18 @@ fn check_n_splits(n_splits: usize, unit: &'static str, n_units: usize) -> Result
 
 /// Values by the position of each among the distinct ones in ascending order, as `numpy.unique` with `return_inverse` and
 /// `return_counts`.
-struct Distinct {
+pub(crate) struct Distinct<'a, T> {
+    /// The distinct values, ascending.
+    pub(crate) values: Vec<&'a T>,
     /// Of each row, the position of its value.
-    place_of_row: Vec<usize>,
+    pub(crate) place_of_row: Vec<usize>,
     /// How many rows have each value.
-    counts: Vec<usize>,
+    pub(crate) counts: Vec<usize>,
 }
 
-impl Distinct {
+impl<'a, T: Ord> Distinct<'a, T> {
     /// By sorting, O(n log n), so that values need no hash, and positions do not depend on the order of rows.
-    fn new<T: Ord>(values: &[T]) -> Self {
+    pub(crate) fn new(values: &'a [T]) -> Self {
         let mut distinct: Vec<&T> = values.iter().collect();
         distinct.sort_unstable();
         distinct.dedup();
@@ -76,7 +78,7 @@ impl Distinct {
         let place_of_row: Vec<usize> =
             values.iter().map(|value| distinct.partition_point(|&other| other < value)).collect();
         place_of_row.iter().for_each(|&place| counts[place] += 1);
-        Self { place_of_row, counts }
+        Self { values: distinct, place_of_row, counts }
     }
 
     /// The rows of each distinct value, ascending.

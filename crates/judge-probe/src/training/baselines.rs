@@ -4,10 +4,8 @@
 //! `prompted`, learns nothing and is in `predictions`; how they compare with the probe is in `held_out`. The untuned baselines
 //! of an artefact report are another thing, see `artefacts`: they do not depend on a probe's settings.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
-
 use super::GradedRow;
+use crate::artefacts::most_frequent;
 use crate::preprocessing::tfidf::if_words;
 use crate::selection::cross_validation::{in_parallel, select};
 use crate::selection::grid_search::{SearchScores, in_candidate};
@@ -53,10 +51,6 @@ impl Baselines {
         folds: &[Split],
         c: &[f64],
     ) -> Result<Self, Error> {
-        let mut counts: HashMap<i64, usize> = HashMap::new();
-        classes.iter().for_each(|&class| *counts.entry(class).or_default() += 1);
-        // The order of the hash map does not show: of equal counts the smallest class wins.
-        let majority = counts.into_iter().max_by_key(|&(class, count)| (count, Reverse(class)));
         let on_surface = |&c: &f64| Pipeline { transformer: StandardScaler::default(), estimator: logistic(c) };
         let search = GridSearch { candidates: c.iter().map(on_surface).collect(), scoring: SCORING };
         let surface = search.fit(&surface(rows, train)?, classes, folds)?.estimator;
@@ -68,7 +62,7 @@ impl Baselines {
             Ok::<_, Error>((words, fitted))
         };
         let tfidf = if_words(best_on_words(&texts, classes, folds))?.map(on_words).transpose()?;
-        Ok(Self { majority: majority.map_or(0, |(class, _)| class), surface, tfidf })
+        Ok(Self { majority: most_frequent(classes.iter().copied()), surface, tfidf })
     }
 
     /// What each baseline says of the rows in `tested`, by name; of `tfidf` only where there were words. The majority has no

@@ -27,7 +27,7 @@ pub(in super::super) struct OpenAi(Vec<Names>);
 impl Wire for OpenAi {
     const STATE: &'static str = "input";
 
-    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal> {
+    fn read(body: Map<String, Value>) -> Result<Asked<DecisionItem, Self>, Refusal> {
         let (mut problems, mut images) = (Problems::default(), false);
         let mut fields = Fields::new(body, &[], &FIELDS, &mut problems);
         let model = fields.optional_text("model");
@@ -54,7 +54,7 @@ impl Wire for OpenAi {
         let state = problems.or(state)?;
         let questions =
             Questions::new(all).map_err(|error| Refusal::invalid(vec![Problem::new(&at, "value_error", error)]))?;
-        Ok(Asked { model, item: DecisionItem { state, questions }, form: Self(names) })
+        Ok(Asked { model, of: DecisionItem { state, questions }, form: Self(names) })
     }
 
     fn write(self, model: &str, decided: Decided) -> Result<Value, Refusal> {

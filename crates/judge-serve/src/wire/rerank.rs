@@ -18,20 +18,13 @@ use serde_json::{Map, Value, json};
 use super::super::paths::GENERATIVE_SCORING;
 use super::super::refusal::{Problem, Refusal};
 use super::super::reranker::{NextTokens, Scored};
+use super::Asked;
 use super::fields::{Fields, Problems, each};
 
 /// A request has at most so many documents, as Cohere's.
 const DOCUMENTS: usize = 1000;
 /// And so many labels.
 const LABELS: usize = 128;
-
-/// What a request asks.
-pub(in super::super) struct AskedScores {
-    /// The model's name, where one is given.
-    pub(in super::super) model: Option<String>,
-    pub(in super::super) of: ScoresOf,
-    pub(in super::super) form: ScoreForm,
-}
 
 /// Of what scores are.
 pub(in super::super) enum ScoresOf {
@@ -63,7 +56,7 @@ pub(in super::super) enum ScoreForm {
 }
 
 /// Reads a body in the form that its fields say.
-pub(in super::super) fn read(path: &str, body: Map<String, Value>) -> Result<AskedScores, Refusal> {
+pub(in super::super) fn read(path: &str, body: Map<String, Value>) -> Result<Asked<ScoresOf, ScoreForm>, Refusal> {
     let mut problems = Problems::default();
     let asked = if body.contains_key("items") {
         labels(path, body, &mut problems)
@@ -77,7 +70,7 @@ pub(in super::super) fn read(path: &str, body: Map<String, Value>) -> Result<Ask
     problems.or(asked)
 }
 
-fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<ScoresOf, ScoreForm>> {
     // Those behind `return_documents` are settings of others' engines, and say nothing of what is scored.
     const KNOWN: [&str; 11] = [
         "model",
@@ -114,10 +107,10 @@ fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScor
         most_tokens,
         lost: Vec::new(),
     };
-    Some(AskedScores { model, of, form })
+    Some(Asked { model, of, form })
 }
 
-fn tei(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+fn tei(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<ScoresOf, ScoreForm>> {
     const KNOWN: [&str; 7] =
         ["model", "query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction"];
     let mut fields = Fields::new(body, &[], &KNOWN, problems);
@@ -134,10 +127,10 @@ fn tei(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores>
     }
     let (query, found) = (query?, found?);
     let of = ScoresOf::Documents(vec![RerankItem::new(query, found.clone())]);
-    Some(AskedScores { model, of, form: ScoreForm::Tei { raw, texts: returns.then_some(found), may_cut } })
+    Some(Asked { model, of, form: ScoreForm::Tei { raw, texts: returns.then_some(found), may_cut } })
 }
 
-fn pairs(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+fn pairs(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<ScoresOf, ScoreForm>> {
     const KNOWN: [&str; 5] = ["model", "text_1", "text_2", "priority", "user"];
     let mut fields = Fields::new(body, &[], &KNOWN, problems);
     let model = fields.optional_text("model");
@@ -156,10 +149,10 @@ fn pairs(body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScore
             return None;
         }
     };
-    Some(AskedScores { model, of: ScoresOf::Documents(items), form: ScoreForm::Score })
+    Some(Asked { model, of: ScoresOf::Documents(items), form: ScoreForm::Score })
 }
 
-fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Option<AskedScores> {
+fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<ScoresOf, ScoreForm>> {
     const KNOWN: [&str; 6] = ["model", "query", "items", "label_token_ids", "apply_softmax", "item_first"];
     let mut fields = Fields::new(body, &[], &KNOWN, problems);
     let model = fields.optional_text("model");
@@ -182,7 +175,7 @@ fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Opti
     let item_first = flag(&mut fields, "item_first", false);
     let (query, items, tokens) = (query?, items?, tokens?);
     let of = ScoresOf::Tokens(NextTokens { query, items, item_first, tokens });
-    Some(AskedScores { model, of, form: ScoreForm::Labels { among, first: path == GENERATIVE_SCORING } })
+    Some(Asked { model, of, form: ScoreForm::Labels { among, first: path == GENERATIVE_SCORING } })
 }
 
 /// A list of texts, or of objects with one.
@@ -252,25 +245,23 @@ fn usage(tokens: usize) -> Value {
     json!({"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens})
 }
 
+/// vLLM's answer.
+fn listed(model: &str, data: Vec<Value>, tokens: usize) -> Value {
+    let usage = usage(tokens);
+    json!({"id": id(), "object": "list", "created": now(), "model": model, "data": data, "usage": usage})
+}
+
 /// Why a document without a score has none, in a form that has no place for it.
 fn refused(index: usize, unscored: &Unscored) -> Refusal {
     Refusal::not_answered(&[unscored.reason], format!("document {index}: {unscored}"))
 }
 
-/// Documents in order.
-struct InOrder<'s> {
-    /// Those with a number, the best first, and of equal ones the earlier.
-    ranked: Vec<(usize, f64)>,
-    /// Those without.
-    unscored: Vec<(usize, &'s Unscored)>,
-}
-
-fn in_order(documents: &[Result<f64, Unscored>]) -> InOrder<'_> {
-    let numbered = || documents.iter().enumerate();
-    let mut ranked: Vec<(usize, f64)> =
-        numbered().filter_map(|(at, found)| Some((at, *found.as_ref().ok()?))).collect();
+/// Documents with a number, the best first, and of equal ones the earlier.
+fn ranked(documents: &[Result<f64, Unscored>]) -> Vec<(usize, f64)> {
+    let numbered = documents.iter().enumerate();
+    let mut ranked: Vec<(usize, f64)> = numbered.filter_map(|(at, found)| Some((at, *found.as_ref().ok()?))).collect();
     ranked.sort_by(|(_, a), (_, b)| (b + 0.0).total_cmp(&(a + 0.0)));
-    InOrder { ranked, unscored: numbered().filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect() }
+    ranked
 }
 
 impl ScoreForm {
@@ -284,7 +275,9 @@ impl ScoreForm {
         let Scored { documents, cut, tokens } = scored;
         let lost = |tokens: &[usize], index: usize| tokens.get(index).copied().unwrap_or_default();
         let cut = |index: usize| lost(cut, index);
-        let InOrder { ranked, unscored } = in_order(documents);
+        let (ranked, all) = (ranked(documents), documents.iter().enumerate());
+        let unscored: Vec<(usize, &Unscored)> =
+            all.filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect();
         match self {
             Self::Cohere { top, documents, most_tokens: _, lost: before } => {
                 let cut = |index: usize| cut(index) + lost(&before, index);
@@ -342,9 +335,7 @@ impl ScoreForm {
                     score
                 };
                 let data: Vec<Value> = documents.iter().flatten().enumerate().map(score).collect();
-                Ok(json!({
-                    "id": id(), "object": "list", "created": now(), "model": model, "data": data, "usage": usage(*tokens),
-                }))
+                Ok(listed(model, data, *tokens))
             }
         }
     }
@@ -366,9 +357,7 @@ impl ScoreForm {
         let data = rows.iter().enumerate();
         let data: Vec<Value> =
             data.map(|(index, row)| json!({"index": index, "object": "score", "score": row.first()})).collect();
-        Ok(json!({
-            "id": id(), "object": "list", "created": now(), "model": model, "data": data, "usage": usage(tokens),
-        }))
+        Ok(listed(model, data, tokens))
     }
 
     /// Whether probabilities are of the labels among each other.

@@ -18,7 +18,7 @@ pub(in super::super) struct SystemOne;
 impl Wire for SystemOne {
     const STATE: &'static str = "state";
 
-    fn read(body: Map<String, Value>) -> Result<Asked<Self>, Refusal> {
+    fn read(body: Map<String, Value>) -> Result<Asked<DecisionItem, Self>, Refusal> {
         let mut problems = Problems::default();
         let mut fields = Fields::new(body, &[], &["model", "state", "questions", "assets"], &mut problems);
         let model = fields.optional_text("model");
@@ -53,7 +53,7 @@ impl Wire for SystemOne {
             let msg = "`assets`: this model reads text, no images";
             return Err(Refusal::new(StatusCode::BAD_REQUEST, "images", msg));
         }
-        Ok(Asked { model, item: DecisionItem { state, questions }, form: Self })
+        Ok(Asked { model, of: DecisionItem { state, questions }, form: Self })
     }
 
     fn write(self, model: &str, decided: Decided) -> Result<Value, Refusal> {

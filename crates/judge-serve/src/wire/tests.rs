@@ -15,8 +15,8 @@ const MARKER: &str = "judge::whole_number";
 fn read<W: Wire>(body: &[u8]) -> bool {
     match object(body, Some(W::STATE)).and_then(W::read) {
         Ok(asked) => {
-            assert!(asked.item.questions.len() > 0);
-            assert!(!Value::from(asked.item.questions).to_string().contains(MARKER));
+            assert!(asked.of.questions.len() > 0);
+            assert!(!Value::from(asked.of.questions).to_string().contains(MARKER));
             true
         }
         Err(refused) => {

@@ -34,9 +34,9 @@
 //!
 //! `sc[j]` and `mn[j]` of Q4_K and Q5_K are six bits each, see `six_bits`. The types that look numbers up in grids (IQ1, IQ2 and IQ3) are
 //! in `grids.rs`. Products of a scale's parts and a code are exact in f32, so each value is rounded at most once, where a minimum is taken
-//! off (or `m` is added). [`Blocks`] and [`Plain`] are matrices of them, [`Permuted`] puts rows back into order.
+//! off (or `m` is added). [`blocks`] and [`plain`] are matrices of them, and [`Order`] says where rows lie.
 
-use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
+use judge_kernels::codes::{CodeNumbers, Coding};
 use safetensors::Dtype as Stored;
 
 use super::bits::{half, nibble};
@@ -44,7 +44,6 @@ use super::grids;
 use super::kind::Kind;
 use crate::codes::Coded;
 use crate::convert::widen;
-use crate::dequantise::Dequantise;
 
 /// What the codes of IQ4_NL and IQ4_XS name (`kvalues_iq4nl` of llama.cpp).
 const NAMED: [f32; 16] =
@@ -264,47 +263,24 @@ fn six_bits(parts: &[u8], part: usize) -> (u8, u8) {
     }
 }
 
-/// A matrix of plain numbers.
-pub struct Plain<'a> {
-    /// All rows, one behind another, as `header.rs` has located them.
-    pub bytes: &'a [u8],
-    /// F64, F32, F16 or BF16.
-    pub kind: Kind,
-    /// Elements of a row.
-    pub width: usize,
+/// A matrix of plain numbers (F64, F32, F16 or BF16) in rows of `width`: a function that computes whole rows in f32 from a row on.
+/// `bytes` are all rows, one behind another, as `header.rs` has located them.
+pub fn plain(bytes: &[u8], kind: Kind, width: usize) -> impl Fn(usize, &mut [f32]) + Sync {
+    let stored = kind.stored().unwrap_or(Stored::F32);
+    move |first: usize, values: &mut [f32]| widen(stored, &bytes[first * width * kind.bytes()..], values)
 }
 
-impl Dequantise for Plain<'_> {
-    fn dequantise(&self, first: usize, values: &mut [f32]) {
-        let stored = self.kind.stored().unwrap_or(Stored::F32);
-        widen(stored, &self.bytes[first * self.width * self.kind.bytes()..], values);
-    }
-}
-
-/// A matrix whose rows are whole blocks of codes.
-pub struct Blocks<'a> {
-    /// All rows, one behind another, as `header.rs` has located them.
-    pub bytes: &'a [u8],
-    /// How blocks are stored.
-    pub kind: Kind,
-    /// What [`coding`] says of rows as wide as these.
-    pub coding: Coding,
-}
-
-impl Coded for Blocks<'_> {
-    fn coding(&self) -> &Coding {
-        &self.coding
-    }
-
-    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
-        let (elements, bytes) = (self.kind.elements(), self.kind.bytes());
-        let groups = elements * self.coding.n_groups / self.coding.width.max(1);
-        let blocks = self.bytes[first * self.coding.width / elements * bytes..].chunks_exact(bytes);
+/// A matrix whose rows of `width` are whole blocks of codes; `None` for plain numbers. `bytes` are as for [`plain`].
+pub fn blocks(bytes: &[u8], kind: Kind, width: usize) -> Option<Coded<'_>> {
+    Some(Coded::new(coding(kind, width)?, Vec::new(), move |coding, first, rows| {
+        let (elements, of_block) = (kind.elements(), kind.bytes());
+        let groups = elements * coding.n_groups / coding.width.max(1);
+        let blocks = bytes[first * coding.width / elements * of_block..].chunks_exact(of_block);
         let numbers = rows.scales.chunks_exact_mut(groups).zip(rows.minima.chunks_exact_mut(groups));
         for ((codes, (scales, minima)), block) in rows.codes.chunks_exact_mut(elements).zip(numbers).zip(blocks) {
-            take_apart(self.kind, block, codes, scales, minima);
+            take_apart(kind, block, codes, scales, minima);
         }
-    }
+    }))
 }
 
 /// The order in which the converter put rows, or columns.
@@ -368,55 +344,6 @@ impl Order {
     }
 }
 
-/// A matrix in the order of rows of a Hugging Face folder, over one in the order of the file.
-pub struct Permuted<T> {
-    /// The matrix in the order of the file.
-    pub inner: T,
-    /// The order.
-    pub order: Order,
-}
-
-/// A matrix in the order of columns of a Hugging Face folder, over one in the order of the file. Columns cross blocks, so that it has no
-/// codes.
-pub struct PermutedColumns<'a> {
-    /// The matrix in the order of the file.
-    pub inner: Box<dyn Dequantise + 'a>,
-    /// The order of its columns.
-    pub order: Order,
-    /// Columns.
-    pub width: usize,
-}
-
-impl Dequantise for PermutedColumns<'_> {
-    fn dequantise(&self, first: usize, values: &mut [f32]) {
-        let mut stored = vec![0.0; values.len()];
-        self.inner.dequantise(first, &mut stored);
-        for (row, stored) in values.chunks_exact_mut(self.width).zip(stored.chunks_exact(self.width)) {
-            row.iter_mut().enumerate().for_each(|(column, value)| *value = stored[self.order.place(column)]);
-        }
-    }
-}
-
-impl Dequantise for Permuted<Plain<'_>> {
-    fn dequantise(&self, first: usize, values: &mut [f32]) {
-        for (row, values) in values.chunks_exact_mut(self.inner.width).enumerate() {
-            self.inner.dequantise(self.order.place(first + row), values);
-        }
-    }
-}
-
-impl Coded for Permuted<Blocks<'_>> {
-    fn coding(&self) -> &Coding {
-        &self.inner.coding
-    }
-
-    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
-        for (row, mut rows) in rows.each(&self.inner.coding).enumerate() {
-            self.inner.fill(self.order.place(first + row), &mut rows);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -430,7 +357,7 @@ mod tests {
         let of = |kind: Kind, bytes: &[u8]| {
             let mut values = [0.0; 2];
             assert_eq!((kind.elements(), coding(kind, 2)), (1, None));
-            Plain { bytes, kind, width: 2 }.dequantise(0, &mut values);
+            plain(bytes, kind, 2)(0, &mut values);
             values
         };
         let bytes: Vec<u8> = [1.0 + 1e-9, -1.0 / 3.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
@@ -452,7 +379,7 @@ mod tests {
             let expected = tensors.tensor(&format!("{kind}.values")).unwrap();
             let expected: Vec<u32> =
                 expected.data().as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
-            let blocks = Blocks { bytes: stored.data(), kind, coding: coding(kind, 512).unwrap() };
+            let blocks = blocks(stored.data(), kind, 512).unwrap();
             let mut values = vec![f32::NAN; 2 * 512];
             blocks.dequantise(0, &mut values);
             let found: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();

@@ -14,18 +14,6 @@ use super::problem::GgufProblem;
 use crate::Error;
 use crate::map::map_file;
 
-/// What a file says of the model's settings, for whoever has a description to compare it with.
-pub struct FileSettings<'a> {
-    /// The file, or its first part.
-    pub path: &'a Path,
-    /// Its keys.
-    pub header: &'a Header,
-    /// What its keys begin with.
-    pub architecture: &'static str,
-    /// Divisors of the rotation's frequencies, which are a tensor.
-    pub divisors: Option<Vec<f32>>,
-}
-
 /// A mapped GGUF file. It must not change while it is mapped: a file that is shortened meanwhile
 /// ends the process with SIGBUS.
 pub struct GgufFile {

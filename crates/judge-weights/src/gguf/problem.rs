@@ -130,7 +130,7 @@ pub enum GgufProblem {
 
 impl GgufProblem {
     /// [`Value`](Self::Value) of a key.
-    pub(crate) fn value(key: &str, found: String, expected: impl Into<String>) -> Self {
+    pub fn value(key: &str, found: String, expected: impl Into<String>) -> Self {
         Self::Value { key: key.to_owned(), found, expected: expected.into() }
     }
 }

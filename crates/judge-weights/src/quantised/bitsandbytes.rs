@@ -20,79 +20,67 @@
 //! Blocks do not end with rows, as they are of the flattened matrix. Tables are read from the file,
 //! so nf4 and fp4 need no code of their own.
 
-use judge_kernels::codes::{CodeNumbers, CodedRows, Coding};
+use judge_kernels::codes::{CodeNumbers, Coding};
 use safetensors::Dtype as Stored;
 use serde::Deserialize;
 
-use super::method::Format;
+use super::method::Method;
 use super::module::{Module, matrix};
 use super::settings::Settings;
 use crate::Error;
 use crate::codes::Coded;
 use crate::error::TensorProblem;
-use crate::raw::{Floats, Raw};
-
-/// `quant_method` `bitsandbytes`. Whether a module is of 4 or 8 bits follows from the dtype of its
-/// codes, U8 or I8, so there are no settings.
-pub(super) struct Bitsandbytes;
+use crate::raw::Floats;
 
 /// Ends of the name of the tensor that says how a module of 4 bits is stored.
 const STATES: [&str; 2] = [".weight.quant_state.bitsandbytes__nf4", ".weight.quant_state.bitsandbytes__fp4"];
 
-impl Bitsandbytes {
-    /// Reads nothing. Unknown fields are warned of.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for codes of 4 bits that are stored as other numbers than bytes.
-    pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
-        settings.warn_of_unread(&[
-            "quant_method",
-            "_load_in_4bit",
-            "_load_in_8bit",
-            "bnb_4bit_compute_dtype",
-            "bnb_4bit_quant_storage",
-            "bnb_4bit_quant_type",
-            "bnb_4bit_use_double_quant",
-            "llm_int8_enable_fp32_cpu_offload",
-            "llm_int8_has_fp16_weight",
-            "llm_int8_skip_modules",
-            "llm_int8_threshold",
-            "load_in_4bit",
-            "load_in_8bit",
-        ]);
-        if !matches!(settings.text("bnb_4bit_quant_storage"), "" | "uint8") {
-            return Err(settings.refuse("bnb_4bit_quant_storage", "uint8"));
-        }
-        Ok(Self)
+/// `quant_method` `bitsandbytes`. Whether a module is of 4 or 8 bits follows from the dtype of its
+/// codes, U8 or I8, so there are no settings. Unknown fields are warned of.
+///
+/// # Errors
+/// [`Error::Unsupported`] for codes of 4 bits that are stored as other numbers than bytes.
+pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
+    settings.warn_of_unread(&[
+        "quant_method",
+        "_load_in_4bit",
+        "_load_in_8bit",
+        "bnb_4bit_compute_dtype",
+        "bnb_4bit_quant_storage",
+        "bnb_4bit_quant_type",
+        "bnb_4bit_use_double_quant",
+        "llm_int8_enable_fp32_cpu_offload",
+        "llm_int8_has_fp16_weight",
+        "llm_int8_skip_modules",
+        "llm_int8_threshold",
+        "load_in_4bit",
+        "load_in_8bit",
+    ]);
+    if !matches!(settings.text("bnb_4bit_quant_storage"), "" | "uint8") {
+        return Err(settings.refuse("bnb_4bit_quant_storage", "uint8"));
     }
-}
-
-impl Format for Bitsandbytes {
-    /// Dense weights have the same name, but are floats.
-    fn is_codes(&self, raw: &Raw<'_>) -> bool {
-        matches!(raw.dtype, Stored::U8 | Stored::I8)
-    }
-
-    fn partners(&self) -> &'static [&'static str] {
-        &[
-            ".weight.absmax",
-            ".weight.quant_map",
-            ".weight.nested_absmax",
-            ".weight.nested_quant_map",
-            STATES[0],
-            STATES[1],
-            ".SCB",
-            ".weight_format",
-        ]
-    }
-
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
-        let shape = matrix(&module.codes, shape)?;
-        match module.codes.dtype {
-            Stored::U8 => Ok(Box::new(Blocks::new(&module, shape)?)),
-            _ => Ok(Box::new(Scaled::new(&module, shape)?)),
-        }
-    }
+    let partners = &[
+        ".weight.absmax",
+        ".weight.quant_map",
+        ".weight.nested_absmax",
+        ".weight.nested_quant_map",
+        STATES[0],
+        STATES[1],
+        ".SCB",
+        ".weight_format",
+    ];
+    // Dense weights have the same name, but are floats.
+    Ok(Method::new(
+        |raw| matches!(raw.dtype, Stored::U8 | Stored::I8),
+        partners,
+        |module, shape| {
+            let shape = matrix(&module.codes, shape)?;
+            match module.codes.dtype {
+                Stored::U8 => blocks(&module, shape),
+                _ => scaled(&module, shape),
+            }
+        },
+    ))
 }
 
 /// What a `quant_state` says, in JSON; other fields are not read.
@@ -108,19 +96,6 @@ struct State {
     nested_blocksize: Option<usize>,
     /// What is added to dequantised scales; absent where scales are plain.
     nested_offset: Option<f32>,
-}
-
-/// A matrix of `map[code] * absmax[block]`: two codes a byte, the high one first, over the
-/// flattened matrix.
-struct Blocks<'a> {
-    /// The bytes of all codes.
-    codes: &'a [u8],
-    /// Codes of the table. Groups are the widest that end wherever rows and blocks do.
-    coding: Coding,
-    /// The scales of blocks.
-    absmax: Absmax<'a>,
-    /// Elements of a block.
-    size: usize,
 }
 
 /// The largest magnitude in each block, which is its scale.
@@ -156,56 +131,71 @@ impl Absmax<'_> {
     }
 }
 
-impl<'a> Blocks<'a> {
-    /// Reads and checks the tensors of a module of this shape.
-    ///
-    /// # Errors
-    /// [`Error::Tensor`] for what is missing, does not fit the shape, or is no state of these
-    /// kinds.
-    fn new(module: &Module<'a>, shape: [usize; 2]) -> Result<Self, Error> {
-        let of_kind = STATES.into_iter().find(|state| module.partner(state).is_some()).unwrap_or(STATES[0]);
-        let raw = module.need(of_kind)?.of_dtype(Stored::U8, "U8")?;
-        let wrong = |field, found: String, expected: &str| {
-            raw.fault(TensorProblem::Setting { field, found, expected: expected.to_owned() })
-        };
-        let state: State = serde_json::from_slice(raw.bytes)
-            .map_err(|source| wrong("quant_state", source.to_string(), "JSON with quant_type, blocksize and shape"))?;
-        if !of_kind.ends_with(&format!("__{}", state.quant_type)) {
-            return Err(wrong("quant_type", state.quant_type, "the one of the tensor's name"));
-        }
-        if state.blocksize == 0 {
-            return Err(wrong("blocksize", "0".to_owned(), "a number greater than 0"));
-        }
-        if state.shape != shape {
-            return Err(raw.fault(TensorProblem::Shape { expected: shape.to_vec(), found: state.shape }));
-        }
-        let count = shape[0].saturating_mul(shape[1]);
-        let codes = module.codes.of_shape(&[count.div_ceil(2), 1])?.bytes;
-        let blocks = count.div_ceil(state.blocksize);
-        let table = module.need(".weight.quant_map")?.of_shape(&[16])?.floats()?;
-        let absmax = module.need(".weight.absmax")?.of_shape(&[blocks])?;
-        let absmax = match (absmax.dtype, state.nested_blocksize, state.nested_offset) {
-            (Stored::U8, Some(size), Some(offset)) => {
-                if size == 0 || !offset.is_finite() {
-                    return Err(wrong(
-                        "nested_blocksize and nested_offset",
-                        format!("{size} and {offset}"),
-                        "finite and greater than 0",
-                    ));
-                }
-                let nested = module.need(".weight.nested_absmax")?.of_shape(&[blocks.div_ceil(size)])?.floats()?;
-                let map = module.need(".weight.nested_quant_map")?.of_shape(&[256])?.floats()?;
-                Absmax::Nested { codes: absmax.bytes, map, absmax: nested, size, offset }
-            }
-            (Stored::U8, ..) => {
-                return Err(wrong("nested_blocksize", "null".to_owned(), "a number beside absmax of U8"));
-            }
-            _ => Absmax::Plain(absmax.floats()?),
-        };
-        let map = std::array::from_fn(|code| table.get(code));
-        let coding = Coding::scaled(4, CodeNumbers::Table(map), shape[1], common(state.blocksize, shape[1]));
-        Ok(Self { codes, coding, absmax, size: state.blocksize })
+/// A matrix of `map[code] * absmax[block]`: two codes a byte, the high one first, over the flattened matrix. The tensors of a module of this
+/// shape are read and checked.
+///
+/// # Errors
+/// [`Error::Tensor`] for what is missing, does not fit the shape, or is no state of these
+/// kinds.
+fn blocks<'a>(module: &Module<'a>, shape: [usize; 2]) -> Result<Coded<'a>, Error> {
+    let of_kind = STATES.into_iter().find(|state| module.partner(state).is_some()).unwrap_or(STATES[0]);
+    let raw = module.need(of_kind)?.of_dtype(Stored::U8, "U8")?;
+    let wrong = |field, found: String, expected: &str| {
+        raw.fault(TensorProblem::Setting { field, found, expected: expected.to_owned() })
+    };
+    let state: State = serde_json::from_slice(raw.bytes)
+        .map_err(|source| wrong("quant_state", source.to_string(), "JSON with quant_type, blocksize and shape"))?;
+    if !of_kind.ends_with(&format!("__{}", state.quant_type)) {
+        return Err(wrong("quant_type", state.quant_type, "the one of the tensor's name"));
     }
+    if state.blocksize == 0 {
+        return Err(wrong("blocksize", "0".to_owned(), "a number greater than 0"));
+    }
+    if state.shape != shape {
+        return Err(raw.fault(TensorProblem::Shape { expected: shape.to_vec(), found: state.shape }));
+    }
+    let count = shape[0].saturating_mul(shape[1]);
+    let codes = module.codes.of_shape(&[count.div_ceil(2), 1])?.bytes;
+    let blocks = count.div_ceil(state.blocksize);
+    let table = module.need(".weight.quant_map")?.of_shape(&[16])?.floats()?;
+    let absmax = module.need(".weight.absmax")?.of_shape(&[blocks])?;
+    // The table of nested scales is among the scales: it may hold a value that is not finite too.
+    let (absmax, scales) = match (absmax.dtype, state.nested_blocksize, state.nested_offset) {
+        (Stored::U8, Some(size), Some(offset)) => {
+            if size == 0 || !offset.is_finite() {
+                return Err(wrong(
+                    "nested_blocksize and nested_offset",
+                    format!("{size} and {offset}"),
+                    "finite and greater than 0",
+                ));
+            }
+            let nested = module.need(".weight.nested_absmax")?.of_shape(&[blocks.div_ceil(size)])?.floats()?;
+            let map = module.need(".weight.nested_quant_map")?.of_shape(&[256])?.floats()?;
+            (Absmax::Nested { codes: absmax.bytes, map, absmax: nested, size, offset }, vec![map, nested])
+        }
+        (Stored::U8, ..) => {
+            return Err(wrong("nested_blocksize", "null".to_owned(), "a number beside absmax of U8"));
+        }
+        _ => {
+            let absmax = absmax.floats()?;
+            (Absmax::Plain(absmax), vec![absmax])
+        }
+    };
+    let map = std::array::from_fn(|code| table.get(code));
+    let size = state.blocksize;
+    // Groups are the widest that end wherever rows and blocks do.
+    let coding = Coding::scaled(4, CodeNumbers::Table(map), shape[1], common(size, shape[1]));
+    Ok(Coded::new(coding, scales, move |coding, first, rows| {
+        let start = first * coding.width;
+        let group = coding.width / coding.n_groups.max(1);
+        for (index, scale) in rows.scales.iter_mut().enumerate() {
+            *scale = absmax.get((start + index * group) / size);
+        }
+        for (index, code) in (start..).zip(&mut *rows.codes) {
+            let byte = codes[index / 2];
+            *code = if index % 2 == 0 { byte >> 4 } else { byte & 15 };
+        }
+    }))
 }
 
 /// The greatest divisor of two numbers; the other one where one is 0.
@@ -213,72 +203,22 @@ fn common(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common(b, a % b) }
 }
 
-impl Coded for Blocks<'_> {
-    fn coding(&self) -> &Coding {
-        &self.coding
+/// A matrix of `code * SCB[row] * (1 / 127)`, multiplied in this order. The tensors of a module of this shape are read and checked.
+///
+/// # Errors
+/// [`Error::Tensor`] for what is missing or does not fit, and for codes that are not stored by
+/// rows.
+fn scaled<'a>(module: &Module<'a>, shape: [usize; 2]) -> Result<Coded<'a>, Error> {
+    let codes = module.codes.of_shape(&shape)?.bytes;
+    let scales = module.need(".SCB")?.of_shape(&shape[..1])?.floats()?;
+    // Old files may hold codes in the layouts of certain GPUs (col32, col_turing, col_ampere).
+    if let Some(form) = module.partner(".weight_format").filter(|form| form.bytes != [0]) {
+        let (found, expected) = (format!("{:?}", form.bytes), "[0], by rows".to_owned());
+        return Err(form.fault(TensorProblem::Setting { field: "weight_format", found, expected }));
     }
-
-    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
-        let start = first * self.coding.width;
-        let group = self.coding.width / self.coding.n_groups.max(1);
-        for (index, scale) in rows.scales.iter_mut().enumerate() {
-            *scale = self.absmax.get((start + index * group) / self.size);
-        }
-        for (index, code) in (start..).zip(&mut *rows.codes) {
-            let byte = self.codes[index / 2];
-            *code = if index % 2 == 0 { byte >> 4 } else { byte & 15 };
-        }
-    }
-
-    /// The table of nested scales is among them: it may hold a value that is not finite too.
-    fn scales(&self) -> Vec<Floats<'_>> {
-        match &self.absmax {
-            Absmax::Plain(absmax) => vec![*absmax],
-            Absmax::Nested { map, absmax, .. } => vec![*map, *absmax],
-        }
-    }
-}
-
-/// A matrix of `code * SCB[row] * (1 / 127)`, multiplied in this order.
-struct Scaled<'a> {
-    /// One signed byte for each element, row-major.
-    codes: &'a [u8],
-    /// `SCB`: the largest magnitude of each row.
-    scales: Floats<'a>,
-    /// Signed codes, one scale for a row, and the factor.
-    coding: Coding,
-}
-
-impl<'a> Scaled<'a> {
-    /// Reads and checks the tensors of a module of this shape.
-    ///
-    /// # Errors
-    /// [`Error::Tensor`] for what is missing or does not fit, and for codes that are not stored by
-    /// rows.
-    fn new(module: &Module<'a>, shape: [usize; 2]) -> Result<Self, Error> {
-        let codes = module.codes.of_shape(&shape)?.bytes;
-        let scales = module.need(".SCB")?.of_shape(&shape[..1])?.floats()?;
-        // Old files may hold codes in the layouts of certain GPUs (col32, col_turing, col_ampere).
-        if let Some(form) = module.partner(".weight_format").filter(|form| form.bytes != [0]) {
-            let (found, expected) = (format!("{:?}", form.bytes), "[0], by rows".to_owned());
-            return Err(form.fault(TensorProblem::Setting { field: "weight_format", found, expected }));
-        }
-        let coding = Coding { factor: 1.0 / 127.0, ..Coding::scaled(8, CodeNumbers::Signed, shape[1], shape[1]) };
-        Ok(Self { codes, scales, coding })
-    }
-}
-
-impl Coded for Scaled<'_> {
-    fn coding(&self) -> &Coding {
-        &self.coding
-    }
-
-    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
-        rows.codes.copy_from_slice(&self.codes[first * self.coding.width..][..rows.codes.len()]);
-        rows.scales.iter_mut().enumerate().for_each(|(row, scale)| *scale = self.scales.get(first + row));
-    }
-
-    fn scales(&self) -> Vec<Floats<'_>> {
-        vec![self.scales]
-    }
+    let coding = Coding { factor: 1.0 / 127.0, ..Coding::scaled(8, CodeNumbers::Signed, shape[1], shape[1]) };
+    Ok(Coded::new(coding, vec![scales], move |coding, first, rows| {
+        rows.codes.copy_from_slice(&codes[first * coding.width..][..rows.codes.len()]);
+        rows.scales.iter_mut().enumerate().for_each(|(row, scale)| *scale = scales.get(first + row));
+    }))
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::method::Format;
+use super::method::Method;
 use super::settings::Settings;
 use super::{awq, bitsandbytes, compressed, fp8, gptq, mxfp4};
 use crate::Error;
@@ -16,7 +16,7 @@ use crate::Error;
 const METHODS: &str = "fp8, fbgemm_fp8, compressed-tensors (float-quantized, int-quantized, naive-quantized and pack-quantized), mxfp4 (gpt-oss), gptq, awq and bitsandbytes";
 
 /// Reads the settings of a folder.
-type Read = fn(&Settings) -> Result<Box<dyn Format>, Error>;
+type Read = fn(&Settings) -> Result<Method, Error>;
 
 /// As [`methods`], each with how its settings are read.
 const KNOWN: [(&str, &str, &str, Read); 7] = [
@@ -24,23 +24,19 @@ const KNOWN: [(&str, &str, &str, Read); 7] = [
         "fp8",
         "E4M3 with scales by block, row or tensor",
         "`weight_block_size` as stated, edges cut; scales f32, bf16, f16 or powers of two (`ue8m0`)",
-        |settings| Ok(Box::new(fp8::Fp8::read(settings)?)),
+        fp8::read,
     ),
-    ("fbgemm_fp8", "E4M3 with a scale for each row", "", |settings| Ok(Box::new(fp8::Fp8::read(settings)?))),
+    ("fbgemm_fp8", "E4M3 with a scale for each row", "", fp8::read),
     (
         "compressed-tensors",
         "`float-quantized`, `int-quantized`, `naive-quantized` (8 bits), `pack-quantized` (4 and 8 bits), `mixed-precision` of these",
         "zero points, `g_idx`, scales by tensor, channel, group or block",
-        |settings| Ok(Box::new(compressed::Compressed::read(settings)?)),
+        compressed::read,
     ),
-    ("mxfp4", "the experts of gpt-oss", "exact in bf16", |settings| Ok(Box::new(mxfp4::Mxfp4::read(settings)))),
-    ("gptq", "4 and 8 bits, `checkpoint_format` `gptq` and `gptq_v2`", "`g_idx` (`desc_act`)", |settings| {
-        Ok(Box::new(gptq::Gptq::read(settings)?))
-    }),
-    ("awq", "4 bits, `version` `gemm`", "", |settings| Ok(Box::new(awq::Awq::read(settings)?))),
-    (BITSANDBYTES, "`nf4`, `fp4` (nested too), int8", "", |settings| {
-        Ok(Box::new(bitsandbytes::Bitsandbytes::read(settings)?))
-    }),
+    ("mxfp4", "the experts of gpt-oss", "exact in bf16", mxfp4::read),
+    ("gptq", "4 and 8 bits, `checkpoint_format` `gptq` and `gptq_v2`", "`g_idx` (`desc_act`)", gptq::read),
+    ("awq", "4 bits, `version` `gemm`", "", awq::read),
+    (BITSANDBYTES, "`nf4`, `fp4` (nested too), int8", "", bitsandbytes::read),
 ];
 
 const BITSANDBYTES: &str = "bitsandbytes";
@@ -48,18 +44,6 @@ const BITSANDBYTES: &str = "bitsandbytes";
 /// Every `quant_method` that is read: its name, what is read of it, and what there is to know about it, both in Markdown.
 pub fn methods() -> impl Iterator<Item = [&'static str; 3]> {
     KNOWN.into_iter().map(|(name, read, notes, _)| [name, read, notes])
-}
-
-/// A method of quantisation, with the settings of a folder.
-pub struct Method(pub(crate) Box<dyn Format>);
-
-impl Method {
-    /// Whether a stack of matrices that no folder has one by one may be stored as one tensor of
-    /// codes. If not, models with such stacks are refused for this method.
-    #[must_use]
-    pub fn has_stacks(&self) -> bool {
-        self.0.has_stacks()
-    }
 }
 
 /// The method that a folder's `config.json` names; `None` if it is not quantised. The settings are
@@ -95,5 +79,5 @@ pub fn method(config: &Value, path: PathBuf) -> Result<Option<Method>, Error> {
     let Some((.., read)) = KNOWN.into_iter().find(|(known, ..)| *known == name) else {
         return Err(settings.refuse("quant_method", METHODS));
     };
-    Ok(Some(Method(read(&settings)?)))
+    read(&settings).map(Some)
 }

@@ -1,7 +1,7 @@
 //! `compressed-tensors`, the format of llm-compressor.
 //!
-//! FP8 and 8-bit integers are stored a byte each (`weight`, a [`Grid`]), integers of 4 or 8 bits
-//! may be packed into words (`weight_packed`, [`Packed`]). This file reads `config_groups` and
+//! FP8 and 8-bit integers are stored a byte each (`weight`, see [`grid`]), integers of 4 or 8 bits
+//! may be packed into words (`weight_packed`, see [`packed`]). This file reads `config_groups` and
 //! finds which of its schemes each module is stored in; both matrices are elsewhere.
 //!
 //! The settings assign schemes to modules by classes and regular expressions. Those are not read: a
@@ -28,27 +28,17 @@
 use safetensors::Dtype as Stored;
 use serde_json::Value;
 
-use super::grid::{self, Grid};
-use super::method::Format;
-use super::module::{Module, matrix};
-use super::packed::{Beside, Packed};
+use super::grid::{fits, grid};
+use super::method::Method;
+use super::module::matrix;
+use super::packed::{Beside, packed};
 use super::settings::Settings;
 use crate::Error;
-use crate::codes::Coded;
 use crate::error::TensorProblem;
 use crate::raw::Raw;
 
 /// Values of `format` that are read, as errors say it.
 const FORMATS: &str = "float-quantized, int-quantized, naive-quantized, pack-quantized, and mixed-precision of these";
-
-/// The settings of a folder.
-pub(super) struct Compressed {
-    /// The different schemes of all groups with weights.
-    schemes: Vec<Scheme>,
-    /// Whether there may be scales of keys and values (`kv_cache_scheme`), which are for a cache in
-    /// few bits. They are left unread.
-    has_cache_scales: bool,
-}
 
 /// How weights are stored: the `weights` of a group of `config_groups`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,104 +66,142 @@ enum Strategy {
     Block([usize; 2]),
 }
 
-impl Compressed {
-    /// Reads the settings.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a format or a scheme that is not read, for sparse or transformed
-    /// weights, and for weights that were not compressed to the end.
-    pub(super) fn read(settings: &Settings) -> Result<Self, Error> {
-        settings.warn_of_unread(&[
-            "quant_method",
-            "config_groups",
-            "format",
-            "global_compression_ratio",
-            "ignore",
-            "kv_cache_scheme",
-            "quantization_status",
-            "sparsity_config",
-            "transform_config",
-            "version",
-        ]);
-        /// Values of `format` that are read, of the settings and of each group.
-        const KNOWN: [&str; 5] =
-            ["float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "mixed-precision"];
-        if !KNOWN.contains(&settings.text("format")) {
-            return Err(settings.refuse("format", FORMATS));
-        }
-        if !matches!(settings.text("quantization_status"), "" | "compressed" | "frozen") {
-            return Err(settings.refuse("quantization_status", "compressed and frozen"));
-        }
-        settings.must_be_off("transform_config", "weights without transforms")?;
-        let sparsity = settings.get("sparsity_config").and_then(|sparsity| sparsity.get("format"));
-        if sparsity.and_then(Value::as_str).is_some_and(|format| format != "dense") {
-            return Err(settings.refuse("sparsity_config", "dense weights"));
-        }
-        let groups = settings.get("config_groups").and_then(Value::as_object);
-        let groups = groups.ok_or_else(|| settings.refuse("config_groups", "an object of groups with weights"))?;
-        let mut schemes = Vec::new();
-        for group in groups.values() {
-            if group.get("format").and_then(Value::as_str).is_some_and(|format| !KNOWN.contains(&format)) {
-                return Err(settings.refuse("config_groups", FORMATS));
-            }
-            if let Some(weights) = group.get("weights").filter(|weights| !weights.is_null()) {
-                /// Schemes that are read, as errors say it.
-                const SUPPORTED: &str = "weights of 8-bit floats, or integers of 4 or 8 bits, with scales by tensor, channel, group or block";
-                let scheme = Scheme::read(weights).ok_or_else(|| settings.refuse("config_groups", SUPPORTED))?;
-                if !schemes.contains(&scheme) {
-                    schemes.push(scheme);
-                }
-            }
-        }
-        Ok(Self { schemes, has_cache_scales: settings.get("kv_cache_scheme").is_some() })
+/// `quant_method` `compressed-tensors`.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a format or a scheme that is not read, for sparse or transformed
+/// weights, and for weights that were not compressed to the end.
+pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
+    settings.warn_of_unread(&[
+        "quant_method",
+        "config_groups",
+        "format",
+        "global_compression_ratio",
+        "ignore",
+        "kv_cache_scheme",
+        "quantization_status",
+        "sparsity_config",
+        "transform_config",
+        "version",
+    ]);
+    /// Values of `format` that are read, of the settings and of each group.
+    const KNOWN: [&str; 5] =
+        ["float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "mixed-precision"];
+    if !KNOWN.contains(&settings.text("format")) {
+        return Err(settings.refuse("format", FORMATS));
     }
-
-    /// Finds the scheme that a module's tensors fit, where `shape` is that of the weight. Returns
-    /// the bits of a code, rows and columns of a block, and whether zero points must be there.
-    ///
-    /// # Errors
-    /// [`TensorProblem::Setting`] if schemes fit that differ in bits or blocks, or if none has the
-    /// codes' kind; [`TensorProblem::Shape`] if only the scales fit none.
-    fn scheme_of(
-        &self,
-        codes: &Raw<'_>,
-        scales: &Raw<'_>,
-        shape: [usize; 2],
-    ) -> Result<(usize, [usize; 2], bool), Error> {
-        let is_float = codes.dtype == Stored::F8_E4M3;
-        let is_of_width = |scheme: &&Scheme| {
-            codes.dtype != Stored::I32 || codes.shape == [shape[0], (shape[1] * scheme.bits).div_ceil(32)]
-        };
-        let of_kind = self.schemes.iter().filter(|scheme| scheme.is_float == is_float).filter(is_of_width);
-        let (mut found, mut expected) = (None, None);
-        for scheme in of_kind {
-            let block = scheme.block(shape);
-            let grid = [shape[0].div_ceil(block[0]), shape[1].div_ceil(block[1])];
-            expected = Some(grid);
-            if !grid::fits(scales.shape, grid) {
-                continue;
-            }
-            found = match found {
-                None => Some((scheme.bits, block, !scheme.is_symmetric)),
-                // Zero points are read wherever they are; where one scheme has none, they may be missing.
-                Some((bits, other, needs_zeros)) if bits == scheme.bits && other == block => {
-                    Some((bits, block, needs_zeros && !scheme.is_symmetric))
-                }
-                Some(_) => {
-                    let (found, expected) =
-                        ("several groups that this module's tensors fit".to_owned(), "one".to_owned());
-                    return Err(codes.fault(TensorProblem::Setting { field: "config_groups", found, expected }));
-                }
-            };
+    if !matches!(settings.text("quantization_status"), "" | "compressed" | "frozen") {
+        return Err(settings.refuse("quantization_status", "compressed and frozen"));
+    }
+    settings.must_be_off("transform_config", "weights without transforms")?;
+    let sparsity = settings.get("sparsity_config").and_then(|sparsity| sparsity.get("format"));
+    if sparsity.and_then(Value::as_str).is_some_and(|format| format != "dense") {
+        return Err(settings.refuse("sparsity_config", "dense weights"));
+    }
+    let groups = settings.get("config_groups").and_then(Value::as_object);
+    let groups = groups.ok_or_else(|| settings.refuse("config_groups", "an object of groups with weights"))?;
+    let mut schemes = Vec::new();
+    for group in groups.values() {
+        if group.get("format").and_then(Value::as_str).is_some_and(|format| !KNOWN.contains(&format)) {
+            return Err(settings.refuse("config_groups", FORMATS));
         }
-        match (found, expected) {
-            (Some(found), _) => Ok(found),
-            (None, Some(grid)) => Err(scales.other_shape(&grid)),
-            (None, None) => {
-                let found = format!("no group for {:?} of shape {:?}", codes.dtype, codes.shape);
-                let expected = format!("one whose num_bits and type give a weight of shape {shape:?}");
-                Err(codes.fault(TensorProblem::Setting { field: "config_groups", found, expected }))
+        if let Some(weights) = group.get("weights").filter(|weights| !weights.is_null()) {
+            /// Schemes that are read, as errors say it.
+            const SUPPORTED: &str =
+                "weights of 8-bit floats, or integers of 4 or 8 bits, with scales by tensor, channel, group or block";
+            let scheme = Scheme::read(weights).ok_or_else(|| settings.refuse("config_groups", SUPPORTED))?;
+            if !schemes.contains(&scheme) {
+                schemes.push(scheme);
             }
+        }
+    }
+    // Of `weight`, the dtype says whether it is codes.
+    let is_codes: fn(&Raw<'_>) -> bool =
+        |raw| raw.name.ends_with("_packed") || matches!(raw.dtype, Stored::F8_E4M3 | Stored::I8);
+    // What belongs to activations (`input_...`, `output_...`) is known but not read.
+    let partners = &[
+        ".weight_scale",
+        ".weight_zero_point",
+        ".weight_shape",
+        ".weight_g_idx",
+        ".input_scale",
+        ".input_zero_point",
+        ".output_scale",
+        ".output_zero_point",
+    ];
+    // I32 codes are packed, others a byte each.
+    let method = Method::new(is_codes, partners, move |module, shape| {
+        let shape = matrix(&module.codes, shape)?;
+        let scales = module.need(".weight_scale")?;
+        let (bits, block, needs_zeros) = scheme_of(&schemes, &module.codes, &scales, shape)?;
+        let scales = scales.floats()?;
+        let zeros = match module.partner(".weight_zero_point") {
+            None if needs_zeros => Some(module.need(".weight_zero_point")?),
+            // Old files have zero points of floats too, all of them 0.
+            Some(zeros) if zeros.dtype == Stored::F8_E4M3 && zeros.bytes.iter().all(|&byte| byte == 0) => None,
+            zeros => zeros,
+        };
+        if module.codes.dtype == Stored::I32 {
+            let beside =
+                Beside { shape: module.need(".weight_shape")?, zeros, groups: module.partner(".weight_g_idx") };
+            packed(module.codes, shape, bits, scales, block, beside)
+        } else {
+            grid(module.codes, shape, scales, zeros, block)
+        }
+    });
+    // Scales of keys and values, where the settings announce some, are for a cache in few bits.
+    let ignored: &[&str] = match settings.get("kv_cache_scheme") {
+        Some(_) => &[".q_scale", ".k_scale", ".v_scale"],
+        None => &[],
+    };
+    // Packed codes have a name of their own; bytes have the name of a dense weight.
+    Ok(Method { codes: &[(".weight", ".weight"), (".weight_packed", ".weight")], ignored, ..method })
+}
+
+/// Finds the scheme that a module's tensors fit, where `shape` is that of the weight. Returns
+/// the bits of a code, rows and columns of a block, and whether zero points must be there.
+///
+/// # Errors
+/// [`TensorProblem::Setting`] if schemes fit that differ in bits or blocks, or if none has the
+/// codes' kind; [`TensorProblem::Shape`] if only the scales fit none.
+fn scheme_of(
+    schemes: &[Scheme],
+    codes: &Raw<'_>,
+    scales: &Raw<'_>,
+    shape: [usize; 2],
+) -> Result<(usize, [usize; 2], bool), Error> {
+    let is_float = codes.dtype == Stored::F8_E4M3;
+    let is_of_width = |scheme: &&Scheme| {
+        codes.dtype != Stored::I32 || codes.shape == [shape[0], (shape[1] * scheme.bits).div_ceil(32)]
+    };
+    let of_kind = schemes.iter().filter(|scheme| scheme.is_float == is_float).filter(is_of_width);
+    let (mut found, mut expected) = (None, None);
+    for scheme in of_kind {
+        let block = scheme.block(shape);
+        let grid = [shape[0].div_ceil(block[0]), shape[1].div_ceil(block[1])];
+        expected = Some(grid);
+        if !fits(scales.shape, grid) {
+            continue;
+        }
+        found = match found {
+            None => Some((scheme.bits, block, !scheme.is_symmetric)),
+            // Zero points are read wherever they are; where one scheme has none, they may be missing.
+            Some((bits, other, needs_zeros)) if bits == scheme.bits && other == block => {
+                Some((bits, block, needs_zeros && !scheme.is_symmetric))
+            }
+            Some(_) => {
+                let (found, expected) = ("several groups that this module's tensors fit".to_owned(), "one".to_owned());
+                return Err(codes.fault(TensorProblem::Setting { field: "config_groups", found, expected }));
+            }
+        };
+    }
+    match (found, expected) {
+        (Some(found), _) => Ok(found),
+        (None, Some(grid)) => Err(scales.other_shape(&grid)),
+        (None, None) => {
+            let found = format!("no group for {:?} of shape {:?}", codes.dtype, codes.shape);
+            let expected = format!("one whose num_bits and type give a weight of shape {shape:?}");
+            Err(codes.fault(TensorProblem::Setting { field: "config_groups", found, expected }))
         }
     }
 }
@@ -215,62 +243,6 @@ impl Scheme {
             Strategy::Channel => [1, columns],
             Strategy::Group(size) => [1, size],
             Strategy::Block(block) => block,
-        }
-    }
-}
-
-impl Format for Compressed {
-    /// Packed codes have a name of their own; bytes have the name of a dense weight.
-    fn codes(&self) -> &'static [(&'static str, &'static str)] {
-        &[(".weight", ".weight"), (".weight_packed", ".weight")]
-    }
-
-    /// Of `weight`, the dtype says whether it is codes.
-    fn is_codes(&self, raw: &Raw<'_>) -> bool {
-        if raw.name.ends_with("_packed") { true } else { matches!(raw.dtype, Stored::F8_E4M3 | Stored::I8) }
-    }
-
-    /// What belongs to activations (`input_...`, `output_...`) is known but not read.
-    fn partners(&self) -> &'static [&'static str] {
-        &[
-            ".weight_scale",
-            ".weight_zero_point",
-            ".weight_shape",
-            ".weight_g_idx",
-            ".input_scale",
-            ".input_zero_point",
-            ".output_scale",
-            ".output_zero_point",
-        ]
-    }
-
-    /// Scales of a quantised cache, where the settings announce one.
-    fn ignores(&self, name: &str) -> bool {
-        self.has_cache_scales && [".q_scale", ".k_scale", ".v_scale"].iter().any(|end| name.ends_with(end))
-    }
-
-    /// I32 codes are packed, others a byte each.
-    fn open<'a>(&self, module: Module<'a>, shape: &[usize]) -> Result<Box<dyn Coded + 'a>, Error> {
-        let shape = matrix(&module.codes, shape)?;
-        let scales = module.need(".weight_scale")?;
-        let (bits, block, needs_zeros) = self.scheme_of(&module.codes, &scales, shape)?;
-        let scales = scales.floats()?;
-        let zeros = match module.partner(".weight_zero_point") {
-            None if needs_zeros => Some(module.need(".weight_zero_point")?),
-            // Old files have zero points of floats too, all of them 0.
-            Some(zeros) if zeros.dtype == Stored::F8_E4M3 && zeros.bytes.iter().all(|&byte| byte == 0) => None,
-            zeros => zeros,
-        };
-        if module.codes.dtype == Stored::I32 {
-            let beside =
-                Beside { shape: module.need(".weight_shape")?, zeros, groups: module.partner(".weight_g_idx") };
-            Ok(Box::new(Packed::new(module.codes, shape, bits, scales, block, beside)?))
-        } else {
-            let grid = Grid::new(module.codes, shape, scales, block)?;
-            Ok(match zeros {
-                Some(zeros) => Box::new(grid.with_zeros(zeros)?),
-                None => Box::new(grid),
-            })
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::error::TensorProblem;
 use crate::raw::Raw;
 use crate::safetensors::Checkpoint;
 
-/// The tensors of one quantised module, as [`Format::open`](super::method::Format::open) gets them.
+/// The tensors of one quantised module, as [`Method::open`](super::method::Method::open) gets them.
 #[derive(Clone, Copy)]
 pub(crate) struct Module<'a> {
     /// Where the tensors are.

@@ -15,10 +15,6 @@
 
 use std::ops::Range;
 
-use judge_kernels::codes::{CodedRows, Coding};
-
-use crate::codes::Coded;
-use crate::raw::Floats;
 use crate::stack::{StackPart, StackSpec};
 
 /// Which rows of a stack of codes are a weight's.
@@ -51,11 +47,6 @@ impl Part {
         })
     }
 
-    /// The weight's rows among those of the stack.
-    pub(super) fn of<'a>(&self, stack: Box<dyn Coded + 'a>) -> Box<dyn Coded + 'a> {
-        Box::new(RowsOfPart { stack, part: self.clone() })
-    }
-
     /// The shape of the weight: `[rows, d_in]`.
     pub(super) fn shape(&self) -> [usize; 2] {
         [self.count, self.stack[2]]
@@ -79,31 +70,7 @@ impl Part {
     }
 
     /// Where a row of the weight is among those of the stack.
-    fn row(&self, row: usize) -> usize {
+    pub(super) fn row(&self, row: usize) -> usize {
         self.first + row * self.step
-    }
-}
-
-/// The rows of a part, looked up in the stack one by one.
-struct RowsOfPart<'a> {
-    /// All rows of the stack.
-    stack: Box<dyn Coded + 'a>,
-    /// Which of them are the weight's.
-    part: Part,
-}
-
-impl Coded for RowsOfPart<'_> {
-    fn coding(&self) -> &Coding {
-        self.stack.coding()
-    }
-
-    fn fill(&self, first: usize, rows: &mut CodedRows<'_>) {
-        for (row, mut rows) in rows.each(self.coding()).enumerate() {
-            self.stack.fill(self.part.row(first + row), &mut rows);
-        }
-    }
-
-    fn scales(&self) -> Vec<Floats<'_>> {
-        self.stack.scales()
     }
 }

@@ -157,7 +157,7 @@ fn tell_no_grades(table: &ScoreTable) {
 
 fn read_valid(cli: &Cli, path: &Path) -> Result<ScoreTable> {
     let valid = ScoreTable::read(path).map_err(|error| match &error {
-        judge_data::Error::WrongType { field: "orders", .. } => {
+        judge_data::Error::WrongType { column, .. } if column == "orders" => {
             anyhow!("{error}\n  `judge compare` leaves them with --verdict layers and without --apart")
         }
         _ => error.into(),

@@ -14,6 +14,7 @@ use judge_cli::args::bars::Measured;
 use judge_cli::args::files::InputArgs;
 use judge_cli::args::prompt_judge::suited;
 use judge_cli::judged_probe::JudgedProbe;
+use judge_cli::missing_fields::tell_unread;
 use judge_cli::pair_orders::PairJudging;
 use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
@@ -133,13 +134,14 @@ fn check(job: &RowJob<Records>, pairs: bool) -> Result<(Checked, &'static str)> 
     // Rows that cannot be read say nothing about the others.
     let (mut read, mut references, mut turns) = (0, 0, 0);
     let known = if pairs { PairRow::KNOWN } else { SingleRow::KNOWN };
-    let checked = job.check_whole(known, |Numbered { record, .. }| {
+    let checked = job.job.check_whole(known, |Numbered { record, .. }| {
         let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
         read += usize::from(record.unread().is_none());
         references += usize::from(has("reference"));
         turns += usize::from(has("conversation"));
-        Ok(without_answer(record))
+        anyhow::Ok(without_answer(record))
     })?;
+    tell_unread(&checked.unread);
     Ok((checked, suited(pairs, read > 0 && references == read, read > 0 && turns == read)))
 }
 

@@ -19,11 +19,11 @@ use judge_cli::terminal::console::{end_of_rows, tell_label_mass};
 use judge_core::ItemResult;
 use judge_core::decision::{DecisionJudge, DecisionOrigin, DecisionSettings, DecisionWeights, Questions};
 use judge_data::{DecisionRecord, DecisionRecords, Outputs, RunResult, Settings};
+use judge_models::ApiSettings;
 
 use self::cli::PROGRAM;
 use self::figures::{Measured, NAMES, question_of};
 use self::rows::{check, row};
-use self::service::Named;
 
 pub(crate) use self::cli::Cli;
 
@@ -54,9 +54,9 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     let named: BTreeSet<&str> = cli.bars.statistics().filter_map(question_of).collect();
     let checked = check(&job, asked.as_ref(), &named)?;
     let (decider, job) = match cli.service.named() {
-        Some(service) => {
-            let job = service.plan(job, asked.as_ref())?;
-            (Decider::Service(service), job)
+        Some(named) => {
+            let job = cli.service.plan(&named, job, asked.as_ref())?;
+            (Decider::Service(named), job)
         }
         None => {
             let (mut settings, model) = cli.decisions.settings(&cli.model, asked.clone())?;
@@ -67,7 +67,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     };
     let mut origin = None;
     let finished = job.run(&checked, |pending| match &decider {
-        Decider::Service(service) => service.ask(cli, pending, asked.as_ref()),
+        Decider::Service(named) => cli.service.ask(named, cli, pending, asked.as_ref()),
         Decider::Model(settings, model) => {
             let (result, of_judge) = read(cli, pending, (**settings).clone(), model, asked.as_ref())?;
             origin = Some(of_judge);
@@ -86,11 +86,11 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
 }
 
 /// Who answers.
-enum Decider<'c> {
+enum Decider {
     /// A model on this machine, asked in this way.
     Model(Box<DecisionSettings>, Box<ModelArgs>),
     /// A service.
-    Service(Named<'c>),
+    Service(ApiSettings),
 }
 
 /// Has a model on this machine read what is not answered yet; also what weights belong to that are fitted on it.

@@ -71,7 +71,7 @@ pub(crate) struct Cli {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    cli.api.check()?;
+    cli.api.service.check(cli.api.named())?;
     if !cli.carry.cuts.is_empty() {
         return Err(usage(
             "--cut counts the tokens of a model on this machine, and a service does not say how many a text has",
@@ -115,7 +115,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let report = Report { output: &cli.output.output, aspects: &aspects, points: cli.points, prices };
     let mut asked = None;
     let finished = job.run(&checked, |pending| {
-        let model = asked.insert(cli.api.model()?);
+        let model = asked.insert(cli.api.service.model(cli.api.named())?);
         let mut labelling = Spending::new(pending.watch()?, model, report.prices.as_ref());
         let row = |result: ItemResult<Numbered>| {
             let (name, _) = &aspects[result.item.row % aspects.len()];

@@ -9,6 +9,7 @@ mod row;
 
 use anyhow::Result;
 use judge_cli::args::bars::Measured;
+use judge_cli::missing_fields::tell_unread;
 use judge_cli::row_job::{RowJob, Words, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{
@@ -83,14 +84,15 @@ fn ranked(cli: &Cli) -> Result<Measured> {
 fn check(job: &RowJob<Records>, cli: &Cli) -> Result<(Checked, &'static str)> {
     // Rows that cannot be read say nothing about the others.
     let (mut read, mut references) = (0, 0);
-    let checked = job.check_whole(Ranked::KNOWN, |Numbered { record, .. }| {
+    let checked = job.job.check_whole(Ranked::KNOWN, |Numbered { record, .. }| {
         read += usize::from(record.unread().is_none());
         references += usize::from(record.field("reference").is_some_and(|reference| !reference.is_empty()));
         if cli.benchmark.is_some() && record.unread().is_none() {
             report::of_benchmark(record.id(), record.field("subset").as_deref())?;
         }
         let why = if cli.judge.is_apart() { None } else { row::too_few(record) };
-        Ok(why.map(|Unscored { detail, .. }| detail))
+        anyhow::Ok(why.map(|Unscored { detail, .. }| detail))
     })?;
+    tell_unread(&checked.unread);
     Ok((checked, if read > 0 && references == read { "pair-reference" } else { "pair" }))
 }

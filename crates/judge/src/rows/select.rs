@@ -29,15 +29,17 @@ use judge_cli::terminal::interrupt::{Interrupts, Stopped};
 use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_core::Unscored;
-use judge_data::{Input, Outputs, Settings};
+use judge_data::{Checked, Job, Outputs, Settings};
 use serde_json::json;
 
-use self::example::Form;
+use self::example::{Examples, Form};
 use self::graders::Aspects;
 use self::numbers::{Criterion, Files, Missing, Numbers};
 use self::pass::Passes;
-use self::report::{Repeat, Repeats, Report, Sources};
+use self::report::{Repeat, Repeats, Report};
 use self::rubrics::Rubrics;
+
+pub(crate) use self::example::options;
 
 /// Cosine of states from which on a row counts as nearly equal to another.
 const NEAR: f64 = 0.95;
@@ -45,8 +47,8 @@ const NEAR: f64 = 0.95;
 /// Criteria by which aspects are graded.
 const GRADED: [Criterion; 3] = [Criterion::Score, Criterion::Direct, Criterion::Expected];
 
-/// Repeats that the report lists.
-const LISTED: usize = 100;
+/// The name in records.
+const PROGRAM: &str = "data_selection";
 
 /// Grade instruction data and choose the best.
 ///
@@ -120,7 +122,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let states = beside(output, "states.safetensors");
     let inputs = [&cli.input.input].into_iter().chain(&cli.rubrics).chain(&cli.probes).chain(cli.lager.inputs());
     let outputs = Outputs::new(inputs).rows([output]).rows(&cli.selected).rows([&grades, &likelihood, &probe]);
-    let outputs = outputs.states([&states]).reports("data_selection", &cli.json);
+    let outputs = outputs.states([&states]).reports(PROGRAM, &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
 
     let wanted: BTreeSet<Criterion> = others.iter().copied().chain([criterion]).collect();
@@ -129,22 +131,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let is_graded = asks(&GRADED);
     let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
-    let input = cli.input.open()?;
-    let Seen { rows, repeats, unread } = cli.look_through(&input)?;
+    let source = Examples::new(cli.input.open()?, &cli.input, cli.model.limit)?;
+    let job = Job { write: cli.output.write.options(), ..Job::new(source, output, program(PROGRAM)) };
+    let Seen { checked, repeats, unread } = look_through(&job)?;
+    let rows = checked.rows;
+    let passes = Passes { job, checked, model: &cli.model, loaded: OnceCell::new() };
     if cli.diversity.is_some() || wanted.iter().any(|criterion| criterion.reads_a_model()) {
-        cli.model.admit(&input)?;
+        cli.model.admit(passes.input())?;
     }
-    write::check_fields(&input, rows, cli.groups.as_deref())?;
+    write::check_fields(passes.input(), rows, cli.groups.as_deref())?;
 
-    let passes = Passes {
-        program: "data_selection",
-        input: &input,
-        columns: &cli.input,
-        rows,
-        write: cli.output.write,
-        model: &cli.model,
-        loaded: OnceCell::new(),
-    };
     let settings = cli.choice_settings(criterion, rubrics.names().len());
     passes.plan(output, settings.clone())?.check_settings()?;
     let mut files = Files::default();
@@ -175,41 +171,30 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let values = numbers.by(criterion)?;
     let (choice, near) = cli.choose(&passes, &states, &values)?;
 
-    let is_new = write::rows(output, &numbers, &input, &values, &choice, settings.clone())?;
+    let is_new = write::rows(output, &numbers, &values, &choice, settings.clone())?;
     if let Some(path) = &cli.selected {
-        write::selected(path, &numbers, &input, &choice, cli.format, settings)?;
+        write::selected(path, &numbers, &choice, cli.format, settings)?;
     }
-    let groups = cli.groups.as_deref();
-    let sources = Sources { numbers: &numbers, input: &input, groups, choice: &choice, criterion, others: &others };
-    let (choices, human_mean) = sources.choices()?;
+    let (choices, human_mean) = report::choices(&numbers, criterion, &others, &choice, cli.groups.as_deref())?;
+    let both = repeats.iter().filter(|&&(row, like)| choice.chosen[row] && choice.chosen[like]).count();
+    let repeats = repeats.iter().map(|&(row, like)| Repeat { row, like, similarity: 1.0 });
+    let near = near.iter().map(|near| Repeat { row: near.row, like: near.chosen, similarity: near.similarity });
     let report = Report {
-        program: program("data_selection"),
+        program: program(PROGRAM),
         n: rows,
         criterion,
         chosen: choice.count(),
         without: values.iter().filter(|value| value.is_none()).count(),
-        missing: sources.missing()?,
+        missing: report::missing(&numbers)?,
         least: choice.least,
         tied: choice.tied,
-        duplicates: Repeats {
-            chosen: repeats.iter().filter(|&&(row, like)| choice.chosen[row] && choice.chosen[like]).count(),
-            rows: repeats.len(),
-            first: repeats.iter().take(LISTED).map(|&(row, like)| Repeat { row, like, similarity: 1.0 }).collect(),
-        },
-        near_duplicates: cli.diversity.map(|_| Repeats {
-            chosen: 0,
-            rows: near.len(),
-            first: near
-                .iter()
-                .take(LISTED)
-                .map(|near| Repeat { row: near.row, like: near.chosen, similarity: near.similarity })
-                .collect(),
-        }),
-        distributions: sources.distributions(&values)?,
+        duplicates: Repeats::new(repeats, both),
+        near_duplicates: cli.diversity.map(|_| Repeats::new(near, 0)),
+        distributions: report::distributions(&numbers, criterion, &values, &choice.chosen)?,
         human_mean,
         choices,
     };
-    write_json_if(cli.json.as_deref(), "data_selection", || Ok(&report))?;
+    write_json_if(cli.json.as_deref(), PROGRAM, || Ok(&report))?;
     if !is_new {
         say(format_args!("{} is complete; nothing to do", output.display()))?;
     }
@@ -218,19 +203,32 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     check_scored(rows - report.without, report.missing.into_values().flatten())
 }
 
-/// How the rows are read.
-pub(crate) fn options(input: &InputArgs) -> judge_data::DatasetOptions {
-    example::options(input, None)
-}
-
 /// What the rows are, before any model work.
-#[derive(Default)]
 struct Seen {
-    rows: usize,
+    checked: Checked,
     /// Rows that repeat an earlier one, with that.
     repeats: Vec<(usize, usize)>,
     /// Why rows cannot be read, by their place.
     unread: BTreeMap<usize, Unscored>,
+}
+
+/// Reads all rows once, so that whatever is wrong with one is said before any model work.
+fn look_through(job: &Job<Examples>) -> Result<Seen> {
+    let (mut first_of, mut repeats, mut unread) = (HashMap::new(), Vec::new(), BTreeMap::new());
+    let checked = job.check(&[], |example| {
+        if let Err(why) = &example.said {
+            unread.insert(example.row, why.clone());
+        }
+        if let Some(digest) = example.digest() {
+            let row = u32::try_from(example.row)?;
+            let first = *first_of.entry(digest).or_insert(row);
+            if first != row {
+                repeats.push((example.row, first as usize));
+            }
+        }
+        anyhow::Ok(None)
+    })?;
+    Ok(Seen { checked, repeats, unread })
 }
 
 impl Cli {
@@ -277,25 +275,6 @@ impl Cli {
         ];
         let own = own.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
         own.or_else(|| self.lager.given())
-    }
-
-    /// Reads all rows once, so that whatever is wrong with one is said before any model work.
-    fn look_through(&self, input: &Input) -> Result<Seen> {
-        let (mut first_of, mut seen): (HashMap<u64, u32>, _) = (HashMap::new(), Seen::default());
-        seen.rows = example::check(input, &self.input, self.model.limit, |example| {
-            if let Err(why) = &example.said {
-                seen.unread.insert(example.row, why.clone());
-            }
-            if let Some(digest) = example.digest() {
-                let row = u32::try_from(example.row)?;
-                let first = *first_of.entry(digest).or_insert(row);
-                if first != row {
-                    seen.repeats.push((example.row, first as usize));
-                }
-            }
-            Ok(())
-        })?;
-        Ok(seen)
     }
 
     fn choose(

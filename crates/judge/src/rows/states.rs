@@ -8,11 +8,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_core::{Backbone, Want, request::Pooling, request::Signal};
-use judge_data::{
-    DatasetFormat, Error, Job, Numbered, Outputs, Resolved, RunPlan, Sharding, Source, StatesSpec, StatesWriter,
-    ids_path, record_path, save,
-};
+use judge_core::{Backbone, request::Pooling};
+use judge_data::{DatasetFormat, Error, Job, Numbered, Outputs, Sharding, Source, StatesSpec, StatesWriter, ids_path};
 use serde_json::json;
 
 use judge_cli::args::files::{InputArgs, WriteArgs, program};
@@ -20,7 +17,7 @@ use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::args::one_of;
 use judge_cli::missing_fields::tell_unread;
-use judge_cli::prompts::{self, Kept, prompt};
+use judge_cli::prompts::{finished_states, keep_states, prompt};
 use judge_cli::terminal::console::{end_of_rows, say, tell};
 
 /// The values of `--pooling`.
@@ -63,29 +60,21 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     Outputs::new([&cli.input.input]).states([&cli.output]).overwrite(cli.write.overwrite).check()?;
     let input = cli.input.open()?;
     let source = cli.input.source(&input, Some(DatasetFormat::Prompts), cli.model.limit);
-    let job = Job::new(source, &cli.output, program("hidden_states"));
+    let mut job = Job { write: cli.write.options(), ..Job::new(source, &cli.output, program("hidden_states")) };
     let checked = job.check(&[], |_| Ok::<_, Error>(None))?;
     tell_unread(&checked.unread);
     let rows = checked.rows;
     cli.model.admit(&input)?;
     let pooling = cli.pooling;
-    let mut plan = RunPlan::new(&cli.output, rows, program("hidden_states"));
-    plan.inputs = job.source.identity(rows)?;
-    plan.settings = job.source.settings(); // no field is carried
-    cli.model.describe(&mut plan, None)?;
-    plan.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
-    plan.settings.insert("pooling".to_owned(), json!(pooling));
-    plan.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
-    plan.options = cli.write.options();
-    match plan.finished() {
-        Ok(Some(record)) => {
-            say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display()))?;
-            return end_of_rows(&record.counts);
-        }
-        // States are put in place before their ids, and these before their record. They say themselves how they were made, and are compared
-        // when they are opened below.
-        Err(Error::OutputExists { differences, .. }) if differences.is_empty() && cli.has_ids() => {}
-        found => drop(found?),
+    (job.made_by, job.settings) = cli.model.described(None)?;
+    job.settings.insert("layers".to_owned(), json!(cli.layers.to_string()));
+    job.settings.insert("pooling".to_owned(), json!(pooling));
+    job.settings.insert("rows_per_shard".to_owned(), json!(cli.rows_per_shard));
+    let mut plan = job.plan(&checked)?;
+    plan.settings.remove("carry"); // no field is carried
+    if let Some(record) = finished_states(&plan)? {
+        say(format_args!("{} is complete: {rows} rows; nothing to do", cli.output.display()))?;
+        return end_of_rows(&record.counts);
     }
     let model = cli.model.load()?;
     let info = model.info();
@@ -104,22 +93,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let sharding = cli.rows_per_shard.map_or(Sharding::Whole, Sharding::Rows);
     let spec = StatesSpec { rows, layers: layers.clone(), d_model: info.d_model, metadata, sharding };
     let output = StatesWriter::open(&cli.output, &spec, cli.write.options())?;
-    let before = output.resumed().rows;
+    let (before, files) = (output.resumed().rows, output.files());
     if !cli.model.quiet {
         tell(format_args!("{} of states to write", size(spec.bytes()?)));
     }
-    let want = Want { pooled: layers.iter().map(|&layer| (layer, pooling)).collect(), ..Want::default() };
     let prompts = job.source.items()?.map(|item| {
         let Numbered { row, record } = item?;
         Ok((record.id().clone(), row, prompt(&record, &cli.model, "")))
     });
-    let mut kept = [Kept::of_signal(output, layers.clone(), Signal::State(pooling))];
-    prompts::keep(&model, want, cli.model.quiet, rows, prompts, &mut kept)?;
-    let [Kept { writer: output, .. }] = kept;
-    let (files, counts) = (output.files(), output.counts());
-    let written = output.finish()?;
-    let resolved = Resolved { model: Some(info.clone()), ..Resolved::default() };
-    save(record_path(&cli.output), &plan.record(resolved, written.counts, written.outputs))?;
+    let counts = keep_states(&plan, &model, output, layers.clone(), pooling, cli.model.quiet, prompts)?;
     let place = match cli.rows_per_shard {
         None => format!("{}, {}", cli.output.display(), ids_path(&cli.output).display()),
         Some(_) => format!("{} in {files} shards", cli.output.display()),
@@ -132,14 +114,6 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         info.d_model
     ))?;
     end_of_rows(&counts)
-}
-
-impl Cli {
-    /// Whether the output, finished or not, has the ids beside it that states of this program have.
-    fn has_ids(&self) -> bool {
-        let ids = ids_path(&self.output);
-        ids.exists() || ids.with_extension("jsonl.partial").exists()
-    }
 }
 
 /// Bytes for people.

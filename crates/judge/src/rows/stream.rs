@@ -24,6 +24,9 @@ use judge_cli::args::files::OverwriteArgs;
 use judge_cli::args::scale_out::{Scoring, ScoringArgs, now};
 use judge_cli::terminal::console::{exit, say, tell, usage_of};
 
+/// Between two lines on stderr that say what became of the rows so far.
+const SHOWN_EVERY: Duration = Duration::from_secs(10);
+
 /// Score batches of rows from standard input to standard output.
 ///
 /// Both are Arrow IPC streams. Each batch is answered by one with the same rows, the same ids and the same order, at once; rows that cannot
@@ -61,16 +64,27 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     tell(ready);
 
     let mut writer = BatchWriter::new(io::stdout().lock(), "standard output", &results.schema())?;
-    let (mut tally, mut pace) = (ResultTally::default(), Pace::new(cli.scoring.model.quiet));
+    let (begun, mut shown, mut tally) = (Instant::now(), Instant::now(), ResultTally::default());
+    // What became of the rows so far.
+    let show = |tally: &ResultTally| {
+        let ResultTally { rows, scored, tokens, .. } = tally;
+        let rate = *tokens as f64 / begun.elapsed().as_secs_f64().max(1e-9);
+        if !cli.scoring.model.quiet {
+            tell(format_args!("{rows} rows, {scored} scored, {tokens} tokens: {rate:.0} tokens/s"));
+        }
+    };
     // The end of the channel is that of its thread, which ends with `None` alone.
     while let Some(items) = requests.recv().context("the thread that reads standard input has failed")? {
         let rows = rows(&scoring, items)?;
         writer.write(&results.batch(&rows)?)?;
         rows.iter().for_each(|row| tally.add(row));
-        pace.show(&tally, false);
+        if shown.elapsed() >= SHOWN_EVERY {
+            shown = Instant::now();
+            show(&tally);
+        }
     }
     writer.finish()?;
-    pace.show(&tally, true);
+    show(&tally);
     // Statuses other than `scored` are the reasons of the judge.
     let unscored = serde_json::from_value(serde_json::to_value(&tally.unscored)?)?;
     record.counts = Counts { scored: usize::try_from(tally.scored)?, unscored, ..Counts::default() };
@@ -122,28 +136,4 @@ fn read_requests(spec: &ItemSpec, sender: &SyncSender<Option<Vec<BatchItem>>>) -
     }
     let _ = sender.send(None);
     Ok(())
-}
-
-/// What became of the rows so far, shown on stderr now and then.
-struct Pace {
-    start: Instant,
-    shown: Instant,
-    is_quiet: bool,
-}
-
-impl Pace {
-    const EVERY: Duration = Duration::from_secs(10);
-
-    fn new(is_quiet: bool) -> Self {
-        Self { start: Instant::now(), shown: Instant::now(), is_quiet }
-    }
-
-    fn show(&mut self, tally: &ResultTally, is_end: bool) {
-        if self.is_quiet || !is_end && self.shown.elapsed() < Self::EVERY {
-            return;
-        }
-        self.shown = Instant::now();
-        let rate = tally.tokens as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
-        tell(format_args!("{} rows, {} scored, {} tokens: {rate:.0} tokens/s", tally.rows, tally.scored, tally.tokens));
-    }
 }

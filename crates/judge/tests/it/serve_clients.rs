@@ -64,8 +64,7 @@ fn more_than_fit_into_the_queue_are_told_when_to_come_back() {
 fn a_client_that_goes_away_gives_up_its_place() {
     let service = Service::start(&["--queue", "4"]);
     for number in 0..12 {
-        let mut stream = service.connect();
-        stream.write_all(&post(&long(number))).unwrap();
+        let stream = service.begin(&post(&long(number)));
         stream.shutdown(Shutdown::Both).unwrap();
         drop(stream);
         let line = service.says("POST /v1/systemone ");
@@ -82,15 +81,13 @@ fn slow_clients_are_ended_and_keep_nobody_waiting() {
     let service = Service::start(&["--quiet", "--read-timeout", "1", "--connections", "3", "--client-share", "100"]);
     let body = short().to_string();
     // Half a head, half a body, and nothing at all.
-    let mut head = service.connect();
-    head.write_all(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").unwrap();
-    let mut half = service.connect();
+    let head = service.begin(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nX-Slow: ");
     let sent = format!(
         "POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{}",
         body.len(),
         &body[..9]
     );
-    half.write_all(sent.as_bytes()).unwrap();
+    let half = service.begin(sent.as_bytes());
     let idle = service.connect();
     // They have all connections, and lose them.
     assert_eq!(service.post("/v1/systemone", &short()).status, 200);
@@ -140,13 +137,7 @@ fn a_signal_ends_it_when_all_that_was_accepted_is_answered() {
         let mut service = Service::start(&["--quiet"]);
         let mut kept = service.connect();
         keep(&mut kept);
-        let sent: Vec<TcpStream> = (0..8)
-            .map(|number| {
-                let mut stream = service.connect();
-                stream.write_all(&post(&long(number))).unwrap();
-                stream
-            })
-            .collect();
+        let sent: Vec<TcpStream> = (0..8).map(|number| service.begin(&post(&long(number)))).collect();
         let done = r#"judge_requests_total{route="/v1/systemone",status="200"}"#;
         service.reaches(&["judge_requests_waiting", done], 8.0);
         service.signal(signal);
@@ -167,8 +158,7 @@ fn a_signal_ends_it_when_all_that_was_accepted_is_answered() {
 fn a_second_signal_ends_it_at_once() {
     let mut service = Service::start(&[]);
     // Half a request, which would have fifteen seconds.
-    let mut half = service.connect();
-    half.write_all(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{").unwrap();
+    let _half = service.begin(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{");
     // A later connection is answered, so this one was accepted.
     assert_eq!(service.get("/health").status, 200);
     service.signal("-TERM");
@@ -213,13 +203,7 @@ fn a_second_signal_ends_it_at_once_while_the_model_is_busy() {
     let unpacked = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(unpacked(), 1, "the embedded model");
     // Some minutes of work.
-    let sent: Vec<TcpStream> = (0..20)
-        .map(|number| {
-            let mut stream = service.connect();
-            stream.write_all(&very_long(number)).unwrap();
-            stream
-        })
-        .collect();
+    let sent: Vec<TcpStream> = (0..20).map(|number| service.begin(&very_long(number))).collect();
     service.reaches(&["judge_requests_in_model"], 20.0);
     service.signal("-TERM");
     service.says("stopping");
@@ -240,8 +224,7 @@ fn a_second_signal_ends_it_at_once_while_the_model_is_busy() {
 #[test]
 fn a_client_that_hangs_up_on_a_long_request_keeps_nobody_waiting() {
     let service = Service::start(&[]);
-    let mut stream = service.connect();
-    stream.write_all(&very_long(0)).unwrap();
+    let stream = service.begin(&very_long(0));
     service.reaches(&["judge_requests_in_model"], 1.0);
     drop(stream);
     let line = service.says("POST /v1/decisions ");
@@ -257,8 +240,7 @@ fn one_client_gets_its_share_of_connections_and_of_bytes() {
     let body = short().to_string() + &" ".repeat(1900);
     let bytes = Service::request("POST", "/v1/systemone", "", &body.as_bytes()[..1900]);
     let (first, rest) = bytes.split_at(bytes.len() - 400);
-    let mut half = service.connect();
-    half.write_all(first).unwrap();
+    let mut half = service.begin(first);
     service.reaches(&["judge_queue_bytes"], 1500.0);
     let reply = service.send(&Service::request("POST", "/v1/systemone", "", &body.as_bytes()[..501]));
     assert!(reply.status == 429 && reply.head.contains("retry-after: 1"), "{reply:?}");

@@ -1,7 +1,7 @@
 //! Requests as browsers, proxies and careless clients send them to `judge serve`.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::Shutdown;
 
 use serde_json::{Value, json};
@@ -57,8 +57,7 @@ fn a_client_that_sends_no_more_gets_its_answer() {
     let service = Service::start(&["--quiet"]);
     for version in ["HTTP/1.1", "HTTP/1.0"] {
         let request = String::from_utf8(of("Host: localhost\r\n")).unwrap().replace("HTTP/1.1", version);
-        let mut stream = service.connect();
-        stream.write_all(request.as_bytes()).unwrap();
+        let stream = service.begin(request.as_bytes());
         stream.shutdown(Shutdown::Write).unwrap();
         let reply = Reply::read(stream);
         assert_eq!((reply.status, reply.json()["answers"].is_object()), (200, true), "{version}: {reply:?}");
@@ -132,8 +131,7 @@ fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
     let service = Service::start(&["--quiet"]);
     for expect in ["Expect: 100-continue\r\n", ""] {
         let head = format!("POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\n{expect}Content-Length: 2000000\r\n\r\n");
-        let mut stream = service.connect();
-        stream.write_all(head.as_bytes()).unwrap();
+        let mut stream = service.begin(head.as_bytes());
         // The answer comes, and the connection ends, before any of the body is sent.
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
@@ -173,8 +171,7 @@ fn a_head_of_more_than_64_kib_is_refused() {
     for (bytes, status) in [(60_000, "200"), (66_000, "431")] {
         let long = "y".repeat(bytes);
         let head = format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: {long}\r\nConnection: close\r\n\r\n");
-        let mut stream = service.connect();
-        stream.write_all(head.as_bytes()).unwrap();
+        let mut stream = service.begin(head.as_bytes());
         // Of a head that is not read to its end, the connection is closed before all of it was taken.
         let mut begin = [0; 12];
         stream.read_exact(&mut begin).unwrap();

@@ -89,11 +89,16 @@ impl Service {
         TcpStream::connect(self.address).expect("a connection")
     }
 
-    /// Sends these bytes, and reads until the service closes the connection.
-    pub fn send(&self, bytes: &[u8]) -> Reply {
+    /// A connection over which these bytes were sent.
+    pub fn begin(&self, bytes: &[u8]) -> TcpStream {
         let mut stream = self.connect();
         stream.write_all(bytes).expect("sent");
-        Reply::read(stream)
+        stream
+    }
+
+    /// Sends these bytes, and reads until the service closes the connection.
+    pub fn send(&self, bytes: &[u8]) -> Reply {
+        Reply::read(self.begin(bytes))
     }
 
     /// The bytes of a request.

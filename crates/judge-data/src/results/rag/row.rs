@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::RagRecord;
 use super::contexts::contexts;
+use crate::results::entry::entry;
 use crate::{Carry, Error, Fate, Human, Judged, OutputRow};
 
 /// What was found of an answer from retrieved contexts: `{"id", "human"?, "faithfulness"?: {"mean", "share"}, …, "sentences"?: [{"start",
@@ -109,9 +110,7 @@ impl Serialize for MeasuredRag {
         let RagFindings { measures, sentences, relevance, by_context, label_mass, .. } = &self.findings;
         let mut map = serializer.serialize_map(None)?;
         for measure in RagMeasure::ALL {
-            if let Some(Ok(value)) = measures.get(&measure) {
-                map.serialize_entry(measure.as_str(), value)?;
-            }
+            entry(&mut map, measure.as_str(), measures.get(&measure).and_then(|found| found.as_ref().ok()))?;
         }
         if !sentences.is_empty() {
             let all =
@@ -137,20 +136,12 @@ impl Serialize for MeasuredRag {
                 map.serialize_entry(CONTEXTS, &all.collect::<Vec<_>>())?;
             }
         }
-        if *by_context {
-            map.serialize_entry("by_context", &true)?;
-        }
-        if let Some(mass) = label_mass {
-            map.serialize_entry("label_mass", mass)?;
-        }
-        if let Some(tokens) = self.input_tokens {
-            map.serialize_entry("input_tokens", &tokens)?;
-        }
+        entry(&mut map, "by_context", by_context.then_some(true))?;
+        entry(&mut map, "label_mass", label_mass.as_ref())?;
+        entry(&mut map, "input_tokens", self.input_tokens)?;
         let without = measures.iter().filter_map(|(measure, found)| Some((measure, found.as_ref().err()?)));
         let without: BTreeMap<&RagMeasure, &Unscored> = without.collect();
-        if !without.is_empty() {
-            map.serialize_entry("unscored", &without)?;
-        }
+        entry(&mut map, "unscored", Some(without).filter(|without| !without.is_empty()))?;
         map.end()
     }
 }

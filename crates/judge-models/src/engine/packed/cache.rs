@@ -41,7 +41,7 @@ use judge_weights::map::map_file;
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dtype, Error, PackedCacheProblem, WeightForm};
+use crate::{Dtype, Error, PackedCacheProblem, WeightForm, WeightsError};
 
 /// Hashed into the name. Change its number whenever the same matrix would be packed otherwise.
 const DOMAIN: &str = "judge-models packed matrices 2";
@@ -107,7 +107,7 @@ pub(crate) struct Writer {
 /// touched; a path among them that is a file counts whatever its name. `is_padded` is the one thing in which kernels pack differently.
 ///
 /// # Errors
-/// [`Error::Read`] for a folder that cannot be listed, and for a file of weights that is not there.
+/// [`WeightsError::Read`] for a folder that cannot be listed, and for a file of weights that is not there.
 pub(crate) fn key<'p>(
     fingerprint: &str,
     dtype: Dtype,
@@ -118,7 +118,7 @@ pub(crate) fn key<'p>(
     let mut files = Vec::new();
     let mut add = |path: &Path| -> Result<(), Error> {
         // Through links, as the hub's cache has them.
-        let data = fs::metadata(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
+        let data = fs::metadata(path).map_err(|source| WeightsError::Read { path: path.to_owned(), source })?;
         let changed = data.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         files.push((name, data.len(), changed.map(|time| time.as_nanos())));
@@ -129,7 +129,7 @@ pub(crate) fn key<'p>(
             add(folder)?;
             continue;
         }
-        let fault = |source| Error::Read { path: folder.to_owned(), source };
+        let fault = |source| WeightsError::Read { path: folder.to_owned(), source };
         for file in fs::read_dir(folder).map_err(fault)? {
             let path = file.map_err(fault)?.path();
             if WEIGHTS.iter().any(|end| path.extension().is_some_and(|found| found == *end)) {
@@ -159,7 +159,7 @@ impl PackedCache {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Ok(Self::Writing(Writer::create(folder, path, key)?))
             }
-            Err(source) => Err(Error::Read { path, source }),
+            Err(source) => Err(WeightsError::Read { path, source }.into()),
         }
     }
 
@@ -209,7 +209,7 @@ impl PackedCache {
 impl Reader {
     /// Maps a file and reads its index.
     fn open(path: PathBuf, file: &File) -> Result<Self, Error> {
-        let read = |source| Error::Read { path: path.clone(), source };
+        let read = |source| WeightsError::Read { path: path.clone(), source };
         if file.metadata().map_err(read)?.len() == 0 {
             return Err(Error::PackedCache { path, problem: PackedCacheProblem::Damaged }); // cannot be mapped
         }

@@ -60,7 +60,7 @@ impl PackedDecoder {
             spec.positions.as_ref().map(|table| packing.matrix(&[rows(table)], spec.d_model)).transpose()?;
         let inputs = spec.token_inputs.as_ref();
         let token_inputs =
-            inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut packing)).transpose()?;
+            inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), dtype, &mut packing)).transpose()?;
         let blocks = spec.blocks.iter().map(|block| Block::build(block, &mut packing)).collect::<Result<_, _>>()?;
         let norm = packing.norm(&spec.norm)?;
         let head = match &spec.head {
@@ -257,11 +257,6 @@ impl Build for Packing<'_> {
     /// A matrix whose rows are looked up on the host; see [`Tensors::table`].
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
         Ok(self.tensors.table(name, shape, self.dtype)?)
-    }
-
-    /// The dtype that weights are rounded to.
-    fn dtype(&self) -> Dtype {
-        self.dtype
     }
 
     /// A tensor as plain numbers, row-major.

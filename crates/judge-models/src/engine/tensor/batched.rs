@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use burn::tensor::Device;
 use half::bf16;
@@ -13,7 +14,6 @@ use super::host::{from_device, host, on_device};
 use super::parameters::Source;
 use super::plan::Shapes;
 use super::precision::{Precision, widen};
-use super::room::Room;
 use super::schedule::{Feeds, Planned, Sequence, schedule};
 use crate::reading::groups::Group;
 use crate::weights::{Table, Tensors};
@@ -25,8 +25,8 @@ pub(crate) struct Batched {
     pub(super) decoder: Decoder,
     /// Shapes of batches; [`Shapes::CUDA`] outside of tests.
     pub(super) shapes: Shapes,
-    /// Positions of a batch, since a device's memory was full.
-    pub(super) room: Room,
+    /// How many positions a batch may have since a device's memory was full.
+    pub(super) room: AtomicUsize,
     /// Last, because fields are dropped in this order: memory is given back after the weights are
     /// gone.
     _memory: Memory,
@@ -75,7 +75,7 @@ impl Batched {
         for corner in decoder.corners() {
             host(widen(corner)).map_err(|error| Error::Upload { source: Box::new(error) })?;
         }
-        Ok(Self { decoder, shapes, room: Room::new(), _memory: memory })
+        Ok(Self { decoder, shapes, room: AtomicUsize::new(usize::MAX), _memory: memory })
     }
 
     /// The passes of some jobs of a group, by their places. Batches have at most `max_tokens` positions, or one member.

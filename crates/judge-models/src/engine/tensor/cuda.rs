@@ -1,4 +1,4 @@
-//! What an NVIDIA GPU needs on this machine, and how much memory it has.
+//! What an NVIDIA GPU needs on this machine.
 //!
 //! `devices.rs` calls [`Machine::check`] before it makes a CUDA device.
 //! Burn would panic, at its first use of the GPU, where a library or a header is missing; here the first of
@@ -66,15 +66,6 @@ impl Machine {
             toolkit => Err(CudaProblem::NoHeaders { looked: toolkit.as_ref().map(|toolkit| toolkit.join(HEADER)) }),
         }
     }
-}
-
-/// Bytes of memory that GPU `index` has in all, used or not. [`Machine::check`] must have found it.
-///
-/// # Errors
-/// [`CudaProblem::NoMemorySize`] if the driver does not say it.
-#[cfg(feature = "cuda")]
-pub(crate) fn memory(index: usize) -> Result<u64, CudaProblem> {
-    judge_gpu::cuda::memory(index).map_err(|code| CudaProblem::NoMemorySize { code })
 }
 
 #[cfg(test)]

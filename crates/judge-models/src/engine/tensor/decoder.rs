@@ -126,7 +126,9 @@ impl Decoder {
         let table = |(name, rows): &(String, usize)| vec![(name.clone(), *rows)];
         let positions = spec.positions.as_ref().map(|rows| build.matrix(table(rows), spec.d_model)).transpose()?;
         let inputs = spec.token_inputs.as_ref();
-        let token_inputs = inputs.map(|inputs| TokenInputs::build(inputs, spec.n_layers(), &mut build)).transpose()?;
+        let token_inputs = inputs
+            .map(|inputs| TokenInputs::build(inputs, spec.n_layers(), precision.dtype(), &mut build))
+            .transpose()?;
         let mut blocks = Vec::with_capacity(spec.n_layers());
         for (stage, device) in stages.iter().zip(devices) {
             build.device = device;

@@ -1,11 +1,11 @@
 //! The operations of `ops.rs` on GPUs: each one kernel of `judge-gpu`, or products between some.
 //!
-//! What takes a model's description here is turned into what the kernels take. `ops.rs` says what
-//! each operation gives.
+//! Here are those whose arguments have to be turned into what the kernels take; `ops.rs` calls the other
+//! kernels itself, and says what each operation gives.
 
 use burn::tensor::{DType, Tensor};
-use judge_gpu::{Norm, Products, Rotation, Softmax};
-use judge_kernels::functions::{Activation, NormKind, Pairs};
+use judge_gpu::{Products, Rotation, Softmax};
+use judge_kernels::functions::NormKind;
 
 use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast};
@@ -65,29 +65,11 @@ pub(super) fn linear_onto(
     y.reshape([batch, seq, d_out])
 }
 
-pub(super) fn added(x: Tensor<3>, y: Tensor<3>, factor: Option<f64>) -> Tensor<3> {
-    judge_gpu::add(x, y, factor.unwrap_or(1.0))
-}
-
-pub(super) fn norm<const D: usize>(
-    kind: NormKind,
-    x: Tensor<D>,
-    weight: Tensor<1>,
-    eps: f64,
-    dtype: DType,
-) -> Tensor<D> {
-    let kind = match kind {
-        NormKind::RmsNorm => Norm::RootMeanSquare,
-        NormKind::LayerNorm => Norm::Layer,
-    };
-    judge_gpu::norm(kind, x, Some(weight), eps, dtype)
-}
-
 pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
     let rotation = of.rotation.map(|table: &Table| Rotation {
         cos: table.cos.clone(),
         sin: table.sin.clone(),
-        neighbours: table.pairs == Pairs::Neighbours,
+        pairs: table.pairs,
         factors: table.query_factors.clone().filter(|_| of.are_queries),
     });
     let heads = judge_gpu::Heads {
@@ -106,7 +88,7 @@ pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
         HeadNorm::Weighted(weight) if weight.dims()[0] > of.head_dim => {
             // All heads of a position are normed together, before they are taken apart.
             let all = x.clone().narrow(2, of.first, of.heads * of.step);
-            let normed = judge_gpu::norm(Norm::RootMeanSquare, all, Some(weight.clone()), of.eps, DType::F32);
+            let normed = judge_gpu::norm(NormKind::RmsNorm, all, weight.clone(), of.eps, DType::F32);
             return judge_gpu::heads(normed, &judge_gpu::Heads { first: 0, ..heads }, dtype);
         }
         HeadNorm::Weighted(weight) => judge_gpu::HeadNorm::Weighted(weight.clone()),
@@ -142,18 +124,4 @@ pub(super) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, 
 pub(super) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
     let softmax = softmax(queries.dims(), keys.dims(), with);
     judge_gpu::attention_entropy(queries, keys, softmax, products(with.precision))
-}
-
-pub(super) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation, dtype: DType) -> Tensor<3> {
-    let activation = match function {
-        Activation::Silu => judge_gpu::Activation::Silu,
-        Activation::Gelu => judge_gpu::Activation::Gelu,
-        Activation::GeluTanh => judge_gpu::Activation::GeluTanh,
-        Activation::Relu => judge_gpu::Activation::Relu,
-        Activation::ReluSquared => judge_gpu::Activation::ReluSquared,
-        Activation::ClampedSwish { alpha, limit } => {
-            judge_gpu::Activation::ClampedSwish { alpha: f64::from(alpha), limit: f64::from(limit) }
-        }
-    };
-    judge_gpu::gate(gate_up, d_ff, activation, dtype)
 }

@@ -2,8 +2,8 @@
 //! entropy, gated activation, the choice of experts.
 //!
 //! Here they are composed of Burn's operations, on any device, and gradients flow through all of
-//! them. On GPUs `gpu.rs` has a body of one kernel, or of products by cuBLASLt, behind the same
-//! signature; these bodies are what it is compared with. `block_ops.rs` calls them for a block,
+//! them. On GPUs each is one kernel of `judge-gpu`, or products by cuBLASLt, called here or in `gpu.rs`;
+//! these bodies are what those are compared with. `block_ops.rs` calls them for a block,
 //! `decoder.rs` for the final norm and the head, `bodies.rs` times them beside the CPU's kernels.
 //!
 //! | operation | takes | computes in | gives |
@@ -14,6 +14,7 @@
 //! | [`attention`] | queries, keys and values in one dtype | that, scores and softmax f32 | likewise |
 //! | [`attention_entropy`] | queries and keys in one dtype | f32 | f32 |
 //! | [`route`] | any dtype | f32 | f32 |
+//! | [`label_products`] | f32 | f32 | f32 |
 //!
 //! [`Precision`](super::precision::Precision) decides what is narrower than f32. Where everything is
 //! f32, nothing is converted.
@@ -64,6 +65,19 @@ pub(crate) fn linear_wide(x: Tensor<3>, weight: Tensor<2>, bias: Option<Tensor<1
     linear(x, widen(weight), bias, precision)
 }
 
+/// One logit of each state `[batch, 1, d_model]` for each row of `head` `[labels, d_model]`, both in f32 on one device: `[batch, 1,
+/// labels]`, so that a number of each layer and label is fetched instead of whole states. On a GPU the order of a sum is fixed, whatever
+/// else is in the batch. The packed path multiplies the same numbers on the host in `f64` (`reading/labels.rs`).
+pub(crate) fn label_products(states: Tensor<3>, head: Tensor<2>) -> Tensor<3> {
+    let ([batch, _, d_model], [labels, _]) = (states.dims(), head.dims());
+    let states = states.reshape([batch, d_model]);
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    if gpu::has(&head) {
+        return judge_gpu::dots(states, head).reshape([batch, 1, labels]);
+    }
+    states.matmul(head.transpose()).reshape([batch, 1, labels])
+}
+
 /// `onto + factor · (x · weightᵀ + bias)`: the residual stream and what a product adds to it. `x`, `weight` and `bias` as [`linear`] takes
 /// them, `onto` `[batch, seq, d_out]` in f32, which is also the result's.
 pub(crate) fn linear_onto(
@@ -85,7 +99,7 @@ pub(crate) fn linear_onto(
 pub(crate) fn added(x: Tensor<3>, y: Tensor<3>, factor: Option<f64>) -> Tensor<3> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(&x) {
-        return gpu::added(x, y, factor);
+        return judge_gpu::add(x, y, factor.unwrap_or(1.0));
     }
     match factor {
         Some(factor) => widen(x) + widen(y).mul_scalar(factor),
@@ -132,7 +146,7 @@ pub(crate) fn norm<const D: usize>(
 ) -> Tensor<D> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(&x) {
-        return gpu::norm(kind, x, weight, eps, dtype);
+        return judge_gpu::norm(kind, x, weight, eps, dtype);
     }
     let x = widen(x);
     let (width, [len]) = (x.dims()[D - 1], weight.dims());
@@ -346,7 +360,7 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
 pub(crate) fn gated_activation(gate_up: Tensor<3>, d_ff: usize, function: Activation, dtype: DType) -> Tensor<3> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(&gate_up) {
-        return gpu::gated_activation(gate_up, d_ff, function, dtype);
+        return judge_gpu::gate(gate_up, d_ff, function, dtype);
     }
     if gate_up.dims()[2] == d_ff {
         return cast(activated(widen(gate_up), function), dtype);
@@ -427,12 +441,35 @@ pub(crate) fn route(logits: Tensor<3>, routing: Routing, choice_bias: Option<Ten
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::Device;
+
     use super::*;
+    use crate::engine::packed::cases::numbers;
+
+    #[test]
+    fn label_products_are_within_the_bound_of_sums_in_f64() {
+        let device = Device::flex();
+        for (batch, labels, d_model) in [(1, 1, 1), (3, 5, 2), (2, 4, 37), (3, 10, 1000), (2, 3, 4096)] {
+            let (states, head) = (numbers(1, batch * d_model), numbers(2, labels * d_model));
+            let tensor = |values: &[f32]| Tensor::<1>::from_data(TensorData::from(values), &device);
+            let (of_states, of_head) = (tensor(&states).reshape([batch, 1, d_model]), tensor(&head));
+            let found = label_products(of_states, of_head.reshape([labels, d_model]));
+            assert_eq!(found.dims(), [batch, 1, labels]);
+            let found: Vec<f32> = found.into_data().try_to_vec().unwrap();
+            let pairs = states.chunks(d_model).flat_map(|state| head.chunks(d_model).map(move |row| (state, row)));
+            for (found, (state, row)) in found.into_iter().zip(pairs) {
+                let products = || state.iter().zip(row).map(|(&a, &b)| f64::from(a) * f64::from(b));
+                let bound = d_model as f64 * f64::from(f32::EPSILON) / 2.0 * products().map(f64::abs).sum::<f64>();
+                let error = (f64::from(found) - products().sum::<f64>()).abs();
+                assert!(error <= 1.01 * bound, "{d_model}: {error:e}, at most {bound:e}");
+            }
+        }
+    }
 
     #[test]
     fn experts_with_the_highest_logits_are_chosen_and_of_equal_ones_the_first() {
         let weights = |logits: [f32; 4], among_chosen| {
-            let logits = Tensor::<1>::from_floats(logits, &burn::tensor::Device::flex()).reshape([1, 1, 4]);
+            let logits = Tensor::<1>::from_floats(logits, &Device::flex()).reshape([1, 1, 4]);
             route(logits, Routing { top_k: 2, scores: Scores::Softmax, among_chosen }, None)
                 .into_data()
                 .try_to_vec::<f32>()

@@ -19,9 +19,9 @@ use half::bf16;
 use judge_arch::{LinearSpec, NamedRows, NormSpec};
 
 use super::precision::Precision;
+use crate::Error;
 use crate::engine::block::Build;
 use crate::weights::Table;
-use crate::{Dtype, Error};
 
 /// The weight of a norm, `[d_model]` or `[head_dim]`, with its bias behind it, or other numbers of one axis; f32.
 pub(super) type Norm = Param<Tensor<1>>;
@@ -161,10 +161,6 @@ impl<S: Source + ?Sized> Build for Parameters<'_, S> {
 
     fn table(&mut self, name: &str, shape: [usize; 2]) -> Result<Table, Error> {
         self.source.table(name, shape)
-    }
-
-    fn dtype(&self) -> Dtype {
-        self.precision.dtype()
     }
 
     fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Norm, Error> {

@@ -29,7 +29,7 @@ use judge_core::{
 use super::block_ops::Entropies;
 use super::decoder::Decoder;
 use super::fetched::{Queued, What};
-use super::label_products::label_products;
+use super::ops;
 use super::precision::widen;
 use super::score::{Tokens, greedy, score};
 use crate::reading::jobs::Job;
@@ -262,7 +262,7 @@ impl<'a> Reads<'a> {
     /// Queues the logits of all labels from states `[batch, 1, d_model]` as a lens shows them.
     fn read_labels(&mut self, layer: Layer, lens: Lens, states: &Tensor<3>) {
         if let Some(head) = self.heads.get(self.decoder.stage_of(layer.0)) {
-            let logits = label_products(&widen(states.clone()), head);
+            let logits = ops::label_products(widen(states.clone()), head.clone());
             self.fetch(layer, What::Labels(lens), logits);
         }
     }

@@ -15,6 +15,8 @@
 //! for later. A batch of one row has nothing to give up, and what fails a second time among requests
 //! that are answered together is their error, as is every failure of another kind.
 
+use std::sync::atomic::Ordering;
+
 use super::host::is_memory;
 use super::run::{BatchedPasses, OneBatch, Parked, Writing};
 use super::schedule::{Feeds, Planned};
@@ -61,7 +63,7 @@ impl<'a> BatchedPasses<'a> {
         self.path.clear();
         self.watch.settle()?;
         let most = positions / 2;
-        self.engine.room.shrink(most);
+        self.engine.room.fetch_min(most, Ordering::Relaxed);
         tracing::warn!(
             "the GPU's memory was full in a batch of {positions} positions, which is computed again: from now on batches have at most {most} \
              positions, and scores change by rounding; to begin with that, load the model with batches of at most {most} tokens; \

@@ -1,32 +1,10 @@
-//! What is known of room on the devices: failures that no wait tells, and how large batches may be since one did not fit.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! What is known of room on the devices: failures that no wait tells.
 
 use burn::tensor::Device;
 
 use super::decoder::Decoder;
 use super::host::from_device;
 use crate::Error;
-
-/// How many positions a batch may have since a device's memory was full.
-pub(super) struct Room(AtomicUsize);
-
-impl Room {
-    /// Of devices on which there was always room.
-    pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(usize::MAX))
-    }
-
-    /// `most`, or less since a smaller batch was needed.
-    pub(super) fn at_most(&self, most: usize) -> usize {
-        self.0.load(Ordering::Relaxed).min(most)
-    }
-
-    /// Batches have at most so many from now on.
-    pub(super) fn shrink(&self, most: usize) {
-        self.0.fetch_min(most, Ordering::Relaxed);
-    }
-}
 
 /// What has been seen of the failures that no wait tells.
 pub(super) struct Watch {

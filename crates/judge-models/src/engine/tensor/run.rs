@@ -25,6 +25,7 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::Ordering;
 
 use burn::tensor::{Tensor, TensorData};
 use judge_core::{Layer, request::TokenId};
@@ -113,7 +114,7 @@ impl<'a> BatchedPasses<'a> {
     /// Plans the passes of a group. Batches have at most `max_tokens` positions, or one member.
     pub(super) fn new(engine: &'a Batched, group: &'a Group<'a>, max_tokens: usize) -> Self {
         let members: Vec<usize> = (0..group.jobs.len()).collect();
-        let planned = engine.planned(group, &members, engine.room.at_most(max_tokens));
+        let planned = engine.planned(group, &members, engine.room.load(Ordering::Relaxed).min(max_tokens));
         let watch = Watch::new(&engine.decoder);
         let (path, parked) = (Vec::new(), VecDeque::new());
         Self { engine, group, planned, path, ahead: None, writing: None, parked, watch, is_again: false }

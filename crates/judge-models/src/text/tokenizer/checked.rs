@@ -17,17 +17,14 @@ const PARTS: [&str; 4] = ["normalizer", "pre_tokenizer", "post_processor", "deco
 /// there was any.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for an empty pattern, pieces of no length, a special token around texts that the post-processor does not
+/// `WeightsError::Unsupported` for an empty pattern, pieces of no length, a special token around texts that the post-processor does not
 /// describe, and a merge that is shorter than the prefix of its right half.
 pub(super) fn check(path: &Path, tokenizer: &mut Value) -> Result<bool, Error> {
     let mut has_changed = false;
     for part in PARTS {
         if let Some(json) = tokenizer.get_mut(part) {
-            let problem = |field: String, found: String, supported| Error::Unsupported {
-                path: path.to_owned(),
-                field: format!("{part}.{field}"),
-                found,
-                supported,
+            let problem = |field: &str, found: &str, supported| {
+                Error::unsupported(path, format!("{part}.{field}"), found, supported)
             };
             check_part(json, &problem, &mut has_changed)?;
         }
@@ -41,12 +38,12 @@ pub(super) fn check(path: &Path, tokenizer: &mut Value) -> Result<bool, Error> {
             both => both.get(1).and_then(Value::as_str),
         };
         if right.is_some_and(|right| right.get(prefix.len()..).is_none()) {
-            return Err(Error::Unsupported {
-                path: path.to_owned(),
-                field: "model.continuing_subword_prefix".to_owned(),
-                found: format!("{prefix:?}, which the merge {merge} has no room for"),
-                supported: "a prefix that the right half of each merge begins with",
-            });
+            return Err(Error::unsupported(
+                path,
+                "model.continuing_subword_prefix",
+                format!("{prefix:?}, which the merge {merge} has no room for"),
+                "a prefix that the right half of each merge begins with",
+            ));
         }
     }
     Ok(has_changed)
@@ -54,7 +51,7 @@ pub(super) fn check(path: &Path, tokenizer: &mut Value) -> Result<bool, Error> {
 
 fn check_part(
     part: &mut Value,
-    problem: &impl Fn(String, String, &'static str) -> Error,
+    problem: &impl Fn(&str, &str, &'static str) -> Error,
     has_changed: &mut bool,
 ) -> Result<(), Error> {
     for list in ["normalizers", "pretokenizers", "processors", "decoders"] {
@@ -77,11 +74,11 @@ fn check_part(
             let text = pattern.as_str().or_else(|| pattern.get("String").or_else(|| pattern.get("Regex"))?.as_str());
             if text == Some("") {
                 let supported = "a pattern that is not empty";
-                return Err(problem(format!("{kind}.pattern"), "the empty pattern".to_owned(), supported));
+                return Err(problem(&format!("{kind}.pattern"), "the empty pattern", supported));
             }
         }
         "FixedLength" if part.get("length").and_then(Value::as_u64) == Some(0) => {
-            return Err(problem("FixedLength.length".to_owned(), "0".to_owned(), "pieces of at least one character"));
+            return Err(problem("FixedLength.length", "0", "pieces of at least one character"));
         }
         "TemplateProcessing" => {
             let known = part.get("special_tokens").and_then(Value::as_object);
@@ -90,7 +87,7 @@ fn check_part(
             if let Some(name) = named.into_iter().find(|name| known.is_none_or(|known| !known.contains_key(*name))) {
                 let supported = "a list with each token that the template puts around texts";
                 let found = format!("a list without {name:?}");
-                return Err(problem("TemplateProcessing.special_tokens".to_owned(), found, supported));
+                return Err(problem("TemplateProcessing.special_tokens", &found, supported));
             }
         }
         _ => {}

@@ -183,18 +183,15 @@ impl Maker {
     /// The one for a folder's class, as [`class_of_folder`] tells it.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for any other class, and for a tokenizer with code of its own.
+    /// `WeightsError::Unsupported` for any other class, and for a tokenizer with code of its own.
     pub(super) fn of_folder(folder: &Folder, settings: &Value) -> Result<Self, Error> {
-        let refused = |name: &str, field: &str, found: String| Error::Unsupported {
-            path: folder.file(name),
-            field: field.to_owned(),
-            found,
-            supported: "LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer, DebertaV2Tokenizer and TokenizersBackend beside \
-                a SentencePiece model without tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it \
-                with save_pretrained, which writes that file",
-        };
+        let supported = "LlamaTokenizer, GemmaTokenizer, XLMRobertaTokenizer, DebertaV2Tokenizer and TokenizersBackend beside \
+            a SentencePiece model without tokenizer.json: load the tokenizer with AutoTokenizer of transformers and save it \
+            with save_pretrained, which writes that file";
+        let refused =
+            |name: &str, field: &str, found: &str| Error::unsupported(folder.file(name), field, found, supported);
         if settings.get("auto_map").is_some() {
-            return Err(refused(file::TOKENIZER_CONFIG, "auto_map", "code of the folder's own".to_owned()));
+            return Err(refused(file::TOKENIZER_CONFIG, "auto_map", "code of the folder's own"));
         }
         match class_of_folder(folder, settings, "").as_deref() {
             None | Some("TokenizersBackend" | "PreTrainedTokenizer") => Ok(Self::File),
@@ -206,11 +203,11 @@ impl Maker {
                 for (name, json) in [(file::TOKENIZER_CONFIG, settings), (file::CONFIG, folder.config())] {
                     let said = json["tokenizer_class"].as_str();
                     if said.is_some_and(|said| said.strip_suffix("Fast").unwrap_or(said) == other) {
-                        return Err(refused(name, "tokenizer_class", other.to_owned()));
+                        return Err(refused(name, "tokenizer_class", other));
                     }
                 }
                 let model_type = folder.config()["model_type"].as_str().unwrap_or_default();
-                Err(refused(file::CONFIG, "model_type", format!("{model_type} ({other})")))
+                Err(refused(file::CONFIG, "model_type", &format!("{model_type} ({other})")))
             }
         }
     }

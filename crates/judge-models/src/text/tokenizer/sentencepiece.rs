@@ -54,8 +54,8 @@ impl Made {
     /// the file and the class add.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a class whose tokenizers are not made here, or a setting that is missing or not read;
-    /// [`Error::MissingFile`] where the class's file is absent; [`Error::Read`], and [`Error::SentencePiece`] for a damaged
+    /// `WeightsError::Unsupported` for a class whose tokenizers are not made here, or a setting that is missing or not read;
+    /// `WeightsError::MissingFile` where the class's file is absent; `WeightsError::Read`, and [`Error::SentencePiece`] for a damaged
     /// file.
     pub(super) fn of(folder: &Folder, settings: &Value, special: &mut SpecialTokens) -> Result<Self, Error> {
         let maker = Maker::of_folder(folder, settings)?;
@@ -66,7 +66,7 @@ impl Made {
         };
         let Some(&name) = names.iter().find(|name| folder.file(name).is_file()) else {
             let found = crate::folder::names(folder.path())?;
-            return Err(Error::MissingFile { folder: folder.path().to_owned(), wanted: names[0], found });
+            return Err(Error::missing_file(folder.path().to_owned(), names[0], found));
         };
         let path = folder.file(name);
         let bytes = folder.bytes(name)?.unwrap_or_default();
@@ -74,20 +74,12 @@ impl Made {
         let fault = |problem| Error::SentencePiece { path: path.clone(), problem };
         let model = ModelProto::read(&bytes).map_err(fault)?;
         if model.treat_whitespace_as_suffix {
-            return Err(Error::Unsupported {
-                path,
-                field: "trainer_spec.treat_whitespace_as_suffix".to_owned(),
-                found: "true".to_owned(),
-                supported: "false: spaces belong to the word behind them",
-            });
+            let supported = "false: spaces belong to the word behind them";
+            return Err(Error::unsupported(path, "trainer_spec.treat_whitespace_as_suffix", "true", supported));
         }
         if !matches!(model.model_type, 1 | 2) {
-            return Err(Error::Unsupported {
-                path,
-                field: "trainer_spec.model_type".to_owned(),
-                found: model.model_type.to_string(),
-                supported: "1 (unigram) and 2 (BPE)",
-            });
+            let (found, supported) = (model.model_type.to_string(), "1 (unigram) and 2 (BPE)");
+            return Err(Error::unsupported(path, "trainer_spec.model_type", found, supported));
         }
         let (json, single, pair) = match maker {
             Maker::File => of_file(&model, settings, special).map_err(fault)?,
@@ -123,13 +115,13 @@ impl Made {
 fn around_as_stated(folder: &Folder, settings: &Value) -> Result<(Around, Around), Error> {
     let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
     let Some(has_bos) = flag("add_bos_token") else {
-        return Err(Error::Unsupported {
-            path: folder.file(file::TOKENIZER_CONFIG),
-            field: "add_bos_token".to_owned(),
-            found: settings.get("add_bos_token").map_or_else(|| "nothing".to_owned(), Value::to_string),
-            supported: "true and false beside a SentencePiece model without tokenizer.json: write true to put a BOS before a \
+        return Err(Error::unsupported(
+            folder.file(file::TOKENIZER_CONFIG),
+            "add_bos_token",
+            settings.get("add_bos_token").map_or_else(|| "nothing".to_owned(), Value::to_string),
+            "true and false beside a SentencePiece model without tokenizer.json: write true to put a BOS before a \
                 text, as releases of transformers before 5 did where nothing was said",
-        });
+        ));
     };
     let one = |text: &'static str, kind: u8| {
         let bos = has_bos.then_some(("bos_token", kind));

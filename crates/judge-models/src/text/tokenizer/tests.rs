@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{ChatTokens, TextCodec, TextOptions, literal};
-use crate::Error;
 use crate::folder::Folder;
+use crate::{Error, WeightsError};
 
 const KINDS: [&str; 3] = ["byte-level", "metaspace", "prepend"];
 
@@ -304,7 +304,10 @@ fn a_tokenizer_that_splits_its_control_tokens_is_refused() {
         try_load("byte-level", settings, |_| {}).0.map(|_| ())
     };
     let error = with(json!(true)).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported { field, .. } if field == "split_special_tokens"), "{error}");
+    assert!(
+        matches!(&error, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "split_special_tokens"),
+        "{error}"
+    );
     assert!(error.to_string().contains("set it to false"), "{error}");
     with(json!(false)).unwrap();
 }
@@ -420,13 +423,16 @@ fn what_the_crate_is_known_to_panic_over_is_refused_by_its_field() {
     ] {
         let (codec, _) = try_load("byte-level", json!({}), |json| json[part] = value);
         let error = codec.map(|_| ()).unwrap_err();
-        assert!(matches!(&error, Error::Unsupported { field: found, .. } if found == field), "{error}");
+        assert!(
+            matches!(&error, Error::Weights(WeightsError::Unsupported { field: found, .. }) if found == field),
+            "{error}"
+        );
     }
     let prefix = |json: &mut Value| json["model"]["continuing_subword_prefix"] = json!("####");
     let (codec, _) = try_load("byte-level", json!({}), prefix);
     let error = codec.map(|_| ()).unwrap_err();
     assert!(
-        matches!(&error, Error::Unsupported { field, .. } if field == "model.continuing_subword_prefix"),
+        matches!(&error, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "model.continuing_subword_prefix"),
         "{error}"
     );
 }
@@ -518,7 +524,7 @@ fn a_template_that_takes_no_system_turn_says_what_to_do() {
 fn a_tokenizer_that_leaves_out_merges_at_random_is_refused() {
     let with = |dropout: Value| try_load("byte-level", json!({}), |json| json["model"]["dropout"] = dropout).0;
     match with(json!(0.1)) {
-        Err(Error::Unsupported { field, found, .. }) => {
+        Err(Error::Weights(WeightsError::Unsupported { field, found, .. })) => {
             assert_eq!((field.as_str(), found.as_str()), ("model.dropout", "0.1"))
         }
         other => panic!("{:?}", other.map(|_| ())),

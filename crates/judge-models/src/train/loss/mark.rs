@@ -9,10 +9,9 @@ use serde::Serialize;
 
 use super::labels::{Labels, ReadFrom};
 use super::measure::Loss;
-use super::target::check_target;
 use crate::Error;
 use crate::train::batch::Sequence;
-use crate::train::check::{Limits, check_tokens};
+use crate::train::check::{Limits, check_target, check_tokens};
 use crate::train::error::{ExampleProblem, TrainError};
 use crate::train::pass::Reads;
 

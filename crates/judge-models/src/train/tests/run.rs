@@ -263,6 +263,9 @@ fn only_a_checkpoint_of_the_same_run_is_taken() {
     let mut other = new("qwen3-on", Completion, settings(lora()));
     fs::write(&path, [0; 100]).unwrap();
     assert!(matches!(other.resume(&path), Err(TrainError::NoCheckpoint { .. })));
-    assert!(matches!(other.resume(&at.path().join("none")), Err(TrainError::Model(crate::Error::Read { .. }))));
+    assert!(matches!(
+        other.resume(&at.path().join("none")),
+        Err(TrainError::Model(crate::Error::Weights(crate::WeightsError::Read { .. })))
+    ));
     assert!(matches!(other.save(&at.path().join("no/such/folder")), Err(TrainError::Write { .. })));
 }

@@ -212,7 +212,7 @@ impl Expected<'_> {
     ) -> Result<(), GgufProblem> {
         let check = |name: &str, is_read: &dyn Fn(f64) -> bool, expected: String| match header.setting(&key(name))? {
             Some(found) if !found.iter().all(|&found| is_read(found)) => {
-                Err(GgufProblem::Value { key: key(name), found: listed(found), expected })
+                Err(GgufProblem::value(&key(name), listed(found), expected))
             }
             _ => Ok(()),
         };

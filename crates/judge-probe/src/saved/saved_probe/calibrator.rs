@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SavedProbeError;
 use super::tensors::{Numbers, matrix, vector};
+use crate::estimators::parameters::check_count;
 use crate::{Error, Matrix};
 
 /// Errors of the rows that each fold held out, ascending within a fold.
@@ -93,10 +94,7 @@ impl Layout {
     /// [`SavedProbeError::Calibrator`] for what `judge_metrics` refuses.
     pub(super) fn read(self, file: &SafeTensors<'_>) -> Result<FittedCalibrator, Error> {
         let Self { level, range, grades, increasing, fits, errors } = self;
-        if fits.len() != errors.len().saturating_add(1) {
-            let expected = errors.len().saturating_add(1);
-            return Err(Error::ParameterCount { name: "fits of a calibrator", expected, found: fits.len() });
-        }
+        check_count("fits of a calibrator", errors.len().saturating_add(1), fits.len())?;
         // A curve needs a number in the file before there is room made for it in memory.
         if fits.iter().flat_map(|fit| &fit.curves).any(|&n| n == 0) {
             return Err(Error::ParameterCount { name: "thresholds of a curve, at least", expected: 1, found: 0 });
@@ -109,14 +107,8 @@ impl Layout {
             None => vec![Vec::new(); fits.len()],
             Some(grades) => {
                 let shares = matrix(file, SHARES)?;
-                for (name, expected, found) in [
-                    ("rows of a calibrator's shares", fits.len(), shares.n_rows()),
-                    ("columns of a calibrator's shares", grades.len(), shares.n_features()),
-                ] {
-                    if expected != found {
-                        return Err(Error::ParameterCount { name, expected, found });
-                    }
-                }
+                check_count("rows of a calibrator's shares", fits.len(), shares.n_rows())?;
+                check_count("columns of a calibrator's shares", grades.len(), shares.n_features())?;
                 shares.rows().map(<[f64]>::to_vec).collect()
             }
         };

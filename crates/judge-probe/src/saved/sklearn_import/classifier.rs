@@ -43,9 +43,7 @@ pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<Linea
 /// A pickle without the statement is accepted.
 pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result<(), ImportError> {
     match place.find("n_features_in_") {
-        Some(said) if said.count()? != expected => {
-            Err(said.error(ImportProblem::Count { what: "features", expected, found: said.count()? }))
-        }
+        Some(said) if said.count()? != expected => Err(said.count_error("features", expected, said.count()?)),
         _ => Ok(()),
     }
 }
@@ -104,7 +102,7 @@ fn check_multinomial(place: &Place<'_, '_>, n_classes: usize) -> Result<(), Impo
     if followed {
         Ok(())
     } else {
-        Err(setting_error(&multi_class, "one sigmoid for two classes, one softmax for more", &setting))
+        Err(multi_class.setting_error("one sigmoid for two classes, one softmax for more", &setting))
     }
 }
 
@@ -120,7 +118,7 @@ fn check_solver(place: &Place<'_, '_>) -> Result<(), ImportError> {
     if softmax {
         Ok(())
     } else {
-        Err(setting_error(&solver, "a solver that fits one softmax of three classes or more, such as lbfgs", &setting))
+        Err(solver.setting_error("a solver that fits one softmax of three classes or more, such as lbfgs", &setting))
     }
 }
 
@@ -135,7 +133,7 @@ pub(super) fn release(place: &Place<'_, '_>) -> Result<(u32, u32), ImportError> 
     let mut numbers = text.split('.').map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
-        _ => Err(setting_error(&version, "a release such as 1.6.0", &text)),
+        _ => Err(version.setting_error("a release such as 1.6.0", &text)),
     }
 }
 
@@ -167,23 +165,17 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
     let n_classes = classes.len();
     let kernel = place.get("kernel")?;
     if kernel.text()? != "linear" {
-        return Err(setting_error(&kernel, "a linear kernel", &kernel.text()?).into());
+        return Err(kernel.setting_error("a linear kernel", &kernel.text()?).into());
     }
-    let sparse = place.get("_sparse")?;
-    if sparse.flag()? {
-        return Err(setting_error(&sparse, "a fit on dense features", "True").into());
-    }
+    place.check_off("_sparse", "a fit on dense features")?;
     if n_classes > 2 {
         // Classes are voted for by all pairs either way, but decisions are shown for each class.
         let shape = place.get("decision_function_shape")?;
         if shape.text()? != "ovr" {
             let expected = "ovr (set_params(decision_function_shape=\"ovr\") before saving needs no new fit)";
-            return Err(setting_error(&shape, expected, &shape.text()?).into());
+            return Err(shape.setting_error(expected, &shape.text()?).into());
         }
-        let break_ties = place.get("break_ties")?;
-        if break_ties.flag()? {
-            return Err(setting_error(&break_ties, "ties that go to the first class", "True").into());
-        }
+        place.check_off("break_ties", "ties that go to the first class")?;
     }
 
     let support = place.get("support_vectors_")?;
@@ -219,11 +211,7 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
 fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Result<Vec<usize>, ImportError> {
     let counts = n_support.integers()?;
     if counts.len() != n_classes {
-        return Err(n_support.error(ImportProblem::Count {
-            what: "classes",
-            expected: n_classes,
-            found: counts.len(),
-        }));
+        return Err(n_support.count_error("classes", n_classes, counts.len()));
     }
     let mut starts = vec![0];
     let mut end = 0usize;
@@ -233,14 +221,7 @@ fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Resu
         starts.push(end);
     }
     if end != n_vectors {
-        return Err(n_support.error(ImportProblem::Count { what: "support vectors", expected: n_vectors, found: end }));
+        return Err(n_support.count_error("support vectors", n_vectors, end));
     }
     Ok(starts)
-}
-
-/// The error of a setting under which the classifier decides otherwise than is done here.
-///
-/// The text found is cut at 100 characters.
-pub(super) fn setting_error(place: &Place<'_, '_>, expected: &'static str, found: &str) -> ImportError {
-    place.error(ImportProblem::Setting { expected, found: found.chars().take(100).collect() })
 }

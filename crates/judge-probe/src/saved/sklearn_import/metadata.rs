@@ -8,9 +8,8 @@ use std::collections::HashSet;
 
 use judge_core::{Layer, request::Pooling};
 
-use super::classifier::setting_error;
+use super::ImportError;
 use super::place::Place;
-use super::{ImportError, ImportProblem};
 use crate::pickle::Value;
 
 /// What INSPECTOR's program writes beside a classifier.
@@ -52,19 +51,15 @@ impl InspectorMetadata {
     ///
     /// # Errors
     ///
-    /// [`ImportProblem::Setting`] for a classification that contradicts the classes, attention entropies, or an unknown pooling;
-    /// [`ImportProblem::Type`] for a repeated layer; [`ImportProblem::Count`] for no layers, or for features that are not a multiple of
-    /// the states.
+    /// `ImportProblem::Setting` for a classification that contradicts the classes, attention entropies, or an unknown pooling; `Type` for a
+    /// repeated layer; `Count` for no layers, or for features that are not a multiple of the states.
     pub(super) fn read(place: &Place<'_, '_>, n_classes: usize, n_features: usize) -> Result<Self, ImportError> {
         let classification = place.get("classification")?;
         if classification.text()? != if n_classes == 2 { "binary" } else { "multi" } {
             let expected = "binary for two classes, multi for more";
-            return Err(setting_error(&classification, expected, &classification.text()?));
+            return Err(classification.setting_error(expected, &classification.text()?));
         }
-        let use_attn = place.get("use_attn")?;
-        if use_attn.flag()? {
-            return Err(setting_error(&use_attn, "features without attention entropies", "True"));
-        }
+        place.check_off("use_attn", "features without attention entropies")?;
         let pool = place.get("pool")?;
         let poolings = match pool.text()?.as_str() {
             "last" => &[Pooling::Last][..],
@@ -72,7 +67,7 @@ impl InspectorMetadata {
             "min" => &[Pooling::Min],
             "max" => &[Pooling::Max],
             "concat" => &[Pooling::Min, Pooling::Max, Pooling::Mean],
-            other => return Err(setting_error(&pool, "last, mean, min, max or concat", other)),
+            other => return Err(pool.setting_error("last, mean, min, max or concat", other)),
         };
         let layers = place.get("layers")?;
         let mut pooled: Vec<(Layer, Pooling)> = Vec::new();
@@ -85,12 +80,7 @@ impl InspectorMetadata {
             pooled.extend(poolings.iter().map(|pooling| (layer, *pooling)));
         }
         if pooled.is_empty() || !n_features.is_multiple_of(pooled.len()) {
-            let n_states = pooled.len();
-            return Err(layers.error(ImportProblem::Count {
-                what: "features to make whole states of",
-                expected: n_states,
-                found: n_features,
-            }));
+            return Err(layers.count_error("features to make whole states of", pooled.len(), n_features));
         }
         Ok(Self {
             llm: place.get("llm")?.text()?,
@@ -140,6 +130,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::ImportProblem;
 
     /// What takes minutes if each layer is compared with all before it.
     #[test]

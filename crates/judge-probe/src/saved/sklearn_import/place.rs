@@ -34,6 +34,24 @@ impl<'p, 'a> Place<'p, 'a> {
         self.error(ImportProblem::Type { expected, found: self.value.kind() })
     }
 
+    /// The problem of so many things where there must be another number of them.
+    pub(super) fn count_error(&self, what: &'static str, expected: usize, found: usize) -> ImportError {
+        self.error(ImportProblem::Count { what, expected, found })
+    }
+
+    /// The problem of a setting under which the object does otherwise than is done here.
+    ///
+    /// The text found is cut at 100 characters.
+    pub(super) fn setting_error(&self, expected: &'static str, found: &str) -> ImportError {
+        self.error(ImportProblem::Setting { expected, found: found.chars().take(100).collect() })
+    }
+
+    /// Refuses a setting of this object that is on.
+    pub(super) fn check_off(&self, name: &str, expected: &'static str) -> Result<(), ImportError> {
+        let setting = self.get(name)?;
+        if setting.flag()? { Err(setting.setting_error(expected, "True")) } else { Ok(()) }
+    }
+
     /// An attribute of an object or an entry of a dictionary, if it is there and not None.
     ///
     /// An absent attribute and None are the same here: scikit-learn uses None for settings that are not given.
@@ -157,9 +175,8 @@ impl<'p, 'a> Place<'p, 'a> {
         let array = self.array()?;
         self.check_shape(array, &[array.shape().iter().product()])?;
         let all = array.floats().ok_or_else(|| self.unexpected("an array of floats"))?;
-        let expected = index.saturating_add(1);
-        let count = ImportProblem::Count { what: "candidates or more", expected, found: all.len() };
-        let found = *all.get(index).ok_or_else(|| self.error(count))?;
+        let too_few = || self.count_error("candidates or more", index.saturating_add(1), all.len());
+        let found = *all.get(index).ok_or_else(too_few)?;
         self.finite(vec![found]).map(|_| found)
     }
 

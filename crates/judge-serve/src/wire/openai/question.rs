@@ -27,21 +27,16 @@ pub(super) fn read(
     images: &mut bool,
 ) -> Option<(Question, Names)> {
     let fields = problems.object_at(json, loc, "a question, which is an object")?;
-    let kind = match fields.get("type").and_then(Value::as_str) {
-        Some("predicate") => Kind::Predicate,
-        Some("choice") => Kind::Choice,
-        Some("score") => Kind::Score,
+    let (kind, known): (Kind, &[&str]) = match fields.get("type").and_then(Value::as_str) {
+        Some("predicate") => (Kind::Predicate, &["type", "name", "instructions"]),
+        Some("choice") => (Kind::Choice, &["type", "name", "instructions", "choices"]),
+        Some("score") => (Kind::Score, &["type", "name", "instructions", "levels"]),
         _ => {
             let found = fields.get("type").map_or_else(|| "nothing".to_owned(), named);
             let loc = [loc, &[json!("type")]].concat();
             problems.add(&loc, "literal_error", format!("expected predicate, choice or score, found {found}"));
             return None;
         }
-    };
-    let known: &[&str] = match kind {
-        Kind::Predicate => &["type", "name", "instructions"],
-        Kind::Choice => &["type", "name", "instructions", "choices"],
-        Kind::Score => &["type", "name", "instructions", "levels"],
     };
     let mut fields = Fields::new(fields, loc, known, problems);
     let name = fields.optional_text("name");

@@ -28,22 +28,17 @@ pub fn bars(bars: &[Bar], what: &str) -> Result<String> {
         let mut mesh = chart.configure_mesh();
         mesh.disable_x_mesh().light_line_style(WHITE).x_desc(what).y_desc("rows").label_style(FONT);
         mesh.draw()?;
-        let bar = |bar: &Bar, rows: usize, part: (f64, f64)| {
-            let at = |share: f64| bar.low + share * (bar.high - bar.low);
-            [(at(part.0), 0), (at(part.1), rows as u64)]
-        };
         let is_both = bars.iter().any(|bar| bar.human > 0);
         let of_scores = if is_both { (0.05, 0.5) } else { (0.05, 0.95) };
-        chart.draw_series(
-            bars.iter()
-                .filter(|b| b.rows > 0)
-                .map(|b| Rectangle::new(bar(b, b.rows, of_scores), BLUE.mix(0.6).filled())),
-        )?;
-        chart.draw_series(
-            bars.iter()
-                .filter(|b| b.human > 0)
-                .map(|b| Rectangle::new(bar(b, b.human, (0.5, 0.95)), VERMILLION.mix(0.6).filled())),
-        )?;
+        let mut draw = |rows: fn(&Bar) -> usize, (left, right): (f64, f64), color: RGBColor| {
+            let drawn = bars.iter().filter(|bar| rows(bar) > 0).map(|bar| {
+                let at = |share: f64| bar.low + share * (bar.high - bar.low);
+                Rectangle::new([(at(left), 0), (at(right), rows(bar) as u64)], color.mix(0.6).filled())
+            });
+            chart.draw_series(drawn).map(|_| ())
+        };
+        draw(|bar| bar.rows, of_scores, BLUE)?;
+        draw(|bar| bar.human, (0.5, 0.95), VERMILLION)?;
         Ok(())
     })?;
     Ok(inline(&drawn))

@@ -1,10 +1,10 @@
 //! A service that takes decisions, in the place of a model on this machine.
 
 use anyhow::Result;
-use judge_cli::args::service::{ServiceArgs, Spending, say_usage};
+use judge_cli::args::service::{Spending, say_usage};
 use judge_cli::row_job::{Pending, RowJob};
 use judge_cli::terminal::console::tell_label_mass;
-use judge_core::decision::{DecisionRoute, DecisionServiceJudge, Questions};
+use judge_core::decision::{DecisionServiceJudge, Questions};
 use judge_core::{ItemResult, Judge};
 use judge_data::{DecisionRecord, DecisionRecords, MadeBy, Resolved, RunResult};
 use judge_models::{ApiRoute, ApiSettings};
@@ -13,34 +13,24 @@ use serde_json::json;
 use super::cli::{Cli, Service};
 use super::rows::row;
 
-/// A service that is named.
-pub(super) struct Named<'a> {
-    settings: ApiSettings,
-    route: DecisionRoute,
-    args: &'a ServiceArgs,
-}
-
 impl Service {
     /// The service, if one is named.
-    pub(super) fn named(&self) -> Option<Named<'_>> {
+    pub(super) fn named(&self) -> Option<ApiSettings> {
         let (base_url, model) = self.base_url.clone().zip(self.api_model.clone())?;
-        let route = self.route;
-        let settings = ApiSettings { base_url, model, route: ApiRoute::Decisions(route), ..ApiSettings::default() };
-        Some(Named { settings, route, args: &self.service })
+        Some(ApiSettings { base_url, model, route: ApiRoute::Decisions(self.route), ..ApiSettings::default() })
     }
-}
 
-impl Named<'_> {
-    /// The run of the rows that it answers.
+    /// The run of the rows that the named one answers.
     pub(super) fn plan(
         &self,
+        named: &ApiSettings,
         job: RowJob<DecisionRecords>,
         asked: Option<&Questions>,
     ) -> Result<RowJob<DecisionRecords>> {
-        self.args.check(self.settings.clone())?;
+        self.service.check(named.clone())?;
         let mut job = job.with_settings([
-            ("base_url".to_owned(), json!(self.settings.base_url.trim_end_matches('/'))),
-            ("api_model".to_owned(), json!(self.settings.model)),
+            ("base_url".to_owned(), json!(named.base_url.trim_end_matches('/'))),
+            ("api_model".to_owned(), json!(named.model)),
         ]);
         job.job.made_by = MadeBy::Model(resolved(&self.judge(asked)));
         Ok(job)
@@ -53,13 +43,14 @@ impl Named<'_> {
     /// Asks for what is not answered yet.
     pub(super) fn ask(
         &self,
+        named: &ApiSettings,
         cli: &Cli,
         pending: Pending<'_, DecisionRecords>,
         asked: Option<&Questions>,
     ) -> Result<RunResult> {
-        let prices = self.args.prices()?;
+        let prices = self.service.prices()?;
         let judge = self.judge(asked);
-        let model = self.args.model(self.settings.clone())?;
+        let model = self.service.model(named.clone())?;
         let mut asking = Spending::new(pending.watch()?, &model, prices.as_ref());
         let row = |result: ItemResult<DecisionRecord>| row(&result, asked, &cli.carry.fields(), |_| Ok(Vec::new()));
         let result = pending.missing.judge(resolved(&judge), &model, &[&judge], row, &mut asking);

@@ -205,16 +205,9 @@ impl ByProbe {
         if judged.probe.iter().all(Option::is_none) {
             return Ok(None);
         }
-        let rows = judged
-            .known
-            .iter()
-            .filter_map(|&(row, answerable)| Some((judged.scores[row], judged.probe[row]?, answerable)));
-        let (mut lager, mut probe, mut answerable) = (Vec::new(), Vec::new(), Vec::new());
-        for (by_lager, by_probe, known) in rows {
-            lager.push(by_lager);
-            probe.push(by_probe);
-            answerable.push(known);
-        }
+        let of = |&(row, answerable): &(usize, bool)| Some(((judged.scores[row], judged.probe[row]?), answerable));
+        let (scores, answerable): (Vec<(f64, f64)>, Vec<bool>) = judged.known.iter().filter_map(of).unzip();
+        let (lager, probe): (Vec<f64>, Vec<f64>) = scores.into_iter().unzip();
         let difference = Statistic::estimated(auroc_difference(&answerable, &lager, &probe), BOOTSTRAP.level);
         Ok(Some(Self { n: answerable.len(), auroc: auroc_of(&answerable, &probe), difference }))
     }

@@ -1,10 +1,9 @@
 //! The options of labelling by a service.
 
-use anyhow::Result;
 use clap::Args;
 use judge_core::request::{Generation, Sampling};
 use judge_data::Settings;
-use judge_models::{ApiModel, ApiSettings, MaxTokensField};
+use judge_models::{ApiSettings, MaxTokensField};
 use serde_json::json;
 
 use judge_cli::args::numbers::{at_least, not_negative};
@@ -68,23 +67,9 @@ impl ApiArgs {
         entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
-    /// Refuses what cannot work, before anything is written or sent. No key is needed for it.
-    ///
-    /// # Errors
-    /// A usage error.
-    pub fn check(&self) -> Result<()> {
-        self.service.check(self.of())
-    }
-
-    /// The model, with the key of the environment.
-    ///
-    /// # Errors
-    /// A usage error for options that cannot work, or if there is no key.
-    pub fn model(&self) -> Result<ApiModel> {
-        self.service.model(self.of())
-    }
-
-    fn of(&self) -> ApiSettings {
+    /// The service that they name, without its key and limits.
+    #[must_use]
+    pub fn named(&self) -> ApiSettings {
         ApiSettings {
             base_url: self.base_url.clone(),
             model: self.api_model.clone(),

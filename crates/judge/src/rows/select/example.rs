@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use judge_core::{Fields, ItemId, Message, Reason, Unscored};
 use judge_data::{
-    Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, RowItem, with_input,
+    Columns, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, Records, RowItem, Source,
+    with_input,
 };
 use serde_json::{Value, json};
 
@@ -64,24 +65,49 @@ pub enum Form {
     Sharegpt,
 }
 
-/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them), at most `limit`.
-/// A file of another format is read too if columns are chosen for instruction and response.
-///
-/// # Errors
-/// Whatever is wrong with the first row; a file of another format.
-pub fn examples(
-    input: &Input,
-    columns: &InputArgs,
-    limit: Option<usize>,
-) -> Result<impl Iterator<Item = Result<Example, Error>> + use<>> {
-    let rows = Dataset::open(input, &options(columns, limit))?;
-    let format = rows.format();
-    anyhow::ensure!(
-        matches!(format, DatasetFormat::Graded | DatasetFormat::Prompts),
-        "{}: expected rows with an instruction and a response, or conversations, found the format `{format}`; name the columns: --columns instruction=NAME,response=NAME",
-        input.path().display()
-    );
-    Ok(rows.enumerate().map(|(row, record)| Example::new(row, record?)))
+/// The examples of a file: graded rows (Alpaca's among them) or conversations (ShareGPT's among them).
+#[derive(Clone)]
+pub struct Examples(pub Records);
+
+impl Examples {
+    /// At most `limit`. A file of another format is read too if columns are chosen for instruction and response.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the first row; a file of another format.
+    pub fn new(input: Input, columns: &InputArgs, limit: Option<usize>) -> Result<Self> {
+        let records = Records::new(input, options(columns, limit));
+        let format = records.dataset()?.format();
+        anyhow::ensure!(
+            matches!(format, DatasetFormat::Graded | DatasetFormat::Prompts),
+            "{}: expected rows with an instruction and a response, or conversations, found the format `{format}`; name the columns: --columns instruction=NAME,response=NAME",
+            records.input.path().display()
+        );
+        Ok(Self(records))
+    }
+}
+
+impl Source for Examples {
+    type Item = Example;
+
+    fn items(&self) -> Result<impl Iterator<Item = Result<Example, Error>>, Error> {
+        Ok(self.0.dataset()?.enumerate().map(|(row, record)| Example::new(row, record?)))
+    }
+
+    fn input(&self) -> Option<&Input> {
+        self.0.input()
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        self.0.columns()
+    }
+
+    fn has_other_fields(&self) -> bool {
+        false
+    }
+
+    fn checks_ids(&self) -> bool {
+        true
+    }
 }
 
 /// How the rows are read. Instruction data seldom have ids.
@@ -243,26 +269,6 @@ impl Fields for Example {
     }
 }
 
-/// Reads every example once, so that whatever is wrong with a row is said before any model work.
-///
-/// # Errors
-/// What is wrong, with its line; a file without rows.
-pub fn check(
-    input: &Input,
-    columns: &InputArgs,
-    limit: Option<usize>,
-    mut see: impl FnMut(&Example) -> Result<()>,
-) -> Result<usize> {
-    let mut rows = 0;
-    for example in examples(input, columns, limit)? {
-        let example = example?;
-        see(&example).with_context(|| format!("{}, item {}", input.path().display(), example.id))?;
-        rows += 1;
-    }
-    anyhow::ensure!(rows > 0, "{}: no row was read: there are none", input.path().display());
-    Ok(rows)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,8 +278,8 @@ mod tests {
         let path = folder.path().join("rows.jsonl");
         std::fs::write(&path, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
         let columns = InputArgs { input: path.clone(), columns: None, part: None };
-        let found = examples(&Input::open(&path).unwrap(), &columns, None).unwrap();
-        found.collect::<Result<_, _>>().unwrap()
+        let examples = Examples::new(Input::open(&path).unwrap(), &columns, None).unwrap();
+        examples.items().unwrap().collect::<Result<_, _>>().unwrap()
     }
 
     #[test]

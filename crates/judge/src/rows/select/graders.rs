@@ -7,16 +7,16 @@ use anyhow::{Context, Result};
 use judge_cli::args::lager::{ConditionArg, LagerArgs};
 use judge_cli::args::model_args::{ModelArgs, OWN_POINTS};
 use judge_cli::probes::PromptedProbe;
-use judge_cli::prompts::{self, Kept};
+use judge_cli::prompts::{finished_states, keep_states};
 use judge_cli::terminal::console::{tell, usage};
 use judge_core::{
-    Backbone, Judge, JudgeError, Prompt, PromptTemplate, Rounds, Verdict, Want,
+    Backbone, Judge, JudgeError, Prompt, PromptTemplate, Rounds, Verdict,
     inspector::{InspectorJudge, total_score},
     lager::{LagerJudge, LagerSettings, LayerTable, LayerWeights, Variant},
     prompted::ResponseLikelihoodJudge,
-    request::{Pooling, Signal},
+    request::Pooling,
 };
-use judge_data::{DatasetFormat, Error, Settings, Sharding, StatesFile, StatesSpec, StatesWriter};
+use judge_data::{DatasetFormat, Settings, Sharding, StatesFile, StatesSpec, StatesWriter};
 use serde_json::json;
 
 use super::example::Example;
@@ -226,14 +226,9 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
     let template = PromptTemplate::new(Prompt::Raw("{instruction}\n\n{response}".to_owned()))?;
     let mut settings = Settings::new();
     settings.insert("template".to_owned(), json!(template.id()));
-    let mut plan = passes.plan(output, settings)?;
-    passes.model.describe(&mut plan, None)?;
-    match plan.finished() {
-        Ok(Some(_)) => return Ok(StatesFile::open(output)?),
-        // States are put in place before their record; they say themselves how they were made, and are compared when they are opened below.
-        Err(Error::OutputExists { differences, .. })
-            if differences.is_empty() && judge_data::ids_path(output).exists() => {}
-        found => drop(found?),
+    let plan = passes.of_model(output, settings)?.plan(&passes.checked)?;
+    if finished_states(&plan)?.is_some() {
+        return Ok(StatesFile::open(output)?);
     }
     let model = passes.model()?;
     let info = model.info();
@@ -247,14 +242,9 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
             ("model_fingerprint".to_owned(), info.fingerprint.clone()),
         ])
         .collect();
-    let spec = StatesSpec {
-        rows: passes.rows,
-        layers: vec![layer],
-        d_model: info.d_model,
-        metadata,
-        sharding: Sharding::Whole,
-    };
-    let writer = StatesWriter::open(output, &spec, passes.write.options())?;
+    let spec =
+        StatesSpec { rows: plan.rows, layers: vec![layer], d_model: info.d_model, metadata, sharding: Sharding::Whole };
+    let writer = StatesWriter::open(output, &spec, plan.options)?;
     let prompts = passes.examples()?.map(|example| {
         let example = example?;
         let prompt = match &example.said {
@@ -263,12 +253,6 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
         };
         Ok((example.id, example.row, prompt))
     });
-    let want = Want { pooled: vec![(layer, pooling)], ..Want::default() };
-    let mut kept = [Kept::of_signal(writer, vec![layer], Signal::State(pooling))];
-    prompts::keep(model, want, passes.model.quiet, passes.rows, prompts, &mut kept)?;
-    let [Kept { writer, .. }] = kept;
-    let written = writer.finish()?;
-    let resolved = judge_data::Resolved { model: Some(info.clone()), ..judge_data::Resolved::default() };
-    judge_data::save(judge_data::record_path(output), &plan.record(resolved, written.counts, written.outputs))?;
+    keep_states(&plan, model, writer, vec![layer], pooling, passes.model.quiet, prompts)?;
     Ok(StatesFile::open(output)?)
 }

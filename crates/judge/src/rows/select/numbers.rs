@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 use judge_cli::terminal::options::name_of;
 use judge_core::Unscored;
-use judge_data::{Row, Rows};
-use serde::{Deserialize, Serialize};
+use judge_data::{Error, Row, Rows};
+use serde::Serialize;
 use tiny_judge::planted::Draw;
 
 use super::pass::Passes;
@@ -73,24 +73,21 @@ impl Files {
     }
 }
 
-/// A row of the aspects' file.
-#[derive(Debug, Deserialize)]
-pub struct Graded {
-    /// The chosen variant of the score, by aspect.
-    pub aspects: BTreeMap<String, f64>,
-    /// All variants.
-    pub variants: BTreeMap<String, BTreeMap<String, f64>>,
+/// What a row's scores are, in messages.
+const NUMBERS: &str = "an object of numbers";
+
+/// The scores of a row of the aspects' file, by aspect: the chosen variant of each.
+///
+/// # Errors
+/// If they are not there, or not what they should be.
+pub fn scores(row: &Row) -> Result<BTreeMap<String, f64>, Error> {
+    row.required("aspects", NUMBERS)
 }
 
-impl Graded {
-    /// Reads a row.
-    ///
-    /// # Errors
-    /// If a field is not there, or not what it should be.
-    pub fn of(row: &Row) -> Result<Self> {
-        let expected = "an object of numbers";
-        Ok(Self { aspects: row.required("aspects", expected)?, variants: row.required("variants", expected)? })
-    }
+/// The same in another variant; none where no aspect has a score.
+fn variant(row: &Row, name: &str) -> Result<BTreeMap<String, f64>, Error> {
+    let mut variants: BTreeMap<String, BTreeMap<String, f64>> = row.required("variants", NUMBERS)?;
+    Ok(variants.remove(name).unwrap_or_default())
 }
 
 /// The mean over aspects, of which there are `all`.
@@ -124,26 +121,22 @@ impl Numbers<'_> {
     pub fn by(&self, criterion: Criterion) -> Result<Vec<Option<f64>>> {
         let number = |row: &Row, field: &'static str| row.optional::<f64>(field, "a number");
         let mut values: Vec<Option<f64>> = match criterion {
-            Criterion::Score => self.graded(|graded| Some(&graded.aspects))?,
-            Criterion::Direct => self.graded(|graded| graded.variants.get("direct_score"))?,
-            Criterion::Expected => self.graded(|graded| graded.variants.get("e_score"))?,
+            Criterion::Score => self.graded(scores)?,
+            Criterion::Direct => self.graded(|row| variant(row, "direct_score"))?,
+            Criterion::Expected => self.graded(|row| variant(row, "e_score"))?,
             Criterion::Longest => {
                 self.passes.examples()?.map(|example| Ok(Some(example?.length() as f64))).collect::<Result<_>>()?
             }
-            Criterion::Random => (0..self.passes.rows).map(|row| Some(draw(self.seed, row))).collect(),
+            Criterion::Random => (0..self.passes.checked.rows).map(|row| Some(draw(self.seed, row))).collect(),
             Criterion::Perplexity => read(self.files.likelihood.as_ref(), |row| Ok(number(row, "log_prob")?))?,
             Criterion::Difficulty => read(self.files.likelihood.as_ref(), |row| {
                 Ok(number(row, "difficulty")?.filter(|difficulty| *difficulty < 1.0))
             })?,
             Criterion::Probe => read(self.files.probe.as_ref(), |row| Ok(number(row, "total")?))?,
         };
-        anyhow::ensure!(
-            values.len() == self.passes.rows,
-            "{}: expected {} rows, found {}; the file has changed",
-            name_of(criterion),
-            self.passes.rows,
-            values.len()
-        );
+        let (expected, found) = (self.passes.checked.rows, values.len());
+        let by = name_of(criterion);
+        ensure!(expected == found, "{by}: expected {expected} rows, found {found}; the file has changed");
         self.unread.keys().for_each(|&row| values[row] = None);
         Ok(values)
     }
@@ -154,10 +147,8 @@ impl Numbers<'_> {
         Some(&self.unread).filter(|_| self.files.paths().next().is_none())
     }
 
-    fn graded(&self, of: impl Fn(&Graded) -> Option<&BTreeMap<String, f64>>) -> Result<Vec<Option<f64>>> {
-        read(self.files.aspects.as_ref(), |row| {
-            Ok(of(&Graded::of(row)?).and_then(|scores| mean(scores, self.aspects, self.missing)))
-        })
+    fn graded(&self, of: impl Fn(&Row) -> Result<BTreeMap<String, f64>, Error>) -> Result<Vec<Option<f64>>> {
+        read(self.files.aspects.as_ref(), |row| Ok(mean(&of(row)?, self.aspects, self.missing)))
     }
 }
 

@@ -4,31 +4,25 @@ use std::cell::OnceCell;
 use std::path::Path;
 
 use anyhow::Result;
-use judge_cli::args::files::{InputArgs, WriteArgs};
 use judge_cli::args::lager::NO_LABEL;
 use judge_cli::args::model_args::ModelArgs;
+use judge_cli::row_job::resolved;
 use judge_cli::terminal::console::tell_label_mass;
 use judge_cli::terminal::pace::Watch;
-use judge_core::{Backbone, ItemId, ItemResult, Judge, Unscored};
-use judge_data::{Error, Fate, Input, Opened, Resolved, RunPlan, Settings};
+use judge_core::{ItemId, ItemResult, Judge, Unscored};
+use judge_data::{Checked, Error, Fate, Input, Job, RunPlan, Settings, Source};
 use judge_models::Model;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::example::{Example, examples};
+use super::example::{Example, Examples};
 
 /// The examples, and the model that is loaded when the first pass needs it.
 pub struct Passes<'a> {
-    /// The program that asks, for the records.
-    pub program: &'static str,
-    /// The file of examples.
-    pub input: &'a Input,
-    /// Its columns.
-    pub columns: &'a InputArgs,
-    /// Rows of it.
-    pub rows: usize,
-    /// How files are written.
-    pub write: WriteArgs,
+    /// The job of which each file is one: whose rows are read, and how they are written.
+    pub job: Job<Examples>,
+    /// What the rows are.
+    pub checked: Checked,
     /// The model.
     pub model: &'a ModelArgs,
     /// It, once it is loaded.
@@ -48,22 +42,35 @@ impl Passes<'_> {
         Ok(self.loaded.get_or_init(|| model))
     }
 
+    /// The file of examples.
+    pub fn input(&self) -> &Input {
+        &self.job.source.0.input
+    }
+
     /// The examples, from the first.
     ///
     /// # Errors
     /// Whatever is wrong with the first.
     pub fn examples(&self) -> Result<impl Iterator<Item = Result<Example, Error>>> {
-        examples(self.input, self.columns, self.model.limit)
+        Ok(self.job.source.items()?)
     }
 
-    /// The plan of a run over the examples.
+    /// The plan of a file that is made of the examples.
     ///
     /// # Errors
     /// If the input cannot be read.
     pub fn plan(&self, output: &Path, settings: Settings) -> Result<RunPlan> {
-        let mut plan = self.write.plan(output, self.program, self.rows, self.columns, settings);
-        plan.inputs = vec![self.input.identity()?.with_rows(self.rows)];
-        Ok(plan)
+        Ok(Job { output: output.to_path_buf(), settings, ..self.job.clone() }.plan(&self.checked)?)
+    }
+
+    /// The job of a file that the model makes; `settings` are what decides about a row besides the model and the input.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the model's folder.
+    pub fn of_model(&self, output: &Path, mut settings: Settings) -> Result<Job<Examples>> {
+        let (made_by, of_model) = self.model.described(None)?;
+        settings.extend(of_model);
+        Ok(Job { output: output.to_path_buf(), settings, made_by, ..self.job.clone() })
     }
 
     /// Puts all examples before judges and writes what `row` makes of each result to `output`;
@@ -80,25 +87,22 @@ impl Passes<'_> {
         judges: impl FnOnce(&Model) -> Result<Vec<J>>,
         mut row: impl FnMut(&[J], &ItemResult<Example>) -> Result<Answer>,
     ) -> Result<()> {
-        let mut plan = self.plan(output, settings)?;
-        self.model.describe(&mut plan, None)?;
-        let start = match plan.open()? {
-            Opened::Complete(_) => return Ok(()),
-            Opened::Ready(start) => start,
-        };
-        let model = self.model()?;
-        let judges = judges(model)?;
-        let resolved = Resolved { model: Some(model.info().clone()), ..Resolved::default() };
-        let asked: Vec<&dyn Judge<Example>> = judges.iter().map(|judge| judge as _).collect();
-        let mut watch = Watch::new(what, "rows", self.model.quiet)?;
-        let row = |result: ItemResult<Example>| {
-            let answer = row(&judges, &result)?;
-            let fate = answer.unscored.first().map_or(Fate::SCORED, |(_, why)| Fate::unscored(why.reason));
-            anyhow::Ok((answer.into_row(&result.id)?, fate))
-        };
-        let summary = start.judge(resolved, model, &asked, self.examples()?, row, &mut watch)?.summary;
-        watch.finish(summary.cancelled)?;
-        tell_label_mass(&summary, "the labels", NO_LABEL);
+        let job = self.of_model(output, settings)?;
+        job.run(&self.checked, |missing| {
+            let model = self.model()?;
+            let judges = judges(model)?;
+            let asked: Vec<&dyn Judge<Example>> = judges.iter().map(|judge| judge as _).collect();
+            let mut watch = Watch::new(what, "rows", self.model.quiet)?;
+            let row = |result: ItemResult<Example>| {
+                let answer = row(&judges, &result)?;
+                let fate = answer.unscored.first().map_or(Fate::SCORED, |(_, why)| Fate::unscored(why.reason));
+                anyhow::Ok((answer.into_row(&result.id)?, fate))
+            };
+            let result = missing.judge(resolved(model, None, Settings::new()), model, &asked, row, &mut watch)?;
+            watch.finish(result.summary.cancelled)?;
+            tell_label_mass(&result.summary, "the labels", NO_LABEL);
+            anyhow::Ok(result)
+        })?;
         Ok(())
     }
 }

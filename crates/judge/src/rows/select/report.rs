@@ -7,16 +7,19 @@ use judge_cli::choice::{Choice, best};
 use judge_cli::terminal::console::{counted_that, say, say_table};
 use judge_cli::terminal::options::name_of;
 use judge_core::Unscored;
-use judge_data::{Input, Program, Rows};
+use judge_data::{Program, Rows};
 use judge_metrics::Proportion;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::numbers::{Criterion, Graded, Numbers};
+use super::numbers::{Criterion, Numbers, scores};
 use super::write::UNREAD;
 
 /// Different values of a field that rows are grouped by; a field with more is no grouping.
 const GROUPS: usize = 1_000;
+
+/// Repeats that are listed.
+const LISTED: usize = 100;
 
 /// Mean, deviation and range of some numbers, one after the other (Welford).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -149,6 +152,13 @@ pub struct Repeats {
     pub first: Vec<Repeat>,
 }
 
+impl Repeats {
+    /// All of these, so many of them chosen together with the row that they are like.
+    pub fn new(all: impl ExactSizeIterator<Item = Repeat>, chosen: usize) -> Self {
+        Self { rows: all.len(), chosen, first: all.take(LISTED).collect() }
+    }
+}
+
 /// A row and one that it is like.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Repeat {
@@ -192,152 +202,139 @@ pub struct Report {
     pub choices: Vec<Compared>,
 }
 
-/// What a report is made of.
-pub struct Sources<'a> {
-    /// The numbers of rows.
-    pub numbers: &'a Numbers<'a>,
-    /// The input.
-    pub input: &'a Input,
-    /// The field that rows are grouped by: a text, or a list of texts.
-    pub groups: Option<&'a str>,
-    /// The choice.
-    pub choice: &'a Choice,
-    /// By what it was made.
-    pub criterion: Criterion,
-    /// What it is compared with.
-    pub others: &'a [Criterion],
+/// Distributions of the score and of lengths, before and after.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn distributions(
+    numbers: &Numbers<'_>,
+    criterion: Criterion,
+    values: &[Option<f64>],
+    chosen: &[bool],
+) -> Result<Vec<(String, Distribution)>> {
+    let mut all: Vec<(String, Distribution)> = Vec::new();
+    let mut add = |name: &str, value: f64, row: usize, on_scale: bool| {
+        let place = all.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            all.push((name.to_owned(), Distribution::default()));
+            all.len() - 1
+        });
+        all[place].1.add(value, chosen[row], on_scale);
+    };
+    let graded = matches!(criterion, Criterion::Score | Criterion::Direct | Criterion::Expected);
+    for (row, value) in values.iter().enumerate() {
+        if let Some(value) = value {
+            add("score", *value, row, graded);
+        }
+    }
+    if let Some(path) = &numbers.files.aspects {
+        for (row, graded) in Rows::open(path)?.enumerate() {
+            for (aspect, score) in scores(&graded?)? {
+                add(&aspect, score, row, true);
+            }
+        }
+    }
+    for example in numbers.passes.examples()? {
+        let example = example?;
+        if let Ok(said) = &example.said {
+            add("characters of the instruction", said.asked().chars().count() as f64, example.row, false);
+            add("characters of the response", said.response.chars().count() as f64, example.row, false);
+        }
+    }
+    Ok(all)
 }
 
-impl Sources<'_> {
-    /// Distributions of the score and of lengths, before and after.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn distributions(&self, values: &[Option<f64>]) -> Result<Vec<(String, Distribution)>> {
-        let chosen = &self.choice.chosen;
-        let mut all: Vec<(String, Distribution)> = Vec::new();
-        let mut add = |name: &str, value: f64, row: usize, on_scale: bool| {
-            let place = all.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                all.push((name.to_owned(), Distribution::default()));
-                all.len() - 1
-            });
-            all[place].1.add(value, chosen[row], on_scale);
+/// The choices by all criteria, and the mean of people's scores.
+///
+/// # Errors
+/// If a file cannot be read, or the groups are no groups.
+pub fn choices(
+    numbers: &Numbers<'_>,
+    criterion: Criterion,
+    others: &[Criterion],
+    choice: &Choice,
+    groups: Option<&str>,
+) -> Result<(Vec<Compared>, Option<f64>)> {
+    let (n, wanted) = (choice.chosen.len(), choice.count());
+    let human: Vec<Option<f64>> =
+        numbers.passes.examples()?.map(|example| Ok(example?.human)).collect::<Result<_>>()?;
+    let known = human.iter().flatten().count();
+    let human_mean = (known > 0).then(|| human.iter().flatten().sum::<f64>() / known as f64);
+    // All that people rate as high as the last of the best.
+    let cut = best(&human, wanted).least;
+    let groups = groups.map_or_else(|| Ok(BTreeMap::new()), |field| grouped(numbers, field))?;
+    let mut found = Vec::new();
+    for (place, &criterion) in [criterion].iter().chain(others).enumerate() {
+        let other = match place {
+            0 => choice.clone(),
+            _ => best(&numbers.by(criterion)?, wanted),
         };
-        let graded = matches!(self.criterion, Criterion::Score | Criterion::Direct | Criterion::Expected);
-        for (row, value) in values.iter().enumerate() {
-            if let Some(value) = value {
-                add("score", *value, row, graded);
-            }
-        }
-        if let Some(path) = &self.numbers.files.aspects {
-            for (row, graded) in Rows::open(path)?.enumerate() {
-                for (aspect, score) in Graded::of(&graded?)?.aspects {
-                    add(&aspect, score, row, true);
-                }
-            }
-        }
-        for example in self.numbers.passes.examples()? {
-            let example = example?;
-            if let Ok(said) = &example.said {
-                add("characters of the instruction", said.asked().chars().count() as f64, example.row, false);
-                add("characters of the response", said.response.chars().count() as f64, example.row, false);
-            }
-        }
-        Ok(all)
+        let both = other.rows().filter(|&row| choice.chosen[row]).count();
+        let rated: Vec<f64> = other.rows().filter_map(|row| human[row]).collect();
+        let good = rated.iter().filter(|&&score| cut.is_some_and(|cut| score >= cut)).count();
+        let of_people = (!rated.is_empty()).then(|| Human {
+            mean: rated.iter().sum::<f64>() / rated.len() as f64,
+            precision: Share::of(good, rated.len()),
+        });
+        let let_through = groups
+            .iter()
+            .map(|(name, rows)| {
+                (name.clone(), Share::of(rows.iter().filter(|&&row| other.chosen[row as usize]).count(), rows.len()))
+            })
+            .collect();
+        found.push(Compared {
+            criterion,
+            chosen: other.count(),
+            overlap: Share::of(both, other.count()),
+            by_chance: if n > 0 { wanted as f64 / n as f64 } else { 0.0 },
+            human: of_people,
+            let_through,
+        });
     }
+    Ok((found, human_mean))
+}
 
-    /// The choices by all criteria, and the mean of people's scores.
-    ///
-    /// # Errors
-    /// If a file cannot be read, or the groups are no groups.
-    pub fn choices(&self) -> Result<(Vec<Compared>, Option<f64>)> {
-        let n = self.choice.chosen.len();
-        let wanted = self.choice.count();
-        let human: Vec<Option<f64>> =
-            self.numbers.passes.examples()?.map(|example| Ok(example?.human)).collect::<Result<_>>()?;
-        let known = human.iter().flatten().count();
-        let human_mean = (known > 0).then(|| human.iter().flatten().sum::<f64>() / known as f64);
-        // All that people rate as high as the last of the best.
-        let cut = best(&human, wanted).least;
-        let groups = self.grouped()?;
-        let mut found = Vec::new();
-        for (place, &criterion) in [self.criterion].iter().chain(self.others).enumerate() {
-            let other = match place {
-                0 => self.choice.clone(),
-                _ => best(&self.numbers.by(criterion)?, wanted),
-            };
-            let both = other.rows().filter(|&row| self.choice.chosen[row]).count();
-            let rated: Vec<f64> = other.rows().filter_map(|row| human[row]).collect();
-            let good = rated.iter().filter(|&&score| cut.is_some_and(|cut| score >= cut)).count();
-            let of_people = (!rated.is_empty()).then(|| Human {
-                mean: rated.iter().sum::<f64>() / rated.len() as f64,
-                precision: Share::of(good, rated.len()),
-            });
-            let let_through = groups
-                .iter()
-                .map(|(name, rows)| {
-                    (
-                        name.clone(),
-                        Share::of(rows.iter().filter(|&&row| other.chosen[row as usize]).count(), rows.len()),
-                    )
-                })
-                .collect();
-            found.push(Compared {
-                criterion,
-                chosen: other.count(),
-                overlap: Share::of(both, other.count()),
-                by_chance: if n > 0 { wanted as f64 / n as f64 } else { 0.0 },
-                human: of_people,
-                let_through,
-            });
-        }
-        Ok((found, human_mean))
-    }
-
-    /// The rows of each group.
-    fn grouped(&self) -> Result<BTreeMap<String, Vec<u32>>> {
-        let mut groups: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        let Some(field) = self.groups else { return Ok(groups) };
-        for (row, found) in Rows::open(self.input)?.take(self.choice.chosen.len()).enumerate() {
-            let found = found?;
-            let names = match found.value(field).map(serde_json::from_str::<Value>).transpose()? {
-                None => Vec::new(),
-                Some(Value::Array(items)) => items,
-                Some(one) => vec![one],
-            };
-            let name = |name: Value| name.as_str().map_or_else(|| name.to_string(), str::to_owned);
-            // A group that is named twice has the row once.
-            for name in names.into_iter().map(name).collect::<BTreeSet<_>>() {
-                groups.entry(name).or_default().push(u32::try_from(row)?);
-            }
-            ensure!(
-                groups.len() <= GROUPS,
-                "--groups {field}: expected at most {GROUPS} different values, found more; the first are {:?}",
-                groups.keys().take(3).collect::<Vec<_>>()
-            );
-        }
-        Ok(groups)
-    }
-
-    /// Why rows have no number: of each thing that was asked, how often each reason was given.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn missing(&self) -> Result<BTreeMap<String, BTreeMap<String, usize>>> {
-        let mut missing: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
-        let mut count = |what: String, why: &Unscored| {
-            *missing.entry(what).or_default().entry(why.reason.to_string()).or_default() += 1;
+/// The rows of each group, by the field that names it: a text, or a list of texts.
+fn grouped(numbers: &Numbers<'_>, field: &str) -> Result<BTreeMap<String, Vec<u32>>> {
+    let mut groups: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (row, found) in Rows::open(numbers.passes.input())?.take(numbers.passes.checked.rows).enumerate() {
+        let found = found?;
+        let names = match found.value(field).map(serde_json::from_str::<Value>).transpose()? {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(one) => vec![one],
         };
-        for path in self.numbers.files.paths() {
-            for row in Rows::open(path)? {
-                let reasons: Option<BTreeMap<String, Unscored>> = row?.optional("unscored", "an object of reasons")?;
-                reasons.into_iter().flatten().for_each(|(what, why)| count(what, &why));
-            }
+        let name = |name: Value| name.as_str().map_or_else(|| name.to_string(), str::to_owned);
+        // A group that is named twice has the row once.
+        for name in names.into_iter().map(name).collect::<BTreeSet<_>>() {
+            groups.entry(name).or_default().push(u32::try_from(row)?);
         }
-        let unread = self.numbers.unread_by_no_model().into_iter().flatten();
-        unread.for_each(|(_, why)| count(UNREAD.to_owned(), why));
-        Ok(missing)
+        ensure!(
+            groups.len() <= GROUPS,
+            "--groups {field}: expected at most {GROUPS} different values, found more; the first are {:?}",
+            groups.keys().take(3).collect::<Vec<_>>()
+        );
     }
+    Ok(groups)
+}
+
+/// Why rows have no number: of each thing that was asked, how often each reason was given.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn missing(numbers: &Numbers<'_>) -> Result<BTreeMap<String, BTreeMap<String, usize>>> {
+    let mut missing: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut count = |what: String, why: &Unscored| {
+        *missing.entry(what).or_default().entry(why.reason.to_string()).or_default() += 1;
+    };
+    for path in numbers.files.paths() {
+        for row in Rows::open(path)? {
+            let reasons: Option<BTreeMap<String, Unscored>> = row?.optional("unscored", "an object of reasons")?;
+            reasons.into_iter().flatten().for_each(|(what, why)| count(what, &why));
+        }
+    }
+    let unread = numbers.unread_by_no_model().into_iter().flatten();
+    unread.for_each(|(_, why)| count(UNREAD.to_owned(), why));
+    Ok(missing)
 }
 
 impl Report {

@@ -46,7 +46,6 @@ pub fn check_fields(input: &Input, rows: usize, groups: Option<&str>) -> Result<
 pub fn rows(
     output: &Path,
     numbers: &Numbers<'_>,
-    input: &Input,
     values: &[Option<f64>],
     choice: &Choice,
     settings: Settings,
@@ -65,7 +64,7 @@ pub fn rows(
     let mut likelihood = files.likelihood.as_ref().map(Rows::open).transpose()?;
     let mut probe = files.probe.as_ref().map(Rows::open).transpose()?;
     let mut examples = numbers.passes.examples()?;
-    for (place, row) in Rows::open(input)?.take(values.len()).enumerate() {
+    for (place, row) in Rows::open(numbers.passes.input())?.take(values.len()).enumerate() {
         let example = examples.next().context("the input has become shorter")??;
         let mut value = row?.into_extra(&[]);
         let mut unscored: Map<String, Value> = Map::new();
@@ -109,14 +108,7 @@ pub fn rows(
 ///
 /// # Errors
 /// Whatever is wrong with a file.
-pub fn selected(
-    output: &Path,
-    numbers: &Numbers<'_>,
-    input: &Input,
-    choice: &Choice,
-    form: Form,
-    settings: Settings,
-) -> Result<()> {
+pub fn selected(output: &Path, numbers: &Numbers<'_>, choice: &Choice, form: Form, settings: Settings) -> Result<()> {
     let mut plan = numbers.passes.plan(output, settings)?;
     plan.rows = choice.count();
     plan.settings.insert("format".to_owned(), json!(format!("{form:?}")));
@@ -131,6 +123,7 @@ pub fn selected(
         Opened::Ready(start) => start,
     };
     let mut run = start.begin(Resolved::default())?;
+    let input = numbers.passes.input();
     let chosen = Rows::open(input)?.zip(numbers.passes.examples()?).zip(&choice.chosen).filter(|(_, chosen)| **chosen);
     for (place, ((row, example), _)) in chosen.enumerate() {
         let (row, example) = (row?, example?);

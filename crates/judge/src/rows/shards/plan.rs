@@ -12,6 +12,7 @@ use judge_cli::args::numbers::at_least;
 use judge_cli::args::scale_out::ScoringArgs;
 use judge_cli::terminal::console::{say, usage};
 use judge_cli::terminal::progress::Progress;
+use judge_core::Backbone;
 use judge_data::{Outputs, ShardPlan, save_new};
 
 use super::command::{self, Commands};
@@ -101,7 +102,7 @@ pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     let items = args.scoring.items(&judge);
     let rows = args.rows_per_shard;
     let mut resolved = scoring.resolved()?;
-    resolved.insert("model".to_owned(), serde_json::to_value(scoring.model())?);
+    resolved.insert("model".to_owned(), serde_json::to_value(scoring.model.info())?);
     let plan =
         ShardPlan::make(scoring.settings, arguments, items, args.scoring.results(), &files, rows, |rows| bar.inc(rows));
     bar.finish_and_clear();

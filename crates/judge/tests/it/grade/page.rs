@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Output, Stdio};
 
 use crate::program::judge;
+use crate::service::Reply;
 
 /// The program while its page is open.
 pub struct Page {
@@ -16,13 +17,6 @@ pub struct Page {
     pub host: String,
     /// `/TOKEN`.
     pub path: String,
-}
-
-/// An answer of the page.
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: String,
 }
 
 impl Page {
@@ -57,27 +51,23 @@ impl Page {
     }
 
     /// Sends a request as it is, but for its length.
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut stream = TcpStream::connect(&self.host).expect("the page is open");
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
             head += &format!("{name}: {value}\r\n");
         }
         stream.write_all(format!("{head}\r\n{body}").as_bytes()).expect("a request");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+        Reply::read(stream)
     }
 
     /// One of its pages.
-    pub fn get(&self, page: &str) -> Answer {
+    pub fn get(&self, page: &str) -> Reply {
         self.send("GET", &format!("{}/{page}", self.path), &[("Host", &self.host)], "")
     }
 
     /// A form of the page.
-    pub fn post(&self, page: &str, form: &str) -> Answer {
+    pub fn post(&self, page: &str, form: &str) -> Reply {
         let origin = format!("http://{}", self.host);
         let headers = [
             ("Host", self.host.as_str()),

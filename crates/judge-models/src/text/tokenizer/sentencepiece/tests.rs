@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use super::SentencePieceProblem;
 use super::proto::ModelProto;
-use crate::Error;
 use crate::folder::Folder;
 use crate::text::{TextCodec, TextOptions};
+use crate::{Error, WeightsError};
 
 #[derive(Deserialize)]
 struct Expected {
@@ -103,7 +103,9 @@ fn tokens_and_texts_are_those_of_transformers_and_of_sentencepiece() {
 fn what_is_missing_or_not_read_is_refused_by_name() {
     let refused = |file: &str, model_type: &str, settings: Value, words: &[&str]| {
         let text = match load(&folder(file, &model("llama"), model_type, &settings)) {
-            Err(error @ (Error::Unsupported { .. } | Error::MissingFile { .. })) => error.to_string(),
+            Err(error @ Error::Weights(WeightsError::Unsupported { .. } | WeightsError::MissingFile { .. })) => {
+                error.to_string()
+            }
             other => panic!("{model_type}, {settings}: {:?}", other.map(|_| ())),
         };
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
@@ -127,7 +129,7 @@ fn what_is_missing_or_not_read_is_refused_by_name() {
     {
         let bytes = [model("llama"), field.to_vec()].concat();
         match load(&folder("tokenizer.model", &bytes, "llama", &bos())) {
-            Err(Error::Unsupported { field, .. }) => assert!(field.contains(name), "{field}"),
+            Err(Error::Weights(WeightsError::Unsupported { field, .. })) => assert!(field.contains(name), "{field}"),
             other => panic!("{name}: {:?}", other.map(|_| ())),
         }
     }

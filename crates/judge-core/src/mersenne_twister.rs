@@ -1,6 +1,6 @@
-//! The generator of words behind NumPy's and CPython's older random numbers, which published splits and samples were drawn with. Not for
-//! anything new: other seeds in this project go to ChaCha. What is drawn *from* the words differs by program, see `numpy_random` and
-//! `python_random`.
+//! The generator of words behind PyTorch's random numbers, and NumPy's and CPython's older ones, which published orders, splits and samples
+//! were drawn with. Not for anything new: other seeds in this project go to ChaCha. What is drawn *from* the words differs by program, see
+//! `torch_order` here, and `numpy_random` and `python_random` in judge-probe, which is whom this is public for.
 //!
 //! The words are no secret: whoever sees 624 of them knows all that follow. Period 2¹⁹⁹³⁷ − 1.
 
@@ -10,8 +10,8 @@ const WORDS: usize = 624;
 /// The paper's m.
 const AHEAD: usize = 397;
 
-/// MT19937 (Matsumoto and Nishimura, 1998): the words that NumPy's legacy generator and CPython's `random` both draw from.
-pub(crate) struct MersenneTwister {
+/// MT19937 (Matsumoto and Nishimura, 1998): the words that PyTorch, NumPy's legacy generator and CPython's `random` draw from.
+pub struct MersenneTwister {
     /// 2,496 bytes; as given out, words are tempered copies of these.
     state: [u32; WORDS],
     /// The word to give out next; 624 when the state must be renewed first.
@@ -20,8 +20,8 @@ pub(crate) struct MersenneTwister {
 
 impl MersenneTwister {
     /// The paper's `init_genrand`.
-    /// xᵢ = 1812433253 · (xᵢ₋₁ ⊕ (xᵢ₋₁ ≫ 30)) + i mod 2³² from x₀ = seed. NumPy seeds so from one whole number.
-    pub(crate) fn from_seed(seed: u32) -> Self {
+    /// xᵢ = 1812433253 · (xᵢ₋₁ ⊕ (xᵢ₋₁ ≫ 30)) + i mod 2³² from x₀ = seed. PyTorch and NumPy seed so from one whole number.
+    pub fn from_seed(seed: u32) -> Self {
         let mut state = [seed; WORDS];
         for i in 1..WORDS {
             let last = state[i - 1];
@@ -36,7 +36,7 @@ impl MersenneTwister {
     /// The state of a fixed seed is stirred twice: once with the words of the key, repeated as often as needed, and once by
     /// itself. CPython seeds so from a whole number of any size. The first word is set last, so that no key gives a state of
     /// zeros.
-    pub(crate) fn from_key(key: &[u32]) -> Self {
+    pub fn from_key(key: &[u32]) -> Self {
         let mut state = Self::from_seed(19_650_218).state;
         let mut place = 1;
         // A word mixed with the one before it.
@@ -66,7 +66,7 @@ impl MersenneTwister {
 
     /// 32 random bits.
     /// Tempered: shifts and masks spread the bits of a word of the state, by the paper's constants.
-    pub(crate) fn next_u32(&mut self) -> u32 {
+    pub fn next_u32(&mut self) -> u32 {
         // The state is renewed when it is used up, so a generator that is never asked does no work for it.
         if self.next == WORDS {
             self.renew();
@@ -88,5 +88,18 @@ impl MersenneTwister {
             self.state[i] = self.state[(i + AHEAD) % WORDS] ^ (joined >> 1) ^ twist;
         }
         self.next = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_mt19937() {
+        // The C++ standard gives the 10000th output of mt19937 with the default seed.
+        let mut generator = MersenneTwister::from_seed(5489);
+        let last = (0..10_000).map(|_| generator.next_u32()).last();
+        assert_eq!(last, Some(4_123_659_995));
     }
 }

@@ -39,12 +39,14 @@ class Rows(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         template = Path(folder.name, "template.jinja")
         template.write_text("{{ query }} {{ document }}")
-        given = dict(columns="id=key", rerank_template=template, labels="1,2", embedded=True, top=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = judge.rerank(rows, **given)
-        self.assertEqual([row["id"] for row in found], ["row-0", "row-1"])
-        self.assertEqual([len(row["results"]) for row in found], [1, 1])
+        given = dict(rerank_template=template, labels="1,2", embedded=True, top=1)
+        named = ["row-0", "row-1"]
+        for columns, ids in [("id=key", named), ({"id": "key", "query": ["query", "ask"]}, named), ({"id": None}, [0, 1])]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = judge.rerank(rows, columns=columns, **given)
+            self.assertEqual([row["id"] for row in found], ids)
+            self.assertEqual([len(row["results"]) for row in found], [1, 1])
 
     def test_what_the_program_refuses_is_an_error_with_its_words(self):
         with self.assertRaises(judge.JudgeError) as refused:

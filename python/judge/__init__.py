@@ -200,7 +200,9 @@ def _plain(value: Any) -> Any:
 
 
 def _joined(value: Any) -> str | None:
-    """A list of an option that takes one value, with commas between."""
+    """A list of an option that takes one value, with commas between; a dict of columns by field is a list of `FIELD=COLUMN`."""
+    if isinstance(value, dict):
+        value = [f"{field}={'|'.join(names) if isinstance(names, (list, tuple)) else names or ''}" for field, names in value.items()]
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 

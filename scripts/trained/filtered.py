@@ -181,8 +181,8 @@ def main():
         tuned = lambda folder: ["--model", folder]
     probes = out / "probes"
     if not probes.exists():
-        judge("probe", "train", "--input", rows(out, "train", 1500), "--columns", "human=scores", "--template",
-              ROOT / "models/tiny-judge/judge_template.json", "--output", probes, "--quiet")
+        judge("probe", "train", "--input", rows(out, "train", 1500), "--columns", "human=scores", "--output", probes,
+              "--quiet")
     lines = []
     for split, test_split in [("validation", "test"), ("shifted", "shifted")][:1 if args.quick else 2]:
         study = Study(out / split, split, test_split, pool, tests, base, flags, written)

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::args::bars::{Lost, Measured, first_names, rows_used};
 use crate::report::{SHARE, mean_of_clusters};
-use crate::terminal::console::{say, say_table};
+use crate::terminal::console::{counted, counted_that, say, say_table};
 
 /// The cutoff of nDCG, which is that of its publications.
 const NDCG: usize = 10;
@@ -151,13 +151,15 @@ impl Figures {
             let own = [shown, found(&self.statistics, name)].into_iter();
             own.chain(difference.map(|of| found(of, name))).collect()
         }));
-        say(format_args!("\n{} queries with a relevant document", self.n))?;
+        say(format_args!("\n{} with a relevant document", counted(self.n, "query")))?;
         say_table(&rows)?;
         if self.without_relevant > 0 {
-            say(format_args!("{} queries without one are left out", self.without_relevant))?;
+            let without = counted_that(self.without_relevant, "query", ["without one is", "without one are"]);
+            say(format_args!("{without} left out"))?;
         }
         if self.unranked > 0 {
-            say(format_args!("{} queries with one have no ranking, and are left out", self.unranked))?;
+            let unranked = ["with one has no ranking, and is", "with one have no ranking, and are"];
+            say(format_args!("{} left out", counted_that(self.unranked, "query", unranked)))?;
         }
         Ok(())
     }

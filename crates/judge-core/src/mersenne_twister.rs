@@ -1,6 +1,6 @@
 //! The generator of words behind PyTorch's random numbers, and NumPy's and CPython's older ones, which published orders, splits and samples
 //! were drawn with. Not for anything new: other seeds in this project go to ChaCha. What is drawn *from* the words differs by program, see
-//! `torch_order` here, and `numpy_random` and `python_random` in judge-probe, which is whom this is public for.
+//! `torch_order` here, and `numpy_random` and `python_random` in judge-probe, for which this is public.
 //!
 //! The words are no secret: whoever sees 624 of them knows all that follow. Period 2¹⁹⁹³⁷ − 1.
 

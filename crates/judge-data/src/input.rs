@@ -60,7 +60,7 @@ impl Input {
     /// Opens a file, a FIFO or, as `-`, standard input. What cannot be read twice is read to its end here.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// [`Error::Content`] for a folder; [`Error::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         if path == Path::new("-") {
@@ -68,6 +68,9 @@ impl Input {
         }
         let file = File::open(path).map_err(Error::io("open", path))?;
         let metadata = file.metadata().map_err(Error::io("read", path))?;
+        if metadata.is_dir() {
+            return Err(Error::content(path, "the input", "a file of rows", "a folder"));
+        }
         // A file without length may be one that the system writes while it is read.
         if !metadata.is_file() || metadata.len() == 0 {
             return Self::from_reader(file, path);

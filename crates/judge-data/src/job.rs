@@ -1,4 +1,4 @@
-//! A file judged, resumably: rows in, rows and a record out. Every command over rows is such a job.
+//! A file judged, resumably: rows in, rows and a record out. Every command over the rows of a file is such a job.
 
 pub(crate) mod jobs;
 

@@ -12,3 +12,4 @@ pub use bootstrap::{Bootstrap, BootstrapInterval, BootstrapMethod, quantile};
 pub(crate) use folds::{check_folds, folds_of, folds_of_groups};
 pub use permutation::{Alternative, PermutationResult, PermutationTest};
 pub use ranked_pair::RankedPair;
+pub(crate) use ranked_pair::ranks_of_counts;

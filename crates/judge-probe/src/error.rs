@@ -158,7 +158,7 @@ pub enum Error {
     },
 
     /// More splits than what they are to be spread over.
-    #[error("{n_splits} splits need as many {unit}, found {n_units}")]
+    #[error("{n_splits} splits need as many {unit}, found {n_units}; take fewer splits, or give more rows")]
     ManySplits {
         /// Splits asked for.
         n_splits: usize,

@@ -22,7 +22,7 @@ pub(super) struct Refusal {
 /// One thing that is wrong with a request.
 #[derive(Debug)]
 pub(super) struct Problem {
-    /// Where: names of fields and places in lists, from the body on; empty where it is not in the body.
+    /// Where: names of fields and places in lists, from the body or the query on; empty where it is in neither.
     pub(super) loc: Vec<Value>,
     /// What was expected, and what was found.
     pub(super) msg: String,
@@ -31,6 +31,11 @@ pub(super) struct Problem {
 }
 
 impl Problem {
+    /// A problem of a name in the query.
+    pub(super) fn of_query(name: &str, kind: &'static str, msg: impl Display) -> Self {
+        Self { loc: vec![json!("query"), json!(name)], msg: msg.to_string(), kind }
+    }
+
     /// A problem of a field of the body.
     pub(super) fn new(loc: &[Value], kind: &'static str, msg: impl Display) -> Self {
         let loc = [json!("body")].iter().chain(loc).cloned().collect();

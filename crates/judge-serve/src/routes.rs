@@ -20,7 +20,7 @@ use super::metrics::{Gauges, Work};
 use super::observe::observe;
 use super::page;
 use super::paths::{DECISIONS, HEALTH, METRICS, MODEL, MODELS, SCORING, SYSTEM_ONE, all, is_judging};
-use super::refusal::Refusal;
+use super::refusal::{Problem, Refusal, SHOWN};
 use super::registry::{Brought, Decision};
 use super::reranker::{Reranker, tokens_of};
 use super::response::{json_response, refuse};
@@ -54,7 +54,7 @@ async fn decide<W: Wire>(
     Extension(held): Extension<Held>,
     uri: Uri,
 ) -> Response {
-    respond(uri.path(), answer::<W>(&app, client, held, asks_label_mass(uri.query())).await)
+    respond(uri.path(), answer::<W>(&app, client, held, uri.query()).await)
 }
 
 /// A response with an answer, and beside it the work that it took, which is counted; or a refusal.
@@ -69,18 +69,29 @@ fn respond(path: &str, answered: Result<(Value, Work), Refusal>) -> Response {
     }
 }
 
-/// Whether a query asks for the label mass, which `--label-mass` adds to every answer.
-fn asks_label_mass(query: Option<&str>) -> bool {
-    form_urlencoded::parse(query.unwrap_or_default().as_bytes())
-        .any(|(name, value)| name == "label_mass" && value == "true")
+/// Whether a query asks for the label mass, which `--label-mass` adds to every answer. As in a body, no other name may be there.
+fn asks_label_mass(query: Option<&str>) -> Result<bool, Refusal> {
+    let shown = |text: &str| text.chars().take(SHOWN).collect::<String>();
+    let mut asks = false;
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        let (kind, msg) = match (&*name, value.to_lowercase().as_str()) {
+            ("label_mass", "true" | "1") => {
+                asks = true;
+                continue;
+            }
+            ("label_mass", "false" | "0") => continue,
+            ("label_mass", _) => ("bool_parsing", format!("expected true or false, found {:?}", shown(&value))),
+            _ => {
+                ("extra_forbidden", format!("unknown name `{}` in the query; the only one is label_mass", shown(&name)))
+            }
+        };
+        return Err(Refusal::invalid(vec![Problem::of_query(&shown(&name), kind, msg)]));
+    }
+    Ok(asks)
 }
 
-async fn answer<W: Wire>(
-    app: &App,
-    client: Client,
-    held: Held,
-    asks_label_mass: bool,
-) -> Result<(Value, Work), Refusal> {
+async fn answer<W: Wire>(app: &App, client: Client, held: Held, query: Option<&str>) -> Result<(Value, Work), Refusal> {
+    let asks_label_mass = asks_label_mass(query)?;
     let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
         let Asked { model, of: item, form } = W::read(object(&held.body, Some(W::STATE))?)?;

@@ -201,7 +201,8 @@ const KINDS: [[&str; 3]; 4] = [
 pub fn kinds() -> impl Iterator<Item = [String; 3]> {
     let list = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let drawn = format!("`init_lora_weights` `true`, `false`, {}", list(&LEAVE_THE_BASE));
-    let refused = format!("any other `peft_type`; `fan_in_fan_out`, {}", list(&UNSUPPORTED));
+    let refused =
+        format!("any other `peft_type`; unless null, false or empty, `fan_in_fan_out`, {}", list(&UNSUPPORTED));
     let more = [["first factors", drawn.as_str(), "`true`"], ["refused", refused.as_str(), ""]];
     KINDS.into_iter().map(|row| row.map(str::to_owned)).chain(more.map(|row| row.map(str::to_owned)))
 }

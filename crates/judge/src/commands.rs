@@ -243,6 +243,7 @@ impl Commands for OfProgram {
                 of(&input, Some(Prompts))
             }
             Command::Select(cli) => {
+                cli.check_parts()?;
                 let options = select::options(&cli.input, None);
                 Reading::of(move |input| Records::new(input, options.clone()))
             }

@@ -16,6 +16,7 @@ use crate::args::numbers::share;
 use crate::report::write_marked;
 use crate::terminal::console::{in_words, say, tell, usage};
 use crate::terminal::failures::Missed;
+use crate::terminal::tables::{self, TableFormat};
 
 pub use self::junit::note_usage_error;
 
@@ -203,18 +204,24 @@ impl BarArgs {
             };
             results.push(bar.held_against(statistic));
         }
+        let mut missed = Vec::new();
         for held in &results {
-            let word = if held.is_reached { "reached:" } else { "MISSED: " };
-            say(format_args!("{word} {}: {}", held.bar.text, held.found))?;
+            let found = format!("{}: {}", held.bar.text, held.found);
+            if held.is_reached {
+                say(format_args!("reached: {found}"))?;
+                continue;
+            }
+            // Beside a table for programs all lines are on stderr, where the error names those that are missed.
+            if tables::format() == TableFormat::Plain {
+                say(format_args!("MISSED:  {found}"))?;
+            }
+            missed.push(found);
         }
         if let Some(path) = &self.junit {
             let xml = junit::checked(command, started.elapsed(), &results, |statistic| measured.against(statistic));
             write_marked(path, command, &xml).with_context(|| path.display().to_string())?;
         }
-        match results.iter().filter(|held| !held.is_reached).count() {
-            0 => Ok(()),
-            missed => Err(Missed { missed, of: results.len() }.into()),
-        }
+        if missed.is_empty() { Ok(()) } else { Err(Missed { missed, of: results.len() }.into()) }
     }
 }
 

@@ -321,7 +321,7 @@ impl ModelArgs {
     }
 
     /// Which model is loaded.
-    fn in_words(&self, folder: &Path) -> String {
+    pub(crate) fn in_words(&self, folder: &Path) -> String {
         match &self.model {
             None => "the embedded model".to_owned(),
             Some(_) => format!("the model in {}", folder.display()),
@@ -385,9 +385,7 @@ impl ModelArgs {
                 let other = offered(["; for other grades, give another one with --template".to_owned()]);
                 return Err(usage(format!("{own}{}", other.unwrap_or_default())));
             }
-            if !self.quiet {
-                tell(format_args!("note: {own}; whether the model knows other grades is not known"));
-            }
+            tell(format_args!("note: {own}; whether the model knows other grades is not known"));
         }
         read_template(&path).map(Some)
     }

@@ -48,6 +48,11 @@ pub fn readout(layer: Option<usize>, weights: Option<&Path>) -> Result<RerankRea
     })
 }
 
+/// What the folder of the model says, and those of the adapters beside it.
+fn folder(model: &ModelArgs) -> Result<RerankFolder> {
+    Ok(RerankFolder::open_with(&model.folder()?.path, &model.adapters)?)
+}
+
 impl RerankArgs {
     /// The files that are read.
     pub fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
@@ -67,7 +72,7 @@ impl RerankArgs {
     /// # Errors
     /// As [`form`](Self::form).
     pub fn form_if_said(&self, model: &ModelArgs, readout: RerankReadout) -> Result<Option<RerankForm>> {
-        if !self.is_given() && !RerankFolder::open(&model.folder()?.path)?.is_said() {
+        if !self.is_given() && !folder(model)?.is_said() {
             return Ok(None);
         }
         self.form(model, readout).map(Some)
@@ -86,7 +91,7 @@ impl RerankArgs {
             activation: self.activation,
             most_tokens: self.max_tokens,
         };
-        let form = RerankFolder::open(&model.folder()?.path)?.form(&options).map_err(|error| {
+        let form = folder(model)?.form(&options).map_err(|error| {
             let of_template =
                 self.rerank_template.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
             let hint = match &error {
@@ -113,9 +118,13 @@ impl RerankArgs {
                 Error::Rerank { .. } => offered(["\n  --rerank-template FILE".to_owned()]),
                 _ => return anyhow::Error::from(error),
             };
-            usage(format!("{error}{}", hint.unwrap_or_default()))
+            let said = match &error {
+                Error::Rerank { path: Some(path), problem } => format!("{}: {problem}", model.in_words(path)),
+                other => other.to_string(),
+            };
+            usage(format!("{said}{}", hint.unwrap_or_default()))
         })?;
-        if form.is_conversation() && !model.quiet {
+        if form.is_conversation() {
             tell("note: the query is put as a request and the document as its response, as reward models are read");
         }
         Ok(form)

@@ -13,7 +13,7 @@ use judge_data::Observer;
 use judge_models::{ApiKey, ApiModel, ApiSettings, ApiUsage, Prices};
 
 use crate::args::numbers::{at_least, not_negative, positive, seconds};
-use crate::terminal::console::{say, tell, usage};
+use crate::terminal::console::{counted, say, tell, usage};
 use crate::terminal::pace::Watch;
 
 /// How a service is asked, and how hard.
@@ -160,7 +160,7 @@ pub fn say_usage(model: &ApiModel, prices: Option<&Prices>) -> Result<()> {
         "this start: {requests} requests, {retries} of them repeated; {prompt_tokens} tokens read, {completion_tokens} written; {cost}"
     ))?;
     if uncounted > 0 {
-        say(format_args!("of {uncounted} answers the service did not count the tokens"))?;
+        say(format_args!("of {} the service did not count the tokens", counted(uncounted as usize, "answer")))?;
     }
     let models = model.stated_models();
     if !models.is_empty() {

@@ -295,10 +295,14 @@ pub fn print(line: impl fmt::Display) -> anyhow::Result<()> {
     }
 }
 
-/// So many of a thing: `1 pair`, `2 pairs`.
+/// So many of a thing: `1 pair`, `2 pairs`, `2 queries`.
 #[must_use]
 pub fn counted(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+    match thing.strip_suffix("ry") {
+        _ if n == 1 => format!("{n} {thing}"),
+        Some(stem) => format!("{n} {stem}ries"),
+        None => format!("{n} {thing}s"),
+    }
 }
 
 /// So many of a thing, and what one of them does, or several do: `1 row has`, `2 rows have`.
@@ -335,6 +339,12 @@ pub fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        let found = [(1, "query"), (2, "query"), (0, "row")].map(|(n, thing)| counted_that(n, thing, ["is", "are"]));
+        assert_eq!(found, ["1 query is", "2 queries are", "0 rows are"]);
+    }
 
     #[test]
     fn numbers_have_two_significant_digits() {

@@ -5,15 +5,16 @@ use std::fmt;
 /// The program ends with exit code 3.
 #[derive(Debug)]
 pub struct Missed {
-    /// How many are missed.
-    pub missed: usize,
+    /// Each that is missed, and what was found of it, in words.
+    pub missed: Vec<String>,
     /// How many there are.
     pub of: usize,
 }
 
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} bars are missed", self.missed, self.of)
+        write!(f, "{} of {} bars are missed", self.missed.len(), self.of)?;
+        self.missed.iter().try_for_each(|missed| write!(f, "\n  {missed}"))
     }
 }
 

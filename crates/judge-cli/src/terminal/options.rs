@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command, ValueEnum};
+use judge_core::decision::DecisionProblem;
 use judge_core::model::BackboneError;
 use judge_data::Field;
 use judge_models::{ApiError, ApiProblem};
@@ -73,6 +75,11 @@ pub fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     }
     if let Some(error) = error.downcast_ref() {
         return offered(of_service(error));
+    }
+    if let Some(judge_core::Error::Decision(DecisionProblem::Labels { .. })) = error.downcast_ref() {
+        return offered(sentences([
+            "labels must be single tokens: name others in a file, with --decision-config FILE",
+        ]));
     }
     if let Some(judge_probe::SavedProbeError::Pickle) = error.downcast_ref() {
         return Some("`judge probe import` converts it".to_owned());
@@ -168,6 +175,12 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
         judge_data::Error::FieldClash { .. } => {
             sentences(["to leave it out: --carry none, or the names of the others"])
         }
+        judge_data::Error::Content { found, .. } if found == "a folder" => of_files(),
+        judge_data::Error::Io { path, source, .. }
+            if source.kind() == ErrorKind::NotFound && path.to_string_lossy().contains('*') =>
+        {
+            of_files()
+        }
         judge_data::Error::OutputExists { .. } => sentences(["to replace it: --overwrite"]),
         judge_data::Error::NoLocks { .. } => sentences(["to write without a lock: --no-lock"]),
         judge_data::Error::NoIdColumn { .. } => sentences(["if it has another name: --id NAME"]),
@@ -181,6 +194,11 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
         judge_data::Error::IdColumn { .. } => sentences(["write the ids as texts or as whole numbers"]),
         _ => Vec::new(),
     }
+}
+
+/// Of a folder or a pattern where one file is read.
+fn of_files() -> Vec<String> {
+    sentences(["for all files of a folder or a pattern: `judge shards plan` with a command of rows (docs/clusters.md)"])
 }
 
 fn ambiguous(field: &str, first: &str, second: &str) -> Vec<String> {

@@ -160,9 +160,9 @@ pub enum RequestProblem {
 }
 
 impl Want {
-    /// Says what no model can bring, whichever it is: lists of layers that do not ascend or are empty, labels that are read twice, what
-    /// needs a text where none is written, and texts that are empty. Models of every kind call it before they compute anything; that its
-    /// layers and tokens are there, each checks for itself.
+    /// Says what no model can bring, whichever it is: layers that do not ascend, the attention entropy of layer 0, label reads without
+    /// labels or layers or with the same labels twice, what needs a text where none is written, empty continuations, and what
+    /// [`Generation::check`] refuses. Whether it has the layers and tokens, each model checks for itself.
     ///
     /// # Errors
     /// The first [`RequestProblem`].

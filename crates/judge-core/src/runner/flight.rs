@@ -215,9 +215,9 @@ impl<'r, 'a, Item> Flight<'r, 'a, Item> {
         self.waiting.retain(|item| !numbers.contains(&item));
     }
 
-    /// An open item that is as asked for, which is one no longer.
-    fn discard(&mut self, number: usize, is_so: impl Fn(&mut Slot<Item>) -> bool) -> Option<Slot<Item>> {
-        let slot = self.slots.get_mut(number.checked_sub(self.first)?)?.take_if(is_so)?;
+    /// Removes an open item if it meets the condition.
+    fn discard(&mut self, number: usize, condition: impl Fn(&mut Slot<Item>) -> bool) -> Option<Slot<Item>> {
+        let slot = self.slots.get_mut(number.checked_sub(self.first)?)?.take_if(condition)?;
         self.open -= 1;
         while self.slots.front().is_some_and(Option::is_none) {
             self.slots.pop_front();

@@ -272,7 +272,7 @@ fn a_request_that_is_refused_alone_is_refused_in_company() {
         // What is refused for what the model has, and so in one pass with the rest.
         Want { pooled: vec![(Layer(9), Pooling::Mean)], ..Want::default() },
     ];
-    // Beside one that writes nothing, a generation is in one pass with it too.
+    // The second, which other models bring, is in one pass with a request that writes nothing.
     let generates = [generation(0), Generation { top_log_probs: 3, ..generation(3) }]
         .map(|generate| (labels(vec![read(end, &[1])]), Want { generate: Some(generate), ..Want::default() }));
     for (company, want) in wrong.map(|want| (all.clone(), want)).into_iter().chain(generates) {

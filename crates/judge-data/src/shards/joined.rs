@@ -168,7 +168,7 @@ impl CommandPlan {
         see: &mut impl FnMut(usize),
     ) -> Result<usize, Error> {
         let planned = self.rows_of(shard);
-        let lines = if self.extension == STATES { ids_path(output) } else { output.to_path_buf() };
+        let lines = lines_of(output);
         let copies = (record.counts.rows() / planned.len().max(1)).max(1);
         let mut rows = 0;
         for row in Rows::open(&lines)? {
@@ -194,8 +194,7 @@ impl CommandPlan {
         let place = (row - self.rows_of(shard).start) * first.as_ref().map_or(1, |first| first.copies);
         let files = CommandPart::find(folder, self, shard)?.map(|part| part.files(folder, self)).unwrap_or_default();
         let Some(output) = files.first() else { return Ok(String::new()) };
-        let lines = if self.extension == STATES { ids_path(output) } else { output.clone() };
-        match Rows::open(&lines)?.nth(place).transpose()? {
+        match Rows::open(lines_of(output))?.nth(place).transpose()? {
             Some(row) => Ok(id_of(&row)?.to_string()),
             None => Ok(String::new()),
         }
@@ -370,6 +369,11 @@ fn joined(records: &[RunRecord], inputs: &[InputFile]) -> RunRecord {
         model.device = devices.join(", ");
     }
     record
+}
+
+/// Where the ids of a part's file are, a line each. Whether it has states is told by the file: a command of lines may write some as well.
+fn lines_of(output: &Path) -> PathBuf {
+    if output.to_string_lossy().ends_with(STATES) { ids_path(output) } else { output.to_path_buf() }
 }
 
 fn open(path: &Path) -> Result<File, Error> {

@@ -1,9 +1,10 @@
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use crate::agreement::influence::over_subjects;
 use crate::estimate::Missing;
 use crate::input::{check_count, check_lengths, unit_of};
 use crate::means::largest;
+use crate::resampling::ranks_of_counts;
 use crate::{Error, Estimate};
 
 /// What differences between ratings mean.
@@ -104,22 +105,32 @@ pub(crate) fn two_raters_vary<R: AsRef<[Option<f64>]>>(ratings: &[R]) -> bool {
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 ///
-/// Ratings are sorted, and units with the same ratings put together, once for all resamples: a resample costs O(units), and O(raters) for
-/// each kind of unit that it holds.
+/// Ratings are sorted once for all resamples: a resample costs O(its ratings), for [`Measurement::Ordinal`] and
+/// [`Measurement::Nominal`] also O(distinct ratings), and for [`Measurement::Ratio`] the square of these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatedUnits {
     /// The distinct ratings that are compared, ascending, times `scale`.
     values: Vec<f64>,
-    /// Each unit's kind; `None` with fewer than two ratings.
-    kinds: Vec<Option<usize>>,
-    /// Units of two ratings or more that differ in some rating: places in `values`, ascending.
-    distinct: Vec<Vec<usize>>,
+    /// Where in `values` the ratings of each unit are, ascending, unit after unit; none of a unit with fewer than two ratings.
+    places: Vec<usize>,
+    /// Where in `places` each unit begins, and where the last one ends.
+    starts: Vec<usize>,
+    /// What is the same of a unit whatever is drawn with it.
+    own: Vec<Own>,
     /// A power of two.
     scale: f64,
 }
 
-/// Ratings and how often each occurs: where it lies, and its count.
-type Counted = (f64, f64);
+/// A unit's ratings by themselves; without ratings all is 0, and no place is least.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Own {
+    count: f64,
+    mean: f64,
+    /// Sum of the squared differences from the mean.
+    squares: f64,
+    /// Places of the least and the largest.
+    ends: [usize; 2],
+}
 
 impl RatedUnits {
     /// `ratings` has one row to a unit, one entry to a rater, `None` where a rater gave none.
@@ -150,30 +161,31 @@ impl RatedUnits {
         let mut values: Vec<f64> = given.iter().map(scaled).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
-        let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
-        let mut kind = |unit: &R| {
-            let given = unit.as_ref().iter().flatten().map(scaled);
-            let mut places: Vec<usize> = given.map(|value| values.partition_point(|&other| other < value)).collect();
-            places.sort_unstable();
-            let next = known.len();
-            *known.entry(places).or_insert(next)
-        };
-        let kinds: Vec<Option<usize>> = ratings.iter().map(|unit| compared(&unit).then(|| kind(unit))).collect();
-        let mut distinct = vec![Vec::new(); known.len()];
-        known.into_iter().for_each(|(places, kind)| distinct[kind] = places);
-        Ok(Self { values, kinds, distinct, scale })
+        let mut places: Vec<usize> = Vec::with_capacity(given.len());
+        let (mut starts, mut own) = (vec![0], Vec::with_capacity(ratings.len()));
+        for unit in ratings {
+            let start = places.len();
+            if compared(&unit) {
+                let given = unit.as_ref().iter().flatten().map(scaled);
+                places.extend(given.map(|value| values.partition_point(|&other| other < value)));
+                places[start..].sort_unstable();
+            }
+            starts.push(places.len());
+            own.push(Own::new(&places[start..], &values));
+        }
+        Ok(Self { values, places, starts, own, scale })
     }
 
     /// Number of units, those with fewer than two ratings included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.kinds.len()
+        self.own.len()
     }
 
     /// Whether there is no unit.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.kinds.is_empty()
+        self.own.is_empty()
     }
 
     /// Alpha of some of the units, given by their indices, in any order, with repetition: pairs of ratings from two copies of one unit are
@@ -184,50 +196,64 @@ impl RatedUnits {
     /// [`Error::OutOfRange`] for an index that no unit has, and for a negative rating with [`Measurement::Ratio`]; [`Error::Undefined`]
     /// where no unit has two ratings, all ratings are one value, or those drawn are too small beside the others for squares.
     pub fn alpha(&self, units: &[usize], measurement: Measurement) -> Result<f64, Error> {
-        let mut copies = vec![0_u32; self.kinds.len()];
+        let mut copies = vec![0_u32; self.len()];
+        let (mut n, mut sum, mut ends) = (0.0, 0.0, NO_ENDS);
         for (index, &unit) in units.iter().enumerate() {
-            let Some(copies) = copies.get_mut(unit) else {
-                let (value, high) = (unit as f64, self.kinds.len() as f64 - 1.0);
+            let (Some(copies), Some(own)) = (copies.get_mut(unit), self.own.get(unit)) else {
+                let (value, high) = (unit as f64, self.len() as f64 - 1.0);
                 return Err(Error::OutOfRange { argument: "units", index: Some(index), value, low: 0.0, high });
             };
             *copies += 1;
+            n += own.count;
+            sum += own.count * own.mean;
+            ends = [ends[0].min(own.ends[0]), ends[1].max(own.ends[1])];
         }
-        // Of each kind: units, and pairs of copies of one unit.
-        let mut drawn = vec![(0.0, 0.0); self.distinct.len()];
-        for (kind, copies) in self.kinds.iter().zip(copies) {
-            if let Some(kind) = kind {
-                let copies = f64::from(copies);
-                drawn[*kind].0 += copies;
-                drawn[*kind].1 += copies * (copies - 1.0);
-            }
-        }
-        let counts = self.counts(drawn.iter().map(|&(units, _)| units));
         let undefined = |reason| Error::Undefined { statistic: "Krippendorff's alpha", reason };
-        let mut found = self.values.iter().zip(&counts).filter(|(_, count)| **count > 0.0).map(|(value, _)| *value);
-        let Some(least) = found.next() else { return Err(undefined("no unit has two ratings")) };
+        let Some(&least) = self.values.get(ends[0]) else { return Err(undefined("no unit has two ratings")) };
         if measurement == Measurement::Ratio && least < 0.0 {
             let value = least / self.scale;
             return Err(Error::OutOfRange { argument: "ratings", index: None, value, low: 0.0, high: f64::MAX });
         }
-        if found.next().is_none() {
+        if ends[0] == ends[1] {
             return Err(undefined("all ratings are one value"));
         }
-        let places = self.places(&counts, measurement);
-        let (mut observed, mut between_copies, mut pairs_of_copies) = (0.0, 0.0, 0.0);
-        let mut own = Vec::new();
-        for (unit, (units, pairs)) in self.distinct.iter().zip(drawn) {
-            if units > 0.0 {
-                let m = unit.len() as f64;
-                count_places(unit, &places, &mut own);
-                let within = pair_disagreement(&own, measurement);
-                observed += units * within / (m - 1.0);
-                between_copies += pairs * within;
-                pairs_of_copies += pairs * m * m;
+        // Where each value lies, and the disagreement of all ratings that are drawn.
+        let values = Cow::Borrowed(self.values.as_slice());
+        let (places, all) = match measurement {
+            Measurement::Interval => {
+                let mean = sum / n;
+                let of_unit = |own: &Own| own.squares + own.count * (own.mean - mean).powi(2);
+                (values, 2.0 * n * units.iter().map(|&unit| of_unit(&self.own[unit])).sum::<f64>())
             }
+            Measurement::Ordinal => {
+                let (ranks, squares) = self.ranks(units);
+                (Cow::Owned(ranks), 2.0 * n * squares)
+            }
+            Measurement::Nominal => {
+                let equal: f64 = self.counts(units).into_iter().map(|count| (count as f64).powi(2)).sum();
+                (values, n * n - equal)
+            }
+            Measurement::Ratio => {
+                let counts = self.counts(units).into_iter().map(|count| count as f64);
+                let given: Vec<(f64, f64)> = values.iter().copied().zip(counts).filter(|given| given.1 > 0.0).collect();
+                let pairs = given.iter().enumerate().flat_map(|(i, a)| given[..i].iter().map(move |b| (a, b)));
+                let all = pairs.map(|(&(a, of_a), &(b, of_b))| 2.0 * of_a * of_b * relative(a, b)).sum();
+                (values, all)
+            }
+        };
+        let (mut observed, mut between_copies, mut pairs_of_copies) = (0.0, 0.0, 0.0);
+        for &unit in units {
+            let Own { count, squares, .. } = self.own[unit];
+            let within = match measurement {
+                Measurement::Interval => 2.0 * count * squares,
+                _ => disagreement(self.unit(unit), &places, measurement),
+            };
+            let others = f64::from(copies[unit] - 1);
+            observed += within / (count - 1.0);
+            between_copies += others * within;
+            pairs_of_copies += others * count * count;
         }
-        let n: f64 = counts.iter().sum();
-        let all: Vec<Counted> = places.into_iter().zip(counts).filter(|(_, count)| *count > 0.0).collect();
-        let expected = pair_disagreement(&all, measurement) - between_copies;
+        let expected = all - between_copies;
         if expected <= 0.0 {
             return Err(undefined("its ratings are too close together for the squares of their differences"));
         }
@@ -235,58 +261,56 @@ impl RatedUnits {
         Ok(1.0 - observed / expected * ((n * (n - 1.0) - pairs_of_copies) / n))
     }
 
-    /// How often each value is given, of so many units of each kind.
-    fn counts(&self, units: impl Iterator<Item = f64>) -> Vec<f64> {
-        let mut counts = vec![0.0; self.values.len()];
-        for (places, units) in self.distinct.iter().zip(units) {
-            places.iter().for_each(|&place| counts[place] += units);
-        }
+    /// Where in `values` the ratings of a unit are.
+    fn unit(&self, unit: usize) -> &[usize] {
+        &self.places[self.starts[unit]..self.starts[unit + 1]]
+    }
+
+    /// How often these units give each value.
+    fn counts(&self, units: &[usize]) -> Vec<i64> {
+        let mut counts = vec![0; self.values.len()];
+        units.iter().flat_map(|&unit| self.unit(unit)).for_each(|&place| counts[place] += 1);
         counts
     }
 
-    /// Where each value lies when values occur so often: ordinal differences are those of ranks, as interval ones are those of values.
-    fn places(&self, counts: &[f64], measurement: Measurement) -> Vec<f64> {
-        if measurement != Measurement::Ordinal {
-            return self.values.clone();
-        }
-        let ranks = counts.iter().scan(0.0, |below, count| {
-            let rank = *below + count / 2.0;
-            *below += count;
-            Some(rank)
-        });
-        ranks.collect()
+    /// Twice each value's rank among the ratings of these units, less twice the mean rank, and the sum of their squares over all ratings:
+    /// ordinal differences are those of ranks, as interval ones are those of values.
+    fn ranks(&self, units: &[usize]) -> (Vec<f64>, f64) {
+        let mut ranks = self.counts(units);
+        let n = ranks.iter().sum();
+        let squares = ranks_of_counts(&mut ranks, n);
+        (ranks.into_iter().map(|rank| rank as f64).collect(), squares as f64)
     }
 
     /// Of each unit once, with its standard error.
     fn estimate(&self, measurement: Measurement) -> Result<Estimate, Error> {
-        let alpha = self.alpha(&(0..self.len()).collect::<Vec<_>>(), measurement)?;
-        let units: Vec<usize> = self.kinds.iter().copied().flatten().collect();
-        let mut of_kind = vec![0.0; self.distinct.len()];
-        units.iter().for_each(|&kind| of_kind[kind] += 1.0);
-        let counts = self.counts(of_kind.into_iter());
-        let places = self.places(&counts, measurement);
+        let all: Vec<usize> = (0..self.len()).collect();
+        let alpha = self.alpha(&all, measurement)?;
+        let counts: Vec<f64> = self.counts(&all).into_iter().map(|count| count as f64).collect();
+        let places = match measurement {
+            Measurement::Ordinal => Cow::Owned(self.ranks(&all).0),
+            _ => Cow::Borrowed(self.values.as_slice()),
+        };
         let with_all = disagreement_with_all(&places, &counts, measurement);
-        let mean_ratings = counts.iter().sum::<f64>() / units.len() as f64;
-        // Disagreement within a unit of each kind, and of its ratings with all ratings, as shares of a rating.
-        let mut own = Vec::new();
-        let of_kinds: Vec<[f64; 2]> = self
-            .distinct
+        let units: Vec<&[usize]> = all.iter().map(|&unit| self.unit(unit)).filter(|unit| !unit.is_empty()).collect();
+        let mean_ratings = self.places.len() as f64 / units.len() as f64;
+        // Disagreement within each unit, and of its ratings with all ratings, as shares of a rating.
+        let of_units: Vec<[f64; 2]> = units
             .iter()
             .map(|unit| {
-                count_places(unit, &places, &mut own);
                 let chance = unit.iter().map(|&place| with_all[place]).sum::<f64>() / mean_ratings;
-                [pair_disagreement(&own, measurement) / (unit.len() as f64 - 1.0) / mean_ratings, chance]
+                [disagreement(unit, &places, measurement) / (unit.len() as f64 - 1.0) / mean_ratings, chance]
             })
             .collect();
-        let mean = |of: usize| units.iter().map(|&kind| of_kinds[kind][of]).sum::<f64>() / units.len() as f64;
+        let mean = |of: usize| of_units.iter().map(|unit| unit[of]).sum::<f64>() / units.len() as f64;
         let chance = mean(1);
         // What alpha would be short of 1 in infinitely many units like these.
         let missed = mean(0) / chance;
         let influences: Vec<f64> = units
             .iter()
-            .map(|&kind| {
-                let [observed, expected] = of_kinds[kind];
-                let weight = self.distinct[kind].len() as f64 / mean_ratings;
+            .zip(&of_units)
+            .map(|(unit, [observed, expected])| {
+                let weight = unit.len() as f64 / mean_ratings;
                 let own = missed - observed / chance - (1.0 - alpha) * (1.0 - weight);
                 own - 2.0 * missed * (weight - expected / chance)
             })
@@ -296,10 +320,46 @@ impl RatedUnits {
     }
 }
 
-/// Of a unit, whose ratings ascend: where each distinct one lies, and how often it is given.
-fn count_places(unit: &[usize], places: &[f64], counted: &mut Vec<Counted>) {
-    counted.clear();
-    counted.extend(unit.chunk_by(|a, b| a == b).map(|same| (places[same[0]], same.len() as f64)));
+/// The ends of no rating.
+const NO_ENDS: [usize; 2] = [usize::MAX, 0];
+
+impl Own {
+    /// Of a unit whose ratings are at these places of the values, ascending.
+    fn new(unit: &[usize], values: &[f64]) -> Self {
+        let (Some(&least), Some(&largest)) = (unit.first(), unit.last()) else {
+            return Self { count: 0.0, mean: 0.0, squares: 0.0, ends: NO_ENDS };
+        };
+        let count = unit.len() as f64;
+        let mean = unit.iter().map(|&place| values[place]).sum::<f64>() / count;
+        let squares = disagreement(unit, values, Measurement::Interval) / (2.0 * count);
+        Self { count, mean, squares, ends: [least, largest] }
+    }
+}
+
+/// Sum over all ordered pairs of a unit's ratings of their squared difference. The unit has the places of its ratings, ascending, and
+/// `values` says where these lie.
+fn disagreement(unit: &[usize], values: &[f64], measurement: Measurement) -> f64 {
+    let n = unit.len() as f64;
+    match measurement {
+        Measurement::Ordinal | Measurement::Interval => {
+            // From one of them, so that equal ratings differ by nothing.
+            let origin = unit.first().map_or(0.0, |&place| values[place]);
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for &place in unit {
+                let from_origin = values[place] - origin;
+                sum += from_origin;
+                squares += from_origin * from_origin;
+            }
+            2.0 * (n * squares - sum * sum)
+        }
+        Measurement::Nominal => {
+            n * n - unit.chunk_by(|a, b| a == b).map(|same| (same.len() as f64).powi(2)).sum::<f64>()
+        }
+        Measurement::Ratio => {
+            let pairs = unit.iter().enumerate().flat_map(|(i, a)| unit[..i].iter().map(move |b| (a, b)));
+            pairs.filter(|(a, b)| a != b).map(|(&a, &b)| 2.0 * relative(values[a], values[b])).sum()
+        }
+    }
 }
 
 /// Each value's mean squared difference from all, which occur `counts` times.
@@ -321,20 +381,4 @@ fn disagreement_with_all(places: &[f64], counts: &[f64], measurement: Measuremen
 /// Of values that differ and are not negative, so that their sum is above 0.
 fn relative(a: f64, b: f64) -> f64 {
     ((a - b) / (a + b)).powi(2)
-}
-
-/// Sum over all ordered pairs of ratings of their squared difference, distinct ratings being given with their counts.
-fn pair_disagreement(ratings: &[Counted], measurement: Measurement) -> f64 {
-    let n: f64 = ratings.iter().map(|(_, count)| count).sum();
-    match measurement {
-        Measurement::Ordinal | Measurement::Interval => {
-            let mean = ratings.iter().map(|(place, count)| count * place).sum::<f64>() / n;
-            2.0 * n * ratings.iter().map(|(place, count)| count * (place - mean).powi(2)).sum::<f64>()
-        }
-        Measurement::Nominal => n * n - ratings.iter().map(|(_, count)| count * count).sum::<f64>(),
-        Measurement::Ratio => {
-            let pairs = ratings.iter().enumerate().flat_map(|(i, a)| ratings[..i].iter().map(move |b| (a, b)));
-            pairs.map(|(&(a, of_a), &(b, of_b))| 2.0 * of_a * of_b * relative(a, b)).sum()
-        }
-    }
 }

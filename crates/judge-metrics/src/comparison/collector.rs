@@ -186,13 +186,25 @@ impl<'a> Collector<'a> {
         rounding: f64,
         statistic: impl Fn(&[f64], &[f64]) -> Result<f64, Error> + Sync,
     ) -> Option<PValue> {
+        let both = [x, y].concat();
+        self.exchange_rows(&both, rounding, |one, other| statistic(&take(&both, one), &take(&both, other)))
+    }
+
+    /// The same of what two judges say, the first of each row and then the second: the statistic gets the places in `said` of each one.
+    pub(super) fn exchange_rows<T: PartialEq>(
+        &self,
+        said: &[T],
+        rounding: f64,
+        statistic: impl Fn(&[usize], &[usize]) -> Result<f64, Error> + Sync,
+    ) -> Option<PValue> {
         if self.probabilities.is_some() {
             return None;
         }
         let test = PermutationTest { seed: self.bootstrap.seed, rounding, ..PermutationTest::default() };
+        let (first, second) = said.split_at(said.len() / 2);
         let result = match &self.clusters {
-            Some(clusters) => test.clustered(x, y, clusters, statistic),
-            None => test.paired(x, y, statistic),
+            Some(clusters) => test.exchanged(clusters, first == second, statistic),
+            None => test.exchanged(&(0..first.len()).collect::<Vec<_>>(), first == second, statistic),
         };
         result.ok().map(|found| PValue { holds_in_clusters: true, ..in_words(&found) })
     }

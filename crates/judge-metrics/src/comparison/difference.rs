@@ -106,7 +106,7 @@ fn of_probabilities(found: &mut Collector<'_>, people: &[f64], first: &[f64], se
         [Ok(one), Ok(other)] if found.has_clusters() => {
             let (ranks, outcomes) = ([one, other].concat(), outcomes.repeat(2));
             let area = of_both(&outcomes, &ranks, |outcomes, ranks| Ok(auroc(outcomes, ranks)?.estimate));
-            exchanged(found, of_order, people.len(), ROUNDING, area);
+            exchanged(found, of_order, &ranks, ROUNDING, area);
         }
         _ if found.starts(of_order) => {
             let known = auroc_difference(&outcomes, first, second).map(|area| Reported::new(&area, found.level()));
@@ -134,29 +134,28 @@ pub(super) fn of_alphas(found: &mut Collector<'_>, ratings: &[[Option<f64>; 2]],
         match (&units, undefined) {
             (_, Some(reason)) => found.undefined(name, reason),
             (Ok(units), None) => {
-                exchanged(found, name, ratings.len() / 2, rounding, |rows| units.alpha(rows, measurement));
+                exchanged(found, name, ratings, rounding, |rows| units.alpha(rows, measurement));
             }
             (Err(error), None) => found.add(name, Err(error.clone())),
         }
     }
 }
 
-/// A difference of two judges on `n` rows each: row i of the first is i, of the second n + i. Resamples draw rows of both, and the test
-/// lets the judges change places. What is within `rounding` is equal.
-pub(super) fn exchanged(
+/// A difference of two judges, of what the first and then what the second says of each row: row i of the first is i, of the second n + i.
+/// Resamples draw rows of both, and the test lets the judges change places. What is within `rounding` is equal.
+pub(super) fn exchanged<T: PartialEq>(
     found: &mut Collector<'_>,
     name: &str,
-    n: usize,
+    said: &[T],
     rounding: f64,
     of_judge: impl Fn(&[usize]) -> Result<f64, Error> + Sync,
 ) {
     if !found.starts(name) {
         return;
     }
-    let places = |start: usize| (start..start + n).map(|row| row as f64).collect::<Vec<_>>();
-    let of_places = |places: &[f64]| of_judge(&places.iter().map(|&place| place as usize).collect::<Vec<_>>());
-    let gain = |x: &[f64], y: &[f64]| Ok(less(of_places(x)?, of_places(y)?, rounding));
-    let chance = found.exchange(&places(0), &places(n), rounding, gain);
+    let n = said.len() / 2;
+    let gain = |one: &[usize], other: &[usize]| Ok(less(of_judge(one)?, of_judge(other)?, rounding));
+    let chance = found.exchange_rows(said, rounding, gain);
     let of_second = |rows: &[usize]| of_judge(&rows.iter().map(|row| n + row).collect::<Vec<_>>());
     found.resample(name, chance, |rows| Ok(less(of_judge(rows)?, of_second(rows)?, rounding)), n);
 }
@@ -168,8 +167,26 @@ fn less(one: f64, other: f64, rounding: f64) -> f64 {
 
 /// Each judge's ranks change places, since the judges' scales may differ.
 fn by_ranks(found: &Collector<'_>, people: &[f64], first: &[f64], second: &[f64]) -> Option<PValue> {
-    let [people, first, second] = [people, first, second].map(average_ranks);
-    let (people, first, second) = (people.ok()?, first.ok()?, second.ok()?);
-    let gain = |x: &[f64], y: &[f64]| Ok(less(pearson(&people, x)?.estimate, pearson(&people, y)?.estimate, ROUNDING));
-    found.exchange(&first, &second, ROUNDING, gain)
+    // From the mean rank: sums of their products are whole multiples of a quarter, and so exact.
+    let n = people.len() as f64;
+    let ranks = |values: &[f64]| -> Option<Vec<f64>> {
+        Some(average_ranks(values).ok()?.into_iter().map(|rank| rank - (n + 1.0) / 2.0).collect())
+    };
+    let (people, first, second) = (ranks(people)?, ranks(first)?, ranks(second)?);
+    let of_people: f64 = people.iter().map(|rank| rank * rank).sum();
+    let r = |judge: &[f64]| {
+        let (mut sum, mut squares, mut products) = (0.0, 0.0, 0.0);
+        for (&judge, people) in judge.iter().zip(&people) {
+            sum += judge;
+            squares += judge * judge;
+            products += judge * people;
+        }
+        let spread = squares - sum * sum / n;
+        if spread <= ROUNDING * squares {
+            let reason = "all rows have the same rank";
+            return Err(Error::Undefined { statistic: "Spearman's correlation", reason });
+        }
+        Ok(products / (spread * of_people).sqrt())
+    };
+    found.exchange(&first, &second, ROUNDING, |x, y| Ok(less(r(x)?, r(y)?, ROUNDING)))
 }

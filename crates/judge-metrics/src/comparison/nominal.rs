@@ -204,7 +204,7 @@ fn differences_of_kappa(
     for (name, weights) in OF_TWO[1..].iter().zip(kappa_weights(labels)) {
         match weights {
             Some(weights) => {
-                exchanged(found, name, truth.len(), rounding, |rows| Ok(matrix(rows).cohen_kappa(&weights)?.estimate));
+                exchanged(found, name, &cells, rounding, |rows| Ok(matrix(rows).cohen_kappa(&weights)?.estimate));
             }
             None => found.undefined(name, NO_DISTANCES),
         }

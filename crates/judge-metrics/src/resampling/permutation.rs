@@ -141,31 +141,44 @@ impl PermutationTest {
     {
         check_paired(x, y, 1)?;
         check_lengths("groups", groups.len(), "x", x.len())?;
+        let both = [x, y].concat();
+        let of_rows = |rows: &[usize]| rows.iter().map(|&row| both[row]).collect::<Vec<_>>();
+        self.exchanged(groups, x == y, |one, other| statistic(&of_rows(one), &of_rows(other)))
+    }
+
+    /// The same of rows: row i of the first judge is i, of the second n + i, and the statistic gets those that are each one's now. Where
+    /// the judges say the same, every arrangement is the data as given.
+    pub(crate) fn exchanged<G, S>(&self, groups: &[G], alike: bool, statistic: S) -> Result<PermutationResult, Error>
+    where
+        G: Ord,
+        S: Fn(&[usize], &[usize]) -> Result<f64, Error> + Sync,
+    {
+        let n = groups.len();
+        check_count(1, n)?;
         let clusters = clusters(groups);
         let all = 1_usize.checked_shl(clusters.len() as u32).filter(|_| clusters.len() < usize::BITS as usize);
+        let mut cluster_of = vec![0; n];
+        for (cluster, rows) in clusters.iter().enumerate() {
+            rows.iter().for_each(|&row| cluster_of[row] = cluster);
+        }
+        if alike {
+            let rows: Vec<usize> = (0..2 * n).collect();
+            let given = statistic(&rows[..n], &rows[n..])?;
+            return self.test(all, &|_| Ok(given));
+        }
         self.test(all, &|arrangement| {
-            let (mut a, mut b) = (x.to_vec(), y.to_vec());
-            let mut swap =
-                |cluster: usize| clusters[cluster].iter().for_each(|&row| (a[row], b[row]) = (b[row], a[row]));
+            // Bit i says whether cluster i changes places: one word for each 64 clusters, the lowest bit first.
+            let mut words = vec![0; clusters.len().div_ceil(64)];
             match arrangement {
-                // Bit i says whether cluster i changes places.
-                Arrangement::Number(number) => {
-                    let changes =
-                        |cluster: &usize| number.checked_shr(*cluster as u32).is_some_and(|bits| bits & 1 == 1);
-                    (0..clusters.len()).filter(changes).for_each(&mut swap);
-                }
-                // One word for each 64 clusters, the lowest bit first.
-                Arrangement::Drawn(mut stream) => {
-                    let mut word = 0;
-                    for cluster in 0..clusters.len() {
-                        word = if cluster % 64 == 0 { stream.next_u64() } else { word >> 1 };
-                        if word & 1 == 1 {
-                            swap(cluster);
-                        }
-                    }
-                }
+                Arrangement::Number(number) => words[0] = number as u64,
+                Arrangement::Drawn(mut stream) => words.fill_with(|| stream.next_u64()),
             }
-            statistic(&a, &b)
+            // Without a branch, which nothing could foretell.
+            let changes = |cluster: usize| ((words[cluster / 64] >> (cluster % 64)) & 1) as usize;
+            let one: Vec<usize> =
+                cluster_of.iter().enumerate().map(|(row, &cluster)| row + n * changes(cluster)).collect();
+            let other: Vec<usize> = one.iter().enumerate().map(|(row, &of_one)| n + 2 * row - of_one).collect();
+            statistic(&one, &other)
         })
     }
 

@@ -89,7 +89,7 @@ fn check_few(found: usize) -> Result<(), Error> {
 
 /// Turns how often each distinct value occurs into twice its average rank less twice the mean rank; returns the sum of the squares over
 /// all n items.
-fn ranks_of_counts(counts: &mut [i64], n: i64) -> i128 {
+pub(crate) fn ranks_of_counts(counts: &mut [i64], n: i64) -> i128 {
     let (mut before, mut squares) = (0, 0_i128);
     for count in counts {
         let rank = 2 * before + *count + 1 - (n + 1);

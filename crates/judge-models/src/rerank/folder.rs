@@ -57,10 +57,18 @@ impl RerankFolder {
     /// # Errors
     /// [`Error::Rerank`] for a file that is not of its form; those of reading the files, and of finding an adapter's base.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(path, &[])
+    }
+
+    /// The same of a model that adapters are merged into, any of which may bring a head of labels.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<Self, Error> {
         let given = path.as_ref();
         let path = home(given)?;
         let folder = Folder::open(if given.is_file() { given } else { &path })?;
-        let found = Found { folder: &folder, given };
+        let found = Found { folder: &folder };
         let modules = folder.json(file::MODULES)?;
         let sentence = folder.json(file::SENTENCE_TRANSFORMERS)?;
         let transformer = folder.json(file::SENTENCE_BERT)?.unwrap_or_default();
@@ -71,10 +79,14 @@ impl RerankFolder {
         let inner = architecture.as_ref().and_then(Architecture::labels).and_then(|head| head.inner.as_ref());
         let last = architecture.as_ref().map_or(0, |spec| spec.dimensions().n_layers);
         let first = inner.and_then(|inner| inner.first()).map_or(last, |(layer, _)| *layer);
+        let mut brings_head = false;
+        for adapter in [given].into_iter().chain(adapters.iter().map(PathBuf::as_path)) {
+            brings_head |= adapter_classifies(adapter)?;
+        }
         let has_head = class.ends_with("ForSequenceClassification")
             || folder.has(file::VALUE_HEAD)
             || folder.has(file::VALUE_HEAD_PICKLE)
-            || found.adapter_classifies()?;
+            || brings_head;
         let is_cross_encoder = sentence.as_ref().is_some_and(|config| config["model_type"] == "CrossEncoder");
         let kind = match found.logit_score(modules.as_ref())? {
             Some(relevance) => Kind::Labels(relevance),
@@ -122,22 +134,21 @@ impl RerankFolder {
 /// A folder that is read.
 struct Found<'f> {
     folder: &'f Folder,
-    given: &'f Path,
+}
+
+/// Whether the folder is that of an adapter that brings a head of labels.
+fn adapter_classifies(folder: &Path) -> Result<bool, Error> {
+    let config = folder.join(file::ADAPTER_CONFIG);
+    if !config.is_file() {
+        return Ok(false);
+    }
+    Ok(crate::folder::read_json(&config)?["task_type"] == "SEQ_CLS")
 }
 
 impl Found<'_> {
     fn wrong(&self, name: &str, setting: &str, expected: &'static str, found: &Value) -> Error {
         let problem = RerankFormProblem::Setting { setting: setting.to_owned(), expected, found: found.to_string() };
         Error::Rerank { path: Some(self.folder.file(name)), problem }
-    }
-
-    /// Whether the folder is that of an adapter that brings a head of labels.
-    fn adapter_classifies(&self) -> Result<bool, Error> {
-        let config = self.given.join(file::ADAPTER_CONFIG);
-        if !config.is_file() {
-            return Ok(false);
-        }
-        Ok(crate::folder::read_json(&config)?["task_type"] == "SEQ_CLS")
     }
 
     /// The labels whose logits are read, if `modules.json` says that some are.

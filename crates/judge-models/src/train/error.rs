@@ -46,7 +46,11 @@ pub enum TrainError {
         loss: &'static str,
     },
     /// The folder's head of labels has other labels than the loss.
-    #[error("the head of labels of {path} has {found} labels, the loss {expected}", path = path.display())]
+    #[error(
+        "labels of the score head of {path}: expected {expected}, as the loss reads, found {found}; start from a \
+         folder without such a head, or choose classes (points of the scale) that fit it",
+        path = path.display()
+    )]
     ScoreLabels {
         /// The folder.
         path: PathBuf,

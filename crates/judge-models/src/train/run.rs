@@ -17,7 +17,7 @@ pub struct Run<'a> {
     /// The file that keeps the run's state, from the beginning on; a run that finds one there resumes. `None`: it is
     /// not kept.
     pub checkpoint: Option<&'a Path>,
-    /// Steps between checkpoints. One is written at the end too, and where the run is stopped or fails.
+    /// Steps between checkpoints. One is written at the end too, and where the run is stopped or a step fails.
     /// At least 1.
     pub every: u64,
 }
@@ -38,7 +38,8 @@ impl<L: Loss> Trainer<L> {
     ///
     /// # Errors
     /// Those of `batch` and `observe`, and those of [`step`](Self::step), [`save`](Self::save) and
-    /// [`resume`](Self::resume). The checkpoint then has the last state that was good.
+    /// [`resume`](Self::resume). A step that fails changes nothing, and the checkpoint has the state before it. Where
+    /// `observe` fails, the checkpoint stays as it was, so a resumed run comes to the same event again.
     pub fn run<E: From<TrainError>>(
         &mut self,
         run: &Run<'_>,
@@ -54,41 +55,27 @@ impl<L: Loss> Trainer<L> {
             Some(path) => self.save(path)?,
             None => {}
         }
+        let save = |trainer: &Self| run.checkpoint.map_or(Ok(()), |path| trainer.save(path));
         let steps = self.settings.schedule.steps;
-        let result = loop {
-            if self.steps_done >= steps {
-                break Ok(());
+        while self.steps_done < steps {
+            let taken = batch(self.steps_done).and_then(|examples| Ok(self.step(&examples)?));
+            if taken.is_err() {
+                // It changed nothing, so the state is worth keeping; what failed is said either way.
+                let _ = save(self);
             }
-            let flow = match self.next(&mut batch, &mut observe) {
-                Ok(flow) => flow,
-                Err(error) => break Err(error),
-            };
+            let mut flow = observe(self, RunEvent::Step(taken?))?;
+            let is_due = self.steps_done.is_multiple_of(run.every) || self.steps_done == steps;
             // Also of a run that is stopped here, which resumes behind this checkpoint.
-            if self.steps_done.is_multiple_of(run.every) || self.steps_done == steps {
-                match observe(self, RunEvent::Checkpoint) {
-                    Ok(ControlFlow::Continue(())) => {}
-                    Ok(ControlFlow::Break(())) => break Ok(()),
-                    Err(error) => break Err(error),
-                }
-                run.checkpoint.map_or(Ok(()), |path| self.save(path))?;
+            if is_due && observe(self, RunEvent::Checkpoint)?.is_break() {
+                flow = ControlFlow::Break(());
+            }
+            if is_due || flow.is_break() {
+                save(self)?;
             }
             if flow.is_break() {
-                break Ok(());
+                break;
             }
-        };
-        // A failed step changed nothing, so its state is worth keeping; what failed is said either way.
-        let kept = run.checkpoint.map_or(Ok(()), |path| self.save(path));
-        result.and_then(|()| Ok(kept?))
-    }
-
-    /// One step of a run.
-    fn next<E: From<TrainError>>(
-        &mut self,
-        batch: &mut impl FnMut(u64) -> Result<Vec<L::Example>, E>,
-        observe: &mut impl FnMut(&Self, RunEvent) -> Result<ControlFlow<()>, E>,
-    ) -> Result<ControlFlow<()>, E> {
-        let examples = batch(self.steps_done)?;
-        let report = self.step(&examples)?;
-        observe(self, RunEvent::Step(report))
+        }
+        Ok(())
     }
 }

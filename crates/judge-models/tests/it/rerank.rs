@@ -248,6 +248,12 @@ fn a_reward_model_reads_a_conversation_and_labels_are_one() {
     let refused = form(folder.path(), &given).map(|_| ());
     assert!(matches!(refused, Err(Error::Rerank { problem: RerankFormProblem::Instruction, .. })), "{refused:?}");
 
+    // A head that an adapter brings, whether the adapter is named as the model or beside it.
+    let (base, adapters) = (fixtures().join("families/llama-off"), [fixtures().join("adapters/reward")]);
+    assert!(!RerankFolder::open(&base).unwrap().is_said());
+    let beside = RerankFolder::open_with(&base, &adapters).unwrap().form(&RerankOptions::default()).unwrap();
+    assert!(beside.reads_head() && beside.is_conversation());
+
     let labels = fixtures().join("encoder_heads/bert-labels");
     let settings = form(&labels, &RerankOptions::default()).unwrap().settings(&load(&labels)).unwrap();
     let refused = RerankJudge::new(settings, &load(&labels)).map(|_| ()).unwrap_err().to_string();

@@ -134,7 +134,9 @@ fn what_cannot_be_split_is_refused() {
     assert_eq!(folds(1).split(&[0, 1]), Err(Error::FewSplits { n_splits: 1 }));
     let unit = "rows of the largest class";
     assert_eq!(folds(3).split(&[0, 1, 0, 1]), Err(Error::ManySplits { n_splits: 3, unit, n_units: 2 }));
-    assert_eq!(folds(3).split(&[]), Err(Error::ManySplits { n_splits: 3, unit, n_units: 0 }));
+    let many = Error::ManySplits { n_splits: 3, unit, n_units: 0 };
+    assert!(many.to_string().ends_with("found 0; take fewer splits, or give more rows"), "{many}");
+    assert_eq!(folds(3).split(&[]), Err(many));
     assert_eq!(KFold::default().split(4), Err(Error::ManySplits { n_splits: 5, unit: "rows", n_units: 4 }));
     let groups = GroupKFold { n_splits: 3, shuffle: None };
     assert_eq!(groups.split(&["a", "b", "a"]), Err(Error::ManySplits { n_splits: 3, unit: "groups", n_units: 2 }));

@@ -179,6 +179,7 @@ pub(super) fn named(value: &Value) -> String {
         Value::Number(number) => number.to_string(),
         Value::String(text) if text.chars().count() <= SHOWN => format!("{text:?}"),
         Value::String(_) => "a text".to_owned(),
+        Value::Array(list) if list.is_empty() => "an empty list".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }

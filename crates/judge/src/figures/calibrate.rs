@@ -18,7 +18,7 @@ use judge_cli::human_scores::{Graded, graded};
 use judge_cli::judge_record::check_same_judge;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::report::write_json_if;
-use judge_cli::terminal::console::say;
+use judge_cli::terminal::console::{counted, say};
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};
@@ -100,7 +100,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         planned.text(),
     ))?;
     if without > 0 {
-        say(format_args!("{without} rows without a score that can be read: \"calibrated\" is null"))?;
+        say(format_args!("{} without a score that can be read: \"calibrated\" is null", counted(without, "row")))?;
     }
     Ok(())
 }

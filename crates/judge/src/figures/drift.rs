@@ -171,9 +171,9 @@ fn sentence(found: &[(String, Statistic)], n: usize, changed: usize) -> String {
     }
 }
 
-/// The rows of a file by their ids.
+/// The rows of a file with their ids, one at a time: with its texts a row is far larger than what is compared of it.
 struct Scored {
-    rows: Vec<(ItemId, ScoredRow)>,
+    rows: Box<dyn Iterator<Item = Result<(ItemId, ScoredRow)>>>,
     /// The field of the scores.
     predicted: String,
     /// Whether any row has what people said.
@@ -198,7 +198,7 @@ fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>, limit: Option
             row.id.clone().with_context(|| format!("{}: the row has no id, by which runs are joined", row.place()));
         Ok((id?, row))
     };
-    let rows = file.rows(&fields)?.map(with_id).collect::<Result<_>>()?;
+    let rows = Box::new(file.rows(&fields)?.map(with_id));
     Ok(Scored { rows, predicted: found, has_people: known(&fields.human).is_some() })
 }
 
@@ -207,18 +207,20 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
     let Scored { rows: now, predicted, has_people } =
         rows(&cli.input, cli.predicted.as_deref(), cli.human.as_deref(), cli.limit)?;
     // The same field in both: one that only one file has is another score.
-    let before = rows(&cli.against, Some(&predicted), None, None)?.rows.into_iter().enumerate();
-    let mut before: HashMap<ItemId, (usize, ScoredRow)> = before.map(|(place, (id, row))| (id, (place, row))).collect();
+    let before = rows(&cli.against, Some(&predicted), None, None)?.rows.enumerate();
+    let before = before.map(|(place, row)| row.map(|(id, row)| (id, (place, row.predicted))));
+    let mut before = before.collect::<Result<HashMap<_, _>>>()?;
     let (mut anchors, [mut now_alone, mut before_alone, mut unscored]) = (Vec::new(), LeftOut::default());
     let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
-    for (id, row) in now {
+    for row in now {
+        let (id, row) = row?;
         let Some((_, earlier)) = before.remove(&id) else {
             now_alone.push(id);
             continue;
         };
-        unread.note(row.place(), [&row, &earlier].iter().find_map(|row| row.predicted.as_ref().err().cloned()));
-        let said = |row: &ScoredRow| row.predicted.clone().ok().flatten().map(rating);
-        let (Some(predicted), Some(before)) = (said(&row), said(&earlier)) else {
+        let said = [row.predicted.clone(), earlier];
+        unread.note(row.place(), said.iter().find_map(|said| said.as_ref().err().cloned()));
+        let [Some(predicted), Some(before)] = said.map(|said| said.ok().flatten().map(rating)) else {
             unscored.push(id);
             continue;
         };

@@ -12,7 +12,7 @@ use anyhow::Result;
 use judge_cli::args::decisions::refuse_dressing;
 use judge_cli::args::files::program;
 use judge_cli::report::{BOOTSTRAP, write_json_if, write_marked};
-use judge_cli::terminal::console::say;
+use judge_cli::terminal::console::{say, tell};
 use judge_core::decision::{Checklist, ChecklistJudge, Criterion, DecisionJudge, DecisionSettings};
 use judge_core::lager::{Condition, LagerJudge, LayerTable, States, Variant};
 use judge_core::scale::ScalePoint;
@@ -31,6 +31,10 @@ use self::cli::PROGRAM;
 
 pub(crate) use self::cli::Cli;
 
+/// The readings that need labels for yes and no.
+const YES_LAST: &str = "P(yes), last layer";
+const YES_BEST: &str = "P(yes), best layer";
+
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let folder = cli.folder()?;
     let inputs = [&cli.input.input].into_iter().chain(&cli.asked.template).chain(cli.decisions.inputs());
@@ -45,7 +49,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let model = cli.model.load()?;
     let lager = LagerJudge::new(settings, &model)?;
     let (questions, yes_column) = questions(cli, &model, &rows, &checklist)?;
-    let asked = questions.as_ref().map(|judge| (judge, yes_column));
+    let asked = questions.as_ref().ok().map(|judge| (judge, yes_column));
     let tables = Tables::read(cli, &folder, &model, &rows, &lager, asked)?;
     let (rows, places) = rows.read_by(|place| tables.lacks(place))?;
     advice::check_learnt(&folder, &rows, cli.write.overwrite)?;
@@ -72,20 +76,29 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Advice { cli, folder: &folder, lager: &lager, checklist: &checklist, model: model.info(), rows: &rows };
     let uses = advice.save(&by, kept)?;
     write_json_if(cli.json.as_deref(), PROGRAM, || {
-        Ok(json!({
+        let mut figures = json!({
             "program": program(PROGRAM), "inputs": [input.identity()?], "model": model.info(),
             "n": rows.rows.len(), "ungraded": rows.ungraded, "unread": rows.unread.count(), "not_read_by_the_model": rows.lost,
             "groups": rows.n_groups(), "folds": cli.folds, "measure": found.measure, "level": found.level, "best_of": found.best_of,
             "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
             "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
-        }))
+        });
+        if let Err(reason) = &questions {
+            figures["not_tried"] = json!([YES_LAST, YES_BEST].map(|name| json!({"name": name, "reason": reason})));
+        }
+        Ok(figures)
     })?;
     print::advise(&rows, &found, &uses)?;
     say(format_args!("-> {}", folder.display()))
 }
 
-/// The judge that asks whether the statement is true, and which of its labels says yes; none where the model cannot be asked so.
-fn questions(cli: &Cli, model: &Model, rows: &Rows, checklist: &Checklist) -> Result<(Option<ChecklistJudge>, usize)> {
+/// The judge that asks whether the statement is true, or why the model cannot be asked so, and which of the labels says yes.
+fn questions(
+    cli: &Cli,
+    model: &Model,
+    rows: &Rows,
+    checklist: &Checklist,
+) -> Result<(Result<ChecklistJudge, String>, usize)> {
     let (settings, of_folder) = cli.decisions.settings(&cli.model)?;
     let yes_column = usize::from(settings.form.false_first);
     let settings = DecisionSettings { every_layer: true, lens: cli.asked.lens(), ..settings };
@@ -103,13 +116,13 @@ fn questions(cli: &Cli, model: &Model, rows: &Rows, checklist: &Checklist) -> Re
                 match rows.rows.first().map(|row| judge.ask(&row.record)) {
                     Some(Err(JudgeError::Unscored(why))) => why.to_string(),
                     Some(Ok(asked)) if asked.is_empty() => "its tokenizer has no labels for yes and no".to_owned(),
-                    _ => return Ok((Some(judge), yes_column)),
+                    _ => return Ok((Ok(judge), yes_column)),
                 }
             }
         },
     };
-    cli.tell(&format!("note: P(yes) is not tried: {refused}"));
-    Ok((None, yes_column))
+    tell(format_args!("note: P(yes) is not tried: {refused}"));
+    Ok((Err(refused), yes_column))
 }
 
 /// All readings, from the simplest on.
@@ -138,13 +151,13 @@ fn readings<'s, S>(
     let last = |layers: &[Vec<f64>]| ReadAs::Plain(layers.last().cloned().unwrap_or_default());
     let mut found = vec![(By::Score, Reading::new("score, last layer", last(&scores)))];
     if let Some(p_yes) = &p_yes {
-        found.push((By::Yes, Reading::new("P(yes), last layer", last(p_yes))));
+        found.push((By::Yes, Reading::new(YES_LAST, last(p_yes))));
     }
     found.push((By::MeanOfLayers, Reading::new("score, mean of layers", ReadAs::Plain(mean))));
     let best = Reading::new("score, best layer", ReadAs::ChosenLayer(scores));
     found.push((By::ScoreLayer, best));
     if let Some(p_yes) = p_yes {
-        found.push((By::Yes, Reading::new("P(yes), best layer", ReadAs::ChosenLayer(p_yes))));
+        found.push((By::Yes, Reading::new(YES_BEST, ReadAs::ChosenLayer(p_yes))));
     }
     let (origin, targets) = (Box::new(lager.origin().clone()), rows.on_scale(scale.range()));
     let weights = ReadAs::Weights { tables: score, origin, targets };

@@ -113,7 +113,7 @@ pub(crate) struct Cli {
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
-    let criterion = cli.baseline.unwrap_or(Criterion::Score);
+    let criterion = cli.criterion();
     let others = cli.check(criterion)?;
     let output = &cli.output.output;
     let grades = beside(output, "aspects.jsonl");
@@ -129,14 +129,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let asks = |some: &[Criterion]| some.iter().any(|one| wanted.contains(one));
     let rubrics = Rubrics::read(cli.rubrics.as_deref(), &cli.aspects)?;
     let is_graded = asks(&GRADED);
+    let source = Examples::new(cli.input.open()?, &cli.input, cli.model.limit)?;
     let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
-    let source = Examples::new(cli.input.open()?, &cli.input, cli.model.limit)?;
     let job = Job { write: cli.output.write.options(), ..Job::new(source, output, program(PROGRAM)) };
     let Seen { checked, repeats, unread } = look_through(&job)?;
     let rows = checked.rows;
     let passes = Passes { job, checked, model: &cli.model, loaded: OnceCell::new() };
-    if cli.diversity.is_some() || wanted.iter().any(|criterion| criterion.reads_a_model()) {
+    if cli.reads_a_model(criterion, &others) {
         cli.model.admit(passes.input())?;
     }
     write::check_fields(passes.input(), rows, cli.groups.as_deref())?;
@@ -157,13 +157,14 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         files.probe = Some(probe);
     }
     if let Some(part) = &cli.input.part {
-        if cli.diversity.is_some() {
-            graders::states(&passes, &states)?;
+        let with_states = cli.diversity.map(|_| &states);
+        if let Some(states) = with_states {
+            graders::states(&passes, states)?;
         }
         // The best are chosen from all rows.
         return say(format_args!(
             "rows {part} graded -> {}",
-            files.paths().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+            files.paths().chain(with_states).map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
         ));
     }
     let names = rubrics.names().len();
@@ -232,6 +233,29 @@ fn look_through(job: &Job<Examples>) -> Result<Seen> {
 }
 
 impl Cli {
+    /// By what rows are chosen.
+    fn criterion(&self) -> Criterion {
+        self.baseline.unwrap_or(Criterion::Score)
+    }
+
+    fn reads_a_model(&self, criterion: Criterion, others: &[Criterion]) -> bool {
+        self.diversity.is_some() || others.iter().chain([&criterion]).any(|one| one.reads_a_model())
+    }
+
+    /// Refuses, before there are parts, what each of them would refuse, and a choice for which no model is read: a part would write nothing.
+    pub(crate) fn check_parts(&self) -> Result<()> {
+        let criterion = self.criterion();
+        let others = self.check(criterion)?;
+        if self.reads_a_model(criterion, &others) {
+            return Ok(());
+        }
+        let by = name_of(criterion);
+        Err(usage(format!(
+            "expected a choice for which a model reads the rows, found --baseline {by}, for which none does, so it has no parts: \
+             run `judge select` on the whole file"
+        )))
+    }
+
     /// Refuses what does not fit together; the criteria that the choice is compared with.
     fn check(&self, criterion: Criterion) -> Result<Vec<Criterion>> {
         for (name, value) in [("--top", self.top), ("--diversity", self.diversity)] {

@@ -1,7 +1,7 @@
 //! What `inspector_train` reports besides its probes, checked against its inputs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use judge_core::{Layer, PromptTemplate, Scale, lager::LagerSettings};
 use judge_data::StatesFile;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate, prompt};
 
-use crate::program::{ran, read_json, write_rows};
+use crate::program::{embedded_model, ran, read_json, write_rows};
 
 /// Runs the example on rows that it finds in `in.jsonl`: its table, or what it says where it fails.
 fn train(folder: &Path, rows: &[Value], more: &[&str]) -> Result<String, String> {
@@ -308,11 +308,45 @@ fn what_is_missing_in_a_row_is_said_with_the_way_out() {
 fn rows_that_name_no_aspect_are_asked_what_judge_score_asks() {
     let folder = TempDir::new().unwrap();
     let graded = |id: usize| json!({"id": id, "question": format!("What is {id} + 1?"), "response": format!("It is {id}."), "human": 1 + id * id % 3});
+    let read = |path: PathBuf| -> PromptTemplate { serde_json::from_value(read_json(path)).unwrap() };
+    let template = || read(folder.path().join("out/quality.template.json"));
     // The column has another name than the field.
-    train(folder.path(), &rows_with(graded), &[&QUICK[..], &["--group", "instruction"]].concat()).unwrap();
-    let template = fs::read(folder.path().join("out/quality.template.json")).unwrap();
-    let LagerSettings { template: asked, opening, .. } = LagerSettings::prompt_end(Scale::integers(1, 5).unwrap());
-    assert_eq!(serde_json::from_slice::<PromptTemplate>(&template).unwrap(), asked.with_prefill(&opening));
+    let train = |more: &[&str]| {
+        let args = [&QUICK[..], &["--group", "instruction"], more].concat();
+        train(folder.path(), &rows_with(graded), &args)
+    };
+    train(&[]).unwrap();
+    assert_eq!(template(), read(embedded_model().join("judge_template.json")));
+    // On another scale, and by a folder without a template, it is the built-in prompt. Neither is mixed with what is there.
+    let built_in = |low, high| {
+        let asked = LagerSettings::prompt_end(Scale::integers(low, high).unwrap());
+        asked.template.with_prefill(&asked.opening)
+    };
+    let model = folder.path().join("plain");
+    fs::create_dir(&model).unwrap();
+    for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"] {
+        fs::copy(embedded_model().join(name), model.join(name)).unwrap();
+    }
+    for (more, asked) in [(["--scale", "0-9"], built_in(0, 9)), (["--model", "plain"], built_in(1, 5))] {
+        let error = train(&more).unwrap_err();
+        assert!(error.contains("is of another run") && error.contains("templates was"), "{error}");
+        fs::remove_dir_all(folder.path().join("out")).unwrap();
+        train(&more).unwrap();
+        assert_eq!(template(), asked, "{more:?}");
+    }
+    for scale in ["0.5-5", "0-1000"] {
+        let error = train(&["--scale", scale]).unwrap_err();
+        assert!(error.contains(&format!("--scale {scale}")) && error.contains("--template FILE"), "{error}");
+    }
+}
+
+/// The levels of an aspect's own prompt are named.
+#[test]
+fn an_aspects_own_prompt_is_for_its_own_grades() {
+    let folder = TempDir::new().unwrap();
+    let error = train(folder.path(), &[pair(1, "train", "q", "r", 3)], &["--scale", "1-10"]).unwrap_err();
+    let says = "fluency asks for grades from 1 to 5, and --scale is 1-10: give --template FILE";
+    assert!(error.contains(says), "{error}");
 }
 
 #[test]

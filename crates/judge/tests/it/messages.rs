@@ -69,6 +69,24 @@ fn a_plan_of_json_lines_names_its_command() {
     assert!(!desk.path().join("plan.json").exists());
 }
 
+/// `judge shards plan` takes both.
+#[test]
+fn a_folder_and_a_pattern_are_no_file_of_rows() {
+    let desk = desk();
+    fs::create_dir(desk.path().join("data")).expect("a folder");
+    for command in ["score", "select", "agree"] {
+        let line = |input: &str| match command {
+            "agree" => format!("agree --input {input}"),
+            _ => format!("{command} --input {input} --output o.jsonl"),
+        };
+        let advice = "`judge shards plan`";
+        let found = "error: data: the input: expected a file of rows, found a folder";
+        let stderr = said(desk.path(), 1, &line("data"), &[advice]);
+        assert!(stderr.starts_with(found), "nothing is said before of a model: {stderr}");
+        said(desk.path(), 1, &line("data/*.parquet"), &["cannot open data/*.parquet", advice]);
+    }
+}
+
 /// A reply in which no label was found: more tokens, or another condition.
 #[test]
 fn a_label_that_was_not_written_has_a_remedy() {

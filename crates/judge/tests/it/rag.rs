@@ -245,6 +245,9 @@ fn bars_rest_on_the_rows_that_have_the_measure() {
     let folder = tempfile::tempdir().unwrap();
     let (path, model) = (folder.path(), model(folder.path(), None));
     std::fs::write(path.join("answers.csv"), TABLE).unwrap();
+    std::fs::write(path.join("labels.json"), r#"{"labels": {"noul": ["Not so", "Yes so"]}}"#).unwrap();
+    let labels = [&args(&model, "answers.csv", "none.jsonl")[..], &["--decision-config", "labels.json"]].concat();
+    fails("rag", path, &labels, &["label \"Not so\" is not one", "name others in a file, with --decision-config"]);
     let bars = ["--require", "faithfulness>=0", "--junit", "bars.xml"];
     let (code, said, _) = ran("rag", path, &[&args(&model, "answers.csv", "measured.jsonl")[..], &bars].concat());
     assert_eq!(code, Some(3), "{said}");

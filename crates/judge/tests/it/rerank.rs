@@ -81,6 +81,8 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     assert!(found[3]["results"][0]["cut_tokens"].as_u64().is_some_and(|cut| cut > 400), "{}", found[3]);
 
     assert!(succeed("rerank", path, &args).contains("ranked.jsonl is complete"));
+    let unsaid = ["--input", "queries.jsonl", "--output", "other.jsonl"];
+    refused("rerank", path, &unsaid, 2, &["the embedded model: nothing says how this model", "--rerank-template FILE"]);
     let top = [&args[..3], &["top.jsonl", "--top", "2"], &args[4..]].concat();
     succeed("rerank", path, &top);
     let first = rows(path.join("top.jsonl"));
@@ -116,7 +118,10 @@ fn relevance_is_measured_and_held_against_bars() {
     let args = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--model", &model, "--json", "figures.json"];
     let more = ["--k", "2", "--require", "ndcg_10>=0.1", "--require", "mrr<=1", "--min-coverage", "0.5"];
     let (said, stderr) = finished("rerank", path, &[&args[..], &more].concat());
-    assert!(said.contains("6 queries with a relevant document") && said.contains("1 queries without one"), "{said}");
+    assert!(
+        said.contains("6 queries with a relevant document") && said.contains("1 query without one is left out"),
+        "{said}"
+    );
     assert!(stderr.contains("have relevance that cannot be read"), "{stderr}");
     let figures = read_json(path.join("figures.json"));
     let statistic = |name: &str| figures["statistics"][name]["estimate"].as_f64().unwrap();
@@ -514,10 +519,14 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     assert_eq!(code, Some(3), "{stderr}");
     // Of two queries the interval ends where the figure does, and a query without a ranking is named.
     fs::write(path.join("few.txt"), "q0 0 d1 1\nq1 0 d1 1\nq2 0 d1 1\n").unwrap();
-    fs::write(path.join("few.run"), "q0 Q0 d1 1 2.0 x\nq1 Q0 d2 1 2.0 x\nq1 Q0 d1 2 1.0 x\n").unwrap();
-    let few = ["--benchmark", "trec", "--data", "few.txt", "--json", "few.json", "--junit", "few.xml"];
-    let (code, _, stderr) = ran("bench", path, &[&few[..], &["--run", "few.run", "--require", "map.high>=1"]].concat());
+    let run = "q0 Q0 d1 1 2.0 x\nq1 Q0 d2 1 2.0 x\nq1 Q0 d1 2 1.0 x\nunknown Q0 d1 1 1.0 x\n";
+    fs::write(path.join("few.run"), run).unwrap();
+    let few = ["--benchmark", "trec", "--data", "few.txt", "--json", "few.json", "--junit", "few.xml", "--quiet"];
+    let (code, said, stderr) =
+        ran("bench", path, &[&few[..], &["--run", "few.run", "--require", "map.high>=1"]].concat());
     assert_eq!(code, Some(3), "{stderr}");
+    assert!(said.contains("1 query with one has no ranking, and is left out"), "{said}");
+    assert!(stderr.contains("note: few.run: 1 query is left out"), "{stderr}");
     let found = &read_json(path.join("few.json"))["statistics"]["map"];
     assert_eq!((&found["estimate"], &found["low"], &found["high"]), (&json!(0.75), &json!(0.0), &json!(1.0)));
     assert!(fs::read_to_string(path.join("few.xml")).unwrap().contains(">not counted: q2</failure>"));

@@ -234,7 +234,7 @@ fn what_is_no_request_is_refused_with_its_place() {
                 ("[\"body\",\"stream\"]", "unknown field `stream`"),
                 ("[\"body\",\"model\"]", "expected text, found 1"),
                 ("[\"body\",\"state\"]", "expected text, an object or a list, found 3"),
-                ("[\"body\",\"questions\"]", "found a list"),
+                ("[\"body\",\"questions\"]", "found an empty list"),
             ],
         ),
         (json!({"state": "", "questions": {}}), vec![("[\"body\",\"questions\"]", "expected 1 to 64, found 0")]),
@@ -318,7 +318,7 @@ fn a_list_of_questions_is_refused_in_openais_form() {
     let output = json!([{"type": "function_call_output", "call_id": "c", "output": ""}]);
     for (body, param, words) in [
         (json!({"input": "x"}), "questions", "questions: this field is missing"),
-        (about(json!([])), "input", "at least one message"),
+        (about(json!([])), "input", "at least one message, found an empty list"),
         (of(json!({"type": "noul"})), "questions[0].type", "expected predicate, choice or score, found \"noul\""),
         (of(json!({"type": "predicate"})), "questions[0].instructions", "missing"),
         (of(json!({"type": "predicate", "levels": []})), "questions[0].levels", "unknown field"),

@@ -43,9 +43,31 @@ fn the_page_is_this_services_alone_and_can_be_left_out() {
 fn a_request_may_ask_for_the_label_mass() {
     let service = Service::start(&["--quiet"]);
     let body = json!({"state": "x", "questions": {"a": {"type": "choice", "criteria": {"b": null, "c": null}}}});
-    let mass = |query: &str| service.post(&format!("/v1/systemone{query}"), &body).json()["label_mass"]["a"].clone();
-    assert!(mass("?label_mass=true").is_f64());
-    assert!(mass("").is_null() && mass("?label_mass=false").is_null());
+    let ask = |query: &str| service.post(&format!("/v1/systemone{query}"), &body);
+    for (query, has_mass) in [
+        ("", false),
+        ("?label_mass=false", false),
+        ("?label_mass=0", false),
+        ("?label_mass=true", true),
+        ("?label_mass=True", true),
+        ("?label_mass=1", true),
+    ] {
+        let reply = ask(query);
+        assert_eq!((reply.status, reply.json()["label_mass"]["a"].is_f64()), (200, has_mass), "{query}");
+    }
+    for (query, name, words) in [
+        ("?label_mass=maybe", "label_mass", "expected true or false, found \"maybe\""),
+        ("?label_mass", "label_mass", "found \"\""),
+        ("?labelmass=true", "labelmass", "unknown name `labelmass` in the query; the only one is label_mass"),
+    ] {
+        let (reply, loc) = (ask(query), json!(["query", name]));
+        let detail = reply.json()["detail"][0].clone();
+        assert_eq!((reply.status, &detail["loc"]), (422, &loc), "{detail}");
+        assert!(detail["msg"].as_str().is_some_and(|msg| msg.contains(words)), "{detail}");
+    }
+    let questions = json!([{"type": "predicate", "instructions": "Is it?"}]);
+    let reply = service.post("/v1/decisions?label_mass=2", &json!({"input": "x", "questions": questions}));
+    assert_eq!((reply.status, &reply.json()["error"]["param"]), (422, &json!("label_mass")));
 }
 
 /// Puts a text into a field as its reader does.

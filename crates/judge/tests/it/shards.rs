@@ -104,26 +104,34 @@ fn any_cut_gives_the_rows_of_one_run() {
 
 #[test]
 fn a_selection_is_graded_by_parts_and_made_of_all() {
-    let folder = desk();
-    let folder = folder.path();
-    let command = ["select", "--aspects", "relevance,fluency_and_clarity"];
-    for input in ["in.jsonl", "in.parquet"] {
-        let select = |output: &'static str| {
-            [&command[1..], &["--input", input, "--top", "0.3", "--overwrite", "--output", output]].concat()
-        };
-        succeed("select", folder, &select("whole.jsonl"));
-        let plan = words("plan --rows-per-shard 3 --output plan.json --overwrite --quiet --input");
-        succeed("shards", folder, &[&plan[..], &[input, "--"], &command].concat());
-        let parts = format!("parts-{input}");
-        succeed("shards", folder, &["run", "--plan", "plan.json", "--output", &parts, "--shard", "0/1", "--quiet"]);
-        let export = words("export --plan plan.json --output joined.jsonl --overwrite --quiet --parts");
-        succeed("shards", folder, &[&export[..], &[&parts]].concat());
-        assert!(!folder.join("joined.jsonl").exists() || input == "in.parquet", "nothing is chosen within a part");
-        let grades = |name: &str| fs::read(folder.join(name)).expect("grades");
-        assert!(grades("whole.jsonl.aspects.jsonl") == grades("joined.jsonl.aspects.jsonl"));
-        // The choice is that of the whole.
-        succeed("select", folder, &select("joined.jsonl"));
-        assert!(grades("whole.jsonl") == grades("joined.jsonl"));
+    let commands = [
+        (["select", "--aspects", "relevance,fluency_and_clarity"].as_slice(), "aspects.jsonl"),
+        // The states are all that is read from the model.
+        (&["select", "--baseline", "random", "--diversity", "0.3"], "states.ids.jsonl"),
+    ];
+    for (command, kept) in commands {
+        let folder = desk();
+        let folder = folder.path();
+        for input in ["in.jsonl", "in.parquet"] {
+            let select = |output: &'static str| {
+                [&command[1..], &["--input", input, "--top", "0.3", "--overwrite", "--output", output]].concat()
+            };
+            succeed("select", folder, &select("whole.jsonl"));
+            let plan = words("plan --rows-per-shard 3 --output plan.json --overwrite --quiet --input");
+            succeed("shards", folder, &[&plan[..], &[input, "--"], command].concat());
+            let parts = format!("parts-{input}");
+            let run = ["run", "--plan", "plan.json", "--output", &parts, "--shard", "0/1", "--quiet"];
+            let said = succeed("shards", folder, &run);
+            assert!(said.contains(&format!("rows 6..7 graded -> {parts}/part-00002-of-00003.jsonl.")), "{said}");
+            let export = words("export --plan plan.json --output joined.jsonl --overwrite --quiet --parts");
+            succeed("shards", folder, &[&export[..], &[&parts]].concat());
+            assert!(!folder.join("joined.jsonl").exists() || input == "in.parquet", "nothing is chosen within a part");
+            let read = |name: &str| fs::read(folder.join(name)).expect("what was read");
+            assert!(read(&format!("whole.jsonl.{kept}")) == read(&format!("joined.jsonl.{kept}")), "{command:?}");
+            // The choice is that of the whole.
+            succeed("select", folder, &select("joined.jsonl"));
+            assert!(read("whole.jsonl") == read("joined.jsonl"), "{command:?}");
+        }
     }
 }
 
@@ -378,7 +386,30 @@ fn what_has_no_parts_is_refused() {
         assert_eq!(code, Some(2), "{said}");
         said
     };
-    assert!(plan(&[], &["agree"]).contains("makes no rows of rows") || !folder.join("plan.json").exists());
+    for command in [
+        "agree",
+        "grade",
+        "try",
+        "report",
+        "calibrate",
+        "drift",
+        "bench",
+        "bias",
+        "serve",
+        "fit",
+        "probe train",
+        "probe apply",
+        "tune",
+        "sft-evaluate",
+        "merge",
+        "speed",
+        "stream",
+        "rows",
+        "doctor",
+    ] {
+        let said = plan(&[], &words(command));
+        assert!(said.contains(&format!("`judge {command}` makes no rows of rows, so it has no parts")), "{said}");
+    }
     assert!(plan(&[], &["label", "--json", "x.json"]).contains("--json: it is not for the parts"));
     assert!(plan(&[], &["score", "--no-such-option"]).contains("--no-such-option"));
     assert!(plan(&["--points", "7"], &["score"]).contains("put the options of a command behind it"));
@@ -387,4 +418,8 @@ fn what_has_no_parts_is_refused() {
     }
     let said = plan(&[], &["compare", "--old", "in.jsonl"]);
     assert!(said.contains("`judge compare --old in.jsonl` reads all rows together, so it has no parts"), "{said}");
+    // A part would keep what a model has read.
+    assert!(plan(&[], &words("select --baseline longest")).contains("found --baseline longest, for which none does"));
+    assert!(plan(&[], &words("select --top 2")).contains("--top 2 is not between 0 and 1"));
+    assert!(!folder.join("plan.json").exists());
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{fails, read_json, refused, rows, succeed, write_rows};
+use crate::program::{fails, finished, read_json, refused, rows, succeed, write_rows};
 use crate::serve::model_with_yes_and_no;
 
 fn reading<'f>(figures: &'f Value, name: &str) -> &'f Value {
@@ -52,9 +52,14 @@ fn every_reading_is_tried_and_can_be_judged_by() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     succeed("rows", path, &["--output", "graded.jsonl", "--rows", "90"]);
-    let args = [&["--input", "graded.jsonl", "--plot", "tried.svg"], FAST.as_slice()].concat();
-    let said = succeed("try", path, &args);
+    let args = [&["--input", "graded.jsonl", "--plot", "tried.svg", "--quiet"], FAST.as_slice()].concat();
+    let (said, stderr) = finished("try", path, &args);
     let found = read_json(path.join("tried.json"));
+    // What is left out is no progress.
+    let why = "its tokenizer has no labels for yes and no";
+    assert!(stderr.contains(&format!("note: P(yes) is not tried: {why}")), "{stderr}");
+    let left_out = ["last", "best"].map(|layer| json!({"name": format!("P(yes), {layer} layer"), "reason": why}));
+    assert_eq!(found["not_tried"], json!(left_out));
     assert_eq!((&found["n"], &found["measure"]), (&json!(90), &json!("spearman")));
     assert!(said.contains("Use: ") && said.contains("judge ") && said.contains("graded.jsonl.try"), "{said}");
     let recommended = found["recommended"].as_str().unwrap();
@@ -121,7 +126,7 @@ fn a_model_that_can_say_yes_is_asked_so() {
     let found = read_json(path.join("tried.json"));
     // Of two grades it is how well they are told apart.
     assert_eq!((&found["n"], &found["ungraded"], &found["measure"]), (&json!(60), &json!(10), &json!("auroc")));
-    assert!(said.contains("AUROC"), "{said}");
+    assert!(said.contains("AUROC") && found["not_tried"].is_null(), "{said} {found}");
     used(path, &found, "P(yes), last layer", "yes.jsonl");
     used(path, &found, "P(yes), best layer", "yes.layer.jsonl");
     // What was read of a row is its probability of yes: the same order of rows.

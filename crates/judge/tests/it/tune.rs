@@ -355,6 +355,8 @@ fn decisions_are_those_that_decide_reads() {
     // The model is stored in f16. It is trained in f32, and merged as it is read: in bf16.
     let rounded = "weights that are stored in f16 are rounded to bf16";
     assert!(!told.contains(rounded), "{told}");
+    let left = "8 labels cannot be learned from and are left out; the first is 0, other: no question of this name";
+    assert!(told.contains(left), "{told}");
     let (_, told) = finished("merge", path, &["--model", &model, "--adapter", "tuned", "--output", "merged"]);
     assert!(told.contains(rounded), "{told}");
     // An adapter is no model to begin with.
@@ -471,6 +473,12 @@ fn every_objective_learns_and_is_read_back() {
     assert!(figures(2)["accuracy"].is_number());
     succeed("reward", path, &["--input", "in.jsonl", "--output", "rewards.jsonl", "--adapter", "reward"]);
     assert_eq!(rows(path.join("rewards.jsonl"))[0]["rewards"].as_array().unwrap().len(), 1);
+    // The adapter's head scores documents too, and how is no progress.
+    write_rows(path.join("queries.jsonl"), &[json!({"id": 0, "query": "1 + 1?", "documents": ["2", "3"]})]);
+    let rerank = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--adapter", "reward", "--quiet"];
+    let (_, told) = finished("rerank", path, &rerank);
+    assert!(told.contains("note: the query is put as a request"), "{told}");
+    assert_eq!(rows(path.join("ranked.jsonl"))[0]["results"].as_array().unwrap().len(), 2);
 
     let class = ["--objective", "class", "--input", "in.jsonl", "--eval", "in.jsonl", "--output", "classes"];
     tune(path, &[&class[..], &["--json", "a.json", "--overwrite"]].concat());
@@ -521,11 +529,15 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
     let (said, told) =
         finished("tune", path, &[&QUICK[..], &["--input", "odd.jsonl", "--output", "o", "--dry-run"]].concat());
     assert!(said.contains("20 examples, 10 steps of 2 epochs") && said.contains("numbers are learned"), "{said}");
-    assert!(told.contains("off the scale 1 to 5") || told.contains("3 of 24"), "{told}");
+    assert!(told.contains("note: odd.jsonl: 1 row has no label\n"), "{told}");
+    let left = "odd.jsonl: 3 rows cannot be learned from and are left out; the first is 1: a score of 9, off the scale";
+    assert!(told.contains(left), "{told}");
     assert!(!path.join("o").exists() && !path.join("o.log.jsonl").exists(), "a dry run writes nothing");
     write_rows(path.join("none.jsonl"), &all[2..3]);
+    write_rows(path.join("high.jsonl"), &all[1..2]);
     for (args, expected) in [
         (&["--input", "none.jsonl"][..], "no row can be learned from; 1 row has no label"),
+        (&["--input", "high.jsonl"], "no row can be learned from; the first that cannot be used is 1: a score of 9"),
         (&["--input", "in.jsonl", "--method", "full", "--top-blocks", "1"], "--top-blocks has no effect"),
         (&["--input", "in.jsonl", "--top-blocks", "99"], "--top-blocks"),
         (&["--input", "in.jsonl", "--targets", "nothing"], "nothing"),
@@ -544,6 +556,7 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         (&["--input", "-", "--eval", "-"], "standard input can be read once"),
         (&["--input", "in.jsonl", "--learn-weights", "--states", "drop-last"], "--states drop-last"),
         (&["--input", "in.jsonl", "--dry-run", "--plot", "a.svg"], "--plot has no effect"),
+        (&["--input", "in.jsonl", "--dry-run", "--json", "a.json"], "--json has no effect with --dry-run"),
         (&["--input", "in.jsonl", "--json", "o.log.jsonl"], "o.log.jsonl"),
     ] {
         let args = [&QUICK[4..], &["--output", "o"], args].concat();
@@ -664,6 +677,17 @@ fn training_that_teaches_nothing_says_so() {
     assert!(loss[1].as_f64() > loss[0].as_f64(), "{loss}");
     let line = ["--input", "few.jsonl", "--output", "d", "--epochs", "1", "--lr", "1e39"];
     fails("tune", path, &line, &["training diverges: give a lower --lr; it is 1e39", "infinite"]);
+    // What the last step made is looked at before it is written, and by the same command again.
+    for (rows, more) in [("the first step's rows", &[][..]), ("the held-out rows", &["--eval", "few.jsonl"])] {
+        let output = format!("e{}", more.len());
+        let line = ["--input", "few.jsonl", "--output", &output, "--epochs", "1", "--lr", "1e30"];
+        let found = format!("after 1 step the loss of {rows} is NaN");
+        for _ in 0..2 {
+            let line = [&line[..], more].concat();
+            fails("tune", path, &line, &["training diverges: give a lower --lr; it is 1e30", &found]);
+            assert!(!path.join(&output).exists());
+        }
+    }
     let (told, loss) = of("few.jsonl", "c", &["--lr", "1e-3"]);
     assert!(!told.contains(grown) && loss[1].as_f64() < loss[0].as_f64(), "{told}{loss}");
 }

@@ -157,6 +157,8 @@ fn models_that_are_not_trained_are_named() {
     assert!(Trainer::check(&folder("llama-on"), &Completion, &lora()).is_ok());
     let other = Trainer::new(&heads, Class { classes: 7 }, settings(lora()));
     assert!(matches!(other, Err(TrainError::ScoreLabels { expected: 7, .. })), "{other:?}");
+    let said = other.unwrap_err().to_string();
+    assert!(said.contains("expected 7") && said.contains("start from a folder without such a head"), "{said}");
     assert!(matches!(Trainer::new("no/such/folder".as_ref(), Completion, settings(lora())), Err(TrainError::Model(_))));
 }
 

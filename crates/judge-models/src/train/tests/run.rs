@@ -89,6 +89,33 @@ fn a_run_is_stopped_and_resumed_anywhere() {
     assert!(matches!(begin().run(&never, batch, go_on), Err(TrainError::Setting { setting: "run.every", .. })));
 }
 
+/// A look that fails is not behind a resumed run, which comes to it again with the same bits.
+#[test]
+fn a_look_that_fails_is_taken_again() {
+    let at = tempfile::tempdir().unwrap();
+    let path = at.path().join("checkpoint.safetensors");
+    let run = Run { checkpoint: Some(&path), every: 3 };
+    let mut looks = Vec::new();
+    for fails_at in [6, 8, 9] {
+        let mut trainer = new("qwen3-on", Class { classes: 3 }, settings(lora()));
+        let ran: Result<(), TrainError> = trainer.run(
+            &run,
+            |_| Ok(classes()),
+            |trainer, event| {
+                if event != RunEvent::Checkpoint {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                looks.push((trainer.steps_done(), trainer.loss(&classes())?));
+                let fails = trainer.steps_done() == fails_at;
+                if fails { Err(TrainError::EmptyBatch) } else { Ok(ControlFlow::Continue(())) }
+            },
+        );
+        assert_eq!(ran.is_ok(), fails_at == 9, "{ran:?}");
+    }
+    assert_eq!(looks.iter().map(|look| look.0).collect::<Vec<_>>(), [3, 6, 6, 8, 8]);
+    assert!(looks[1] == looks[2] && looks[3] == looks[4], "{looks:?}");
+}
+
 #[test]
 fn steps_lower_every_loss_to_what_can_be_learnt() {
     fn after<L: Loss>(loss: L, tuning: Tuning, batch: &[L::Example]) -> (f64, f64) {

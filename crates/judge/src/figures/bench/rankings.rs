@@ -7,7 +7,7 @@ use judge_cli::args::bars::Measured;
 use judge_cli::args::files::program;
 use judge_cli::rankings::Queries;
 use judge_cli::report::write_json_if;
-use judge_cli::terminal::console::tell;
+use judge_cli::terminal::console::{counted_that, tell};
 use judge_data::{Outputs, Qrels, TrecRun};
 use serde_json::{Map, json};
 
@@ -21,8 +21,8 @@ pub(super) fn measured(cli: &Cli, run: &Path) -> Result<Measured> {
     let outputs = Outputs::new(inputs).reports("pairwise_benchmark", &cli.json).reports(COMMAND, cli.bars.reports());
     outputs.overwrite(cli.write.overwrite).check()?;
     let (qrels, k) = (Qrels::read(&cli.pairs.data)?, cli.k.unwrap_or(K));
-    let queries = queries(&qrels, run, k, cli.model.quiet)?;
-    let others = cli.against.as_ref().map(|path| self::queries(&qrels, path, k, cli.model.quiet)).transpose()?;
+    let queries = queries(&qrels, run, k)?;
+    let others = cli.against.as_ref().map(|path| self::queries(&qrels, path, k)).transpose()?;
     let (figures, difference) = (queries.figures(k), others.map(|others| queries.less(&others)));
     write_json_if(cli.json.as_deref(), "pairwise_benchmark", || {
         let first = json!({"program": program("pairwise_benchmark"), "benchmark": "trec", "difference": difference});
@@ -34,7 +34,7 @@ pub(super) fn measured(cli: &Cli, run: &Path) -> Result<Measured> {
 }
 
 /// The queries of which people judged documents, with the order that a file has for each.
-fn queries(qrels: &Qrels, run: &Path, k: usize, quiet: bool) -> Result<Queries> {
+fn queries(qrels: &Qrels, run: &Path, k: usize) -> Result<Queries> {
     let (rankings, mut queries) = (TrecRun::read(run)?, Queries::default());
     for query in qrels.queries() {
         let ranking = rankings.ranking(query);
@@ -42,11 +42,9 @@ fn queries(qrels: &Qrels, run: &Path, k: usize, quiet: bool) -> Result<Queries> 
         queries.push(query.to_owned(), query.to_owned(), ranking.map(|_| &order[..]), &missed, k)?;
     }
     let unknown = rankings.queries().filter(|query| !qrels.has(query)).count();
-    if unknown > 0 && !quiet {
-        tell(format_args!(
-            "note: {} has {unknown} queries of which nobody judged a document; they are left out",
-            run.display()
-        ));
+    if unknown > 0 {
+        let unknown = counted_that(unknown, "query", ["is", "are"]);
+        tell(format_args!("note: {}: {unknown} left out, as people judged none of the documents", run.display()));
     }
     Ok(queries)
 }

@@ -9,6 +9,7 @@ use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability::{self, Bin, histogram};
 use judge_cli::report::{BOOTSTRAP, OF_AGREEMENT};
+use judge_cli::terminal::console::counted;
 use judge_cli::terminal::svg::span;
 use judge_core::rag::RagMeasure;
 use judge_data::{InputFile, Program};
@@ -205,18 +206,19 @@ impl Findings {
         match &self.record.counts {
             Some(counts) => {
                 let (n, rows) = (counts.rows(), self.rows);
-                let counted = format!("the run's record counts {n} rows");
+                let recorded = format!("the run's record counts {}", counted(n, "row"));
                 match n == rows {
                     true if is_changed => (
                         None,
                         format!(
-                            "Not known: {counted}, and so many are here, but the file has changed since the run wrote it."
+                            "Not known: {recorded}, and so many are here, but the file has changed since the run wrote it."
                         ),
                     ),
-                    true => (Some(true), format!("Complete: {counted}, and they are here.")),
-                    false => {
-                        (Some(false), format!("Not complete: {counted}, here are {rows}: some are missing or foreign."))
-                    }
+                    true => (Some(true), format!("Complete: {recorded}, and they are here.")),
+                    false => (
+                        Some(false),
+                        format!("Not complete: {recorded}, here are {rows}: some are missing or foreign."),
+                    ),
                 }
             }
             None => (
@@ -231,7 +233,8 @@ impl Findings {
     pub fn in_words(&self) -> String {
         let agreement = self.agreement.iter().find(|(name, _)| name == "spearman" || name == "accuracy");
         let agreement = agreement.map_or_else(String::new, |(name, found)| format!(", {name} {found:.3}"));
-        format!("{} rows, {} scored, {} with a human score{agreement}", self.rows, self.scored, self.graded)
+        let rows = counted(self.rows, "row");
+        format!("{rows}, {} scored, {} with a human score{agreement}", self.scored, self.graded)
     }
 }
 

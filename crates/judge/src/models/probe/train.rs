@@ -50,6 +50,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         source: cli.source.as_deref(),
         columns: &cli.columns,
         template: template.as_ref(),
+        scale: cli.scale,
         model: &cli.model,
     };
     let (mut data, judged) = match (&input, &cli.verdicts) {
@@ -78,6 +79,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     check_files(cli, &aspects, &data.templates, &training)?;
     look(&cli.output, &aspects, &settings, cli.overwrite)?;
+    check_templates(cli, &data.templates)?;
 
     let model = cli.model.load()?;
     judged.as_ref().map_or(Ok(()), |judged| judged.check_model(model.info()))?;
@@ -102,7 +104,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for (aspect, rows) in &data.rows {
         // A verdict is no grade that the prompt asks for.
         let is_graded = judged.is_none();
-        let tokens = is_graded.then(|| grade_tokens(&model, rows, &training.layers, cli.model.quiet)).flatten();
+        let tokens = is_graded.then(|| grade_tokens(&model, rows, &training.layers)).flatten();
         let reading = states::Reading::new(&training, tokens.as_deref(), data.written.as_ref());
         let folder = cli.states_folder();
         let states_settings = cli.states_settings(model.info(), rows, data.written.as_ref())?;
@@ -161,12 +163,14 @@ fn check_files(
     let probes = aspects.iter().map(|aspect| probe_path(&cli.output, aspect)).filter(in_output);
     let report = Some(report_path(&cli.output)).filter(in_output);
     let outputs = outputs.reports(cli::PROGRAM, figures.chain(report)).made(paths, is_template);
-    outputs.made(probes, super::import::is_probe).overwrite(cli.overwrite).check()?;
-    for (aspect, template) in templates {
+    Ok(outputs.made(probes, super::import::is_probe).overwrite(cli.overwrite).check()?)
+}
+
+/// Refuses to write a template over another one. Where probes are, [`look`] has said what else differs.
+fn check_templates(cli: &Cli, templates: &BTreeMap<String, PromptTemplate>) -> Result<()> {
+    for (aspect, template) in templates.iter().filter(|_| cli.output.is_dir()) {
         let path = template_path(&cli.output, aspect);
-        if in_output(&path) {
-            check_new(path, &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
-        }
+        check_new(path, &serde_json::to_vec_pretty(template)?, cli.overwrite)?;
     }
     Ok(())
 }
@@ -185,17 +189,11 @@ fn notes(model: &ModelInfo, settings: &Settings, judged: Option<&Judged>) -> Res
 }
 
 /// The grades that occur as tokens, for the model's own score: only if it is run to its end anyway, and has such tokens.
-fn grade_tokens(model: &Model, rows: &[GradedRow], layers: &[Layer], quiet: bool) -> Option<Vec<TokenId>> {
+fn grade_tokens(model: &Model, rows: &[GradedRow], layers: &[Layer]) -> Option<Vec<TokenId>> {
     if layers.last() != Some(&Layer(model.info().n_layers)) {
         return None;
     }
     let grades: BTreeSet<i64> = rows.iter().map(|row| Grading::Whole.class(row.grade)).collect();
     let tokens: Result<Vec<TokenId>, _> = grades.iter().map(|grade| model.token(&grade.to_string())).collect();
-    tokens
-        .inspect_err(|error| {
-            if !quiet {
-                tell(format_args!("note: no prompted score to compare with: {error}"));
-            }
-        })
-        .ok()
+    tokens.inspect_err(|error| tell(format_args!("note: no prompted score to compare with: {error}"))).ok()
 }

@@ -1,7 +1,7 @@
 //! The table for people, and what it comes to in words.
 
 use anyhow::Result;
-use judge_cli::terminal::console::{say, say_table};
+use judge_cli::terminal::console::{counted, say, say_table};
 use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals, name_of};
 use judge_metrics::comparison::Statistic;
 use judge_metrics::planning::items_for_width;
@@ -51,7 +51,8 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
 /// How often each reading chooses the best answer to a question, where questions have several.
 fn best_chosen(found: &Compared) -> Result<()> {
     let Some(of) = found.best_of else { return Ok(()) };
-    let mut lines = vec![[format!("best of the answers to {} questions", of.questions), "chosen".to_owned()].to_vec()];
+    let head = format!("best of the answers to {}", counted(of.questions, "question"));
+    let mut lines = vec![vec![head, "chosen".to_owned()]];
     let of_reading = |tried: &Tried| Some(vec![tried.name.clone(), format!("{:#.3}", tried.best_chosen.as_ref()?)]);
     lines.extend(found.readings.iter().filter_map(of_reading));
     lines.push(vec!["an answer drawn at random".to_owned(), format!("{:.3}", of.at_random)]);

@@ -25,7 +25,7 @@ pub(super) fn check(cli: &Cli, chosen: &Chosen) -> Result<()> {
     let decision = "with --objective decision; --decision-prompt or --decision-template has the prompt";
     let whole = "with this --objective, which reads whole conversations";
     let last = "without --learn-weights: the last layer is trained, as it is read";
-    let dry = "with --dry-run, which takes one step";
+    let dry = "with --dry-run, which writes nothing";
     let is_full = chosen.method == Method::Full;
     let [is_verdict, is_decision] = [Verdict, Decision].map(|known| objective == known);
     let has_classes = matches!(objective, Class | Ordinal);
@@ -65,6 +65,7 @@ pub(super) fn check(cli: &Cli, chosen: &Chosen) -> Result<()> {
         (!cli.learn_weights, asked.lens() != Lens::Raw, "--lens", last),
         (!cli.learn_weights, lager.weights.is_some(), "--weights", last),
         (cli.dry_run, cli.plot.is_some(), "--plot", dry),
+        (cli.dry_run, cli.json.is_some(), "--json", dry),
     ];
     if let Some((.., option, why)) = without_effect.into_iter().find(|(is_idle, given, ..)| *is_idle && *given) {
         return Err(usage(format!("{option} has no effect {why}")));

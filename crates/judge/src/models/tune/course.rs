@@ -1,11 +1,10 @@
 //! A run: its steps, what is measured between them, what is kept, and the folder at the end.
 
-use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use judge_cli::args::files::program;
 use judge_cli::report::{write_json_if, write_marked};
 use judge_cli::terminal::console::{counted, say, tell};
@@ -24,7 +23,7 @@ use super::cli::{Method, PROGRAM};
 use super::examples::Examples;
 use super::files::{Files, refuse_existing};
 use super::log::{Held, Log, Resumed};
-use super::measure::{Figures, with_loss};
+use super::measure::{Figures, examples};
 use super::prompt::AtEnd;
 use super::settings::Chosen;
 use super::{plot, prompt, settings, weights};
@@ -106,7 +105,10 @@ impl<E: Clone> Course<'_, E> {
         if cli.write.overwrite && !files.checkpoint.exists() {
             files.remove()?;
         }
-        let measure = |tuned: &Trainer<L>, held_out: &Examples<E>| with_loss(tuned, held_out, &measure);
+        let measure = |tuned: &Trainer<L>, held_out: &Examples<E>| {
+            let loss = self.loss_of(tuned, &examples(held_out), "the held-out rows")?;
+            anyhow::Ok(measure(tuned, held_out)?.into_iter().chain([("loss", loss)]).collect::<Figures>())
+        };
         let mut trainer = Trainer::new(self.folder, loss, settings)?;
         let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.task.chosen.epochs as usize));
         let mut resumed = None;
@@ -187,8 +189,10 @@ impl<E: Clone> Course<'_, E> {
                 let kept = trainer.steps_done();
                 ensure!(
                     kept == best,
-                    "{} has the state after step {kept}, not after step {best}",
-                    files.best.display()
+                    "{} has the state after step {kept}, not after step {best}; delete it and {}, and start again with \
+                     --overwrite",
+                    files.best.display(),
+                    files.checkpoint.display()
                 );
                 best as usize
             }
@@ -197,6 +201,10 @@ impl<E: Clone> Course<'_, E> {
         // What is said of the judge is said of the folder that is written.
         let is_rounded = trainer.round_as_written(None);
         let written = self.held_out.filter(|_| is_rounded).map(|held_out| measure(&trainer, held_out)).transpose()?;
+        // The same rows before the first step and at the end; of other rows it would be another loss. No step looked at
+        // what the last one made, so this comes before anything is written.
+        let after = self.loss_of(&trainer, &self.batch(0), "the first step's rows")?;
+        let loss = log.losses.get(&1).map(|&first| [first, after]);
         if !trainer.is_written(&cli.output, None) {
             refuse_existing(&cli.output)?;
             trainer.write(&cli.output, None)?;
@@ -205,13 +213,27 @@ impl<E: Clone> Course<'_, E> {
             let tuned = weights::tuned(self.base, self.folder, &cli.output, self.task.chosen.method)?;
             weights::save(&files.weights, theta, asked, (&tuned, self.learned.all.len(), cli.cross_entropy))?;
         }
-        // The same rows before the first step and at the end; of other rows it would be another loss.
-        let first = log.losses.get(&1).copied();
-        let loss = first.map(|first| Ok::<_, TrainError>([first, trainer.loss(&self.batch(0))?])).transpose()?;
         let (parameters, dtype) = (trainer.n_parameters(), trainer.stored_dtype());
         let ended = Ended { done, kept, parameters, seconds: &seconds, loss, written: written.as_ref(), dtype };
         self.report(&log, &ended)?;
         files.remove()
+    }
+
+    /// The mean loss of examples, of which `rows` says what they are.
+    ///
+    /// # Errors
+    /// If it is not finite, and those of [`Trainer::loss`].
+    fn loss_of<L: Loss<Example = E>>(&self, tuned: &Trainer<L>, examples: &[E], rows: &str) -> Result<f64> {
+        let (loss, steps) = (tuned.loss(examples)?, tuned.steps_done());
+        if loss.is_finite() {
+            return Ok(loss);
+        }
+        let found = anyhow!("after {} the loss of {rows} is {loss}", counted(steps as usize, "step"));
+        Err(if steps > 0 { found.context(self.diverges("")) } else { found })
+    }
+
+    fn diverges(&self, rows: &str) -> String {
+        format!("training diverges{rows}: give a lower --lr; it is {:e}", self.task.chosen.lr)
     }
 
     /// The error of a step with the rows that it is of, and what to do; any other as it is.
@@ -226,7 +248,7 @@ impl<E: Clone> Course<'_, E> {
             Some(TrainError::Overflow { .. }) => String::new(),
             _ => return error,
         };
-        error.context(format!("training diverges{rows}: give a lower --lr; it is {:e}", self.task.chosen.lr))
+        error.context(self.diverges(&rows))
     }
 
     fn report(&self, log: &Log, ended: &Ended<'_>) -> Result<()> {
@@ -246,8 +268,7 @@ impl<E: Clone> Course<'_, E> {
         ))?;
         if let Some([before, after]) = loss {
             say(format_args!("loss of the first step's rows: {before:.4} -> {after:.4}"))?;
-            // Of what is no number, too.
-            if after.partial_cmp(&before).is_none_or(Ordering::is_gt) {
+            if after > before {
                 tell(
                     "note: the loss has grown on rows that were learned from: the judge is worse than the model that it began with; lower --lr",
                 );

@@ -4,7 +4,6 @@ mod decisions;
 mod pairs;
 
 use anyhow::{Result, bail};
-use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::replies::Replied;
 use judge_cli::terminal::console::{counted_that, tell};
 use judge_core::{Backbone, Fields, Prompt, PromptTemplate, Scale};
@@ -117,8 +116,13 @@ impl Maker<'_> {
         make: impl Fn(&Record) -> Made<E>,
     ) -> Result<Examples<E>> {
         let records = self.cli.input.records(input, Some(format), self.limit)?;
+        let lack = match format {
+            DatasetFormat::Pairs => "no label, or one that prefers neither response",
+            _ => NO_LABEL,
+        };
         gathered(
             input,
+            ["row", lack],
             records.map(|record| {
                 let record = record?;
                 let made = match (record.unread(), record.no_grade()) {
@@ -136,8 +140,16 @@ impl Maker<'_> {
     }
 }
 
-/// The examples of rows, each with its id; what cannot be used is said.
-fn gathered<E>(input: &Input, rows: impl Iterator<Item = Result<(String, Made<E>)>>) -> Result<Examples<E>> {
+/// What rows without an example have.
+const NO_LABEL: &str = "no label";
+
+/// The examples of rows, each with its id. What cannot be used is said: `noun` is what an id names, `lack` what rows
+/// without an example have.
+fn gathered<E>(
+    input: &Input,
+    [noun, lack]: [&str; 2],
+    rows: impl Iterator<Item = Result<(String, Made<E>)>>,
+) -> Result<Examples<E>> {
     let mut examples = Examples { all: Vec::new(), human: Vec::new(), ids: Vec::new(), one_of_two: false };
     let (mut unread, mut without) = (Unread::default(), 0);
     for row in rows {
@@ -153,16 +165,20 @@ fn gathered<E>(input: &Input, rows: impl Iterator<Item = Result<(String, Made<E>
     }
     without -= unread.count();
     let path = input.path().display();
+    let without = (without > 0).then(|| format!("{} {lack}", counted_that(without, "row", ["has", "have"])));
     if examples.all.is_empty() {
-        let first = unread.first().map(|(id, why)| format!("; the first that cannot be used is {id}: {why}"));
-        let without = counted_that(without, "row", ["has", "have"]);
-        bail!("{path}: no row can be learned from; {without} no label{}", first.unwrap_or_default());
+        let first = unread.first().map(|(id, why)| format!("the first that cannot be used is {id}: {why}"));
+        let why: String = without.into_iter().chain(first).map(|clause| format!("; {clause}")).collect();
+        bail!("{path}: no row can be learned from{why}");
     }
-    if without > 0 {
-        let without = counted_that(without, "row", ["has", "have"]);
-        tell(format_args!("note: {path}: {without} no label, or one that prefers neither response"));
+    if let Some(without) = without {
+        tell(format_args!("note: {path}: {without}"));
     }
-    tell_unread_that(&unread, "cannot be learned from, and are left out");
+    if let Some((id, why)) = unread.first() {
+        let left = ["cannot be learned from and is left out", "cannot be learned from and are left out"];
+        let left = counted_that(unread.count(), noun, left);
+        tell(format_args!("note: {path}: {left}; the first is {id}: {why}"));
+    }
     Ok(examples)
 }
 

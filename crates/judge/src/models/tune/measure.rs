@@ -37,17 +37,8 @@ pub(super) struct Labels {
     pub(super) tokens: Vec<u32>,
 }
 
-/// The loss, and the figures of a kind of judge.
-pub(super) fn with_loss<L: Loss<Example = E>, E: Clone>(
-    tuned: &Trainer<L>,
-    held_out: &Examples<E>,
-    of_kind: impl Fn(&Trainer<L>, &Examples<E>) -> Result<Figures>,
-) -> Result<Figures> {
-    let loss = tuned.loss(&examples(held_out))?;
-    Ok(of_kind(tuned, held_out)?.into_iter().chain([("loss", loss)]).collect())
-}
-
-fn examples<E: Clone>(held_out: &Examples<E>) -> Vec<E> {
+/// The examples alone.
+pub(super) fn examples<E: Clone>(held_out: &Examples<E>) -> Vec<E> {
     held_out.all.iter().map(|(example, _)| example.clone()).collect()
 }
 

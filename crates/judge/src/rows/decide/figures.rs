@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use judge_cli::args::bars::{self, Lost, rows_compared_json};
 use judge_cli::args::files::program;
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{counted, say, say_table, tell};
+use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell};
 use judge_core::decision::{Labelled, Question, Questions};
 use judge_core::lager::LayerTable;
 use judge_data::{DecisionRecords, Finished, Program};
@@ -183,7 +183,8 @@ impl Measured {
             say(format_args!("{name}: no answer in {}; the first is row {first}: {why}", counted(*rows, "row")))?;
         }
         if *labels_not_read > 0 {
-            say(format_args!("{labels_not_read} labels name no option of a question that was asked"))?;
+            let labels = counted_that(*labels_not_read, "label", ["names", "name"]);
+            say(format_args!("{labels} no option of a question that was asked"))?;
         }
         let Some(all) = all else { return Ok(()) };
         let head = ["question", "labels", "accuracy [95 %]", "constant", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use judge_cli::args::bars::{Lost, Measured, first_names, rows_compared};
 use judge_cli::report::{BOOTSTRAP, SHARE, agreement, mean_of_clusters, share_of_clusters};
-use judge_cli::terminal::console::{counted, say, say_table, tell, usage};
+use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell, usage};
 
 /// A measure as a row has it.
 #[derive(Clone, Copy, Deserialize)]
@@ -332,7 +332,8 @@ impl<'r> Clear<'r> {
         }
         if even > 0 {
             tell(format_args!(
-                "note: people are divided evenly on {even} sentences, which are left out of the comparison with them"
+                "note: people are divided evenly on {} left out of the comparison with them",
+                counted_that(even, "sentence", ["and it is", "and they are"])
             ));
         }
         (!clear.people.is_empty()).then_some(clear)

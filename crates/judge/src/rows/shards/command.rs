@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use judge_cli::args::files::{OverwriteArgs, input_files, program};
 use judge_cli::terminal::console::{in_words, say, tell, usage};
 use judge_cli::terminal::interrupt::Stopped;
@@ -84,7 +84,7 @@ pub(super) fn plan(
     let first = files.first().map(PathBuf::as_path).unwrap_or(output);
     let reading = commands.reading(&of_part(words, first, "0..1", Path::new("part")));
     let Some(reading) = reading.map_err(|error| without_parts(words, error))? else {
-        return Err(usage(format!("`judge {}` makes no rows of rows, so it has no parts", words.join(" "))));
+        return Err(no_parts(words, MAKES_NONE));
     };
     let rows = usize::try_from(rows_per_shard)?;
     let bar = Progress::new("reading", 0, quiet);
@@ -105,14 +105,26 @@ pub(super) fn plan(
     ))
 }
 
-/// What is wrong with the command line of a part; where it is that it is one of a part, this is what is said.
+/// What is said of a command that has another use.
+const MAKES_NONE: &str = "makes no rows of rows";
+
+fn no_parts(words: &[String], why: &str) -> anyhow::Error {
+    usage(format!("`judge {}` {why}, so it has no parts", words.join(" ")))
+}
+
+/// What is wrong with the command line of a part; where it is that it is one of a part, this is what is said. Whoever plans has given none
+/// of a part's own options.
 fn without_parts(words: &[String], error: anyhow::Error) -> anyhow::Error {
-    let is_of_all =
-        |error: &clap::Error| error.kind() == ErrorKind::ArgumentConflict && error.to_string().contains("--part");
-    match error.downcast_ref().is_some_and(is_of_all) {
-        true => usage(format!("`judge {}` reads all rows together, so it has no parts", words.join(" "))),
-        false => error,
-    }
+    let why = error.downcast_ref::<clap::Error>().and_then(|error| {
+        match (error.kind(), error.get(ContextKind::InvalidArg)) {
+            (ErrorKind::ArgumentConflict, _) if error.to_string().contains("--part") => Some("reads all rows together"),
+            (ErrorKind::UnknownArgument, Some(ContextValue::String(name))) if OF_A_PART.contains(&name.as_str()) => {
+                Some(MAKES_NONE)
+            }
+            _ => None,
+        }
+    });
+    why.map_or(error, |why| no_parts(words, why))
 }
 
 /// Whether options choose the column of the ids.
@@ -122,11 +134,13 @@ fn chooses_ids(words: &[String]) -> bool {
     chosen.any(|columns| columns.parse::<Columns>().is_ok_and(|columns| columns.is_chosen(Field::Id)))
 }
 
+/// What a plan adds to the command line for each part.
+const OF_A_PART: [&str; 3] = ["--input", "--part", "--output"];
+
 /// The command line of a part.
 fn of_part(words: &[String], input: &Path, part: &str, output: &Path) -> Vec<String> {
-    let path = |path: &Path| path.to_string_lossy().into_owned();
-    let own =
-        ["--input".to_owned(), path(input), "--part".to_owned(), part.to_owned(), "--output".to_owned(), path(output)];
+    let values = [input.to_string_lossy(), part.into(), output.to_string_lossy()];
+    let own = OF_A_PART.into_iter().zip(values).flat_map(|(option, value)| [option.to_owned(), value.into_owned()]);
     words.iter().cloned().chain(own).collect()
 }
 

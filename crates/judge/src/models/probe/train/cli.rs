@@ -64,7 +64,8 @@ pub(crate) struct Cli {
     /// fluency and factuality
     #[arg(long, value_name = "NAME")]
     pub aspect: Vec<String>,
-    /// Prompt of rows with question and response [default: the aspect's own; without an aspect what `judge score` asks]
+    /// Prompt of rows with question and response [default: the aspect's own, for grades from 1 to 5; without an aspect what
+    /// `judge score` asks, by judge_template.json of the model folder if --scale is 1-5, else by the built-in prompt for --scale]
     #[arg(long, value_name = "FILE.json")]
     pub template: Option<PathBuf>,
     /// Columns that hold the fields, e.g. response=completion,human=grade [default: the names listed in docs/files.md]

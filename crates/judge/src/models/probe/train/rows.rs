@@ -13,18 +13,22 @@ use judge_data::{
     Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
     RowColumns, Unread,
 };
-use judge_probe::training::GradedRow;
+use judge_probe::training::{GradeScale, GradedRow};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tiny_judge::planted::{Split, generate, prompt};
 
-use judge_cli::args::model_args::ModelArgs;
+use judge_cli::args::model_args::{ModelArgs, OWN_POINTS};
 use judge_cli::groups::OtherFields;
 use judge_cli::missing_fields::RowError;
 use judge_cli::probes::check_aspect;
+use judge_cli::terminal::console::usage;
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";
+
+/// How far apart the ends of a scale may be whose grades a prompt lists.
+const WIDEST: f64 = 100.0;
 
 /// How rows are read.
 pub struct Reading<'a> {
@@ -38,6 +42,8 @@ pub struct Reading<'a> {
     pub columns: &'a Columns,
     /// Prompt of rows with question and response.
     pub template: Option<&'a PromptTemplate>,
+    /// On which scale grades are; a prompt that is built in asks for one on it.
+    pub scale: GradeScale,
     pub model: &'a ModelArgs,
 }
 
@@ -167,7 +173,7 @@ impl Data {
                 read(&mut data, index, row, reading)?;
             }
         }
-        let asked = (!named).then(as_a_score).transpose()?;
+        let asked = (!named && !unnamed.is_empty()).then(|| as_a_score(reading)).transpose()?;
         let unnamed_reading = Reading { template: asked.as_ref().or(reading.template), ..*reading };
         for (index, row) in unnamed {
             read(&mut data, index, row, &unnamed_reading)?;
@@ -342,9 +348,23 @@ fn dressed(model: &ModelArgs, input: PromptInput) -> Prompt {
     if model.raw_prompt { input.to_raw() } else { model.dress(input.to_chat()) }
 }
 
-/// What `judge score` asks, up to the token of the score.
-fn as_a_score() -> Result<PromptTemplate> {
-    let LagerSettings { template, opening, .. } = LagerSettings::prompt_end(Scale::integers(1, 5)?);
+/// What `judge score` asks, up to the token of the score: by the template that the model folder brings for grades from 1 to 5,
+/// else by the built-in one.
+fn as_a_score(reading: &Reading<'_>) -> Result<PromptTemplate> {
+    let GradeScale { low, high } = reading.scale;
+    if low.fract() != 0.0 || high.fract() != 0.0 || high - low > WIDEST {
+        return Err(usage(format!(
+            "--scale {}: the built-in prompt lists whole grades, expected whole ends at most {WIDEST} apart; give \
+             --template FILE",
+            reading.scale
+        )));
+    }
+    if reading.scale == GradeScale::default()
+        && let Some(own) = reading.model.own_template(OWN_POINTS, None)?
+    {
+        return Ok(own); // it leads right to the score
+    }
+    let LagerSettings { template, opening, .. } = LagerSettings::prompt_end(Scale::integers(low as i32, high as i32)?);
     Ok(template.with_prefill(&opening))
 }
 
@@ -362,7 +382,13 @@ fn template(reading: &Reading<'_>, aspect: Option<&str>) -> Result<PromptTemplat
         )));
     };
     match aspect.parse::<Aspect>() {
-        Ok(aspect) => Ok(aspect.template()),
+        Ok(aspect) if reading.scale == GradeScale::default() => Ok(aspect.template()),
+        Ok(aspect) => Err(RowError::Run(usage(format!(
+            "the built-in prompt for the aspect {} asks for grades from 1 to 5, and --scale is {}: give \
+             --template FILE",
+            aspect.as_str(),
+            reading.scale
+        )))),
         Err(_) => Err(RowError::Run(anyhow!(
             "there is no built-in prompt for the aspect {aspect:?}; built-in are {}: give --template FILE",
             known()

@@ -7,7 +7,7 @@ use judge_data::{DecisionRecord, Input};
 use judge_models::train::DecisionExample;
 use serde_json::Value;
 
-use super::{Examples, Made, Maker, One, gathered};
+use super::{Examples, Made, Maker, NO_LABEL, One, gathered};
 
 impl Maker<'_> {
     /// An example for each label of each row. A label that names no answer costs itself, as `judge decide` counts it.
@@ -21,7 +21,7 @@ impl Maker<'_> {
             Ok(record) => self.labelled(&record, judge).into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error.into())],
         });
-        gathered(input, rows)
+        gathered(input, ["label", NO_LABEL], rows)
     }
 
     /// What each label of a row makes, with the ids of the row and the question.

@@ -209,13 +209,13 @@ impl BarArgs {
             let found = format!("{}: {}", held.bar.text, held.found);
             if held.is_reached {
                 say(format_args!("reached: {found}"))?;
-                continue;
+            } else {
+                // Beside a table for programs all lines are on stderr, where the error names those that are missed.
+                if tables::format() == TableFormat::Plain {
+                    say(format_args!("MISSED:  {found}"))?;
+                }
+                missed.push(found);
             }
-            // Beside a table for programs all lines are on stderr, where the error names those that are missed.
-            if tables::format() == TableFormat::Plain {
-                say(format_args!("MISSED:  {found}"))?;
-            }
-            missed.push(found);
         }
         if let Some(path) = &self.junit {
             let xml = junit::checked(command, started.elapsed(), &results, |statistic| measured.against(statistic));

@@ -1,7 +1,11 @@
 //! Differences of two judges against scikit-learn, krippendorff, SciPy and statsmodels (`scripts/metrics/differences_fixtures.py`).
 
+use judge_metrics::Error;
+use judge_metrics::agreement::{Measurement, krippendorff_alpha};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Rating, Statistic};
+use judge_metrics::correlation::{average_ranks, pearson};
 use judge_metrics::prediction::auroc_difference;
+use judge_metrics::resampling::PermutationTest;
 use serde_json::Value;
 
 use crate::compared::compared;
@@ -45,6 +49,35 @@ fn estimates_and_p_values_equal_the_references() {
     let found = compared(rows(case), 400, None);
     let known = found.get("difference_auroc").and_then(|known| known.defined()).unwrap();
     assert_eq!((known.p, known.method.as_str()), (delong.p_value().ok(), "DeLong"));
+}
+
+/// The p-values of a plain computation of the same draws.
+#[test]
+fn judges_change_places_as_permutations_of_columns_do() {
+    let column = |of: usize| (0..40).map(|i| ((i * 7 + of * i * i) % 11) as f64 / 4.0 + (i % 5) as f64).collect();
+    let columns: [Vec<f64>; 3] = [0, 1, 3].map(column);
+    let [people, first, second] = &columns;
+    let row = |i: usize| ComparedItem {
+        second: Some(Rating::Number(second[i])),
+        ..ComparedItem::new(Rating::Number(first[i]), [Rating::Number(people[i])])
+    };
+    let found = compared((0..40).map(row).collect(), 50, None);
+    let p = |name: &str| found.get(name).and_then(Statistic::defined).and_then(|known| known.p).unwrap();
+    let test = PermutationTest { rounding: 1e-13, ..PermutationTest::default() };
+    let ranks = average_ranks(people).unwrap();
+    let gain = |x: &[f64], y: &[f64]| Ok(pearson(x, &ranks)?.estimate - pearson(y, &ranks)?.estimate);
+    assert_eq!(p("difference_spearman"), test.paired_ranks(first, second, gain).unwrap().p_value);
+    for (name, measurement) in [
+        ("difference_krippendorff_alpha_ordinal", Measurement::Ordinal),
+        ("difference_krippendorff_alpha_interval", Measurement::Interval),
+    ] {
+        let alpha = |judge: &[f64]| -> Result<f64, Error> {
+            let ratings: Vec<_> = judge.iter().zip(people).map(|(&judge, &people)| [judge, people].map(Some)).collect();
+            Ok(krippendorff_alpha(&ratings, measurement)?.estimate)
+        };
+        let expected = test.paired(first, second, |x, y| Ok(alpha(x)? - alpha(y)?)).unwrap();
+        assert_eq!(p(name), expected.p_value, "{name}");
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Permutation tests against SciPy and against arrangements drawn apart (`scripts/metrics/resampling_fixtures.py`).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use judge_metrics::Error;
 use judge_metrics::comparison::{ComparedItem, Rating};
 use judge_metrics::correlation::{KendallTest, kendall_tau_b};
@@ -78,6 +80,19 @@ proptest! {
         let one = test(Alternative::TwoSided).clustered(&x, &y, &vec!["q"; x.len()], difference).unwrap();
         prop_assert!(one.exact && one.permutations == 2 && one.p_value == 1.0);
     }
+}
+
+#[test]
+fn judges_that_say_the_same_are_compared_once() {
+    let x: Vec<f64> = (0..30).map(|i| f64::from(i % 7)).collect();
+    let calls = AtomicUsize::new(0);
+    let counted = |x: &[f64], y: &[f64]| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        difference(x, y)
+    };
+    let found = PermutationTest::default().paired(&x, &x, counted).unwrap();
+    assert_eq!(found, PermutationResult { estimate: 0.0, p_value: 1.0, permutations: 9_999, exact: false });
+    assert_eq!(calls.into_inner(), 1);
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>, limit: Option
     if let Some(field) = human.filter(|field| !file.has(field)) {
         bail!("{}: no row has the field {field:?} that --human names", path.display());
     }
-    let with_id = |row: Result<ScoredRow, judge_data::Error>| {
+    let with_id = |row: Result<ScoredRow, judge_data::Error>| -> Result<(ItemId, ScoredRow)> {
         let row = row?;
         let id =
             row.id.clone().with_context(|| format!("{}: the row has no id, by which runs are joined", row.place()));

@@ -3,7 +3,7 @@
 
     pip install --no-binary llama-cpp-python llama-cpp-python==0.3.36   # built here, for this processor
     cargo build --release -p judge
-    python scripts/bench/beside_llama.py MODEL.gguf [--kernels default,avx512-vnni] [--only p,w,e,l] [--rounds 2]
+    python scripts/bench/beside_llama.py MODEL.gguf [--kernels default,avx512-vnni] [--only p,w,e,l] [--rounds 2] [--results FILE]
 
 p  prompts of 400 tokens that share nothing: what follows each, read at its last token (here the labels' logits at every layer)
 w  writing 64 tokens after one prompt of 55, greedily: tokens written per second, the reading of the prompt included
@@ -12,7 +12,7 @@ l  200 judge prompts of some 330 tokens that share a rubric of some 275: what fo
    top of its keys; in brackets, each prompt anew (of every tenth), as a program does that calls it for each prompt
 
 Each side runs in its own process, in turn, `--rounds` times; its best run counts. Loading is not timed. llama.cpp has as many threads as there
-are cores and batches of 512; with fewer (--threads) both have those.
+are cores and batches of 512; with fewer (--threads) both have those. --results keeps a row for each workload and kernel in a file of results/.
 """
 
 import argparse
@@ -24,8 +24,11 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from results import BINARY, ROOT, keep, of_results
+
 VERSION = "0.3.36"
+ABOUT = {"command": "python scripts/bench/beside_llama.py FILE.gguf --kernels KERNEL --only WORKLOAD --rounds ROUNDS",
+         "versions": {"llama-cpp-python": VERSION}}
 NEW_TOKENS = 64
 BATCH = 512
 WORDS = """answer question river stone because window garden simple letter number water quickly between mountain paper reason machine
@@ -45,12 +48,12 @@ def texts():
     }
 
 
-def ours(binary, model, prompts, kernel, which, work):
+def ours(model, prompts, kernel, which, work):
     rows, figures = work / "prompts.jsonl", work / "ours.json"
     rows.write_text("".join(json.dumps({"id": index, "prompt": text}) + "\n" for index, text in enumerate(prompts)))
     flags = ["--read", "text", "--max-new-tokens", str(NEW_TOKENS)] if which in "we" else ["--read", "labels"]
     flags += [] if kernel == "default" else ["--kernel", kernel]
-    command = [binary, "speed", "--input", rows, "--model", model, "--raw-prompt", "--quiet", "--overwrite", "--json", figures, *flags]
+    command = [BINARY, "speed", "--input", rows, "--model", model, "--raw-prompt", "--quiet", "--overwrite", "--json", figures, *flags]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = json.loads(figures.read_text())
     if found["unscored"]:
@@ -152,10 +155,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--work", type=pathlib.Path, default=ROOT / "target/bench")
+    of_results(parser)
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
     kernels = args.kernels.split(",")
     print("| workload | prompts | tokens | llama.cpp, tokens/s | " + " | ".join(f"{kernel}, tokens/s (ratio)" for kernel in kernels) + " |")
     print("|---|---|---|---|" + "---|" * len(kernels))
@@ -166,16 +169,22 @@ def main():
         for _ in range(args.rounds):
             peers.append(theirs(args.model, prompts, which, args.threads, args.work))
             for kernel in kernels:
-                mine[kernel].append(ours(binary, args.model, prompts, kernel, which, args.work))
+                mine[kernel].append(ours(args.model, prompts, kernel, which, args.work))
                 tokens = mine[kernel][-1]["prompt_tokens"], peers[-1]["prompt_tokens"]
                 if tokens[0] != tokens[1]:
                     raise SystemExit(f"{which}: {tokens[0]} tokens here, {tokens[1]} there")
         total = NEW_TOKENS * len(prompts) if which in "we" else peers[0]["prompt_tokens"]
         peer = total / min(run["seconds"] for run in peers)
-        anew = f" ({total / min(run['anew'] for run in peers):.0f})" if which == "l" else ""
+        rates = {which: peer} if which != "l" else {"l": peer, "l, anew": total / min(run["anew"] for run in peers)}
         speeds = [total / min(run["read_s"] for run in mine[kernel]) for kernel in kernels]
         cells = " | ".join(f"{speed:.0f} ({speed / peer:.2f})" for speed in speeds)
-        print(f"| {which} | {len(prompts)} | {total} | {peer:.0f}{anew} | {cells} |", flush=True)
+        of_peer = " ".join(f"({rate:.0f})" if "anew" in name else f"{rate:.0f}" for name, rate in rates.items())
+        print(f"| {which} | {len(prompts)} | {total} | {of_peer} | {cells} |", flush=True)
+        for kernel, speed in zip(kernels, speeds):
+            model = mine[kernel][0]["model"]  # whose device is `cpu (KERNEL)`
+            for name, rate in rates.items():
+                keep(args.results, "llama", ABOUT, {"file": model["name"], "workload": name, "kernel": model["device"][len("cpu ("):-1]},
+                     {"rounds": args.rounds, "theirs": round(rate), "here": round(speed), "ratio": round(speed / rate, 2)})
 
 
 if __name__ == "__main__":

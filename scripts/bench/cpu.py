@@ -39,8 +39,10 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from results import BINARY, ROOT, keep, of_results
+
 VERSIONS = {"torch": "2.15.0", "transformers": "5.23.0"}
+ABOUT = {"command": "python scripts/bench/cpu.py --models MODEL --only WORKLOAD --every EVERY --their-dtype THEIR_DTYPE", "versions": VERSIONS}
 ASPECTS = 5
 NEW_TOKENS = 64
 TEXT = ["--read", "text", "--max-new-tokens", str(NEW_TOKENS)]
@@ -211,32 +213,6 @@ def difference(mine, first):
     return max(worst)
 
 
-def commit():
-    """What the program was built from, as it says itself."""
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
-    said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"\(([0-9a-f]+(?:-dirty)?)\)", said)
-    return found and found[1]
-
-
-def keep(path, row):
-    """Puts a row in the place of the one of the same kind."""
-    kind = lambda row: (row["model"], row["workload"], row["prompts"], row["their_dtype"])
-    if path.exists():
-        found = json.loads(path.read_text())
-    else:
-        flags = pathlib.Path("/proc/cpuinfo").read_text()
-        name = re.search(r"model name\s*: (.*)", flags)
-        found = {
-            "what": "cpu", "machine": f"{os.cpu_count()} cores: {name[1] if name else 'a processor without a name'}",
-            "command": "python scripts/bench/cpu.py --models MODEL --only WORKLOAD --every EVERY --their-dtype THEIR_DTYPE",
-            "versions": VERSIONS, "rows": [],
-        }
-    rows = sorted([other for other in found.pop("rows") if kind(other) != kind(row)] + [row], key=kind)
-    lines = ",\n".join("    " + json.dumps(row) for row in rows)
-    path.write_text(json.dumps(found, indent=2)[:-2] + ',\n  "rows": [\n' + lines + "\n  ]\n}\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default="qwen3-0.6b")
@@ -246,10 +222,9 @@ def main():
     parser.add_argument("--their-dtype", choices=["bf16", "f32"], default="bf16")
     parser.add_argument("--every", type=int, default=1, help="only every Nth prompt of a, b, c and e, for large models")
     parser.add_argument("--kernel", help="passed on; the default is the one that is chosen")
-    parser.add_argument("--results", type=pathlib.Path, help="a file of results/, of this kind of machine")
+    of_results(parser)
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
     kernel = ["--kernel", args.kernel] if args.kernel else []
     print("| model | workload | prompts | tokens | transformers, tokens/s (batch) | here, tokens/s | ratio | share of the floor | "
           "agree | peak memory, theirs / here, MB |")
@@ -265,12 +240,12 @@ def main():
             total = sum(map(len, ids))
             flags = {"d": ["--read", "labels"], "e": ["--read", "probe", "--layer", str(depth // 2)],
                      "f": TEXT, "g": TEXT}.get(which, ["--read", "states"])
-            run = lambda: ours(binary, model, ids, args.work, *flags, *kernel)
+            run = lambda: ours(BINARY, model, ids, args.work, *flags, *kernel)
             what, sizes = {"d": ("protocol", [1, 2]), "f": ("text", [1]), "g": ("text", [len(ids)])}.get(which, ("states", [1, 2, 4, 8]))
             peers = lambda sizes: theirs(model, ids, args.work, what, sizes, args.their_dtype)
             # In turn, so that a slow minute of the machine is nobody's alone.
             if which == "e":
-                full = lambda: ours(binary, model, ids, args.work, "--read", "states", *kernel)
+                full = lambda: ours(BINARY, model, ids, args.work, "--read", "states", *kernel)
                 peer, mine, peer_again, mine_again = full(), run(), full(), run()
                 peer_seconds = min(peer["read_s"], peer_again["read_s"])
             else:
@@ -297,13 +272,11 @@ def main():
             ratio = speed / peer_speed
             print(f"| {spec} | {which} | {len(ids)} | {total} | {other} | {speed:.0f} | {ratio:.2f} | {speed / floor:.0%} | {agree} | {memory} |",
                   flush=True)
-            if args.results:
-                keep(args.results, {
-                    "model": spec, "workload": which, "prompts": len(ids), "every": args.every, "their_dtype": args.their_dtype,
-                    "date": time.strftime("%Y-%m-%d"), "commit": commit(), "theirs": round(peer_speed), "here": round(speed),
-                    "ratio": round(ratio, 2), "of_floor": round(speed / floor, 2), "difference": float(agree) if agree else None,
-                    "peak_mb": [int(part) for part in memory.split("/")] if memory else None,
-                })
+            keep(args.results, "reading", ABOUT, {"model": spec, "workload": which, "prompts": len(ids), "their_dtype": args.their_dtype}, {
+                "every": args.every, "theirs": round(peer_speed), "here": round(speed), "ratio": round(ratio, 2),
+                "of_floor": round(speed / floor, 2), "difference": float(agree) if agree else None,
+                "peak_mb": [int(part) for part in memory.split("/")] if memory else None,
+            })
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
     cargo build --locked --release -p judge
     JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT [--rounds N] [--peers PYTHON] [--without PEER] [--kernel K]
-    JUDGE_TEST_DATA=FOLDER python scripts/trained/speed.py OUTPUT --others
 
 Reading: eight texts of MT-bench's questions and answers, 1,600 characters each, which share no beginning; states of all layers here,
 the whole model without its head in transformers (hidden states kept). Writing: up to 64 tokens after a text of 256 characters, greedily.
 Transformers reads one by one and all at once, and the best counts; so does the best of two passes here. Every side runs as a process of
 its own, once a round, in turn; loading and a first reading are not timed. PYTHON has torch and transformers; a peer that fails is named,
-and --without leaves it out. A ratio is ours over theirs in the same round. --others measures the program's kernels beside one another on
-the same texts, and no peer; the best of three passes counts.
+and --without leaves it out. A ratio is ours over theirs in the same round.
 """
 
 import json
@@ -72,19 +70,15 @@ def transformers(file, dtype, reading, writing):
     return best
 
 
-def measured(out, reading, writing, *more):
-    """What the program reports of reading and of writing."""
-    from common import model, report, write
-    for what, texts, flags in [("reading", reading, ["--read", "states"]), ("writing", writing, ["--read", "text", "--max-new-tokens", NEW_TOKENS])]:
-        rows = write(out / f"speed.{what}.jsonl", [{"id": i, "prompt": text} for i, text in enumerate(texts)])
-        yield what, report(out / "speed.json", "speed", "--quiet", "--raw-prompt", "--input", rows, *flags, *more, *model())
-
-
 def ours(out, kernel, reading, writing):
+    """Tokens a second, as the program reports them."""
+    from common import model, report, write
     found = {}
-    for what, one in measured(out, reading, writing, "--repeat", 2, *kernel):
-        tokens = one["prompt_tokens"] if what == "reading" else one["new_tokens"]
-        found |= {"prompt_tokens" if what == "reading" else "new_tokens": tokens, what: tokens / one["read_s"]}
+    for what, tokens, texts, flags in [("reading", "prompt_tokens", reading, ["--read", "states"]),
+                                       ("writing", "new_tokens", writing, ["--read", "text", "--max-new-tokens", NEW_TOKENS])]:
+        rows = write(out / f"speed.{what}.jsonl", [{"id": i, "prompt": text} for i, text in enumerate(texts)])
+        one = report(out / "speed.json", "speed", "--quiet", "--raw-prompt", "--input", rows, *flags, "--repeat", 2, *kernel, *model())
+        found |= {tokens: one[tokens], what: one[tokens] / one["read_s"]}
     return found
 
 
@@ -95,15 +89,9 @@ def main():
     parser.add_argument("--peers", default=sys.executable, help="the Python that has torch and transformers")
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--kernel", help="the program's kernel (default: the one that it chooses)")
-    parser.add_argument("--others", action="store_true", help="the program's kernels beside one another")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     reading, writing = prompts()
-    if args.others:
-        rows = [[what, "the one that is chosen", f"{one['read_s']:.2f} s", ""] if way is None else
-                [what, way["kernel"], f"{way['read_s']:.2f} s", f"{way['ratio']:.2f}"]
-                for what, one in measured(args.output, reading, writing, "--repeat", 3, "--others") for way in (None, *one["others"])]
-        return table(["", "kernel", "time", "times as fast"], rows)
     peers = [name for name in ("transformers bfloat16", "transformers float32") if name not in args.without]
     rounds = []
     for _ in range(args.rounds):

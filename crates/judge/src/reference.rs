@@ -2,7 +2,7 @@
 //!
 //! `scripts/docs/generate` writes them into the regions that are marked in the pages; the test below finds a region that is not current.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -13,6 +13,7 @@ use judge_core::Reason;
 use judge_core::prompted::{GradeConvention, PairConvention};
 use judge_data::{Benchmark, Field};
 use judge_models::KnownModel;
+use serde_json::Value;
 
 /// Set to have regions written rather than compared.
 const WRITE: &str = "JUDGE_WRITE_REFERENCE";
@@ -51,6 +52,8 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/glossary.md", "reasons", reasons()),
         ("docs/commands.md", "commands", commands()),
         ("docs/benchmarks.md", "cpu", on_cpus()),
+        ("docs/benchmarks.md", "weights", weights()),
+        ("docs/benchmarks.md", "llama", beside_llama()),
     ]
 }
 
@@ -123,29 +126,47 @@ fn reasons() -> String {
     table(["reason", "meaning", "usual remedy"], rows)
 }
 
-/// Figures of reading on CPUs, from their files.
-fn on_cpus() -> String {
+/// Figures on CPUs: the rows of one part of their files, each with its machine.
+fn of_machines<R: serde::de::DeserializeOwned>(part: &str) -> Vec<(String, R)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../results");
     let files = fs::read_dir(folder).expect("results").map(|file| file.expect("a file").path());
     let is_of_cpu = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("cpu-"));
     let mut files: Vec<PathBuf> = files.filter(is_of_cpu).collect();
     files.sort();
-    let mut rows = Vec::new();
+    let mut found = Vec::new();
     for path in files {
-        let file: CpuFile = serde_json::from_str(&fs::read_to_string(&path).expect("a file")).expect("figures");
-        let mut machine = file.machine;
-        for row in file.rows {
-            let [theirs, here] = [row.theirs, row.here].map(|rate| format!("{rate}"));
-            let theirs = if row.their_dtype == "bf16" { theirs } else { format!("{theirs} ({})", row.their_dtype) };
-            let memory = row.peak_mb.map(|[theirs, here]| format!("{theirs} / {here}")).unwrap_or_default();
-            let floor = row.of_floor.map(|share| format!("{:.0} %", 100.0 * share)).unwrap_or_default();
-            let difference = row.difference.map(|difference| format!("{difference:.1e}")).unwrap_or_default();
-            let ratio = if row.ratio < 1.05 { format!("{:.2}", row.ratio) } else { format!("{:.1}", row.ratio) };
-            let of = format!("{}, {}", row.workload, counted(row.prompts, "prompt"));
-            let machine = std::mem::take(&mut machine);
-            rows.push([machine, row.model, of, row.date, theirs, here, ratio, floor, difference, memory]);
+        let mut file: Value = serde_json::from_str(&fs::read_to_string(&path).expect("a file")).expect("figures");
+        let rows: Option<Vec<R>> = serde_json::from_value(file[part]["rows"].take()).expect("rows");
+        let machine = file["machine"].as_str().expect("a machine");
+        found.extend(rows.unwrap_or_default().into_iter().map(|row| (machine.to_owned(), row)));
+    }
+    found
+}
+
+/// A table whose first cells are machines: each is named in the first of its lines.
+fn by_machine<const N: usize>(head: [&str; N], mut rows: Vec<[String; N]>) -> String {
+    for at in (1..rows.len()).rev() {
+        if rows[at][0] == rows[at - 1][0] {
+            rows[at][0].clear();
         }
     }
+    table(head, rows)
+}
+
+fn times(ratio: f64) -> String {
+    if ratio < 1.05 { format!("{ratio:.2}") } else { format!("{ratio:.1}") }
+}
+
+fn on_cpus() -> String {
+    let rows = of_machines("reading").into_iter().map(|(machine, row): (String, CpuRow)| {
+        let [theirs, here] = [row.theirs, row.here].map(|rate| rate.to_string());
+        let theirs = if row.their_dtype == "bf16" { theirs } else { format!("{theirs} ({})", row.their_dtype) };
+        let memory = row.peak_mb.map(|[theirs, here]| format!("{theirs} / {here}")).unwrap_or_default();
+        let floor = row.of_floor.map(|share| format!("{:.0} %", 100.0 * share)).unwrap_or_default();
+        let difference = row.difference.map(|difference| format!("{difference:.1e}")).unwrap_or_default();
+        let of = format!("{}, {}", row.workload, counted(row.prompts, "prompt"));
+        [machine, row.model, of, row.date, theirs, here, times(row.ratio), floor, difference, memory]
+    });
     let head = [
         "machine",
         "model",
@@ -158,13 +179,31 @@ fn on_cpus() -> String {
         "largest difference",
         "peak MB, theirs / here",
     ];
-    table(head, rows)
+    by_machine(head, rows.collect())
 }
 
-#[derive(serde::Deserialize)]
-struct CpuFile {
-    machine: String,
-    rows: Vec<CpuRow>,
+fn weights() -> String {
+    let rows = of_machines("weights").into_iter().map(|(machine, row): (String, WeightsRow)| {
+        let [one, eight, prompts] = [0, 1, 2].map(|at| format!("{:.1} s ({:.2})", row.seconds[at], row.ratios[at]));
+        let distance = row.distances.map(|distance| format!("{:.1} %", 100.0 * distance)).join(", ");
+        [machine, row.model, row.form, row.date, one, eight, prompts, row.peak_mb.to_string(), distance]
+    });
+    let head = ["machine", "model", "form", "date", "one text", "eight texts", "eight prompts", "peak MB", "distances"];
+    by_machine(head, rows.collect())
+}
+
+fn beside_llama() -> String {
+    let mut lines: BTreeMap<[String; 4], (BTreeSet<u64>, Vec<String>)> = BTreeMap::new();
+    for (machine, row) in of_machines::<LlamaRow>("llama") {
+        let (theirs, here) = lines.entry([machine, row.file, row.workload, row.date]).or_default();
+        theirs.insert(row.theirs);
+        here.push(format!("`{}` {} ({})", row.kernel, row.here, times(row.ratio)));
+    }
+    let rows = lines.into_iter().map(|([machine, file, workload, date], (theirs, here))| {
+        let theirs: Vec<String> = theirs.iter().map(u64::to_string).collect();
+        [machine, file, workload, date, theirs.join(", "), here.join(", ")]
+    });
+    by_machine(["machine", "file", "workload", "date", "llama.cpp", "here, by kernel"], rows.collect())
 }
 
 #[derive(serde::Deserialize)]
@@ -180,6 +219,28 @@ struct CpuRow {
     of_floor: Option<f64>,
     difference: Option<f64>,
     peak_mb: Option<[u64; 2]>,
+}
+
+#[derive(serde::Deserialize)]
+struct WeightsRow {
+    model: String,
+    form: String,
+    date: String,
+    seconds: [f64; 3],
+    ratios: [f64; 3],
+    peak_mb: u64,
+    distances: [f64; 2],
+}
+
+#[derive(serde::Deserialize)]
+struct LlamaRow {
+    file: String,
+    workload: String,
+    kernel: String,
+    date: String,
+    theirs: u64,
+    here: u64,
+    ratio: f64,
 }
 
 /// All commands with their options. What several commands have alike stands once, behind them.

@@ -125,7 +125,9 @@ pub struct RatedUnits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Own {
     count: f64,
-    mean: f64,
+    least: f64,
+    /// How far the mean is above the least: of ratings that are large beside their differences, the mean itself would round these away.
+    above: f64,
     /// Sum of the squared differences from the mean.
     squares: f64,
     /// Places of the least and the largest.
@@ -205,7 +207,7 @@ impl RatedUnits {
             };
             *copies += 1;
             n += own.count;
-            sum += own.count * own.mean;
+            sum += own.count * (own.least + own.above);
             ends = [ends[0].min(own.ends[0]), ends[1].max(own.ends[1])];
         }
         let undefined = |reason| Error::Undefined { statistic: "Krippendorff's alpha", reason };
@@ -222,7 +224,7 @@ impl RatedUnits {
         let (places, all) = match measurement {
             Measurement::Interval => {
                 let mean = sum / n;
-                let of_unit = |own: &Own| own.squares + own.count * (own.mean - mean).powi(2);
+                let of_unit = |own: &Own| own.squares + own.count * (own.least - mean + own.above).powi(2);
                 (values, 2.0 * n * units.iter().map(|&unit| of_unit(&self.own[unit])).sum::<f64>())
             }
             Measurement::Ordinal => {
@@ -236,9 +238,7 @@ impl RatedUnits {
             Measurement::Ratio => {
                 let counts = self.counts(units).into_iter().map(|count| count as f64);
                 let given: Vec<(f64, f64)> = values.iter().copied().zip(counts).filter(|given| given.1 > 0.0).collect();
-                let pairs = given.iter().enumerate().flat_map(|(i, a)| given[..i].iter().map(move |b| (a, b)));
-                let all = pairs.map(|(&(a, of_a), &(b, of_b))| 2.0 * of_a * of_b * relative(a, b)).sum();
-                (values, all)
+                (values, relative_disagreement(&given))
             }
         };
         let (mut observed, mut between_copies, mut pairs_of_copies) = (0.0, 0.0, 0.0);
@@ -326,13 +326,14 @@ const NO_ENDS: [usize; 2] = [usize::MAX, 0];
 impl Own {
     /// Of a unit whose ratings are at these places of the values, ascending.
     fn new(unit: &[usize], values: &[f64]) -> Self {
-        let (Some(&least), Some(&largest)) = (unit.first(), unit.last()) else {
-            return Self { count: 0.0, mean: 0.0, squares: 0.0, ends: NO_ENDS };
+        let (Some(&first), Some(&last)) = (unit.first(), unit.last()) else {
+            return Self { count: 0.0, least: 0.0, above: 0.0, squares: 0.0, ends: NO_ENDS };
         };
         let count = unit.len() as f64;
-        let mean = unit.iter().map(|&place| values[place]).sum::<f64>() / count;
+        let least = values[first];
+        let above = unit.iter().map(|&place| values[place] - least).sum::<f64>() / count;
         let squares = disagreement(unit, values, Measurement::Interval) / (2.0 * count);
-        Self { count, mean, squares, ends: [least, largest] }
+        Self { count, least, above, squares, ends: [first, last] }
     }
 }
 
@@ -356,8 +357,8 @@ fn disagreement(unit: &[usize], values: &[f64], measurement: Measurement) -> f64
             n * n - unit.chunk_by(|a, b| a == b).map(|same| (same.len() as f64).powi(2)).sum::<f64>()
         }
         Measurement::Ratio => {
-            let pairs = unit.iter().enumerate().flat_map(|(i, a)| unit[..i].iter().map(move |b| (a, b)));
-            pairs.filter(|(a, b)| a != b).map(|(&a, &b)| 2.0 * relative(values[a], values[b])).sum()
+            let given = unit.chunk_by(|a, b| a == b).map(|same| (values[same[0]], same.len() as f64));
+            relative_disagreement(&given.collect::<Vec<_>>())
         }
     }
 }
@@ -376,6 +377,12 @@ fn disagreement_with_all(places: &[f64], counts: &[f64], measurement: Measuremen
         Measurement::Ratio => weighed(&|other| if other == place { 0.0 } else { relative(place, other) }),
     };
     places.iter().zip(counts).map(with_all).collect()
+}
+
+/// The same of distinct ratings and how often each is given, of their differences relative to their sums.
+fn relative_disagreement(given: &[(f64, f64)]) -> f64 {
+    let pairs = given.iter().enumerate().flat_map(|(i, a)| given[..i].iter().map(move |b| (a, b)));
+    pairs.map(|(&(a, of_a), &(b, of_b))| 2.0 * of_a * of_b * relative(a, b)).sum()
 }
 
 /// Of values that differ and are not negative, so that their sum is above 0.

@@ -71,6 +71,17 @@ fn very_large_and_very_small_ratings_agree_as_others_do() {
     assert!(error.to_string().contains(&(-5.0 * 2_f64.powi(600)).to_string()), "{error}");
 }
 
+/// Means of three such ratings are not exact, their differences are.
+#[test]
+fn intervals_far_from_zero_agree_as_others_do() {
+    let plain = [[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 4.0, 5.0], [2.0, 2.0, 1.0]];
+    let alpha = |from: f64| {
+        let ratings = plain.map(|row| row.map(|x| Some(from + x)));
+        krippendorff_alpha(&ratings, Measurement::Interval).unwrap().estimate
+    };
+    assert!((alpha(1e9) - alpha(0.0)).abs() < 1e-12);
+}
+
 proptest! {
     /// No mean agrees better than fully, and no interval has left the numbers.
     #[test]

@@ -410,6 +410,7 @@ fn what_has_no_parts_is_refused() {
         let said = plan(&[], &words(command));
         assert!(said.contains(&format!("`judge {command}` makes no rows of rows, so it has no parts")), "{said}");
     }
+    assert!(plan(&[], &["probe"]).contains("Usage: judge probe [OPTIONS] <COMMAND>"));
     assert!(plan(&[], &["label", "--json", "x.json"]).contains("--json: it is not for the parts"));
     assert!(plan(&[], &["score", "--no-such-option"]).contains("--no-such-option"));
     assert!(plan(&["--points", "7"], &["score"]).contains("put the options of a command behind it"));

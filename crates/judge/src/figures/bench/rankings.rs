@@ -44,7 +44,7 @@ fn queries(qrels: &Qrels, run: &Path, k: usize) -> Result<Queries> {
     let unknown = rankings.queries().filter(|query| !qrels.has(query)).count();
     if unknown > 0 {
         let unknown = counted_that(unknown, "query", ["is", "are"]);
-        tell(format_args!("note: {}: {unknown} left out, as people judged none of the documents", run.display()));
+        tell(format_args!("note: {}: {unknown} left out, as people judged none of their documents", run.display()));
     }
     Ok(queries)
 }

@@ -118,6 +118,8 @@ fn without_parts(words: &[String], error: anyhow::Error) -> anyhow::Error {
     let why = error.downcast_ref::<clap::Error>().and_then(|error| {
         match (error.kind(), error.get(ContextKind::InvalidArg)) {
             (ErrorKind::ArgumentConflict, _) if error.to_string().contains("--part") => Some("reads all rows together"),
+            // `judge probe` is half a command, of which nothing is known: clap's usage says what is missing.
+            (ErrorKind::UnknownArgument, _) if error.to_string().contains("<COMMAND>") => None,
             (ErrorKind::UnknownArgument, Some(ContextValue::String(name))) if OF_A_PART.contains(&name.as_str()) => {
                 Some(MAKES_NONE)
             }

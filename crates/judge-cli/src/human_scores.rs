@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_core::ItemId;
+use judge_core::scale::in_digits;
 use judge_data::{ScoredFile, Unread};
 use judge_probe::RowGroups;
 
@@ -23,6 +24,8 @@ pub struct Graded {
     pub clusters: Vec<String>,
     /// The field that says so.
     pub clustered_by: Option<String>,
+    /// All fields of the file.
+    pub fields: Vec<String>,
 }
 
 /// What to do, behind what is wrong.
@@ -44,12 +47,15 @@ pub fn graded(
     let why_off_range = |human: f64, id: Option<&ItemId>| {
         let [low, high] = range.filter(|[low, high]| !(*low..=*high).contains(&human))?;
         let of = id.map_or_else(String::new, |id| format!(" of {id}"));
+        let human = in_digits(human);
         Some(format!("the human score{of} is {human}, expected one from {low} to {high}"))
     };
     let file = ScoredFile::open(open(path)?, None)?;
     let fields = file.fields(Some(score), human);
     let clustered_by = cluster.map(str::to_owned);
-    let mut graded = Graded { scores: Vec::new(), human: Vec::new(), clusters: Vec::new(), clustered_by };
+    let of_file = file.present().map(str::to_owned).collect();
+    let (scores, human_scores) = (Vec::new(), Vec::new());
+    let mut graded = Graded { scores, human: human_scores, clusters: Vec::new(), clustered_by, fields: of_file };
     let mut others = OtherFields::default();
     let read = [fields.predicted.as_deref(), fields.human.as_deref()];
     let (mut scored, mut unread, mut off_range) = (0, Unread::default(), Unread::default());

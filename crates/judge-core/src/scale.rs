@@ -1,5 +1,6 @@
 //! Scales, and distributions over their points.
 
+mod digits;
 mod problem;
 
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+pub use digits::in_digits;
 pub use problem::ScaleProblem;
 
 /// The points of a scale: values in ascending order, each with the label text that stands for it.

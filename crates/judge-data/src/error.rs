@@ -740,6 +740,16 @@ pub enum Error {
         /// The id of its first pair.
         known: String,
     },
+    /// A second row about a pair in a file of verdicts.
+    #[error("{place}: the pair {id} has a verdict on line {first_line}; each pair has one row: leave one out")]
+    PairTwice {
+        /// Where it stands again.
+        place: Place,
+        /// The id, as JSON.
+        id: String,
+        /// Where it stood first.
+        first_line: usize,
+    },
     /// Pairs without a verdict in a file that should have one for each.
     #[error("{}: {missing} of {pairs} pairs have no verdict, the first is {first}", path.display())]
     NoVerdict {

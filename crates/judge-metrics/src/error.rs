@@ -1,4 +1,4 @@
-use crate::number::six_digits;
+use crate::number::{in_full, six_digits};
 
 /// Why a statistic could not be computed.
 ///
@@ -27,7 +27,7 @@ pub enum Error {
     },
 
     /// Fewer items than the statistic needs.
-    #[error("{required} items or more are needed, found {found}")]
+    #[error("{}, found {found}", Self::needed(*.required, "item"))]
     TooFewItems {
         /// Smallest number of items with which the statistic exists.
         required: usize,
@@ -36,7 +36,7 @@ pub enum Error {
     },
 
     /// Items that lie in fewer clusters than the statistic needs.
-    #[error("{required} clusters or more are needed, found {found}")]
+    #[error("{}, found {found}", Self::needed(*.required, "cluster"))]
     TooFewClusters {
         /// Smallest number of clusters with which the statistic exists.
         required: usize,
@@ -65,14 +65,20 @@ pub enum Error {
     },
 
     /// A correlation outside [-1, 1], or NaN.
-    #[error("{value} is not a correlation: it must lie in [-1, 1]")]
+    #[error("{} is not a correlation: it must lie in [-1, 1]", in_full(*.value))]
     NotACorrelation {
         /// The value given.
         value: f64,
     },
 
     /// A number outside the range in which the statistic exists.
-    #[error("{argument}{} is {value}, not in [{}, {}]", Self::at(.index), six_digits(*.low), six_digits(*.high))]
+    #[error(
+        "{argument}{} is {}, not in [{}, {}]",
+        Self::at(.index),
+        in_full(*.value),
+        six_digits(*.low),
+        six_digits(*.high)
+    )]
     OutOfRange {
         /// Name of the parameter.
         argument: &'static str,
@@ -307,6 +313,13 @@ impl Error {
                 | Self::NoVariation { .. }
                 | Self::Collinear { .. }
         )
+    }
+
+    fn needed(required: usize, thing: &str) -> String {
+        match required {
+            1 => format!("1 {thing} or more is needed"),
+            n => format!("{n} {thing}s or more are needed"),
+        }
     }
 
     fn kind(numeric: bool) -> &'static str {

@@ -79,4 +79,5 @@ mod sum;
 pub use error::Error;
 pub use estimate::{Estimate, NullDistribution};
 pub use interval::Interval;
+pub use number::decimals;
 pub use proportion::Proportion;

@@ -104,7 +104,7 @@ pub fn run(cli: &Cli) -> Result<()> {
             "--rerank-layer, --rerank-weights: this model does not say how it scores documents; see --rerank-template",
         ));
     }
-    let (settings, args) = cli.decisions.settings(&cli.model, None)?;
+    let (settings, args) = cli.decisions.settings(&cli.model, None, false)?;
     let model = Arc::new(args.load()?);
     let reranker = form.map(|form| reranker(&form, &model)).transpose()?;
     let plain = match DecisionJudge::new(settings, &model) {

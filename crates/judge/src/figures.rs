@@ -8,3 +8,4 @@ pub(crate) mod drift;
 pub(crate) mod fit;
 mod layers;
 pub(crate) mod report;
+mod sampling;

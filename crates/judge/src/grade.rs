@@ -30,7 +30,8 @@ use judge_cli::row_job::refuse_unusable;
 use judge_cli::terminal::console::{counted, quoted, say, tell};
 use judge_cli::terminal::interrupt::Stopped;
 use judge_data::{
-    Columns, Field, GradingRecord, GradingRecords, GradingTask, Input, Job, Opened, Outputs, Resolved, RowItem, Source,
+    Columns, Field, GradingRecord, GradingRecords, GradingTask, Input, Job, Opened, Outputs, Resolved, RowItem, Shown,
+    Source,
 };
 use serde_json::json;
 
@@ -59,11 +60,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     job.settings.insert("task".to_owned(), task.to_json());
     job.settings.insert("asked".to_owned(), json!(asked));
     job.settings.insert("draws".to_owned(), json!(cli.rows));
-    let checked = job.check(task.known(), |record| anyhow::Ok(lacks(record, &task)))?;
+    let checked = job.check(task.known(), |record| anyhow::Ok(lacks(record, &task, cli)))?;
     refuse_unusable(&job.source, &checked, "can be graded", None)?;
     tell_unread_that(&checked.unread, "cannot be graded and are left out");
     let mut rows: Vec<GradingRecord> = job.source.items()?.collect::<Result<_, _>>()?;
-    rows.retain(|record| lacks(record, &task).is_none());
+    rows.retain(|record| lacks(record, &task, cli).is_none());
     let drawn = draw::draw(&rows, cli.rows, &cli.scores, cli.seed)?;
     let probabilities = (!cli.scores.is_empty()).then(|| drawn.iter().map(|drawn| drawn.probability).collect());
     let rows: Vec<GradingRecord> = drawn.iter().map(|drawn| rows[drawn.item].clone()).collect();
@@ -96,9 +97,20 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     collect(cli, session, output, next)
 }
 
-/// Why a row cannot be graded.
-fn lacks(record: &GradingRecord, task: &GradingTask) -> Option<String> {
-    record.unread().map(|why| why.detail.clone()).or_else(|| task.lacks(record))
+/// Why a row cannot be graded. One grade is of the response, unless the command line asks about something else.
+fn lacks(record: &GradingRecord, task: &GradingTask, cli: &Cli) -> Option<String> {
+    let is_of_response = cli.ask.is_none() && matches!(task, GradingTask::Scale(_) | GradingTask::YesNo);
+    let has_response = || {
+        let mut texts = record.texts.iter();
+        texts.any(|(field, shown)| *field == Field::Response || matches!(shown, Shown::Turns(_)))
+    };
+    let unread = record.unread().map(|why| why.detail.clone());
+    unread.or_else(|| task.lacks(record)).or_else(|| {
+        (is_of_response && !has_response()).then(|| {
+            let found = &record.found;
+            format!("the row has no response to grade, found the fields {found:?}; --ask TEXT asks about what is there")
+        })
+    })
 }
 
 /// Serves the page until the rows are written, or a signal comes.

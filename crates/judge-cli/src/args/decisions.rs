@@ -257,27 +257,30 @@ impl DecisionArgs {
     }
 
     /// How the model is asked and read, and the model's options with the adapter that its folder names.
+    /// `fits` says that weights will be fitted, which takes the label logits of every layer.
     ///
     /// # Errors
-    /// Whatever is wrong with a file.
-    pub fn settings(&self, model: &ModelArgs, questions: Option<Questions>) -> Result<(DecisionSettings, ModelArgs)> {
+    /// Whatever is wrong with a file; a usage error for layers and weights of a model that answers by a head.
+    pub fn settings(
+        &self,
+        model: &ModelArgs,
+        questions: Option<Questions>,
+        fits: bool,
+    ) -> Result<(DecisionSettings, ModelArgs)> {
         let mut model = model.clone();
         let (mut settings, folder) = self.prompt.settings(&model)?;
         model.adapters.extend(folder.adapter().map(Path::to_owned));
         for (kind, temperature) in self.temperature.iter().flat_map(|Temperature(of)| of) {
             *settings.form.temperature.get_mut(*kind) = *temperature;
         }
-        if self.weights.is_some() || self.layers != AnsweringLayers::Last {
-            if folder.head().is_some() {
-                return Err(usage(
-                    "the model answers by a head of its own, which reads the last layer; layers and weights are of label logits",
-                ));
-            }
-            match self.layers {
-                AnsweringLayers::One(layer) => settings.readout = Readout::Layer(Layer(layer)),
-                AnsweringLayers::All => settings.every_layer = true,
-                AnsweringLayers::Last => {}
-            }
+        if folder.head().is_some() && (fits || self.weights.is_some() || self.layers != AnsweringLayers::Last) {
+            return Err(usage(
+                "the model answers by a head of its own, which reads the last layer; layers and weights are of label logits",
+            ));
+        }
+        settings.every_layer = fits || self.every_layer();
+        if let AnsweringLayers::One(layer) = self.layers {
+            settings.readout = Readout::Layer(Layer(layer));
         }
         if let Some(path) = &self.weights {
             let weights: DecisionWeights = judge_data::load(path)?;

@@ -1,9 +1,9 @@
 //! The options that say which pairs were judged, what was said of them, and how texts without a verdict count.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, BenchmarkPair, Columns, PairVerdicts, Settings, Unread};
@@ -12,7 +12,7 @@ use judge_metrics::preference::Unparsed;
 use crate::missing_fields::tell_unread;
 use crate::preferences::{Compared, Preferences};
 use crate::report::BOOTSTRAP;
-use crate::terminal::console::usage;
+use crate::terminal::console::{tell, usage};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +132,55 @@ impl PairsArgs {
         };
         name.map_or(Ok(default), |name| name.parse().map_err(usage))
     }
+
+    /// What a file says of these pairs, verdicts in texts being found by the convention of this name or by that of the
+    /// benchmark's authors. Those on `others` are passed over. A note says in how many texts there is none.
+    ///
+    /// # Errors
+    /// As for [`PairVerdicts::read_beside`]; where no text has a verdict; a usage error for an unknown name.
+    pub fn verdicts(
+        &self,
+        path: &Path,
+        pairs: &[BenchmarkPair],
+        others: &[BenchmarkPair],
+        convention: Option<&str>,
+    ) -> Result<PairVerdicts> {
+        let convention = self.convention(convention)?;
+        let verdicts = PairVerdicts::read_beside(path, pairs, others, convention)?;
+        if verdicts.unparsed > 0 {
+            let (texts, form, name) = (verdicts.texts, convention.form(), convention.as_str());
+            let without = format!(
+                "{}: {} of {texts} texts have no verdict of the form {form} (convention {name}); \
+                 for another form: --convention NAME",
+                path.display(),
+                verdicts.unparsed
+            );
+            if verdicts.orders.iter().flatten().all(Option::is_none) {
+                bail!(without);
+            }
+            tell(format_args!("note: {without}"));
+        }
+        Ok(verdicts)
+    }
+}
+
+/// Takes away the pairs beyond so many, as a run with this limit leaves them out.
+pub fn beyond(pairs: &mut Vec<BenchmarkPair>, limit: Option<usize>) -> Vec<BenchmarkPair> {
+    pairs.split_off(limit.map_or(pairs.len(), |limit| limit.min(pairs.len())))
+}
+
+/// Refuses a convention that was given and by which no text was read.
+///
+/// # Errors
+/// A usage error.
+pub fn check_convention(given: Option<&str>, path: &Path, texts: usize) -> Result<()> {
+    if given.is_some() && texts == 0 {
+        return Err(usage(format!(
+            "--convention has no effect: the verdicts of {} are read already; leave it out",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// The preferences behind verdicts on the pairs that people have judged; `None` where no probabilities were read.

@@ -27,7 +27,7 @@ use crate::terminal::console::{tell, tell_label_mass, usage};
 pub struct PromptedArgs {
     /// A built-in prompt family (single, single-json, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference,
     /// pair-multi-turn, score-pair), or a family of your own as a JSON file [default: pair or single, the kind with a reference or of
-    /// several turns where all rows have them; for single responses the model's own template, grades 1 to 5, if its folder has one]
+    /// several turns where all rows have them; for other single responses the model's own template, grades 1 to 5, if its folder has one]
     #[arg(long, value_name = "NAME|FILE", help_heading = "Judge")]
     pub template: Option<String>,
     /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer,

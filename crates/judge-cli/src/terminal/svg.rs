@@ -109,7 +109,7 @@ pub fn chart<'a, 't>(
 pub fn axis(numbers: impl Iterator<Item = f64>) -> Result<Range<f64>> {
     let Range { start: low, end: high } = span(numbers);
     let margin = 0.05 * (high - low);
-    checked(low - margin..high + margin)
+    drawable(low - margin..high + margin, low..high)
 }
 
 /// From the least of these numbers to the greatest. One number, or what differs in its last digits, is in the middle of a span of 1, or of
@@ -145,8 +145,13 @@ fn short(name: &str) -> String {
 /// # Errors
 /// If its length is more than the largest number.
 pub fn checked(axis: Range<f64>) -> Result<Range<f64>> {
-    let Range { start, end } = axis;
-    ensure!((end - start).is_finite(), "cannot draw the figure: no axis is as long as from {start:e} to {end:e}");
+    drawable(axis.clone(), axis)
+}
+
+/// The same of an axis that holds numbers with these ends.
+fn drawable(axis: Range<f64>, Range { start, end }: Range<f64>) -> Result<Range<f64>> {
+    let is_finite = (axis.end - axis.start).is_finite();
+    ensure!(is_finite, "cannot draw the figure: no axis is long enough for numbers from {start:e} to {end:e}");
     Ok(axis)
 }
 

@@ -1,4 +1,5 @@
 use crate::Layer;
+use crate::scale::in_digits;
 
 /// Why layer weights cannot be fitted. Items are counted from 0.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -39,7 +40,7 @@ pub enum FitProblem {
         layer: Layer,
     },
     /// A human score is not finite or outside the range of the scale.
-    #[error("item {item} has the human score {human}, the scale runs from {low} to {high}")]
+    #[error("item {item} has the human score {}, the scale runs from {low} to {high}", in_digits(*.human))]
     OffScale {
         /// The item.
         item: usize,
@@ -51,7 +52,7 @@ pub enum FitProblem {
         high: f64,
     },
     /// All human scores are the same: any weights that ignore the text would do.
-    #[error("all {items} human scores are {human}")]
+    #[error("all {items} human scores are {}", in_digits(*.human))]
     ConstantTargets {
         /// The score.
         human: f64,

@@ -20,6 +20,10 @@ pub struct PairVerdicts {
     /// What was read in either order, probabilities included; `None` for an order that is not there, and in files of what a judge
     /// wrote elsewhere.
     pub readings: Vec<[Option<OrderReading>; 2]>,
+    /// Texts that the convention was to find a verdict in; none of rows that have verdicts.
+    pub texts: usize,
+    /// Those of them in which it found none, besides those that are `null`.
+    pub unparsed: usize,
 }
 
 impl PairVerdicts {
@@ -29,7 +33,7 @@ impl PairVerdicts {
     /// order; `1` and `"1"` name the same pair, unless there is one of each. A text that is `null` has no verdict.
     ///
     /// # Errors
-    /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::DuplicateId`];
+    /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::PairTwice`];
     /// [`Error::MissingField`] for a row without `given`, or without `swapped` where other rows have it; and whatever is wrong with the
     /// file.
     pub fn read(path: impl AsRef<Path>, pairs: &[BenchmarkPair], convention: PairConvention) -> Result<Self, Error> {
@@ -53,6 +57,7 @@ impl PairVerdicts {
         let alike: HashMap<String, &ItemId> = known.keys().map(|&id| (plain(id), id)).collect();
         let mut found: Vec<Option<Said>> = vec![None; pairs.len()];
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
+        let (mut texts, mut unparsed) = (0, 0);
         for row in Rows::open(path)? {
             let row = row?;
             let released = released(&row)?;
@@ -64,7 +69,9 @@ impl PairVerdicts {
                 let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
-            ids.check(named, &place)?;
+            if let Some(first_line) = ids.first(named, place.line) {
+                return Err(Error::PairTwice { place, id: named.to_string(), first_line });
+            }
             let Some(number) = known[named] else { continue };
             if let Some(Released { orders, .. }) = released {
                 if !*both_orders.get_or_insert(true) {
@@ -94,8 +101,14 @@ impl PairVerdicts {
             if !both && has("swapped") {
                 return Err(row.wrong("swapped", "absent, as it is on the rows before"));
             }
-            let verdict = |field| Ok::<_, Error>(text(&row, field)?.and_then(|text| convention.parse(&text)));
+            let mut verdict = |field| {
+                let text = text(&row, field)?;
+                let found = text.as_deref().and_then(|text| convention.parse(text));
+                unparsed += usize::from(text.is_some() && found.is_none());
+                Ok::<_, Error>(found)
+            };
             found[number] = Some(([verdict("given")?, verdict("swapped")?.map(Ordering::reverse)], [None, None]));
+            texts += 1 + usize::from(both);
         }
         let missing = found.iter().filter(|orders| orders.is_none()).count();
         if let Some((pair, _)) = pairs.iter().zip(&found).find(|(_, orders)| orders.is_none()) {
@@ -103,7 +116,7 @@ impl PairVerdicts {
             return Err(Error::NoVerdict { path, missing, pairs: pairs.len(), first });
         }
         let (orders, readings) = found.into_iter().flatten().unzip();
-        Ok(Self { both_orders: both_orders.unwrap_or(false), orders, readings })
+        Ok(Self { both_orders: both_orders.unwrap_or(false), orders, readings, texts, unparsed })
     }
 }
 

@@ -6,12 +6,16 @@ mod label_studio;
 mod prodigy;
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 
 use judge_core::ItemId;
 use serde_json::{Value, json};
 
 use self::item::{Answers, Item};
-use crate::{Error, Extra, Input, Unread};
+use crate::{Carry, Error, Extra, Input, Unread};
+
+/// The fields of a row that no field of an export may be called.
+const KNOWN: [&str; 7] = ["id", "human", "raters", "seconds", "notes", "skipped", "rater_labels"];
 
 /// Which tool has written an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,7 @@ pub enum GradingTool {
 /// The grades of an export.
 #[derive(Debug)]
 pub struct ImportedGrades {
+    path: PathBuf,
     items: Vec<Item>,
     /// The questions that were answered, in alphabetical order.
     pub questions: Vec<String>,
@@ -58,19 +63,26 @@ impl ImportedGrades {
         let questions: BTreeSet<String> = of_raters().flat_map(|(_, said)| said.values.keys().cloned()).collect();
         let raters: BTreeSet<String> = of_raters().map(|(rater, _)| rater.clone()).collect();
         let (questions, raters) = (questions.into_iter().collect(), raters.into_iter().collect());
-        Ok(Self { items, questions, raters, unread })
+        Ok(Self { path: input.path().to_path_buf(), items, questions, raters, unread })
     }
 
     /// The rows, of which `human` is what raters answered to this question, and whether anybody did. What was answered to all of several is
-    /// in `rater_labels`.
+    /// in `rater_labels`. `carry` says which other fields of the export are there.
     ///
     /// # Errors
-    /// [`Error::FieldClash`] for a field of the export that a row has one of its own for.
-    pub fn rows(&self, question: &str) -> Result<Vec<(Extra, bool)>, Error> {
-        self.items.iter().map(|item| self.row(item, question)).collect()
+    /// [`Error::FieldClash`] for a carried field that a row has one of its own for; [`Error::NothingToCarry`] for one that no item has.
+    pub fn rows(&self, question: &str, carry: &Carry) -> Result<Vec<(Extra, bool)>, Error> {
+        let is_there = |name: &str| self.items.iter().any(|item| item.fields.contains_key(name));
+        let mut named = carry.names().iter().filter(|name| !KNOWN.contains(&name.as_str()));
+        if let Some(field) = named.find(|name| !is_there(name)) {
+            let found = self.items.first().map_or_else(Vec::new, |item| item.fields.keys().cloned().collect());
+            let (path, rows, field) = (self.path.clone(), self.items.len(), field.clone());
+            return Err(Error::NothingToCarry { path, rows, field, found });
+        }
+        self.items.iter().map(|item| self.row(item, question, carry)).collect()
     }
 
-    fn row(&self, item: &Item, question: &str) -> Result<(Extra, bool), Error> {
+    fn row(&self, item: &Item, question: &str, carry: &Carry) -> Result<(Extra, bool), Error> {
         let list = |of: &dyn Fn(&Answers) -> Value| -> Vec<Value> {
             self.raters.iter().map(|rater| item.raters.get(rater).map_or(Value::Null, of)).collect()
         };
@@ -92,11 +104,12 @@ impl ImportedGrades {
                 row.set(name, &values)?;
             }
         }
+        let mut shown = Extra::new();
         for (name, value) in &item.fields {
-            if row.text(name).is_some() {
-                return Err(Error::FieldClash { field: name.clone() });
-            }
-            row.set(name.as_str(), value)?;
+            shown.set(name.as_str(), value)?;
+        }
+        for (name, value) in carry.of_row(shown, &KNOWN)?.raw() {
+            row.set(name, value)?;
         }
         Ok((row, is_graded))
     }
@@ -136,7 +149,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let grades = ImportedGrades::read(&Input::open(&path).unwrap(), tool).unwrap();
         let question = grades.questions.first().cloned().unwrap_or_default();
-        let rows = grades.rows(&question).unwrap();
+        let rows = grades.rows(&question, &Carry::All).unwrap();
         let rows = rows.iter().map(|(row, _)| serde_json::to_value(row).unwrap()).collect();
         (grades, rows)
     }
@@ -203,6 +216,52 @@ mod tests {
         assert_eq!((ids, grades.unread.count()), (vec![&json!("t"), &json!(2)], 1));
     }
 
+    /// What is no answer about the whole item, and of answers that differ each, is left out and counted.
+    #[test]
+    fn parts_and_contradictions_of_an_annotation_are_no_answers() {
+        let result = |name: &str, kind: &str, value: Value| json!({"from_name": name, "type": kind, "value": value});
+        let choice = |answer: &str| result("q", "choices", json!({"choices": [answer]}));
+        let part = |at: &str, kind: &str| result("q", kind, json!({at: 0, kind: ["good"]}));
+        let text = |name: &str, text: Value| result(name, "textarea", json!({"text": text}));
+        let rest = || result("grade", "rating", json!({"rating": 2}));
+        for (results, human, note, why) in [
+            (json!([choice("good"), choice("good")]), json!(["good"]), json!(null), ""),
+            (json!([rest(), choice("good"), choice("bad"), choice("bad")]), json!([2]), json!(null), "found several"),
+            (json!([rest(), part("start", "labels")]), json!([2]), json!(null), "found a region: \"labels\""),
+            (json!([choice("bad"), part("x", "choices")]), json!(["bad"]), json!(null), "found a region"),
+            (
+                json!([choice("bad"), text("why", json!("one")), text("fix", json!(["two", "three"]))]),
+                json!(["bad"]),
+                json!(["one\ntwo\nthree"]),
+                "",
+            ),
+        ] {
+            let tasks =
+                json!([{"id": 1, "data": {"text": "x"}, "annotations": [{"completed_by": 1, "result": results}]}]);
+            let (grades, rows) = read(GradingTool::LabelStudio, &tasks.to_string());
+            let told = grades.unread.first().map_or("", |(_, why)| why);
+            assert_eq!((&rows[0]["human"], &rows[0]["notes"]), (&human, &note), "{told}");
+            assert!(told.contains(why) && told.is_empty() == why.is_empty(), "{told}");
+        }
+    }
+
+    #[test]
+    fn fields_of_an_export_are_carried_as_is_asked() {
+        let data = json!({"text": "x", "human": 3, "notes": "mine", "score": 2});
+        let said = json!([{"completed_by": 1, "result": [{"type": "rating", "value": {"rating": 4}}]}]);
+        let tasks = json!([{"id": 1, "data": data, "annotations": said}]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("export.json");
+        std::fs::write(&path, tasks.to_string()).unwrap();
+        let grades = ImportedGrades::read(&Input::open(&path).unwrap(), GradingTool::LabelStudio).unwrap();
+        let rows = |carry: &str| grades.rows("grade", &carry.parse().unwrap());
+        assert!(matches!(rows("all"), Err(Error::FieldClash { field }) if field == "human"));
+        assert!(matches!(rows("notes"), Err(Error::FieldClash { field }) if field == "notes"));
+        assert!(matches!(rows("text,model"), Err(Error::NothingToCarry { field, .. }) if field == "model"));
+        let row = serde_json::to_value(&rows("score").unwrap()[0].0).unwrap();
+        assert_eq!((&row["human"], &row["score"], row.get("text")), (&json!([4]), &json!(2), None));
+    }
+
     #[test]
     fn argilla_records_are_rows() {
         let records = json!([
@@ -212,6 +271,7 @@ mod tests {
             {"id": "b", "fields": {"response": "y"},
              "responses": [{"user_id": "u1", "status": "submitted", "values": {"rating": {"value": 5}}},
                            {"user_id": "u2", "status": "discarded", "values": null}]},
+            {"id": "c", "fields": {"response": "z"}, "responses": {"rating": {"value": 2, "user_id": "u1"}, "tone": null}},
         ]);
         let (grades, rows) = read(GradingTool::Argilla, &records.to_string());
         assert_eq!(grades.questions, ["rating", "tone"]);
@@ -220,6 +280,9 @@ mod tests {
         assert_eq!((&rows[0]["instruction"], &rows[0]["metadata"]["model"]), (&json!("Q"), &json!("m")));
         assert!(rows[0].get("suggestions").is_none());
         assert_eq!((&rows[1]["human"], &rows[1]["skipped"]), (&json!([5, null]), &json!([null, "discarded"])));
+        assert_eq!((&rows[2]["human"], grades.unread.count()), (&json!([null, null]), 1));
+        let why = grades.unread.first().unwrap().1;
+        assert!(why.starts_with("expected a list of responses to \"rating\", found {"), "{why}");
     }
 
     #[test]

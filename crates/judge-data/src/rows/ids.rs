@@ -56,7 +56,7 @@ impl UniqueIds {
     }
 
     /// Where this id was first, if it was there before; else it is first here.
-    fn first(&mut self, id: &ItemId, here: usize) -> Option<usize> {
+    pub(crate) fn first(&mut self, id: &ItemId, here: usize) -> Option<usize> {
         match self.0.entry(digest(id)) {
             Entry::Vacant(entry) => {
                 entry.insert(here);

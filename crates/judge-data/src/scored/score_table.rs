@@ -5,7 +5,7 @@ use judge_core::{
     ItemId, Layer, Reason, Scale,
     fit::{Graded, LayerWeightFit},
     lager::{LayerWeights, States, TableOrigin, Variant, WeightNote},
-    scale::ScalePoint,
+    scale::{ScalePoint, in_digits},
 };
 
 use crate::{Error, Input, ScoreFile, ScoreFormat, Unread, is_unrecorded, recorded_origin, unrecorded_origin};
@@ -124,7 +124,8 @@ impl ScoreTable {
     pub fn fit(&self, settings: &LayerWeightFit) -> Result<LayerWeights, Error> {
         let (low, high) = self.scale.range();
         if let Some((id, item)) = self.ids.iter().zip(&self.graded).find(|(_, g)| !(low..=high).contains(&g.human)) {
-            let (expected, found) = (format!("a number from {low} to {high}"), format!("{} of item {id}", item.human));
+            let (expected, found) =
+                (format!("a number from {low} to {high}"), format!("{} of item {id}", in_digits(item.human)));
             return Err(Error::content(&self.path, "human scores", expected, found));
         }
         Ok(settings.fit(&self.graded, &self.origin_or_file()?)?)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use judge_core::{ItemId, Unscored};
 
 use crate::files::paths::target;
+use crate::run::beside::is_empty;
 use crate::states::cut::Cut;
 use crate::states::ids::ids_of;
 use crate::states::mapped::MappedStates;
@@ -55,7 +56,7 @@ impl StatesWriter {
         for index in 0..this.cut.len() {
             let shard = this.cut.shard(index);
             let interrupted = ShardWriter::recover(&shard, options)?;
-            if shard.path.exists() {
+            if !is_empty(&shard.path)? {
                 let found = MappedStates::open(&shard.path)?;
                 let differences = shard.differences(&found);
                 if differences.is_empty() {

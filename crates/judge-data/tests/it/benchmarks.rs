@@ -165,8 +165,10 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     )
     .unwrap();
     assert_eq!((both.both_orders, &both.orders[..]), (true, &[[Some(Equal), None], [Some(Less), Some(Greater)]][..]));
+    assert_eq!((both.texts, both.unparsed), (4, 0), "a null is no text without the form");
     let one = read("{\"id\": 7, \"given\": \"1\"}\n{\"id\": 9, \"given\": \"one\"}").unwrap();
     assert_eq!((one.both_orders, &one.orders[..]), (false, &[[Some(Greater), None], [None, None]][..]));
+    assert_eq!((one.texts, one.unparsed), (2, 1));
     let orders = |a: &str, b: &str| {
         format!("[{{\"order\": \"given\", \"verdict\": {a}}}, {{\"order\": \"swapped\", \"verdict\": {b}}}]")
     };
@@ -175,6 +177,7 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     };
     let own = read(&rows(&orders("\"A\"", "\"tie\""))).unwrap();
     assert_eq!((own.both_orders, &own.orders[..]), (true, &[[Some(Greater), Some(Equal)], [None, Some(Less)]][..]));
+    assert_eq!((own.texts, own.unparsed), (0, 0), "no convention applies");
     let given =
         read("{\"id\": 7, \"orders\": []}\n{\"id\": 9, \"orders\": [{\"order\": \"given\", \"verdict\": \"B\"}]}")
             .unwrap();
@@ -200,7 +203,10 @@ fn verdicts_are_matched_by_id_and_refused_by_record() {
     for (text, expected) in [
         ("{\"id\": 7, \"given\": \"1\"}", "1 of 2 pairs have no verdict, the first is 9"),
         ("{\"id\": 8, \"given\": \"1\"}", "line 1: no pair has the id 8; the benchmark has 2 pairs, the first is 7"),
-        ("{\"id\": 7, \"given\": \"1\"}\n{\"id\": \"7\", \"given\": \"1\"}", "line 2: the id 7 appears twice"),
+        (
+            "{\"id\": 7, \"given\": \"1\"}\n{\"id\": \"7\", \"given\": \"1\"}",
+            "line 2: the pair 7 has a verdict on line 1",
+        ),
         ("{\"id\": 7, \"swapped\": \"1\"}", "expected a field \"given\""),
         (
             "{\"id\": 7, \"given\": \"1\", \"swapped\": \"2\"}\n{\"id\": 9, \"given\": \"1\"}",

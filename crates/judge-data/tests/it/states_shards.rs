@@ -140,6 +140,14 @@ fn every_number_of_rows_has_its_shards() {
 }
 
 #[test]
+fn an_empty_file_is_written_over() {
+    let (_folder, path) = place("x.safetensors");
+    fs::write(&path, "").unwrap();
+    complete(&path, &spec(7, Sharding::Whole));
+    assert_is_table(&path, 7);
+}
+
+#[test]
 fn a_complete_set_is_not_written_again() {
     let (folder, path) = set();
     let before = files(folder.path());

@@ -294,7 +294,8 @@ impl FittedCalibrator {
                 self.folds.iter().map(|fold| (sign * fold.curves.value(score, None), fold.errors.as_slice())).collect();
             in_range("cross-conformal interval", kth_smallest(&shifted, self.rank))
         };
-        Ok((-around(-1.0)?, around(1.0)?))
+        // Not the negative, which of 0 would be -0.
+        Ok((0.0 - around(-1.0)?, around(1.0)?))
     }
 
     /// Romano et al., 2020, section 2.4: a grade is left out where too many rows have a smaller error than it would have. The run of grades

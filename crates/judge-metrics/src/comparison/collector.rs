@@ -317,10 +317,13 @@ impl<'a> Collector<'a> {
     }
 
     /// The share of the commonest of these labels (the first of several in their order): what is right of an answer that is always the same.
+    /// A row counts for as many as it stands for.
     pub(super) fn share_of_commonest(&mut self, name: &str, labels: &[usize]) {
-        let mut counts = vec![0usize; labels.iter().max().map_or(0, |most| most + 1)];
-        labels.iter().for_each(|&label| counts[label] += 1);
-        let commonest = (0..counts.len()).rev().max_by_key(|&label| counts[label]);
+        let mut counts = vec![0.0; labels.iter().max().map_or(0, |most| most + 1)];
+        for (row, &label) in labels.iter().enumerate() {
+            counts[label] += self.probabilities.as_ref().map_or(1.0, |probabilities| probabilities[row].recip());
+        }
+        let commonest = (0..counts.len()).rev().max_by(|&one, &other| f64::total_cmp(&counts[one], &counts[other]));
         self.share(name, &labels.iter().map(|&label| Some(label) == commonest).collect::<Vec<_>>());
     }
 

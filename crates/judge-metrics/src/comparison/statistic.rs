@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::input::in_range;
+use crate::number::decimals;
 use crate::resampling::BootstrapInterval;
 use crate::{Error, Estimate, Interval};
 
@@ -231,9 +232,10 @@ impl fmt::Display for Statistic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(3);
         match self {
-            Self::Defined(Reported { estimate, interval: None, .. }) => write!(f, "{estimate:.digits$}"),
+            Self::Defined(Reported { estimate, interval: None, .. }) => f.write_str(&decimals(*estimate, digits)),
             Self::Defined(Reported { estimate, interval: Some(Interval { low, high, .. }), .. }) => {
-                write!(f, "{estimate:.digits$} [{low:.digits$}, {high:.digits$}]")
+                let [estimate, low, high] = [estimate, low, high].map(|x| decimals(*x, digits));
+                write!(f, "{estimate} [{low}, {high}]")
             }
             Self::Undefined { .. } if f.alternate() => f.write_str("undefined"),
             Self::Undefined { reason } => write!(f, "undefined: {reason}"),

@@ -148,12 +148,17 @@ fn p_of([first, second]: [usize; 2]) -> Option<f64> {
 }
 
 impl PairTallied {
-    /// The place that verdicts of single orders follow: where a quarter of the pairs or more flip towards one place, and more than chance
-    /// would let them (exact McNemar test below 0.05). `First` for the item that is shown first; `None` where verdicts are about the items
-    /// as far as these pairs can tell.
+    /// Pairs with a verdict in each order that was asked.
+    pub fn read(&self) -> usize {
+        self.n.saturating_sub(self.without)
+    }
+
+    /// The place that verdicts of single orders follow: where a quarter or more of the pairs with a verdict in each
+    /// order flip towards one place, and more than chance would let them (exact McNemar test below 0.05). `First` for
+    /// the item that is shown first; `None` where verdicts are about the items as far as these pairs can tell.
     pub fn follows_place(&self) -> Option<Preference> {
         let [first, second] = self.flips;
-        let one_sided = p_of(self.flips).is_some_and(|p| p < 0.05) && 4 * first.max(second) >= self.n;
+        let one_sided = p_of(self.flips).is_some_and(|p| p < 0.05) && 4 * first.max(second) >= self.read();
         one_sided.then_some(if first > second { Preference::First } else { Preference::Second })
     }
 }

@@ -59,9 +59,10 @@ pub(crate) fn mean_of_scale(statistic: &'static str, values: &[f64], scale: f64)
     Ok(mean.with_error(standard_error, interval))
 }
 
-/// Whether a deviation of `values`, made of numbers as large as `scale`, is what their own rounding leaves.
+/// Whether a deviation of `values`, made of numbers as large as `scale`, is what rounding leaves: a few units in the last place of those
+/// numbers, more of the values, which may be long sums.
 pub(crate) fn is_rounding(deviation: f64, values: &[f64], scale: f64) -> bool {
-    deviation <= 1e-14 * largest(values).max(scale)
+    deviation <= (1e-14 * largest(values)).max(4.0 * f64::EPSILON * scale)
 }
 
 /// The size of the largest of them; 0 of none.

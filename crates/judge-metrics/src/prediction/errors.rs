@@ -3,6 +3,7 @@ use std::cmp::Ordering;
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
 use crate::input::{check_columns, in_range};
 use crate::means::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
+use crate::number::decimals;
 use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.
@@ -54,10 +55,10 @@ pub fn bias(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
 /// ```
 pub fn bias_in_words(bias: f64) -> String {
     let size = bias.abs();
-    let decimals = if size >= 10.0 || size == 0.0 { 0 } else { (1.0 - size.log10().floor()).min(12.0) as usize };
+    let digits = if size >= 10.0 || size == 0.0 { 0 } else { (1.0 - size.log10().floor()).min(12.0) as usize };
     match bias.partial_cmp(&0.0) {
-        Some(Ordering::Less) => format!("on average {size:.decimals$} lower than people's"),
-        Some(Ordering::Greater) => format!("on average {size:.decimals$} higher than people's"),
+        Some(Ordering::Less) => format!("on average {} lower than people's", decimals(size, digits)),
+        Some(Ordering::Greater) => format!("on average {} higher than people's", decimals(size, digits)),
         Some(Ordering::Equal) => "on average as high as people's".to_owned(),
         None => "not known to be higher or lower than people's".to_owned(),
     }

@@ -22,7 +22,8 @@ use crate::{Error, Interval};
 /// - with fewer than six rows, or clusters: of five there are but 126 different resamples, whose outermost fortieth is one or two of them;
 /// - where the statistic is undefined on more than (1 − level)/2 of the resamples: on which side of the others they belong is not known,
 ///   and they could be all of a tail;
-/// - where the resamples within the interval are all equal: an interval of no width would look like certainty.
+/// - where the resamples within the interval are all equal: an interval of no width would look like certainty. Of fewer than
+///   2 / (1 − level) resamples that is no sign that the statistic does not vary.
 ///
 /// (SciPy refuses fewer than two observations, and gives NaN where one resample is undefined.)
 ///
@@ -233,7 +234,11 @@ impl Bootstrap {
         }
         // But for rounding, which may part equal resamples.
         if high - low <= 1e-12 * low.abs().max(high.abs()) {
-            return Err(Error::NoVariation { statistic: "the statistic" });
+            // A few may be equal by chance: at least one is to lie beyond each end.
+            return Err(match tail * self.resamples as f64 >= 1.0 - 1e-9 {
+                true => Error::NoVariation { statistic: "the statistic" },
+                false => none("all resamples are equal, and too few to show that it does not vary: draw more"),
+            });
         }
         Ok(BootstrapInterval {
             estimate,

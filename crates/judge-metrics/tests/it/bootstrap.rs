@@ -121,7 +121,13 @@ fn the_seed_decides_and_nothing_else() {
 fn two_resamples_are_the_least_interval() {
     let bootstrap = Bootstrap { resamples: 1, ..Bootstrap::default() };
     let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| X[row]).sum::<f64>() / rows.len() as f64);
-    assert!(bootstrap.interval(X.len(), mean).unwrap_err().is_undefined(), "one has no width");
+    // One has no width, which is not to say that the statistic does not vary; 40 that are equal say so at 95 %.
+    let few = bootstrap.interval(X.len(), mean).unwrap_err();
+    assert!(few.is_undefined() && few.to_string().contains("too few"), "{few}");
+    for (resamples, says_so) in [(39, false), (40, true)] {
+        let equal = Bootstrap { resamples, ..bootstrap }.interval(X.len(), |_| Ok(1.0)).unwrap_err();
+        assert_eq!(matches!(equal, Error::NoVariation { .. }), says_so, "{equal}");
+    }
     let ours = Bootstrap { resamples: 2, ..bootstrap }.interval(X.len(), mean).unwrap();
     let [one, other] = [0, 1].map(|resample| mean(&bootstrap.rows(X.len(), resample)).unwrap());
     let (low, reach) = (one.min(other), (one - other).abs());

@@ -208,6 +208,13 @@ fn too_few_rows_are_counted() {
 }
 
 #[test]
+fn an_interval_that_begins_at_zero_has_no_negative_zero() {
+    let column: Vec<f64> = (0..20).map(|i| f64::from(i % 2)).collect();
+    let low = Calibrator::default().fit(&column, &column).unwrap().calibrate(0.0).unwrap().interval.low;
+    assert!(low == 0.0 && low.is_sign_positive(), "{low}");
+}
+
+#[test]
 fn rows_that_teach_nothing_are_refused() {
     let (x, y): (Vec<f64>, Vec<f64>) = (0..20).map(|i| (f64::from(i), f64::from(i % 4))).unzip();
     let settings = Calibrator::default();

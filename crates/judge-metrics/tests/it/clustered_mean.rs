@@ -49,6 +49,8 @@ fn a_cluster_for_each_item_is_the_plain_mean() {
 fn bad_input_is_refused() {
     let one = clustered_mean(&[1.0, 2.0], &[1, 1]).unwrap_err();
     assert_eq!(one.to_string(), "2 clusters or more are needed, found 1");
+    let none = Error::TooFewItems { required: 1, found: 0 };
+    assert_eq!(none.to_string(), "1 item or more is needed, found 0");
     assert_eq!(clustered_mean(&[1.0], &[1]), Err(Error::TooFewItems { required: 2, found: 1 }));
     assert!(matches!(clustered_mean(&[1.0, 2.0], &[1]), Err(Error::LengthMismatch { .. })));
     assert!(matches!(clustered_mean(&[1.0, f64::NAN], &[1, 2]), Err(Error::NonFinite { .. })));

@@ -406,6 +406,11 @@ fn equal_items_are_a_mean_without_an_interval() {
     let cut = sample_mean(&[0.0, 0.0, 1.0]).unwrap().within([0.0, 1.0]).interval(0.95).unwrap();
     assert_eq!(cut.low, 0.0);
     assert!(Proportion { count: 8, n: 8 }.wilson(0.95).unwrap().low < 0.7);
+    // What whole numbers of this size differ by is no rounding.
+    let large = 1_764_500_000_000_000.0;
+    let judge: Vec<f64> = (0..20).map(|i| large + f64::from(i * 5 % 7) - 3.0).collect();
+    let bias = compared(rows(&judge, &[large; 20])).get("bias").and_then(Statistic::interval);
+    assert!(bias.is_some_and(|interval| interval.low < 0.0 && interval.high > 0.0), "{bias:?}");
 }
 
 #[test]

@@ -308,4 +308,10 @@ fn a_judge_that_follows_the_place_is_told_from_one_that_is_undecided() {
     assert_eq!((found.flips, found.follows_place()), ([20, 0], Some(First)));
     let rate = found.statistics.iter().find(|known| known.name == "win_rate").unwrap();
     assert!((rate.statistic.estimate().unwrap() - 5.5 / 20.0).abs() < 1e-12);
+
+    // A pair without a verdict in both orders can follow no place.
+    let unread = TalliedPair { given: Some(First), swapped: None, preference: None, averaged: None };
+    let flip = TalliedPair { swapped: Some(Second), ..unread };
+    let found = PairTally::new([vec![flip; 9], vec![unread; 31]].concat()).found().unwrap();
+    assert_eq!((found.n, found.read(), found.follows_place()), (40, 9, Some(First)));
 }

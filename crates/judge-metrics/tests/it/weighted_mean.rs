@@ -123,6 +123,8 @@ fn a_comparison_weighs_means_and_refuses_the_rest() {
     assert!((accuracy.estimate - expected.estimate).abs() < 1e-12 && accuracy.p.is_none(), "{accuracy:?}");
     assert_eq!(accuracy.interval, expected.within([0.0, 1.0]).interval(0.95).ok());
     assert!(accuracy.method.contains("weighted"), "{accuracy:?}");
+    // The commonest label is that of the rows with most weight: 4 of 1 + 4 + 2.
+    assert!((of("majority_share").unwrap().estimate - 4.0 / 7.0).abs() < 1e-12, "{found:?}");
     // The tests of a difference that take rows as drawn alike give way to Student's.
     let gains: Vec<f64> = rows.iter().map(|&i| right[i] - f64::from(u8::from(i % 2 == i * 2 % 3))).collect();
     let difference = of("difference_accuracy").unwrap();

@@ -154,21 +154,6 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let groups: Vec<(String, Comparisons)> = rows_of.into_iter().map(of_group).collect();
     bar.finish_and_clear();
 
-    let mut pictures: Vec<(&PathBuf, String)> = Vec::new();
-    if let Some(path) = &cli.plot {
-        let bins = reliability::bins(comparison.items(), cli.level);
-        pictures.push((path, reliability::svg(comparison.items(), &bins, predicted, human, cli.level)?));
-    }
-    if let Some(path) = &cli.scores_plot {
-        pictures.push((path, figures::scores(comparison.items(), predicted, human)?));
-    }
-    if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {
-        pictures.push((path, figures::risk(risk, predicted)?));
-    }
-    if let Some(path) = &cli.comparison_plot {
-        let others = judges.others(&figures::COMPARED, &settings)?;
-        pictures.push((path, figures::comparison((predicted, &overall), &others, &groups, cli.level)?));
-    }
     let mut found = json!(by_name(&overall, worth.as_ref()));
     let has_bars = cli.bars.statistics().next().is_some();
     for (name, known) in rows_used(overall.n, rows) {
@@ -189,9 +174,6 @@ fn measured(cli: &Cli) -> Result<Measured> {
                 .collect::<BTreeMap<_, _>>(),
         }))
     })?;
-    for (path, svg) in pictures {
-        write_marked(path, "agreement", &svg)?;
-    }
     let counts: Vec<String> = pairs.excluded.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let mut left_out =
         if counts.is_empty() { String::new() } else { format!(", {n_excluded} left out ({})", counts.join(", ")) };
@@ -210,6 +192,25 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if cli.statistics.is_none() && !furthest.is_empty() {
         say("")?;
         print::furthest(comparison.items(), &pairs.names, &furthest)?;
+    }
+    // What cannot be drawn costs no figures.
+    let mut pictures: Vec<(&PathBuf, String)> = Vec::new();
+    if let Some(path) = &cli.plot {
+        let bins = reliability::bins(comparison.items(), cli.level);
+        pictures.push((path, reliability::svg(comparison.items(), &bins, predicted, human, cli.level)?));
+    }
+    if let Some(path) = &cli.scores_plot {
+        pictures.push((path, figures::scores(comparison.items(), predicted, human)?));
+    }
+    if let (Some(path), Some(risk)) = (&cli.risk_plot, &risk) {
+        pictures.push((path, figures::risk(risk, predicted)?));
+    }
+    if let Some(path) = &cli.comparison_plot {
+        let others = judges.others(&figures::COMPARED, &settings)?;
+        pictures.push((path, figures::comparison((predicted, &overall), &others, &groups, cli.level)?));
+    }
+    for (path, svg) in pictures {
+        write_marked(path, "agreement", &svg)?;
     }
     let named: Vec<&String> = furthest.iter().map(|&place| &pairs.names[place]).collect();
     let worst = match named.as_slice() {

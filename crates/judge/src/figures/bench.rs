@@ -10,11 +10,12 @@ mod verdicts;
 mod votes;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use judge_cli::args::bars::{Lost, Measured, first_names, rows_used, rows_used_in_words};
 use judge_cli::args::files::program;
-use judge_cli::args::judged_pairs::{BenchmarkName, PairsArgs, preferences};
+use judge_cli::args::judged_pairs::{BenchmarkName, PairsArgs, beyond, check_convention, preferences};
 use judge_cli::preferences::{Compared, MAJORITY_READ, Worth};
 use judge_cli::report::{BOOTSTRAP, write_json_if, write_marked};
 use judge_cli::terminal::console::{say, usage};
@@ -69,27 +70,26 @@ fn names() -> Result<Vec<&'static str>> {
 fn measured(cli: &Cli) -> Result<Measured> {
     outputs(cli)?;
     cli.bars.check_names(&names()?)?;
-    let (mut pairs, left_out) = cli.pairs.read()?;
-    let read = |path, pairs: &[BenchmarkPair]| {
-        let convention = cli.pairs.convention(cli.judge.convention.as_deref())?;
-        Ok::<_, anyhow::Error>(PairVerdicts::read_beside(path, pairs, &left_out, convention)?)
-    };
-    let verdicts = match &cli.verdicts {
-        Some(path) => read(path, &pairs)?,
-        None => {
-            pairs.truncate(cli.model.limit.unwrap_or(usize::MAX));
-            verdicts::of_model(cli, &pairs)?
-        }
-    };
+    let (mut pairs, mut others) = cli.pairs.read()?;
+    let left_out = others.len();
+    others.extend(beyond(&mut pairs, cli.model.limit));
+    let convention = cli.judge.convention.as_deref();
+    let read = |path: &PathBuf| cli.pairs.verdicts(path, &pairs, &others, convention);
+    let verdicts = cli.verdicts.as_ref().map_or_else(|| verdicts::of_model(cli, &pairs), read)?;
+    let against = cli.against.as_ref().map(read).transpose()?;
+    if let Some(path) = &cli.verdicts {
+        let texts = verdicts.texts + against.as_ref().map_or(0, |against| against.texts);
+        check_convention(convention, path, texts)?;
+    }
     let comparison = compared(&cli.pairs, &pairs, &verdicts)?;
     let preferences = preferences(&pairs, &verdicts)?;
-    let difference = match &cli.against {
-        Some(path) => Some(comparison.difference(&compared(&cli.pairs, &pairs, &read(path, &pairs)?)?)?),
+    let difference = match &against {
+        Some(against) => Some(comparison.difference(&compared(&cli.pairs, &pairs, against)?)?),
         None => None,
     };
     let mut rows: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let (judged, unjudged): (Vec<_>, Vec<_>) = pairs.iter().partition(|pair| pair.gold.is_some());
-    let undecided = left_out.len() + unjudged.len();
+    let undecided = left_out + unjudged.len();
     for (row, pair) in judged.into_iter().enumerate() {
         for group in &pair.groups {
             rows.entry(group).or_default().push(row);

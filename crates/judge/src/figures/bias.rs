@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use judge_data::{BenchmarkPair, Outputs, PairVerdicts};
+use judge_data::{BenchmarkPair, Outputs};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
 use judge_cli::args::files::program;
-use judge_cli::args::judged_pairs::{self, preferences};
+use judge_cli::args::judged_pairs::{self, beyond, check_convention, preferences};
 use judge_cli::preferences::Worth;
 use judge_cli::report::{self, BOOTSTRAP};
 use judge_cli::terminal::console::{counted, say, say_table, usage};
@@ -32,13 +32,19 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs =
         Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed, perturbations::is_perturbed);
     outputs.overwrite(cli.write.overwrite).check()?;
-    let (pairs, left_out) = cli.pairs.read()?;
-    let (path, convention) = match (&cli.verdicts, &cli.write_perturbed) {
+    let (mut pairs, mut others) = cli.pairs.read()?;
+    let left_out = others.len();
+    others.extend(beyond(&mut pairs, cli.limit));
+    let path = match (&cli.verdicts, &cli.write_perturbed) {
         (_, Some(path)) => return perturbations::write(cli, path, &pairs),
-        (Some(path), None) => (path, cli.pairs.convention(cli.convention.as_deref())?),
+        (Some(path), None) => path,
         (None, None) => return Err(usage("--verdicts FILE is needed")),
     };
-    let verdicts = PairVerdicts::read_beside(path, &pairs, &left_out, convention)?;
+    let convention = cli.convention.as_deref();
+    let verdicts = cli.pairs.verdicts(path, &pairs, &others, convention)?;
+    if cli.perturbed.is_none() {
+        check_convention(convention, path, verdicts.texts)?;
+    }
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, [given, swapped])| {
         Some(BiasPair {
             given: given.map(Preference::from),
@@ -57,11 +63,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         bootstrap: BOOTSTRAP,
     };
     let n = report.pairs.len();
-    let undecided = left_out.len() + pairs.len() - n;
+    let undecided = left_out + pairs.len() - n;
     let mut findings = report.findings()?.to_vec();
     let worth = preferences(&pairs, &verdicts)?.map(|preferences| preferences.whole()).transpose()?;
     if let Some(path) = &cli.perturbed {
-        findings.extend(perturbations::findings(cli, path, convention, &pairs, &verdicts)?);
+        findings.extend(perturbations::findings(cli, path, &pairs, &verdicts)?);
     }
     let orders = if verdicts.both_orders { 2 } else { 1 };
     let missing =

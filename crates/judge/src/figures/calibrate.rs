@@ -7,9 +7,10 @@ mod plan;
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::Reason;
 use judge_data::{Fate, Input, Opened, Resolved, Run, RunPlan, Unread};
+use judge_metrics::Error;
 use judge_metrics::calibration::FittedCalibrator;
 use serde_json::{Value, json};
 
@@ -18,24 +19,37 @@ use judge_cli::human_scores::{Graded, graded};
 use judge_cli::judge_record::check_same_judge;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::report::write_json_if;
-use judge_cli::terminal::console::{counted, say};
+use judge_cli::terminal::console::{counted, say, tell};
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};
+use super::sampling::SAMPLING_PROBABILITY;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;
     check_same_judge("--graded", &cli.graded, &cli.input)?;
-    let Graded { scores, human, clusters, clustered_by } =
+    let Graded { scores, human, clusters, clustered_by, fields } =
         graded(&cli.graded, &cli.score, cli.human.as_deref(), cli.cluster.as_deref(), settings.range)?;
     let n_clusters = clusters.iter().collect::<BTreeSet<_>>().len();
     if let Some(field) = clustered_by.as_ref().filter(|_| n_clusters < 3) {
         bail!("{}: expected 3 clusters or more of {field:?}, found {n_clusters}", cli.graded.display());
     }
-    let fault =
-        || format!("{}: cannot calibrate on {} rows with score and human score", cli.graded.display(), scores.len());
-    let report = settings.assess_clustered(&scores, &human, &clusters).with_context(fault)?;
-    let fitted = settings.fit_clustered(&scores, &human, &clusters).with_context(fault)?;
+    if fields.iter().any(|field| field == SAMPLING_PROBABILITY) {
+        tell(format_args!(
+            "note: graded rows are not weighted by their {SAMPLING_PROBABILITY:?}: calibration takes rows as drawn alike, \
+             so the coverage is that of rows such as were graded, not of all rows"
+        ));
+    }
+    let fault = |error: Error| {
+        let advice = match error {
+            Error::TooFewItems { found, .. } if found > 2 => "; a lower --level takes fewer",
+            _ => "",
+        };
+        let (path, n) = (cli.graded.display(), scores.len());
+        anyhow!("{path}: cannot calibrate on {n} rows with score and human score: {error}{advice}")
+    };
+    let report = settings.assess_clustered(&scores, &human, &clusters).map_err(fault)?;
+    let fitted = settings.fit_clustered(&scores, &human, &clusters).map_err(fault)?;
     let planned = Plan::new(&report, cli.width)?;
 
     let input = judge_cli::args::files::open(&cli.input)?;

@@ -21,7 +21,9 @@ use judge_cli::args::numbers::{at_least, part};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::ratings::{rating, ratings, text};
 use judge_cli::report::{BOOTSTRAP, p_in_words, undefined, write_json_if};
-use judge_cli::terminal::console::{counted, say, say_table, tell};
+use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell};
+
+use super::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 
 /// The name in reports.
 const PROGRAM: &str = "drift";
@@ -37,8 +39,8 @@ const DIFFERENCE: &str = "difference_";
 /// Both files are what `judge score`, `judge compare` or another judge has written, {"id", "score"}; rows are joined by id. Of the change:
 /// `bias`, the mean of the scores now less those before, with its test, `mae`, how far they are apart, `spearman` and `pearson`, whether the
 /// order is the same, and `accuracy`, how many whole scores or verdicts are the same. Where people have graded the rows, `difference_…`:
-/// whether the judge agrees with them better or worse than before. `coverage` is the share of all rows of either run that both have scored.
-/// What the two run records do not have in common is said.
+/// whether the judge agrees with them better or worse than before, rows weighted by their `sampling_probability` where they have one.
+/// `coverage` is the share of all rows of either run that both have scored. What the two run records do not have in common is said.
 #[derive(Args)]
 pub(crate) struct Cli {
     /// The rows of the run now
@@ -120,7 +122,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     say(sentence(&found, n, changed.len()))?;
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
-    let mut lines = vec![vec![format!("now against before, {n} rows"), level, "p".to_owned()]];
+    let mut lines = vec![vec![format!("now against before, {}", counted(n, "row")), level, "p".to_owned()]];
     lines.extend(found.iter().filter_map(|(name, known)| {
         let Reported { p, p_at_most, .. } = known.defined()?;
         let p = p.map_or_else(String::new, |p| p_in_words(p, *p_at_most));
@@ -154,10 +156,11 @@ fn measured(cli: &Cli) -> Result<Measured> {
 /// Whether anything has changed, before all figures.
 fn sentence(found: &[(String, Statistic)], n: usize, changed: usize) -> String {
     if changed == 0 {
-        return format!("Nothing has changed: what the judge says of {n} rows is the same, to the bit.");
+        let rows = counted(n, "row");
+        return format!("Nothing has changed: what the judge says of {rows} is the same, to the bit.");
     }
     let known = |name: &str| found.iter().find(|(known, _)| known == name).and_then(|(_, known)| known.defined());
-    let rows = format!("{changed} of {n} rows have changed");
+    let rows = format!("{changed} of {} changed", counted_that(n, "row", ["has", "have"]));
     let (Some(bias), Some(mae)) = (known("bias"), known("mae")) else { return format!("{rows}.") };
     let way = if bias.estimate < 0.0 { "lower" } else { "higher" };
     let ends =
@@ -178,6 +181,8 @@ struct Scored {
     predicted: String,
     /// Whether any row has what people said.
     has_people: bool,
+    /// Whether any row says which chance it had of being graded.
+    is_sampled: bool,
 }
 
 /// Reads a file.
@@ -199,12 +204,13 @@ fn rows(path: &Path, predicted: Option<&str>, human: Option<&str>, limit: Option
         Ok((id?, row))
     };
     let rows = Box::new(file.rows(&fields)?.map(with_id));
-    Ok(Scored { rows, predicted: found, has_people: known(&fields.human).is_some() })
+    let (has_people, is_sampled) = (known(&fields.human).is_some(), file.has(SAMPLING_PROBABILITY));
+    Ok(Scored { rows, predicted: found, has_people, is_sampled })
 }
 
 /// What both runs have scored, in the order of the run now.
 fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
-    let Scored { rows: now, predicted, has_people } =
+    let Scored { rows: now, predicted, has_people, is_sampled } =
         rows(&cli.input, cli.predicted.as_deref(), cli.human.as_deref(), cli.limit)?;
     // The same field in both: one that only one file has is another score.
     let before = rows(&cli.against, Some(&predicted), None, None)?.rows.enumerate();
@@ -241,8 +247,11 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
                 )
             })?),
         };
+        let is_weighted = is_sampled && human.iter().any(Option::is_some);
+        let drawn = is_weighted.then(|| probability(&row, SAMPLING_PROBABILITY, false)).transpose();
+        let sampling_probability = drawn.with_context(|| row.place().to_string())?;
         let second = Some(before);
-        let item = ComparedItem { predicted, second, human, confidence: None, cluster, sampling_probability: None };
+        let item = ComparedItem { predicted, second, human, confidence: None, cluster, sampling_probability };
         anchors.push(Anchor { id: id.to_string(), item });
     }
     // Of a part of the run now, the rest of the run before is not missing.
@@ -273,13 +282,21 @@ fn statistics(anchors: &[Anchor], cli: &Cli) -> Result<Vec<(String, Statistic)>>
         let settings = ComparisonSettings { bootstrap, only: Some(names), ..ComparisonSettings::default() };
         Ok(Comparison::new(items, settings)?.statistics(&all))
     };
-    // Before in the place of people.
-    let before = |item: &ComparedItem| ComparedItem { human: vec![item.second.clone()], second: None, ..item.clone() };
+    // Before in the place of people: of all rows, whoever graded them.
+    let before = |item: &ComparedItem| ComparedItem {
+        human: vec![item.second.clone()],
+        second: None,
+        sampling_probability: None,
+        ..item.clone()
+    };
     let change = anchors.iter().map(|anchor| before(&anchor.item)).collect();
     let mut found = compared(change, CHANGE.map(str::to_owned).to_vec())?.statistics;
     let graded = anchors.iter().map(|anchor| &anchor.item).filter(|item| item.human.iter().any(Option::is_some));
     let graded: Vec<ComparedItem> = graded.cloned().collect();
     if !graded.is_empty() {
+        if graded[0].sampling_probability.is_some() {
+            tell_weighted("in the agreement with people rows");
+        }
         let names = STATISTICS.iter().filter(|name| name.starts_with(DIFFERENCE)).map(|name| (*name).to_owned());
         found.extend(compared(graded, names.collect())?.statistics);
     }

@@ -107,6 +107,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         results.variants.insert(variant.as_str(), evaluated);
     }
     write_json_if(cli.json.as_deref(), "lager_evaluate", || Ok(&results))?;
+    print(input, &variants, &results)?;
+    // What cannot be drawn costs no figures.
     if let Some(path) = &cli.plot {
         write_marked(path, "lager_evaluate", &of_layers(&data, results.weights.as_ref())?)?;
     }
@@ -114,7 +116,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let valid = ScoreTable::read(valid)?;
         write_marked(path, "lager_evaluate", &curve::of(&data, &valid, &settings(cli, &valid))?)?;
     }
-    print(input, &variants, &results)
+    Ok(())
 }
 
 /// Each layer's agreement with people, as a picture.
@@ -230,6 +232,12 @@ fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerW
         }
     };
     let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
+    if cli.layer.is_none() && is_on_one_layer(&weights) {
+        tell(
+            "note: the fit diverged: expected weights on several layers, found 1 on one and 0 on all others, from where no step leads; give a \
+             lower --lr",
+        );
+    }
     if let Some(out) = &cli.weights_out {
         save_new(out, &weights, cli.write.overwrite)?;
     }
@@ -308,12 +316,17 @@ fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
     results.weights.as_ref().map_or(Ok(()), print_weights)
 }
 
+/// Whether all others are 0.
+fn is_on_one_layer(weights: &LayerWeights) -> bool {
+    weights.weights().contains(&1.0) && weights.weights().len() > 1
+}
+
 fn print_weights(weights: &LayerWeights) -> Result<()> {
     let cells = weights.weights().iter().enumerate().map(|(layer, weight)| format!("{layer}: {weight:.3}"));
     let cells: Vec<String> = cells.collect();
     let (states, n) = (weights.states(), weights.n_items());
-    let made = match weights.weights().contains(&1.0) {
-        true => "put on one layer".to_owned(), // as --layer does; no fit takes the others to 0
+    let made = match is_on_one_layer(weights) && weights.losses().is_empty() {
+        true => "put on one layer".to_owned(), // as --layer does
         false => format!("fitted on {n} items"),
     };
     say(format_args!("layer weights ({states}, {made}): {}", cells.join("  ")))

@@ -24,8 +24,8 @@ Examples:
 More: docs/grade.md";
 
 /// What an import has no use for.
-const OF_THE_PAGE: [&str; 12] =
-    ["task", "words", "ask", "columns", "rows", "scores", "seed", "carry", "raters", "port", "open", "quiet"];
+const OF_THE_PAGE: [&str; 11] =
+    ["task", "words", "ask", "columns", "rows", "scores", "seed", "raters", "port", "open", "quiet"];
 
 /// The values of `--import`.
 const TOOLS: [(&str, GradingTool); 3] =

@@ -30,10 +30,11 @@ pub(super) fn run(cli: &Cli, tool: GradingTool) -> Result<()> {
             )));
         }
     };
-    let rows = grades.rows(question)?;
+    let rows = grades.rows(question, &cli.carry)?;
     let mut plan = RunPlan::new(&cli.output.output, rows.len(), program(COMMAND));
     plan.settings.insert("import".to_owned(), json!(format!("{tool:?}")));
     plan.settings.insert("question".to_owned(), json!(question));
+    plan.settings.insert("carry".to_owned(), json!(cli.carry.to_string()));
     plan.options = cli.output.write.options();
     plan.inputs.push(input.identity()?.with_rows(rows.len()));
     let graded = rows.iter().filter(|(_, graded)| *graded).count();

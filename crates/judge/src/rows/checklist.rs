@@ -83,7 +83,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if !has_list {
         return Err(usage("no row has a `checklist` of its own; --checklist has the criteria for rows without"));
     }
-    let (decisions, model) = cli.decisions.settings(&cli.model, None)?;
+    let (decisions, model) = cli.decisions.settings(&cli.model, None, false)?;
     let settings = [("decision".to_owned(), decisions.to_json()), ("checklist".to_owned(), json!(list))];
     let job = job.with_settings(settings).with_model(&model, None)?;
     let finished = job.run(&checked, |pending| {

@@ -59,8 +59,8 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
             (Decider::Service(named), job)
         }
         None => {
-            let (mut settings, model) = cli.decisions.settings(&cli.model, asked.clone())?;
-            settings.every_layer |= cli.fitting.fit.is_some();
+            let fits = cli.fitting.fit.is_some();
+            let (settings, model) = cli.decisions.settings(&cli.model, asked.clone(), fits)?;
             let job = job.with_settings([("decision".to_owned(), settings.to_json())]).with_model(&model, None)?;
             (Decider::Model(Box::new(settings), Box::new(model)), job)
         }

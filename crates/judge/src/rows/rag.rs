@@ -59,8 +59,7 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     tell_unread_that(&in_part, "have a field that cannot be read, and get no measure that needs it");
     tell_unread_that(&no_grades, "have grades that cannot be read and are left out");
     let settings = cli.settings(measures);
-    let (mut decisions, model) = cli.decisions.settings(&cli.model, None)?;
-    decisions.every_layer |= cli.fitting.fit.is_some();
+    let (decisions, model) = cli.decisions.settings(&cli.model, None, cli.fitting.fit.is_some())?;
     let of_sentences = Settings::from([("sentences".to_owned(), sentence_prompt_settings(&decisions))]);
     let probe =
         cli.probe.as_deref().map(|path| JudgedProbe::read("--probe", path, "judge probe train --rag")).transpose()?;

@@ -474,6 +474,22 @@ fn raters_are_told_apart_by_their_names() {
     fs::write(folder.path().join("rows.jsonl"), half).unwrap();
     let (_, told) = finished("agreement", folder.path(), &["--input", "rows.jsonl", "--resamples", "200"]);
     assert!(told.contains("rows differ in their \"raters\", and some rows list none"), "{told}");
+    for (odd, why) in
+        [("[\"ann\",\"bob\"]", "has 2 names for 3 grades"), ("[\"bob\",\"ann\",\"ann\"]", "names \"ann\" twice")]
+    {
+        fs::write(folder.path().join("rows.jsonl"), rows(false).replacen("[\"ann\",\"bob\",\"eve\"]", odd, 1)).unwrap();
+        let (_, told) = finished("agreement", folder.path(), &["--input", "rows.jsonl", "--resamples", "200"]);
+        assert!(told.contains(&format!("rows.jsonl, line 1: raters {why}")), "{told}");
+    }
+}
+
+/// Hundreds of digits say nothing.
+#[test]
+fn large_numbers_have_an_exponent() {
+    let row = |(n, human): (usize, &f64)| format!("{}\n", json!({"id": n, "score": n, "human": human}));
+    let rows: String = [1e300, 1e299, 5e299, 2e299].iter().enumerate().map(row).collect();
+    let (_, said) = reported(&rows, &[]);
+    assert!(said.contains("4.5e299") && said.lines().all(|line| line.len() < 300), "{said}");
 }
 
 /// Dividing an axis longer than the largest number never ended.
@@ -484,8 +500,11 @@ fn scores_too_far_apart_are_not_drawn() {
     let row = |n: usize| json!({"id": n, "score": score(n), "human": n % 4, "sure": n});
     write_rows(folder.path().join("in.jsonl"), &(0..20).map(row).collect::<Vec<_>>());
     for plot in ["--plot", "--scores-plot"] {
-        let args = ["--input", "in.jsonl", plot, "p.svg", "--statistics", "mae"];
-        refused("agree", folder.path(), &args, 1, &["cannot draw the figure: no axis is as long"]);
+        let args = ["--input", "in.jsonl", plot, "p.svg", "--statistics", "mae", "--json", "drawn.json", "--overwrite"];
+        let (code, said, told) = ran("agree", folder.path(), &args);
+        assert!(code == Some(1) && told.contains("no axis is long enough for numbers from -1e308 to 1e308"), "{told}");
+        // The figures are there.
+        assert!(said.contains("20 rows") && read_json(folder.path().join("drawn.json"))["n"] == 20, "{said}");
     }
     // Nor are losses that overflow added up, which costs nothing else.
     let confidence = ["--input", "in.jsonl", "--confidence", "sure", "--json", "a.json"];
@@ -749,6 +768,11 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
     assert_eq!(same["statistics"], found["statistics"]);
     let (clustered, _) = reported(&judges(), &["--sampling-probability", "drawn", "--cluster", "question"]);
     near(&clustered, "human_mean", 39.0 / 11.0);
+    let ungraded = |id: u32| format!("{{\"id\": {id}, \"score\": {}, \"question\": {id}}}\n", id % 3);
+    let of_all = results(&(judges() + &ungraded(60) + &ungraded(61)), &["--cluster", "question"]);
+    for name in ["human_mean", "human_mean_prediction_powered"] {
+        assert_eq!(of_all["statistics"][name]["method"], "Student t of clusters", "{name}");
+    }
     assert!(clustered["statistics"]["mae"]["method"].as_str().unwrap().contains("weighted, Student t of clusters"));
 
     for (field, expected) in [
@@ -757,6 +781,10 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
     ] {
         refuses(&judges(), &["--sampling-probability", field], 1, &[expected]);
     }
+    // Where nobody named the field, the message names no option.
+    let named = judges().replace("\"drawn\"", "\"sampling_probability\"");
+    let said = ["line 1: sampling_probability is nothing, expected a number above 0", "give every graded row one"];
+    refuses(&named.replacen("\"sampling_probability\"", "\"other\"", 1), &[], 1, &said);
     refuses(&judges(), &["--sampling-probability", "drawn", "--plot", "p.svg"], 2, &["take rows as drawn alike"]);
 }
 

@@ -76,7 +76,7 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         ),
         ("{\"id\": 1, \"score\": \"good\"}\n", &["--output", "o.jsonl"], 1, "score is \"good\", expected a number"),
         ("{\"id\": 1, \"score\": null}\n", &["--output", "o.jsonl"], 1, "none of 1 rows has a number in \"score\""),
-        (NEW, &["--output", "o.jsonl", "--level", "0.999"], 1, "items or more are needed, found 60"),
+        (NEW, &["--output", "o.jsonl", "--level", "0.999"], 1, "are needed, found 60; a lower --level takes fewer"),
         (NEW, &["--output", "o.jsonl", "--human", "people"], 1, "none has a human score in people"),
         (
             NEW,
@@ -206,6 +206,9 @@ fn rows_of_one_question_are_kept_together_by_default() {
     // A number that is no identifier's says nothing.
     let (plain, said) = report(with("length", ""), &[]);
     assert!(!said.contains("note") && plain.unwrap()["cluster"].is_null(), "{said}");
+    // Calibration takes rows as drawn alike.
+    let (_, said) = report(with("sampling_probability", ""), &[]);
+    assert!(said.contains("graded rows are not weighted by their \"sampling_probability\""), "{said}");
     // Two that contradict each other are asked about.
     let (none, said) = report(with("question_id", "writer_id"), &[]);
     assert!(

@@ -199,6 +199,14 @@ fn scores_are_evaluated_alike_from_both_file_formats() {
         assert_eq!(told.contains("are in both files"), is_same, "{data}: {told}");
     }
 
+    // Steps so long that the weights end on one layer are no fit.
+    let long = ["--valid", "valid.scores.jsonl", "--weights-out", "long.json", "--lr"];
+    for (rate, has_diverged) in [("1e30", true), ("0.01", false)] {
+        let (said, told) = finished("lager_evaluate", folder.path(), &[&long[..], &[rate, "--overwrite"]].concat());
+        assert!(said.contains("fitted on 120 items"), "{said}");
+        assert_eq!(told.contains("the fit diverged") && told.contains("lower --lr"), has_diverged, "{told}");
+    }
+
     // Grades have no layer that chooses best, and no questions that pairs are about.
     let fit = ["--valid", "valid.scores.jsonl", "--weights-out", "none.json"];
     for (more, why) in

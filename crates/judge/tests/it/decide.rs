@@ -319,7 +319,9 @@ fn a_head_and_wrong_options_are_named() {
     let whole = [&args[..], &["--decision-template", "whole.jinja"]].concat();
     assert!(succeed("decide", path, &whole).contains("25 of 28 rows answered"));
     assert!(rows(path.join("answers.jsonl"))[0].get("label_mass").is_none());
-    fails("decide", path, &[&whole[..], &["--layers", "1", "--overwrite"]].concat(), &["a head of its own"]);
+    for of_layers in [["--layers", "1"], ["--fit", "weights.json"]] {
+        fails("decide", path, &[&whole[..], &of_layers, &["--overwrite"]].concat(), &["a head of its own"]);
+    }
     std::fs::write(path.join("broken.jinja"), "{% if %}").unwrap();
     for (extra, expected) in [
         (&["--layers", "most"][..], "expected last, all or a layer's number"),

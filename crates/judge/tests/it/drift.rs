@@ -82,6 +82,46 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     refused(&["--input", "nameless.jsonl", "--against", "before.jsonl"], "has no id");
 }
 
+/// The agreement with people is weighted by the chance that a row had of being graded, as `judge agree` weighs it; the change is not.
+#[test]
+fn the_agreement_with_people_is_weighted() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let row = |n: usize, is_off: bool| {
+        let (human, drawn) = ((n % 5) as f64, if n < 4 { 0.1 } else { 1.0 });
+        json!({"id": n, "score": human + if is_off { 0.5 } else { 0.0 }, "human": human, "sampling_probability": drawn})
+    };
+    let mut now: Vec<Value> = (0..10).map(|n| row(n, n < 4)).collect();
+    write_rows(path.join("now.jsonl"), &now);
+    write_rows(path.join("before.jsonl"), &(0..10).map(|n| row(n, n >= 4)).collect::<Vec<_>>());
+    let args = ["--input", "now.jsonl", "--against", "before.jsonl", "--json", "a.json"];
+    let (code, said, told) = ran("drift", path, &args);
+    assert!(code == Some(0) && told.contains("rows are weighted by \"sampling_probability\""), "{said}{told}");
+    let found = report(path);
+    let near = |name: &str, expected: f64| {
+        let estimate = found["statistics"][name]["estimate"].as_f64().unwrap();
+        assert!((estimate - expected).abs() < 1e-12, "{name}: {estimate}");
+    };
+    near("bias", -0.1);
+    // Four rows stand for 40, and six for themselves.
+    near("difference_mae", 0.5 * (40.0 - 6.0) / 46.0);
+    now[7].as_object_mut().unwrap().remove("sampling_probability");
+    write_rows(path.join("now.jsonl"), &now);
+    refused("drift", path, &args, 1, &["line 8", "sampling_probability is nothing", "give every graded row one"]);
+}
+
+#[test]
+fn one_row_is_one_row() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    write_rows(path.join("a.jsonl"), &[json!({"id": 1, "score": 2.0})]);
+    write_rows(path.join("b.jsonl"), &[json!({"id": 1, "score": 2.5})]);
+    let said = |now: &str| succeed("drift", path, &["--input", now, "--against", "a.jsonl"]);
+    let (same, changed) = (said("a.jsonl"), said("b.jsonl"));
+    assert!(same.contains("of 1 row is the same") && same.contains("now against before, 1 row"), "{same}");
+    assert!(changed.contains("1 of 1 row has changed"), "{changed}");
+}
+
 /// An odd score or grade costs itself, in either run, and is said.
 #[test]
 fn one_odd_row_does_not_end_the_comparison() {

@@ -258,6 +258,7 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
         "{said}"
     );
     assert!(said.contains("That the judge can tell better from worse is not shown"), "{said}");
+    assert!(said.contains("Its verdicts do not say which of the versions is better."), "{said}");
     assert!(told.contains("1 of 21 rows of graded.jsonl are left out") || told.contains("are left out"), "{told}");
     let seeing = ["--output", "seeing.jsonl", "--json", "t.json", "--junit", "t.xml"];
     let (code, said, told) = ran("compare", path, &args(&seeing));

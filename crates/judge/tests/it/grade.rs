@@ -395,6 +395,7 @@ fn what_cannot_be_graded_is_said_before_the_page() {
     let path = folder.path();
     for (row, args, expected) in [
         (json!({"id": 1, "note": "x"}), &[][..], "no text to grade, found the fields"),
+        (json!({"id": 1, "instruction": "x", "response": null}), &[], "no response to grade, found the fields"),
         (json!({"id": 1, "response": "x"}), &["--pairs"], "no response_a"),
         (json!({"id": 1, "response": "x"}), &["--sentences"], "the row has no contexts"),
         (json!({"id": 1, "response": "x"}), &["--scale", "5"], "such as 1-5"),
@@ -412,6 +413,11 @@ fn what_cannot_be_graded_is_said_before_the_page() {
     }
     write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "response": "x", "human": 3})]);
     refused("grade", path, &BASIC, 1, &["\"human\"", "--carry"]);
+    // What is asked in other words may be about something else.
+    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "instruction": "x"})]);
+    let page = Page::open(path, &with(&["--ask", "Is it clear?"]));
+    assert!(page.row("ann").is_some());
+    page.kill();
 }
 
 #[test]
@@ -435,6 +441,13 @@ fn exports_of_other_tools_are_rows() {
     let other = ["--input", "export.json", "--output", "x.jsonl", "--import", "prodigy"];
     refused("grade", path, &other, 1, &["no item can be read"]);
     refused("grade", path, &[&args[..], &["--pairs"]].concat(), 2, &["cannot be used with"]);
+    // A field that a row has itself is refused with an option that does it.
+    let own = json!([{"id": 1, "fields": {"response": "x", "human": 3}, "responses": {"q": [response(2, "u1")]}}]);
+    fs::write(path.join("own.json"), own.to_string()).expect("an export");
+    let args = ["--input", "own.json", "--output", "own.jsonl", "--import", "argilla"];
+    refused("grade", path, &args, 1, &["\"human\"", "--carry none"]);
+    succeed("grade", path, &[&args[..], &["--carry", "response"]].concat());
+    assert_eq!(rows(path.join("own.jsonl"))[0]["human"], json!([2]));
     // An item of which something is odd is one all the same.
     let said = |value: u32| json!({"completed_by": 8, "result": [{"type": "rating", "value": {"rating": value}}]});
     let tasks = json!([{"id": 1, "data": {"response": "x"}, "annotations": [said(1), said(4)]}]);

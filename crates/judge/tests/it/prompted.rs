@@ -176,6 +176,15 @@ fn a_benchmark_counts_what_is_unparsed_by_the_policy() {
     assert_eq!(estimate(&tie, "first_share"), (0.8, 5));
     let wrong = report(&["--unparsed", "wrong"]);
     assert_eq!((estimate(&wrong, "accuracy"), estimate(&wrong, "pair_agreement")), ((0.5, 4), (0.25, 4)));
+    // The form that was looked for is said, and where no text has it, nothing is measured.
+    let data = words("--benchmark pandalm --data data.json --verdicts v.jsonl");
+    for command in ["pairwise_benchmark", "bias_report"] {
+        let (_, told) = finished(command, folder.path(), &data);
+        let form = "note: v.jsonl: 2 of 8 texts have no verdict of the form 1, 2 or Tie alone on the first line";
+        assert!(told.contains(form) && told.contains("(convention first-line)"), "{told}");
+        let letters = [&data[..], &["--convention", "letters", "--unparsed", "drop"]].concat();
+        refused(command, folder.path(), &letters, 1, &["8 of 8 texts have no verdict of the form [[A]]"]);
+    }
     let drop = report(&["--unparsed", "drop", "--convention", "first-line"]);
     assert_eq!((estimate(&drop, "accuracy"), estimate(&drop, "consistency")), ((2.0 / 3.0, 3), (0.5, 2)));
     assert!(drop["published"].as_array().unwrap().len() > 3);
@@ -194,9 +203,17 @@ fn a_benchmark_counts_what_is_unparsed_by_the_policy() {
         let args = [&["--benchmark", "pandalm", "--data", "data.json"], args].concat();
         refused("pairwise_benchmark", folder.path(), &args, 2, &[expected]);
     }
-    write_rows(folder.path().join("v.jsonl"), &[verdict(9, "1", "2")]);
-    let args = words("--benchmark pandalm --data data.json --verdicts v.jsonl");
-    refused("pairwise_benchmark", folder.path(), &args, 1, &["3 of 4 pairs have no verdict, the first is 3"]);
+    // As a run with --limit 2 leaves them.
+    write_rows(folder.path().join("v.jsonl"), &[verdict(5, "1", "1"), verdict(3, "1", "2")]);
+    for command in ["pairwise_benchmark", "bias_report"] {
+        let why = ["2 of 4 pairs have no verdict, the first is 8", "the same --limit N"];
+        refused(command, folder.path(), &data, 1, &why);
+        let said = succeed(command, folder.path(), &[&data[..], &["--limit", "2"]].concat());
+        assert!(said.contains("pandalm: 2 pairs"), "{said}");
+    }
+    write_rows(folder.path().join("v.jsonl"), &[verdict(3, "1", "2"), verdict(3, "1", "2")]);
+    let told = refused("pairwise_benchmark", folder.path(), &data, 1, &["line 2: the pair 3 has a verdict on line 1"]);
+    assert!(!told.contains("--columns"), "{told}");
 }
 
 #[test]
@@ -217,6 +234,11 @@ fn a_models_verdicts_are_kept_and_scored_again() {
     assert!(again.ends_with(figures) && again.contains("is complete"), "{again}");
     let read = succeed("pairwise_benchmark", folder.path(), &[&data[..], &["--verdicts", "kept.jsonl"]].concat());
     assert_eq!(read, figures);
+    for command in ["pairwise_benchmark", "bias_report"] {
+        let args = [&data[..], &["--verdicts", "kept.jsonl", "--convention", "bare"]].concat();
+        let why = "--convention has no effect: the verdicts of kept.jsonl are read already";
+        refused(command, folder.path(), &args, 2, &[why]);
+    }
     assert_eq!(rows(folder.path().join("kept.jsonl"))[1]["id"], "Natural/1");
 }
 
@@ -237,6 +259,21 @@ fn pairs_of_ones_own_are_asked_about_as_compare_does() {
     fs::write(folder.join("mine.json"), family.to_string()).expect("family");
     let args = [&bench[..], &["--output", "c.jsonl", "--template", "mine.json"]].concat();
     refused("bench", folder, &args, 1, &["none of the first 4 rows has the field \"topic\""]);
+}
+
+#[test]
+fn ties_say_nothing_against_preferences() {
+    let folder = TempDir::new().expect("folder");
+    let row = |id: usize| {
+        let response = format!("It is {}.", id + 1);
+        json!({"id": id, "instruction": "1 + 1?", "response_a": response, "response_b": response, "human": "A"})
+    };
+    write_rows(folder.path().join("in.jsonl"), &(0..9).map(row).collect::<Vec<_>>());
+    let args = words("--input in.jsonl --output v.jsonl --apart --verdict logits --quiet");
+    let said = succeed("compare", folder.path(), &args);
+    let sentence =
+        "Its verdicts do not say which of the responses is better. What its preferences are worth says `judge bench`.";
+    assert!(said.contains(sentence), "{said}");
 }
 
 #[test]

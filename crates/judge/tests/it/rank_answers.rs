@@ -174,6 +174,31 @@ fn an_answer_without_a_verdict_is_not_ranked() {
     }
 }
 
+/// Of a question whose answers are graded in part, those count that are.
+#[test]
+fn questions_count_by_their_graded_answers() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let row = |id: usize, other: &str, human: Value| {
+        let responses = ["Red.", other, other];
+        json!({"id": id, "instruction": "A colour?", "responses": responses, "human": human})
+    };
+    let long = "so ".repeat(2_000);
+    let all = [
+        row(0, "Seven.", json!([3, 1, null])),
+        row(1, "Seven.", json!([null, 2, 5])),
+        row(2, "Seven.", json!([null, 2, null])),
+        row(3, &long, json!([null, 2, 5])), // its graded answers have no score
+    ];
+    write_rows(folder.join("in.jsonl"), &all);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
+    succeed("rank_answers", folder, &args);
+    let report = read_json(folder.join("r.json"));
+    let counted = ["n", "unscored", "without_human"].map(|name| report[name].as_u64());
+    assert_eq!(counted, [Some(2), Some(1), Some(1)], "{report}");
+    assert_eq!(report["statistics"]["highest_grade"]["estimate"], 4.0, "{report}");
+}
+
 #[test]
 fn wrong_command_lines_are_usage_errors() {
     let folder = TempDir::new().expect("folder");

@@ -44,6 +44,24 @@ fn text(page: &Html) -> String {
     body.text().collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Rows with different chances of being graded are weighted, as `judge agree` weighs them; what takes them as drawn alike is left out.
+#[test]
+fn rows_that_were_not_drawn_alike_are_weighted() {
+    let folder = TempDir::new().expect("folder");
+    let row = |n: usize| {
+        let (human, drawn) = ((n % 5) as f64, if n < 4 { 0.1 } else { 1.0 });
+        json!({"id": n, "score": human + if n < 4 { 0.5 } else { 0.0 }, "human": human, "sampling_probability": drawn})
+    };
+    write_rows(folder.path().join("scores.jsonl"), &(0..10).map(row).collect::<Vec<_>>());
+    let (page, found) = page(folder.path(), &["--input", "scores.jsonl"]);
+    // Four rows stand for 40, and six for themselves.
+    let bias = found["agreement"]["bias"]["estimate"].as_f64().expect("a bias");
+    assert!((bias - 20.0 / 46.0).abs() < 1e-12, "{bias}");
+    assert_eq!((&found["constant_guess"], &found["reliability"]), (&json!({}), &json!([])));
+    let said = text(&page);
+    assert!(said.contains("Rows are weighted by the chance") && !said.contains("Reliability"), "{said}");
+}
+
 #[test]
 fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     let folder = TempDir::new().expect("folder");

@@ -174,6 +174,9 @@ fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
     write_record(&folder.path().join("valid.jsonl"), 9, &Value::Null);
     let nine = "valid.jsonl has scores on the scale 1, 2, 3, 4, 5, 6, 7, 8, 9, and this run is on 1, 2, 3, 4, 5";
     fails(std::slice::from_ref(&good), &["--valid", "valid.jsonl"], 1, nine);
+    write_record(&folder.path().join("valid.jsonl"), 5, &Value::Null);
+    let one_kind = "valid.jsonl: expected rows with \"answerable\" true and rows with it false; of 1 rows with a score 1 have it, 1 of them true";
+    fails(std::slice::from_ref(&good), &["--valid", "valid.jsonl"], 1, one_kind);
     fails(&[good.clone(), good.clone()], &[], 1, "in.jsonl");
     fails(&[json!({"id": 2, "question": "Is it?", "answerable_p": 1})], &[], 1, "answerable_p");
     fails(&[good, json!({"id": 2, "text": "Is it?"})], &[], 1, "question");

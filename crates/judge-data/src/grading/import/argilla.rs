@@ -16,8 +16,16 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
     match responses {
         Value::Object(by_question) => {
             for (question, responses) in &by_question {
-                for response in responses.as_array().into_iter().flatten() {
-                    take(&mut item, question, response, response, odd);
+                match responses {
+                    Value::Array(all) => {
+                        all.iter().for_each(|response| take(&mut item, question, response, response, odd));
+                    }
+                    // Nobody has answered it.
+                    Value::Null => {}
+                    other => {
+                        let why = || format!("expected a list of responses to {question:?}, found {other}");
+                        odd.get_or_insert_with(why);
+                    }
                 }
             }
         }

@@ -1,6 +1,8 @@
 //! Label Studio's JSON, as its guide on the task format has it: `{"id", "data": {…}, "annotations": [{"completed_by", "was_cancelled",
 //! "lead_time", "result": [{"from_name", "type", "value": {…}}]}]}`.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +28,9 @@ struct Found {
     value: Value,
 }
 
+/// What the value of a result has where it is about a part of what was shown: of a text, a sound, a picture or a film.
+const REGION: [&str; 6] = ["start", "x", "points", "vertices", "rle", "sequence"];
+
 pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> {
     let mut item = Item::new(object(row, "data")?, row, "id")?;
     let expected = "a list of annotations with `result`";
@@ -34,15 +39,26 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
         let rater = name(annotation.completed_by.as_ref()).unwrap_or_else(|| format!("annotation {number}"));
         let skipped = annotation.was_cancelled.then(|| "skipped".to_owned());
         let mut said = Answers { seconds: annotation.lead_time, skipped, ..Answers::default() };
+        let (mut notes, mut several) = (Vec::new(), BTreeSet::new());
+        let mut refuse = |why: String| {
+            odd.get_or_insert_with(|| format!("annotation {number}: expected {why}"));
+        };
         for Found { from_name, kind, value } in annotation.result {
             let (question, kind) = (from_name.unwrap_or_else(|| "grade".to_owned()), kind.unwrap_or_default());
+            let is_note = kind == "textarea";
+            // What was chosen before the skip is no answer.
+            if annotation.was_cancelled && !is_note {
+                continue;
+            }
+            if REGION.iter().any(|part| !value[*part].is_null()) {
+                refuse(format!("an answer about the whole item to {question:?}, found a region: {kind:?} {value}"));
+                continue;
+            }
+            if is_note {
+                notes.extend(texts(&value["text"]));
+                continue;
+            }
             let answer = match kind.as_str() {
-                "textarea" => {
-                    said.note = grade(&value["text"]).and_then(|text| text.as_str().map(str::to_owned)).or(said.note);
-                    continue;
-                }
-                // What was chosen before the skip is no answer.
-                _ if annotation.was_cancelled => continue,
                 // A pair's sides, as its tag has them.
                 "pairwise" => match value["selected"].as_str() {
                     Some("left") => Some("A".into()),
@@ -52,13 +68,27 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
                 kind => grade(&value[kind]),
             };
             match answer {
-                Some(answer) => drop(said.values.insert(question, answer)),
-                None => drop(odd.get_or_insert_with(|| {
-                    format!("annotation {number}: expected one choice, a rating or a number in {question:?}, found {kind:?} {value}")
-                })),
+                Some(answer) => {
+                    if said.values.get(&question).is_some_and(|before| *before != answer) {
+                        several.insert(question.clone());
+                    }
+                    said.values.insert(question, answer);
+                }
+                None => refuse(format!("one choice, a rating or a number in {question:?}, found {kind:?} {value}")),
             }
         }
+        for question in several {
+            said.values.remove(&question);
+            refuse(format!("one answer to {question:?}, found several that differ"));
+        }
+        said.note = (!notes.is_empty()).then(|| notes.join("\n"));
         item.say(rater, said, odd);
     }
     Ok(item)
+}
+
+/// A text, or the texts of a list.
+fn texts(value: &Value) -> Vec<String> {
+    let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -57,17 +57,10 @@ pub fn means(
         (None, None) => sample_mean(&human),
     };
     let plain = human.iter().sum::<f64>() / human.len() as f64;
-    let mut graded = match &clusters {
+    let graded = match &clusters {
         Some(_) => Statistic::of_clusters(graded, plain, level),
         None => Statistic::estimated(graded, level),
     };
-    if let Statistic::Defined(known) = &mut graded {
-        let of_what = if clusters.is_some() { "Student t of clusters" } else { "Student t" };
-        known.method = known.method.replace("Student t", of_what);
-        if probabilities.is_some() && known.interval.is_some() {
-            known.method.insert_str(0, "weighted, ");
-        }
-    }
     let mut found = vec![(MEANS[0].to_owned(), graded)];
     if others.len() > 1 {
         let (powered, calibrated) = (PredictionPoweredMean::default(), CalibratedMean::default());
@@ -94,10 +87,15 @@ pub fn means(
             ((*name).to_owned(), statistic)
         }));
     }
-    // That a mean is 0 is nobody's hypothesis.
+    let of_what = if clusters.is_some() { "Student t of clusters" } else { "Student t" };
     for (_, statistic) in &mut found {
         if let Statistic::Defined(known) = statistic {
+            // That a mean is 0 is nobody's hypothesis.
             known.p = None;
+            known.method = known.method.replace("Student t", of_what);
+            if probabilities.is_some() && known.interval.is_some() {
+                known.method.insert_str(0, "weighted, ");
+            }
         }
     }
     found

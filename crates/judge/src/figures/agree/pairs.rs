@@ -15,10 +15,11 @@ use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, text, value};
-use judge_cli::terminal::console::{counted_that, tell};
+use judge_cli::terminal::console::{counted, counted_that, tell};
 
 use super::cli::Cli;
 use super::means::Unlabelled;
+use crate::figures::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 
 /// What the file holds.
 #[derive(Default)]
@@ -44,9 +45,6 @@ pub struct Pairs {
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
 }
-
-/// Where `judge grade` writes the chance that a row had of being graded.
-const SAMPLING_PROBABILITY: &str = "sampling_probability";
 
 /// Where the judge's confidence is looked for unless a field is named:
 /// rows of this project's score files have the probability of each label there.
@@ -79,11 +77,21 @@ fn tell_repeated(identifiers: &OtherFields, rows: usize) {
     }
 }
 
-/// Who gave each rating of an item, where the row says so.
-fn raters_of(row: &ScoredRow, item: &ComparedItem) -> Option<Vec<String>> {
-    let names: Vec<String> = row.row.optional(RATERS, "a list of names").ok()??;
-    let is_one_each = names.len() == item.human.len() && names.iter().collect::<BTreeSet<_>>().len() == names.len();
-    is_one_each.then_some(names)
+/// Who gave each rating of an item, where the row says so; or why its names cannot be those of its ratings.
+fn raters_of(row: &ScoredRow, item: &ComparedItem) -> Result<Option<Vec<String>>, String> {
+    let Some(names) = row.row.optional::<Vec<String>>(RATERS, "a list of names").ok().flatten() else {
+        return Ok(None);
+    };
+    if names.len() != item.human.len() {
+        let [names, grades] = [counted(names.len(), "name"), counted(item.human.len(), "grade")];
+        return Err(format!("{RATERS} has {names} for {grades}"));
+    }
+    let twice = {
+        let mut seen = BTreeSet::new();
+        let twice = names.iter().find(|name| !seen.insert(name.as_str()));
+        twice.cloned()
+    };
+    twice.map_or(Ok(Some(names)), |twice| Err(format!("{RATERS} names {twice:?} twice")))
 }
 
 /// Gives each rater one place in all items where rows list them in other orders, as those of several files do.
@@ -161,13 +169,11 @@ impl Pairs {
         let known = file.has(SAMPLING_PROBABILITY).then_some(SAMPLING_PROBABILITY);
         let sampling_probability = cli.sampling_probability.as_deref().or(known).map(str::to_owned);
         if cli.sampling_probability.is_none() && known.is_some() {
-            tell(format_args!(
-                "note: rows are weighted by {SAMPLING_PROBABILITY:?}, the chance that each had of being graded"
-            ));
+            tell_weighted("rows");
         }
         let others = vec![Vec::new(); cli.second.len()];
         let mut pairs = Self { predicted, human, others, sampling_probability, ..Self::default() };
-        let (mut unread, mut odd_raters) = (Unread::default(), Unread::default());
+        let (mut unread, mut odd_raters, mut odd_names) = (Unread::default(), Unread::default(), Unread::default());
         let (mut identifiers, mut raters) = (OtherFields::default(), Vec::new());
         let own = [pairs.predicted.clone(), pairs.human.clone(), "id".to_owned()];
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
@@ -195,7 +201,9 @@ impl Pairs {
                 let others = row.row.keys().filter(|&name| is_identifier(name) && !own.contains(&name));
                 identifiers.see(others.filter_map(|name| Some((name, row.row.value(name)?))));
             }
-            raters.push(raters_of(&row, &item));
+            let names = raters_of(&row, &item);
+            odd_names.note(&place, names.as_ref().err().cloned());
+            raters.push(names.ok().flatten());
             pairs.names.push(name());
             pairs.items.push(item);
             pairs.others.iter_mut().zip(others).for_each(|(of_judge, rating)| of_judge.push(rating));
@@ -206,6 +214,7 @@ impl Pairs {
         }
         tell_unread_that(&unread, "have a value that is no grade and are left out");
         tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
+        tell_unread_that(&odd_names, "have names of raters that cannot be those of their grades and count as without");
         tell_repeated(&identifiers, pairs.items.len());
         align(&mut pairs.items, &raters);
         let sure = pairs.items.iter().filter(|item| item.confidence.is_some()).count();
@@ -269,21 +278,12 @@ impl Pairs {
                 })?)
             }
         };
-        let sampling_probability =
-            self.sampling_probability.as_deref().map(|field| probability(row, field)).transpose()?;
+        let is_named = cli.sampling_probability.is_some();
+        let drawn = self.sampling_probability.as_deref().map(|field| probability(row, field, is_named));
+        let sampling_probability = drawn.transpose()?;
         let item = ComparedItem { predicted, second: None, human, confidence, cluster, sampling_probability };
         Ok(Ok((item, others.into_iter().map(rating).collect())))
     }
-}
-
-/// The chance that a row had of being graded.
-fn probability(row: &ScoredRow, field: &str) -> Result<f64> {
-    let known = value(row, field)?;
-    let number = known.as_ref().and_then(Value::as_f64).filter(|p| *p > 0.0 && *p <= 1.0);
-    number.with_context(|| {
-        let found = known.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-        format!("--sampling-probability: {field} is {found}, expected a number above 0 and at most 1")
-    })
 }
 
 /// The places of items of which the judge says something else than people, the largest difference first.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use judge_cli::report::{p_in_words, undefined};
 use judge_cli::terminal::console::{say, say_table};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
+use judge_metrics::decimals;
 use judge_metrics::prediction::bias_in_words;
 
 use super::figures::in_words;
@@ -116,7 +117,8 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
         known.interval.map_or_else(
             || if known.no_variation { " (no variation)" } else { " (no interval)" }.to_owned(),
             |interval| {
-                format!(" [{:.2}, {:.2}] at {} %", interval.low, interval.high, (interval.level * 1e4).round() / 1e2)
+                let [low, high] = [interval.low, interval.high].map(|end| decimals(end, 2));
+                format!(" [{low}, {high}] at {} %", (interval.level * 1e4).round() / 1e2)
             },
         )
     };
@@ -140,8 +142,9 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
         // Numbers are held against the mean of the others, labels against what most of them say.
         lines.push(if numeric {
             format!(
-                "It is {:.2} from the mean of the other raters on average; a rater is {:.2} from it.",
-                judge.estimate, people.estimate
+                "It is {} from the mean of the other raters on average; a rater is {} from it.",
+                decimals(judge.estimate, 2),
+                decimals(people.estimate, 2)
             )
         } else {
             format!(
@@ -162,8 +165,8 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
         lines.push(format!("Whether the judge orders rows as people do is not known: {reason}."));
     }
     if let Some(bias) = known("bias") {
-        let far =
-            known("mae").map_or_else(String::new, |mae| format!("; a score is {:.2} off on average", mae.estimate));
+        let far = known("mae").map(|mae| format!("; a score is {} off on average", decimals(mae.estimate, 2)));
+        let far = far.unwrap_or_default();
         let size = format!("{}{}{far}", bias_in_words(bias.estimate), sure(bias));
         lines.push(match shown(bias) {
             Some(_) => format!("Its scores are {size}."),
@@ -207,8 +210,8 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     }
     if let Some(mean) = known("human_mean_prediction_powered") {
         lines.push(format!(
-            "People would give all rows, those without a human score included, {:.2} on average{}.",
-            mean.estimate,
+            "People would give all rows, those without a human score included, {} on average{}.",
+            decimals(mean.estimate, 2),
             sure(mean)
         ));
     }
@@ -229,7 +232,7 @@ fn figures(found: &Comparisons, methods: bool) -> Result<()> {
         found.statistics.iter().any(|(_, known)| known.defined().is_some_and(|known| known.p_adjusted.is_some()));
     rows[0].extend(adjusted.then(|| "adjusted p".to_owned()));
     rows[0].extend(methods.then(|| "method".to_owned()));
-    let number = |x: Option<f64>| x.map_or_else(String::new, |x| format!("{x:.4}"));
+    let number = |x: Option<f64>| x.map_or_else(String::new, |x| decimals(x, 4));
     let mut shown = "";
     for (name, statistic) in &found.statistics {
         let Statistic::Defined(known) = statistic else { continue };

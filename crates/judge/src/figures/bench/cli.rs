@@ -38,12 +38,12 @@ pub(crate) struct Cli {
     /// With --run: the cutoff of the statistic recall_k [default: 10]
     #[arg(long, value_name = "N", value_parser = row_limit, requires = "run")]
     pub(super) k: Option<usize>,
-    /// Verdicts that were made elsewhere
+    /// Verdicts that were made elsewhere; those of a run with --limit N are read with --limit N too
     #[arg(long, value_name = "FILE", conflicts_with_all = of_a_model())]
     pub(super) verdicts: Option<PathBuf>,
     /// Verdicts of another judge on the same pairs: how much better is the first? (of the same convention, or the output of
     /// `judge compare`); with --run, other rankings
-    #[arg(long, value_name = "FILE", conflicts_with = "limit")]
+    #[arg(long, value_name = "FILE")]
     pub(super) against: Option<PathBuf>,
     /// Where the verdicts of a model go
     #[arg(long, value_name = "FILE", conflicts_with = "verdicts")]
@@ -67,16 +67,16 @@ pub(crate) struct Cli {
 /// The options of a judge that reads here, which verdicts from elsewhere were made without. How they are read is said by --convention.
 fn of_a_model() -> Vec<Id> {
     let own = ["output", "no_lock"].map(Id::from).to_vec();
-    [ids_of::<ModelArgs>(&["quiet"]), ids_of::<PromptedArgs>(&["convention"]), own].concat()
+    [ids_of::<ModelArgs>(&["quiet", "limit"]), ids_of::<PromptedArgs>(&["convention"]), own].concat()
 }
 
 /// What rankings are measured without.
 fn of_verdicts() -> Vec<Id> {
-    let own = ["verdicts", "votes", "columns", "unparsed", "convention"].map(Id::from).to_vec();
+    let own = ["verdicts", "votes", "columns", "unparsed", "convention", "limit"].map(Id::from).to_vec();
     [of_a_model(), own].concat()
 }
 
 /// These, and what is of one file of verdicts.
 fn of_votes() -> Vec<Id> {
-    [of_a_model(), ids_of::<BarArgs>(&[]), ["verdicts", "against"].map(Id::from).to_vec()].concat()
+    [of_a_model(), ids_of::<BarArgs>(&[]), ["verdicts", "against", "limit"].map(Id::from).to_vec()].concat()
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::files::program;
+use judge_cli::args::judged_pairs::check_convention;
 use judge_cli::report::{BOOTSTRAP, write_json_if};
 use judge_cli::terminal::console::{say, say_table, usage};
-use judge_data::{Benchmark, BenchmarkPair, PairVerdicts, PairVote, Published, Rows};
+use judge_data::{Benchmark, BenchmarkPair, PairVote, Published, Rows};
 use judge_metrics::comparison::{JudgeVote, VoteComparison, VoteStatistic};
 use judge_metrics::preference::{Preference, Ties, Unparsed, Vote};
 use serde_json::{Value, json};
@@ -28,9 +29,9 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
         let (data, name) = (cli.pairs.data.display(), &judge.annotator);
         return Err(usage(format!("--data {data} has votes of {name:?}, expected people's (expert_N, author_N)")));
     }
-    let (mut votes, mut judges, mut unparsed) = (Vec::new(), Vec::new(), 0);
+    let (mut votes, mut judges, mut unparsed, mut texts) = (Vec::new(), Vec::new(), 0, 0);
     for path in &cli.votes {
-        let (own, missing) = judges_votes(cli, path, &people)?;
+        let (own, missing, read) = judges_votes(cli, path, &people)?;
         for vote in &own {
             if vote.is_persons() {
                 let (path, name) = (path.display(), &vote.annotator);
@@ -45,6 +46,10 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
         }
         votes.extend(own);
         unparsed += missing;
+        texts += read;
+    }
+    if let Some(path) = cli.votes.first() {
+        check_convention(cli.judge.convention.as_deref(), path, texts)?;
     }
     let judged = votes.len();
     votes.extend(people);
@@ -65,10 +70,11 @@ pub(crate) fn report(cli: &Cli) -> Result<()> {
     print(&tables)
 }
 
-/// A judge's votes: a file of MT-bench's form, or verdicts on the rows of people's votes. Also how many pairs are without a verdict.
-fn judges_votes(cli: &Cli, path: &Path, people: &[PairVote]) -> Result<(Vec<PairVote>, usize)> {
+/// A judge's votes: a file of MT-bench's form, or verdicts on the rows of people's votes. Also how many pairs are
+/// without a verdict, and how many texts were read by the convention.
+fn judges_votes(cli: &Cli, path: &Path, people: &[PairVote]) -> Result<(Vec<PairVote>, usize, usize)> {
     if Rows::open(path)?.next().transpose()?.is_none_or(|row| row.has("winner")) {
-        return Ok((PairVote::read(path)?, 0));
+        return Ok((PairVote::read(path)?, 0, 0));
     }
     let unparsed = match cli.pairs.policy().0 {
         Unparsed::Dropped => None,
@@ -76,9 +82,10 @@ fn judges_votes(cli: &Cli, path: &Path, people: &[PairVote]) -> Result<(Vec<Pair
         _ => return Err(usage("--unparsed wrong: a vote that is missing cannot be wrong; give tie or drop")),
     };
     let (pairs, _): (Vec<BenchmarkPair>, _) = cli.pairs.read()?;
-    let verdicts = PairVerdicts::read(path, &pairs, cli.pairs.convention(cli.judge.convention.as_deref())?)?;
+    let verdicts = cli.pairs.verdicts(path, &pairs, &[], cli.judge.convention.as_deref())?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(PairVote::of_verdicts(&name, people, &verdicts, unparsed))
+    let (votes, missing) = PairVote::of_verdicts(&name, people, &verdicts, unparsed);
+    Ok((votes, missing, verdicts.texts))
 }
 
 fn judge_vote(vote: &PairVote) -> JudgeVote<'_> {

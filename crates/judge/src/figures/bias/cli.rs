@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::files::{OverwriteArgs, row_limit};
 use judge_cli::args::judged_pairs::PairsArgs;
 
 /// Measure what sways a judge of pairs besides quality.
@@ -24,6 +24,9 @@ pub(crate) struct Cli {
     /// The judge's verdicts: {"id", "given", "swapped"?} with what it wrote, or the output of `judge compare`
     #[arg(long, value_name = "FILE", required_unless_present = "write_perturbed")]
     pub(super) verdicts: Option<PathBuf>,
+    /// Take the first N pairs alone, as a run of `judge bench` with --limit N judges them
+    #[arg(long, value_name = "N", value_parser = row_limit)]
+    pub(super) limit: Option<usize>,
     /// Writes the changed pairs here and reports nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["verdicts", "perturbed", "json", "plots", "own", "convention"])]
     pub(super) write_perturbed: Option<PathBuf>,

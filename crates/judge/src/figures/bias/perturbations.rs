@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use judge_cli::args::judged_pairs::check_convention;
 use judge_cli::judge_record::{other_judge, other_model};
 use judge_cli::report::BOOTSTRAP;
 use judge_cli::terminal::console::{counted, say, usage};
-use judge_core::prompted::PairConvention;
 use judge_data::{
     Benchmark, BenchmarkPair, PairVerdict, PairVerdicts, Perturbation, PerturbedPair, Rows, RunRecord, load,
     record_path, write_new,
@@ -119,7 +119,6 @@ fn check_judge(before: &Path, after: &Path) -> Result<()> {
 pub(crate) fn findings(
     cli: &Cli,
     path: &Path,
-    convention: PairConvention,
     pairs: &[BenchmarkPair],
     before: &PairVerdicts,
 ) -> Result<Vec<BiasFinding>> {
@@ -127,7 +126,9 @@ pub(crate) fn findings(
     let named = named(path)?;
     let perturbed = of(cli, pairs, &named)?;
     let changed: Vec<BenchmarkPair> = perturbed.iter().map(|known| known.pair.clone()).collect();
-    let after = PairVerdicts::read(path, &changed, convention)?;
+    let convention = cli.convention.as_deref();
+    let after = cli.pairs.verdicts(path, &changed, &[], convention)?;
+    check_convention(convention, path, before.texts + after.texts)?;
     if after.both_orders != before.both_orders {
         return Err(usage("--verdicts and --perturbed: one has both orders, the other has the given order alone"));
     }

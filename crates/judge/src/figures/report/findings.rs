@@ -58,6 +58,9 @@ pub struct Findings {
     /// With people; empty where nobody graded.
     #[serde(serialize_with = "by_name")]
     pub agreement: Vec<(String, Statistic)>,
+    /// Whether its rows had different chances of being graded: what takes rows as drawn alike is left out.
+    #[serde(skip)]
+    pub is_weighted: bool,
     /// What the preferences on pairs are worth, where probabilities were read.
     #[serde(serialize_with = "worth")]
     pub preferences: Option<Worth>,
@@ -112,8 +115,10 @@ impl Findings {
             rows.compared.iter().filter_map(|item| Some((item.predicted.number()?, item.mean_human()?))).collect();
         let is_numeric = numbers.len() == rows.compared.len();
         let human: Vec<f64> = if is_numeric { numbers.iter().map(|pair| pair.1).collect() } else { Vec::new() };
-        let no_layers =
-            rows.no_layers.clone().or_else(|| human.is_empty().then(|| "no row has a human score".to_owned()));
+        let is_weighted = rows.is_weighted();
+        let no_layers = rows.no_layers.clone();
+        let no_layers = no_layers.or_else(|| human.is_empty().then(|| "no row has a human score".to_owned()));
+        let no_layers = no_layers.or_else(|| is_weighted.then(|| "it takes rows as drawn alike".to_owned()));
         let layers = if no_layers.is_none() {
             let numbers = rows.layer_numbers();
             let weights = record.layer_weights().filter(|weights| weights.len() <= numbers.len());
@@ -122,18 +127,21 @@ impl Findings {
             Vec::new()
         };
         let scored = rows.scored();
-        let preferences = rows.preferences.compared(BOOTSTRAP).map(|preferences| preferences.whole()).transpose()?;
+        let preferences = rows.preferences.compared(BOOTSTRAP).filter(|_| !is_weighted);
+        let preferences = preferences.map(|preferences| preferences.whole()).transpose()?;
         let graded = rows.compared.len();
         let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
         let (mut reliability, mut reliability_figure) = (Vec::new(), None);
         if graded > 0 {
-            constant_guess = guess(&rows.compared, &human);
+            if !is_weighted {
+                constant_guess = guess(&rows.compared, &human);
+            }
             let only = Some(SAID.map(|(name, _)| name.to_owned()).to_vec());
             let settings = ComparisonSettings { bootstrap: OF_AGREEMENT, only, ..ComparisonSettings::default() };
             let comparison = Comparison::new(rows.compared, settings)?;
             let all: Vec<usize> = (0..graded).collect();
             agreement = comparison.statistics(&all).statistics;
-            if is_numeric {
+            if is_numeric && !is_weighted {
                 let [predicted, human] =
                     [&rows.fields.predicted, &rows.fields.human].map(|name| name.as_deref().unwrap_or_default());
                 reliability = reliability::bins(comparison.items(), BOOTSTRAP.level);
@@ -164,6 +172,7 @@ impl Findings {
             predicted: rows.fields.predicted,
             human: rows.fields.human,
             agreement,
+            is_weighted,
             preferences,
             constant_guess,
             layers,
@@ -173,7 +182,7 @@ impl Findings {
             graded_labels: rows.graded_labels,
             measures: rows.measures.found(),
             reliability,
-            coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0),
+            coverage: Some(rows.coverage).filter(|coverage| coverage.n > 0 && !is_weighted),
             listed: rows.listed,
             answers: rows.answers,
             longest: rows.longest,

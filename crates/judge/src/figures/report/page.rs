@@ -16,6 +16,7 @@ use super::findings::{Findings, SAID};
 use super::list;
 use super::texts::{ID, SETTINGS, TEXT, shown, visible};
 use crate::figures::layers;
+use crate::figures::sampling::SAMPLING_PROBABILITY;
 
 /// Problems of a check that are shown.
 const PROBLEMS: usize = 40;
@@ -159,6 +160,10 @@ fn agreement(found: &Findings) -> Markup {
         "Agreement with people",
         &html! {
             p { "Of " code { (shown(names[0], ID)) } " with " code { (shown(names[1], ID)) } ", " (found.graded) " rows, with intervals at 95 %." }
+            @if found.is_weighted {
+                p { "Rows are weighted by the chance that each had of being graded, their " code { (SAMPLING_PROBABILITY) }
+                    ". What takes rows as drawn alike is left out: constant guesses, layers, preferences and reliability." }
+            }
             div.scroll { table {
                 tr { th {} th { "estimate" } th { "interval" } th { "constant guess" } }
                 @for (name, statistic) in &found.agreement {
@@ -180,7 +185,7 @@ fn agreement(found: &Findings) -> Markup {
                 details { summary { (undefined.len()) " statistics are not defined" }
                     ul { @for (name, reason) in undefined { li { (name) ": " (shown(reason, TEXT)) } } } }
             }
-            p class="quiet" { "A constant guess is the median for the absolute error, the mean for the squared one, and the commonest label; it orders nothing." }
+            @if !found.constant_guess.is_empty() { p class="quiet" { "A constant guess is the median for the absolute error, the mean for the squared one, and the commonest label; it orders nothing." } }
         },
     )
 }

@@ -22,6 +22,7 @@ use super::answers::Answers;
 use super::layers::{OfLayers, Tables, of_layers};
 use super::measures::Measures;
 use super::texts::{ID, TEXT, cut};
+use crate::figures::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use crate::ids::alike;
 
 /// Rows that are listed.
@@ -140,6 +141,8 @@ pub struct Rows {
     answered: usize,
     /// Rows with a score and a grade that is none.
     odd_grades: Unread,
+    /// Whether any row says which chance it had of being graded.
+    is_sampled: bool,
     /// Rows with a score and a human one.
     pub compared: Vec<ComparedItem>,
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
@@ -203,6 +206,7 @@ impl Rows {
     ) -> Result<()> {
         let file = ScoredFile::open(judge_cli::args::files::open(path)?, None)?.with_unique_ids()?;
         self.fields = file.fields(predicted, human);
+        self.is_sampled = file.has(SAMPLING_PROBABILITY);
         if let Some(field) = human.filter(|field| !file.has(field)) {
             bail!("{}: no row has the field {field:?} that --human names", path.display());
         }
@@ -214,6 +218,9 @@ impl Rows {
             self.n += 1;
         }
         tell_unread_that(&self.odd_grades, "have a rater whose grade is none and is left out");
+        if self.is_sampled && !self.compared.is_empty() {
+            tell_weighted("in the agreement with people rows");
+        }
         Ok(())
     }
 
@@ -266,7 +273,9 @@ impl Rows {
         Ok(())
     }
 
-    fn compare(&mut self, item: ComparedItem, row: &ScoredRow, id: &str) -> Result<()> {
+    fn compare(&mut self, mut item: ComparedItem, row: &ScoredRow, id: &str) -> Result<()> {
+        let drawn = self.is_sampled.then(|| probability(row, SAMPLING_PROBABILITY, false));
+        item.sampling_probability = drawn.transpose()?;
         let of_layers = of_layers(&row.row)?;
         let human = item.mean_human();
         if let (Some(human), Some(interval)) = (human, row.row.optional::<Calibrated>("calibrated", "an interval")?) {
@@ -350,6 +359,11 @@ impl Rows {
         };
         let named = row.keys().filter(|key| !is_own(key)).filter_map(|key| Some((cut(key, ID), text(key)?)));
         named.take(TEXTS).collect()
+    }
+
+    /// Whether rows had different chances of being graded, for which not everything allows.
+    pub fn is_weighted(&self) -> bool {
+        self.compared.windows(2).any(|pair| pair[0].sampling_probability != pair[1].sampling_probability)
     }
 
     /// The numbers of the layers whose scores are known.

@@ -147,7 +147,7 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     if cli.old.is_some() {
         json.insert("worse".to_owned(), json!(worse));
     }
-    let sentence = skill(&separates, cli.old.is_some());
+    let sentence = skill(&separates, cli.old.is_some(), has_preferences(&found));
     let mut against = String::new();
     if !misjudged.is_empty() {
         against = format!("the better response is known, and was not named: {}", first_names(&misjudged));
@@ -186,7 +186,8 @@ fn separates(told_apart: Proportion) -> PairStatistic {
 }
 
 /// Whether the judge can tell, in a sentence. Of one file of pairs that nobody has judged, nothing is said.
-fn skill(separates: &PairStatistic, is_of_versions: bool) -> Option<String> {
+/// Verdicts are less than the preferences behind them, of whose worth this is no measure.
+fn skill(separates: &PairStatistic, is_of_versions: bool, has_preferences: bool) -> Option<String> {
     let PairStatistic { n, statistic, .. } = separates;
     let Some(interval) = statistic.interval() else {
         let why = "No pair here has a better response that is known, so these figures cannot show whether this judge can tell better responses \
@@ -195,12 +196,17 @@ fn skill(separates: &PairStatistic, is_of_versions: bool) -> Option<String> {
     };
     let known = format!("{statistic:.3} of the {} whose better response is known", counted(*n, "pair"));
     let of = if is_of_versions { "versions" } else { "responses" };
-    Some(match interval.low > 0.5 {
-        true => format!("The judge tells better from worse: it rightly orders {known}."),
-        false => format!(
-            "That the judge can tell better from worse is not shown: it rightly orders {known}. Its preferences say nothing of the {of}."
-        ),
-    })
+    if interval.low > 0.5 {
+        return Some(format!("The judge tells better from worse: it rightly orders {known}."));
+    }
+    let mut sentence = format!(
+        "That the judge can tell better from worse is not shown: it rightly orders {known}. Its verdicts do not \
+         say which of the {of} is better."
+    );
+    if has_preferences && !is_of_versions {
+        sentence += " What its preferences are worth says `judge bench`.";
+    }
+    Some(sentence)
 }
 
 /// A row as it is counted.
@@ -224,6 +230,12 @@ fn line(known: &PairStatistic) -> Vec<String> {
     vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
 }
 
+/// Whether a pair has a preference.
+fn has_preferences(found: &PairTallied) -> bool {
+    let preference = found.statistics.iter().find(|known| known.name == "mean_preference");
+    preference.is_some_and(|known| known.statistic.estimate().is_some())
+}
+
 /// Says so where verdicts are about the place of a response.
 fn followed(found: &PairTallied) -> Option<String> {
     let (place, flips) = match found.follows_place()? {
@@ -232,10 +244,9 @@ fn followed(found: &PairTallied) -> Option<String> {
     };
     let mut note = format!(
         "in {flips} of {} the response shown {place} wins in both orders: verdicts of one order follow the place, not the response",
-        counted(found.n, "pair")
+        counted(found.read(), "pair")
     );
-    let preference = found.statistics.iter().find(|known| known.name == "mean_preference");
-    if preference.is_some_and(|known| known.statistic.estimate().is_some()) {
+    if has_preferences(found) {
         note += ". A row's verdict and preference are of both orders averaged, in which a constant pull of the place cancels; where people have \
                  judged, `judge bench` says what they are worth";
     }

@@ -114,9 +114,23 @@ impl Judged {
         Ok(found)
     }
 
-    /// Says which rows have something else in the place of what is known.
-    pub fn tell_odd(&self) {
-        tell_unread_that(&self.odd, "do not say whether their question can be answered and are not fitted on");
+    /// Reads the rows of other questions, on which a threshold is fitted, and says which of them cannot be.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and if they do not have questions of both kinds.
+    pub fn read_valid(path: &Path) -> Result<Self> {
+        let found = Self::read(path)?;
+        tell_unread_that(&found.odd, "do not say whether their question can be answered and are not fitted on");
+        let (_, answerable) = found.labelled();
+        let yes = answerable.iter().filter(|answerable| **answerable).count();
+        ensure!(
+            (1..answerable.len()).contains(&yes),
+            "--valid {}: expected rows with {ANSWERABLE:?} true and rows with it false; of {} rows with a score {} have it, {yes} of them true",
+            path.display(),
+            found.scores.len(),
+            answerable.len(),
+        );
+        Ok(found)
     }
 
     fn range(&self) -> (f64, f64) {
@@ -141,13 +155,6 @@ impl Threshold {
         let value = match (rule, valid) {
             (Rule::Fitted, Some(valid)) => {
                 let (scores, answerable) = valid.labelled();
-                ensure!(
-                    answerable.contains(&true) && answerable.contains(&false),
-                    "--valid: expected rows with \"answerable\" true and false; of {} rows with a score {} have it, {} of them true",
-                    valid.scores.len(),
-                    answerable.len(),
-                    answerable.iter().filter(|answerable| **answerable).count()
-                );
                 // Unanswerable is positive, and the smaller the score the more so: the threshold lies half-way to the next score above.
                 let unanswerable: Vec<bool> = answerable.iter().map(|answerable| !answerable).collect();
                 let falling: Vec<f64> = scores.iter().map(|score| -score).collect();
@@ -222,7 +229,7 @@ impl Boundary {
     /// `valid` are the rows of other questions on which it is fitted.
     ///
     /// # Errors
-    /// If those do not have questions of both kinds.
+    /// If a statistic cannot be computed.
     pub fn new(judged: &Judged, rule: Rule, valid: Option<&Judged>) -> Result<Self> {
         let threshold = Threshold::find(judged, rule, valid)?;
         let (scores, answerable) = judged.labelled();
@@ -361,7 +368,6 @@ mod tests {
         // All unanswerable by their scores: above the last of them, nothing is.
         let odd = judged(&[(1.0, true), (2.0, false)]);
         assert!(Threshold::find(&test, Rule::Fitted, Some(&odd)).unwrap().value > 2.0);
-        assert!(Boundary::new(&test, Rule::Fitted, Some(&judged(&[(1.0, true)]))).is_err());
     }
 
     /// The probe is right about every pair, LAGER about three of four.

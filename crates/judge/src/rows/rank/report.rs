@@ -41,6 +41,15 @@ pub(crate) fn of_benchmark(id: &ItemId, subset: Option<&str>) -> Result<(String,
     Ok((id, subset.to_owned()))
 }
 
+/// The answers that people have graded, with the judge's scores; `None` where fewer than two are, but for the only one
+/// of a row.
+fn graded(scores: Option<&[Option<f64>]>, human: &[Option<f64>]) -> Option<RankedAnswers> {
+    let scores = scores.map_or_else(|| vec![None; human.len()], <[_]>::to_vec);
+    let known = scores.into_iter().zip(human).filter_map(|(score, grade)| Some((score, (*grade)?)));
+    let (scores, grades): (Vec<_>, Vec<_>) = known.unzip();
+    (grades.len() >= human.len().clamp(1, 2)).then_some(RankedAnswers { scores, grades })
+}
+
 pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mut found_of_benchmark = Vec::new();
     let (mut questions, mut unscored, mut without_human, mut lost) = (Vec::new(), 0, 0, Lost::default());
@@ -51,29 +60,29 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         let met: Option<Vec<ComparisonRow>> = row.optional("comparisons", "comparisons of two answers")?;
         compared.push(met.into_iter().flatten().filter_map(ComparisonRow::compared).collect());
         let human: Option<Vec<Option<f64>>> = row.optional("human", "a list of numbers and nulls")?;
-        let grades = human.and_then(|grades| grades.into_iter().collect::<Option<Vec<f64>>>());
-        if cli.benchmark.is_some() && (grades.is_some() || scores.is_none()) {
+        let answers = human.and_then(|human| graded(scores.as_deref(), &human));
+        if cli.benchmark.is_some() && (answers.is_some() || scores.is_none()) {
             let id: ItemId = row.required("id", "a string or a whole number")?;
             let subset = row.string("subset").ok();
-            match (self::of_benchmark(&id, subset.as_deref()), &grades) {
+            match (self::of_benchmark(&id, subset.as_deref()), &answers) {
                 (Ok((id, subset)), _) => {
                     // Of a prompt that could not be judged no answer has a score, which counts as wrong; nor of one that could not be read,
                     // whose answers are not known.
-                    let grades = grades.clone().unwrap_or_else(|| vec![1.0, 0.0]);
-                    let scores = scores.clone().unwrap_or_else(|| vec![None; grades.len()]);
-                    found_of_benchmark.push(RewardBenchRow { id, subset, answers: RankedAnswers { scores, grades } });
+                    let unknown = || RankedAnswers { scores: vec![None; 2], grades: vec![1.0, 0.0] };
+                    let answers = answers.clone().unwrap_or_else(unknown);
+                    found_of_benchmark.push(RewardBenchRow { id, subset, answers });
                 }
                 (Err(error), Some(_)) => return Err(error),
                 (Err(_), None) => {} // it could not be read, and is of no subset
             }
         }
-        match (scores, grades) {
-            (None, _) => {
+        match (scores, answers) {
+            (Some(_), None) => without_human += 1,
+            (Some(_), Some(answers)) if answers.scores.iter().any(Option::is_some) => questions.push(answers),
+            _ => {
                 unscored += 1;
                 lost.push(row.required::<ItemId>("id", "a string or a whole number")?);
             }
-            (Some(scores), Some(grades)) => questions.push(RankedAnswers { scores, grades }),
-            (Some(_), None) => without_human += 1,
         }
     }
     let comparisons: usize = compared.iter().map(Vec::len).sum();
@@ -111,7 +120,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let measured = Measured { statistics: json!(by_name), worst: String::new(), lost, apart: Vec::new() };
     if n == 0 && bench.rows.is_empty() {
         if cli.json.is_some() && comparisons == 0 {
-            tell("note: no row has a grade for each response in `human`, so the report has no statistics");
+            tell("note: no row has grades of two responses or more in `human`, so the report has no statistics");
         }
         return Ok(measured);
     }

@@ -172,9 +172,9 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
         judge_data::Error::FractionalId { .. }
         | judge_data::Error::IdTooLarge { .. }
         | judge_data::Error::DuplicateId { .. } => sentences(["to number the rows instead: --columns id="]),
-        judge_data::Error::NoVerdict { .. } => {
-            sentences(["if they are of a run with --limit N: the same --limit N takes the pairs that it judged"])
-        }
+        judge_data::Error::NoVerdict { .. } => sentences([
+            "if they are of a run with --limit N: --verdicts FILE with the same --limit N takes the pairs that it judged",
+        ]),
         judge_data::Error::FieldClash { .. } => {
             sentences(["to leave it out: --carry none, or the names of the others"])
         }

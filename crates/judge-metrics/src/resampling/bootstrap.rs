@@ -23,7 +23,7 @@ use crate::{Error, Interval};
 /// - where the statistic is undefined on more than (1 − level)/2 of the resamples: on which side of the others they belong is not known,
 ///   and they could be all of a tail;
 /// - where the resamples within the interval are all equal: an interval of no width would look like certainty. Of fewer than
-///   2 / (1 − level) resamples that is no sign that the statistic does not vary.
+///   40 resamples that is no sign that the statistic does not vary.
 ///
 /// (SciPy refuses fewer than two observations, and gives NaN where one resample is undefined.)
 ///
@@ -234,10 +234,9 @@ impl Bootstrap {
         }
         // But for rounding, which may part equal resamples.
         if high - low <= 1e-12 * low.abs().max(high.abs()) {
-            // A few may be equal by chance: at least one is to lie beyond each end.
-            return Err(match tail * self.resamples as f64 >= 1.0 - 1e-9 {
+            return Err(match self.resamples >= ENOUGH_RESAMPLES {
                 true => Error::NoVariation { statistic: "the statistic" },
-                false => none("all resamples are equal, and too few to show that it does not vary: draw more"),
+                false => none("all resamples are equal, and too few to show that it does not vary: draw 40 or more"),
             });
         }
         Ok(BootstrapInterval {
@@ -248,6 +247,9 @@ impl Bootstrap {
         })
     }
 }
+
+/// So many equal resamples show that a statistic does not vary; fewer may be equal by chance.
+const ENOUGH_RESAMPLES: usize = 40;
 
 /// Why one cluster has no interval.
 pub(super) const ONE_CLUSTER: &str = "all rows belong to one cluster, so resamples cannot differ";

@@ -121,11 +121,11 @@ fn the_seed_decides_and_nothing_else() {
 fn two_resamples_are_the_least_interval() {
     let bootstrap = Bootstrap { resamples: 1, ..Bootstrap::default() };
     let mean = |rows: &[usize]| Ok(rows.iter().map(|&row| X[row]).sum::<f64>() / rows.len() as f64);
-    // One has no width, which is not to say that the statistic does not vary; 40 that are equal say so at 95 %.
+    // One has no width, which is not to say that the statistic does not vary; 40 that are equal say so, at any level.
     let few = bootstrap.interval(X.len(), mean).unwrap_err();
     assert!(few.is_undefined() && few.to_string().contains("too few"), "{few}");
-    for (resamples, says_so) in [(39, false), (40, true)] {
-        let equal = Bootstrap { resamples, ..bootstrap }.interval(X.len(), |_| Ok(1.0)).unwrap_err();
+    for (resamples, level, says_so) in [(39, 0.95, false), (40, 0.95, true), (40, 0.999, true)] {
+        let equal = Bootstrap { resamples, level, ..bootstrap }.interval(X.len(), |_| Ok(1.0)).unwrap_err();
         assert_eq!(matches!(equal, Error::NoVariation { .. }), says_so, "{equal}");
     }
     let ours = Bootstrap { resamples: 2, ..bootstrap }.interval(X.len(), mean).unwrap();

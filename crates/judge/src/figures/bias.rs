@@ -67,7 +67,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let mut findings = report.findings()?.to_vec();
     let worth = preferences(&pairs, &verdicts)?.map(|preferences| preferences.whole()).transpose()?;
     if let Some(path) = &cli.perturbed {
-        findings.extend(perturbations::findings(cli, path, &pairs, &verdicts)?);
+        findings.extend(perturbations::findings(cli, path, [&pairs, &others], &verdicts)?);
     }
     let orders = if verdicts.both_orders { 2 } else { 1 };
     let missing =

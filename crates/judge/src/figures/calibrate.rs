@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use judge_core::Reason;
 use judge_data::{Fate, Input, Opened, Resolved, Run, RunPlan, Unread};
-use judge_metrics::Error;
 use judge_metrics::calibration::FittedCalibrator;
+use judge_metrics::{Error, decimals};
 use serde_json::{Value, json};
 
 use judge_cli::args::files::program;
@@ -104,13 +104,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         share => format!("guaranteed at least {:.0} %", 100.0 * share),
     };
     say(format_args!(
-        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {:.0} %, {guaranteed}\n  an interval is {:.2} wide on average, a value {:.2} off\n  {}\n{done}",
+        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {:.0} %, {guaranteed}\n  an interval is {} wide on average, a value {} off\n  {}\n{done}",
         report.n,
         report.folds,
         100.0 * report.covered.estimate,
         100.0 * report.level,
-        report.width.estimate,
-        report.error.estimate,
+        decimals(report.width.estimate, 2),
+        decimals(report.error.estimate, 2),
         planned.text(),
     ))?;
     if without > 0 {

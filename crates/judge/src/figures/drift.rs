@@ -12,6 +12,7 @@ use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings
 use judge_metrics::comparison::{
     ComparedItem, Comparison, ComparisonSettings, Comparisons, Reported, STATISTICS, Statistic,
 };
+use judge_metrics::decimals;
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
@@ -133,7 +134,8 @@ fn measured(cli: &Cli) -> Result<Measured> {
         say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
     }
     if let Some((anchor, change)) = largest {
-        say(format_args!("largest change: {change:+.4}, of {}", anchor.id))?;
+        let sign = if change < 0.0 { "" } else { "+" };
+        say(format_args!("largest change: {sign}{}, of {}", decimals(change, 4), anchor.id))?;
     }
     if n < all {
         tell(format_args!(
@@ -163,9 +165,10 @@ fn sentence(found: &[(String, Statistic)], n: usize, changed: usize) -> String {
     let rows = format!("{changed} of {} changed", counted_that(n, "row", ["has", "have"]));
     let (Some(bias), Some(mae)) = (known("bias"), known("mae")) else { return format!("{rows}.") };
     let way = if bias.estimate < 0.0 { "lower" } else { "higher" };
-    let ends =
-        bias.interval.map_or_else(String::new, |interval| format!(" [{:.2}, {:.2}]", interval.low, interval.high));
-    let size = format!("{:.2} {way} on average{ends}; a score is {:.2} off", bias.estimate.abs(), mae.estimate);
+    let number = |x: f64| decimals(x, 2);
+    let ends = bias.interval.map(|interval| format!(" [{}, {}]", number(interval.low), number(interval.high)));
+    let (ends, by, off) = (ends.unwrap_or_default(), number(bias.estimate.abs()), number(mae.estimate));
+    let size = format!("{by} {way} on average{ends}; a score is {off} off");
     // One amount on every row is a shift as well, which has no interval.
     let is_shift = bias.interval.map_or(bias.no_variation, |interval| interval.low > 0.0 || interval.high < 0.0);
     match is_shift && bias.estimate != 0.0 {

@@ -234,8 +234,7 @@ fn fitted(cli: &Cli, valid: &ScoreTable, worth: Option<&Worth>) -> Result<LayerW
     let weights = weights.with_context(|| format!("cannot fit layer weights on {}", valid.path.display()))?;
     if cli.layer.is_none() && is_on_one_layer(&weights) {
         tell(
-            "note: the fit diverged: expected weights on several layers, found 1 on one and 0 on all others, from where no step leads; give a \
-             lower --lr",
+            "note: the fit diverged: expected weights on several layers, found 1 on one layer and 0 on the others; give a lower --lr",
         );
     }
     if let Some(out) = &cli.weights_out {

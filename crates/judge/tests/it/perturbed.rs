@@ -39,6 +39,9 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
     assert_eq!(report["biases"]["authority"]["larger_than_chance"], json!(false));
     assert_eq!(report["biases"]["list"]["n"], json!(15));
     assert!(folder.join("plots/instruction.svg").is_file());
+    let args = ["--verdicts", "v.jsonl", "--perturbed", "cv.jsonl", "--limit", "20"];
+    let said = succeed("bias_report", folder, &[&DATA[..], &args].concat());
+    assert!(said.contains("pairs: 20 pairs") && said.contains("instruction"), "{said}");
 
     // The embedded model's own judge reads the changed pairs as any others.
     let args = ["--input", "changed.jsonl", "--output", "own.jsonl", "--apart", "--verdict", "logits", "--quiet"];

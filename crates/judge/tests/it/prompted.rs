@@ -272,7 +272,7 @@ fn ties_say_nothing_against_preferences() {
     let args = words("--input in.jsonl --output v.jsonl --apart --verdict logits --quiet");
     let said = succeed("compare", folder.path(), &args);
     let sentence =
-        "Its verdicts do not say which of the responses is better. What its preferences are worth says `judge bench`.";
+        "Its verdicts do not say which of the responses is better. `judge bench` says what its preferences are worth.";
     assert!(said.contains(sentence), "{said}");
 }
 

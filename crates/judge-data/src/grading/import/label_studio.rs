@@ -29,7 +29,7 @@ struct Found {
 }
 
 /// What the value of a result has where it is about a part of what was shown: of a text, a sound, a picture or a film.
-const REGION: [&str; 6] = ["start", "x", "points", "vertices", "rle", "sequence"];
+const REGION: [&str; 7] = ["start", "x", "points", "vertices", "rle", "sequence", "ranges"];
 
 pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> {
     let mut item = Item::new(object(row, "data")?, row, "id")?;

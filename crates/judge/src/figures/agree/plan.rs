@@ -3,6 +3,7 @@
 use anyhow::Result;
 use judge_cli::terminal::console::{say, say_table};
 use judge_metrics::comparison::{Comparisons, Statistic};
+use judge_metrics::decimals;
 use judge_metrics::planning::{detectable_difference, items_for_correlation, items_for_proportion, items_for_width};
 use serde_json::{Map, Value, json};
 
@@ -110,7 +111,7 @@ impl<'f> Plan<'f> {
                 Ok(rows) => rows.to_string(),
                 Err(_) => "-".to_owned(),
             });
-            vec![planned.name.to_owned(), format!("{:.4}", planned.detectable), rows]
+            vec![planned.name.to_owned(), decimals(planned.detectable, 4), rows]
         };
         let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(self.planned.iter().map(line)).collect();
         say(format_args!("\nwhat {} rows like these could show, at level {}", self.n, self.level))?;
@@ -127,7 +128,7 @@ impl<'f> Plan<'f> {
             // Of several judges the one that is hardest to tell from the first.
             let all = self.planned.iter().filter(|planned| statistic_of(planned.name) == name);
             let most = all.map(|planned| planned.detectable).reduce(f64::max)?;
-            Some(format!("{most:.2} {what}"))
+            Some(format!("{} {what}", decimals(most, 2)))
         };
         let parts: Vec<String> = SAID.into_iter().filter_map(of).collect();
         let difference = (!parts.is_empty()).then(|| {
@@ -140,7 +141,8 @@ impl<'f> Plan<'f> {
         let narrow = self.narrow.filter(|(_, width, _)| *width > NARROW).map(|(what, width, rows)| {
             let more = rows.saturating_sub(self.n);
             format!(
-                "The interval of {what} is {width:.2} wide; one {NARROW} wide takes about {rows} rows like these, {more} more."
+                "The interval of {what} is {} wide; one {NARROW} wide takes about {rows} rows like these, {more} more.",
+                decimals(width, 2)
             )
         });
         let said: Vec<String> = difference.into_iter().chain(narrow).collect();

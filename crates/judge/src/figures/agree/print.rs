@@ -96,10 +96,10 @@ fn surest(risk: &SelectiveRisk) -> Result<Option<String>> {
     };
     let loss = in_words(risk.loss);
     Ok(Some(format!(
-        "Of the {:.0} % of rows that it is surest of, the {loss} is {:.2}; of all, {:.2}.",
+        "Of the {:.0} % of rows that it is surest of, the {loss} is {}; of all, {}.",
         100.0 * half.coverage,
-        half.risk,
-        all.risk
+        decimals(half.risk, 2),
+        decimals(all.risk, 2)
     )))
 }
 

@@ -115,19 +115,20 @@ fn check_judge(before: &Path, after: &Path) -> Result<()> {
     )
 }
 
-/// What each change did.
+/// What each change did. Verdicts on changes of `others` are passed over, as they are in --verdicts.
 pub(crate) fn findings(
     cli: &Cli,
     path: &Path,
-    pairs: &[BenchmarkPair],
+    [pairs, others]: [&[BenchmarkPair]; 2],
     before: &PairVerdicts,
 ) -> Result<Vec<BiasFinding>> {
     cli.verdicts.as_deref().map_or(Ok(()), |verdicts| check_judge(verdicts, path))?;
     let named = named(path)?;
     let perturbed = of(cli, pairs, &named)?;
     let changed: Vec<BenchmarkPair> = perturbed.iter().map(|known| known.pair.clone()).collect();
+    let beside: Vec<BenchmarkPair> = of(cli, others, &named)?.into_iter().map(|known| known.pair).collect();
     let convention = cli.convention.as_deref();
-    let after = cli.pairs.verdicts(path, &changed, &[], convention)?;
+    let after = cli.pairs.verdicts(path, &changed, &beside, convention)?;
     check_convention(convention, path, before.texts + after.texts)?;
     if after.both_orders != before.both_orders {
         return Err(usage("--verdicts and --perturbed: one has both orders, the other has the given order alone"));

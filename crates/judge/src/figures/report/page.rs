@@ -7,6 +7,7 @@ use anyhow::Result;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use judge_cli::pages::{page, stylesheet};
 use judge_metrics::comparison::Statistic;
+use judge_metrics::decimals;
 use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
@@ -82,8 +83,8 @@ fn tiles(found: &Findings) -> Markup {
                 div.card {
                     dt { (in_words(name)) }
                     dd {
-                        (format!("{:.2}", known.estimate))
-                        @if let Some(interval) = known.interval { small { (format!(" {:.2} to {:.2}", interval.low, interval.high)) } }
+                        (decimals(known.estimate, 2))
+                        @if let Some(interval) = known.interval { small { " " (decimals(interval.low, 2)) " to " (decimals(interval.high, 2)) } }
                     }
                 }
             }
@@ -162,7 +163,7 @@ fn agreement(found: &Findings) -> Markup {
             p { "Of " code { (shown(names[0], ID)) } " with " code { (shown(names[1], ID)) } ", " (found.graded) " rows, with intervals at 95 %." }
             @if found.is_weighted {
                 p { "Rows are weighted by the chance that each had of being graded, their " code { (SAMPLING_PROBABILITY) }
-                    ". What takes rows as drawn alike is left out: constant guesses, layers, preferences and reliability." }
+                    ". What takes rows as drawn alike is left out: constant guesses, layers, preferences, reliability and the coverage of intervals." }
             }
             div.scroll { table {
                 tr { th {} th { "estimate" } th { "interval" } th { "constant guess" } }
@@ -170,9 +171,9 @@ fn agreement(found: &Findings) -> Markup {
                     @if let Statistic::Defined(known) = statistic {
                         tr {
                             td title=(known.method) { (in_words(name)) }
-                            td.n { (format!("{:.3}", known.estimate)) }
-                            td.n { @if let Some(interval) = known.interval { (format!("{:.3} to {:.3}", interval.low, interval.high)) } }
-                            td.n { @if let Some(guess) = found.constant_guess.get(name.as_str()) { (format!("{guess:.3}")) } }
+                            td.n { (decimals(known.estimate, 3)) }
+                            td.n { @if let Some(interval) = known.interval { (decimals(interval.low, 3)) " to " (decimals(interval.high, 3)) } }
+                            td.n { @if let Some(guess) = found.constant_guess.get(name.as_str()) { (decimals(*guess, 3)) } }
                         }
                     }
                 }

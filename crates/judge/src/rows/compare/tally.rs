@@ -204,7 +204,7 @@ fn skill(separates: &PairStatistic, is_of_versions: bool, has_preferences: bool)
          say which of the {of} is better."
     );
     if has_preferences && !is_of_versions {
-        sentence += " What its preferences are worth says `judge bench`.";
+        sentence += " `judge bench` says what its preferences are worth.";
     }
     Some(sentence)
 }

@@ -393,7 +393,7 @@ mod tests {
         // `k` needs --run, which is refused.
         let of_pairs =
             ids(&["benchmark", "data", "columns", "unparsed", "json", "convention", "quiet", "overwrite", "k"]);
-        let of_verdicts = [of_pairs.clone(), ids(&["plot"])].concat();
+        let of_verdicts = [of_pairs.clone(), ids(&["plot", "limit"])].concat();
         let of_rankings = ids(&["benchmark", "data", "json", "against", "quiet", "overwrite", "k"]);
         let of_rows = ids(&["input", "columns", "output", "overwrite", "no_lock", "carry", "json"]);
         // `fit_…` need --fit, which is refused.

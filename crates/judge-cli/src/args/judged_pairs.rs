@@ -13,6 +13,7 @@ use crate::missing_fields::tell_unread;
 use crate::preferences::{Compared, Preferences};
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{tell, usage};
+use crate::terminal::options::offered;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,10 +151,10 @@ impl PairsArgs {
         if verdicts.unparsed > 0 {
             let (texts, form, name) = (verdicts.texts, convention.form(), convention.as_str());
             let without = format!(
-                "{}: {} of {texts} texts have no verdict of the form {form} (convention {name}); \
-                 for another form: --convention NAME",
+                "{}: {} of {texts} texts have no verdict of the form {form} (convention {name}){}",
                 path.display(),
-                verdicts.unparsed
+                verdicts.unparsed,
+                offered(["; for another form: --convention NAME".to_owned()]).unwrap_or_default()
             );
             if verdicts.orders.iter().flatten().all(Option::is_none) {
                 bail!(without);

@@ -783,7 +783,7 @@ fn rows_drawn_with_unequal_probabilities_are_weighted_or_refused() {
     }
     // Where nobody named the field, the message names no option.
     let named = judges().replace("\"drawn\"", "\"sampling_probability\"");
-    let said = ["line 1: sampling_probability is nothing, expected a number above 0", "give every graded row one"];
+    let said = ["line 1", "sampling_probability is nothing, expected a number above 0", "give every graded row one"];
     refuses(&named.replacen("\"sampling_probability\"", "\"other\"", 1), &[], 1, &said);
     refuses(&judges(), &["--sampling-probability", "drawn", "--plot", "p.svg"], 2, &["take rows as drawn alike"]);
 }

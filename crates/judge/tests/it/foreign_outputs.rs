@@ -175,7 +175,7 @@ fn desk() -> TempDir {
     write_rows(desk.path().join("graded.jsonl"), &(0..40).map(graded).collect::<Vec<_>>());
     let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b b", "human": "A"});
     write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2), pair(3)]);
-    let verdict = |id: u32| json!({"id": id, "given": "A", "swapped": "A"});
+    let verdict = |id: u32| json!({"id": id, "given": "[[A]]", "swapped": "[[A]]"});
     write_rows(desk.path().join("given.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
     fs::create_dir(desk.path().join("probes")).unwrap();
     desk

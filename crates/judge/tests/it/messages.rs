@@ -135,7 +135,7 @@ fn options_without_effect_are_refused() {
     fs::write(desk.path().join("q.json"), r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#).expect("questions");
     let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b b", "human": "A"});
     write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2), pair(3)]);
-    let verdict = |id: u32| json!({"id": id, "given": "A", "swapped": "A"});
+    let verdict = |id: u32| json!({"id": id, "given": "[[A]]", "swapped": "[[A]]"});
     write_rows(desk.path().join("v.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
     let decide = "decide --input states.jsonl --questions q.json --output o.jsonl";
     let [score, logits] = ["score", "logits"].map(|name| format!("{name} --input in.jsonl --output o.jsonl"));

@@ -15,6 +15,7 @@ use crate::terminal::console::{tell, usage};
 use crate::terminal::options::offered;
 
 /// The rows of a file that have a score and a human score.
+#[derive(Default)]
 pub struct Graded {
     /// Of the judge.
     pub scores: Vec<f64>,
@@ -52,10 +53,8 @@ pub fn graded(
     };
     let file = ScoredFile::open(open(path)?, None)?;
     let fields = file.fields(Some(score), human);
-    let clustered_by = cluster.map(str::to_owned);
     let of_file = file.present().map(str::to_owned).collect();
-    let (scores, human_scores) = (Vec::new(), Vec::new());
-    let mut graded = Graded { scores, human: human_scores, clusters: Vec::new(), clustered_by, fields: of_file };
+    let mut graded = Graded { clustered_by: cluster.map(str::to_owned), fields: of_file, ..Graded::default() };
     let mut others = OtherFields::default();
     let read = [fields.predicted.as_deref(), fields.human.as_deref()];
     let (mut scored, mut unread, mut off_range) = (0, Unread::default(), Unread::default());

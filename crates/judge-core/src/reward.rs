@@ -148,8 +148,7 @@ impl RewardHead {
     pub fn new(labels: Vec<String>, weights: Vec<f32>, d_model: usize) -> Result<Self, Error> {
         check("weights of a reward head", &weights, labels.len().max(1) * d_model)?;
         if labels.is_empty() {
-            let (what, found) = ("weights of a reward head", weights.len());
-            return Err(Error::Shape { what, expected: d_model, found });
+            return Err(Error::shape("weights of a reward head", d_model, weights.len()));
         }
         Ok(Self { labels, d_model, layer: None, pooling: Pooling::Last, steps: Vec::new(), weights, bias: Vec::new() })
     }

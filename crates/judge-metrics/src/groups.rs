@@ -17,3 +17,8 @@ pub(crate) fn clusters<G: Ord>(groups: &[G]) -> Vec<Vec<usize>> {
     clusters.sort_unstable_by_key(|rows| rows[0]);
     clusters
 }
+
+/// What a column has in these rows.
+pub(crate) fn take<T: Copy>(column: &[T], rows: &[usize]) -> Vec<T> {
+    rows.iter().map(|&row| column[row]).collect()
+}

@@ -223,8 +223,7 @@ impl DecisionArgs {
     /// # Errors
     /// A usage error.
     pub fn check(&self, fits: bool) -> Result<()> {
-        let is_inner = fits || self.weights.is_some() || self.layers != AnsweringLayers::Last;
-        if self.lens != Lens::Raw && !is_inner {
+        if self.lens != Lens::Raw && !self.is_inner(fits) {
             return Err(usage(
                 "--lens has no effect on the last layer, which always meets the final norm; name others with --layers",
             ));
@@ -256,6 +255,11 @@ impl DecisionArgs {
         self.prompt.inputs().chain(&self.weights)
     }
 
+    /// Whether other layers than the last are read, also for weights that will be fitted.
+    fn is_inner(&self, fits: bool) -> bool {
+        fits || self.weights.is_some() || self.layers != AnsweringLayers::Last
+    }
+
     /// How the model is asked and read, and the model's options with the adapter that its folder names.
     /// `fits` says that weights will be fitted, which takes the label logits of every layer.
     ///
@@ -273,7 +277,7 @@ impl DecisionArgs {
         for (kind, temperature) in self.temperature.iter().flat_map(|Temperature(of)| of) {
             *settings.form.temperature.get_mut(*kind) = *temperature;
         }
-        if folder.head().is_some() && (fits || self.weights.is_some() || self.layers != AnsweringLayers::Last) {
+        if folder.head().is_some() && self.is_inner(fits) {
             return Err(usage(
                 "the model answers by a head of its own, which reads the last layer; layers and weights are of label logits",
             ));

@@ -181,25 +181,20 @@ impl Scoring {
     }
 
     /// The record of the run, without what it came to.
-    ///
-    /// # Errors
-    /// None that is known of: what the tables are read from has a JSON form.
-    pub fn record(&self, name: &str) -> Result<RunRecord> {
+    #[must_use]
+    pub fn record(&self, name: &str) -> RunRecord {
         let mut plan = RunPlan::new("", 0, program(name));
         plan.settings = self.settings.clone();
         let (model, template) = (self.model.info().clone(), self.judge.template().id().to_owned());
-        let settings = self.resolved()?;
+        let settings = self.resolved();
         let resolved = Resolved { model: Some(model), template: Some(template), settings, ..Resolved::default() };
-        Ok(RunRecord { finished: None, ..plan.record(resolved, Counts::default(), Vec::new()) })
+        RunRecord { finished: None, ..plan.record(resolved, Counts::default(), Vec::new()) }
     }
 
     /// What follows from the settings and the model: the run, and what tables of layers are read from.
-    ///
-    /// # Errors
-    /// As [`record`](Self::record).
-    pub fn resolved(&self) -> Result<Settings> {
-        let origin = serde_json::to_value(self.judge.origin())?;
-        Ok([("run".to_owned(), json!(self.run)), (ORIGIN.to_owned(), origin)].into())
+    #[must_use]
+    pub fn resolved(&self) -> Settings {
+        [("run".to_owned(), json!(self.run)), (ORIGIN.to_owned(), json!(self.judge.origin()))].into()
     }
 }
 

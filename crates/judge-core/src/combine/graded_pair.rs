@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::members;
-use super::renamed::Views;
+use super::renamed::{RESPONSES, Views};
 use crate::{
     Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     prompted::PromptFamily,
@@ -54,8 +54,6 @@ impl<J> GradedPair<J> {
         Self { margin: margin.max(0.0), ..self }
     }
 }
-
-const RESPONSES: [&str; 2] = ["response_a", "response_b"];
 
 impl<J> GradedPair<J> {
     fn both<'p, Item: ?Sized>(&'p self, item: &'p Item) -> Views<'p, J, Item, 1> {

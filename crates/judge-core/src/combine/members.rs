@@ -65,7 +65,7 @@ fn replay<'o>(members: &dyn Members, rounds: &Rounds<'o>) -> Result<Vec<Progress
         for (member, progress) in all.iter_mut().enumerate() {
             let asked = next(members, member, progress)?.len();
             let Some((own, others)) = rest.split_at_checked(asked) else {
-                return Err(Error::Shape { what: "outcomes of a round", expected: asked, found: rest.len() }.into());
+                return Err(Error::shape("outcomes of a round", asked, rest.len()).into());
             };
             if asked > 0 {
                 progress.rounds.push(own);

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::members::{Members, asked};
 use crate::{Fields, Judge, JudgeError, Request, Rounds, Score};
 
+/// The fields of a pair's responses.
+pub(super) const RESPONSES: [&str; 2] = ["response_a", "response_b"];
+
 /// An item some of whose fields are read under other names; whatever the item's size, a `&dyn Fields` can be made of it.
 pub struct Renamed<'a, Item: ?Sized, const N: usize> {
     /// The item.
@@ -22,7 +25,8 @@ impl<Item: ?Sized, const N: usize> Renamed<'_, Item, N> {
 impl<'a, Item: ?Sized> Renamed<'a, Item, 2> {
     /// An item whose fields `response_a` and `response_b` are exchanged.
     pub fn swapped(item: &'a Item) -> Self {
-        Self { item, fields: [("response_a", "response_b"), ("response_b", "response_a")] }
+        let [a, b] = RESPONSES;
+        Self { item, fields: [(a, b), (b, a)] }
     }
 }
 

@@ -3,16 +3,13 @@ use std::cmp::Ordering;
 use serde_json::{Value, json};
 
 use super::members::{self, log_pool, mixture};
-use super::renamed::{Views, preference};
+use super::renamed::{RESPONSES, Views, preference};
 use crate::{
     Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::OrderPolicy,
     scale::ScoreDistribution,
     verdict::{Calibration, CombinedBy, Part},
 };
-
-/// The fields of a pair's responses.
-const RESPONSES: [&str; 2] = ["response_a", "response_b"];
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
 ///
@@ -41,7 +38,7 @@ impl<J> Swapped<J> {
         J: for<'i> Judge<dyn Fields + 'i>,
     {
         let verdicts = members::decide(&self.orders(item), rounds)?;
-        let shape = |found: Vec<Verdict>| Error::Shape { what: "orders of a pair", expected: 2, found: found.len() };
+        let shape = |found: Vec<Verdict>| Error::shape("orders of a pair", 2, found.len());
         Ok(verdicts.try_into().map_err(shape)?)
     }
 

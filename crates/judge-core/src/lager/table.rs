@@ -45,9 +45,7 @@ impl LayerTable {
     /// As [`new`](Self::new).
     pub fn from_rows(rows: &[Vec<f64>]) -> Result<Self, Error> {
         let n_scores = rows.first().map_or(0, Vec::len);
-        if let Some(row) = rows.iter().find(|row| row.len() != n_scores) {
-            return Err(Error::Shape { what: "logits per layer", expected: n_scores, found: row.len() });
-        }
+        rows.iter().try_for_each(|row| Error::check_count("logits per layer", n_scores, row.len()))?;
         Self::new((0..rows.len()).map(Layer).collect(), n_scores, rows.concat())
     }
 

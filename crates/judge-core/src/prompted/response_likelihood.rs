@@ -80,7 +80,7 @@ impl ResponseLikelihoodJudge {
     pub fn likelihood(&self, rounds: &Rounds<'_>) -> Result<ResponseLikelihood, JudgeError> {
         let readings = rounds.readings()?;
         let [given, alone] = readings[..] else {
-            return Err(crate::Error::Shape { what: "outcomes", expected: 2, found: readings.len() }.into());
+            return Err(crate::Error::shape("outcomes", 2, readings.len()).into());
         };
         let ([given], Some(alone)) = (&given.continuations[..], &alone.prompt_log_probs) else {
             return Err(crate::Error::NotRead { what: "log-probabilities of a response" }.into());

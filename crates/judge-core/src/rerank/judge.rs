@@ -254,7 +254,7 @@ impl RerankJudge {
                 let raw = match scores[..] {
                     [yes] => yes,
                     [yes, no] => yes - no,
-                    _ => return Err(Error::Shape { what: "label logits", expected: 2, found: scores.len() }),
+                    _ => return Err(Error::shape("label logits", 2, scores.len())),
                 };
                 (raw / combined.temperature().unwrap_or(1.0), step.label_mass)
             }

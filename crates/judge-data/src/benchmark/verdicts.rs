@@ -62,15 +62,15 @@ impl PairVerdicts {
             let row = row?;
             let released = released(&row)?;
             let id = released.as_ref().map_or_else(|| id_of(&row), |found| Ok(found.id.clone()))?;
-            let place = row.place().clone();
             // `1` and `"1"` are one pair, unless the benchmark has both.
             let named = known.get_key_value(&id).map(|(&id, _)| id).or_else(|| alike.get(&plain(&id)).copied());
             let Some(named) = named else {
-                let (id, known) = (id.to_string(), pairs.first().map_or(String::new(), |pair| pair.id.to_string()));
+                let (place, id) = (row.place().clone(), id.to_string());
+                let known = pairs.first().map_or(String::new(), |pair| pair.id.to_string());
                 return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
             };
-            if let Some(first_line) = ids.first(named, place.line) {
-                return Err(Error::PairTwice { place, id: named.to_string(), first_line });
+            if let Some(first_line) = ids.first(named, row.place().line) {
+                return Err(Error::PairTwice { place: row.place().clone(), id: named.to_string(), first_line });
             }
             let Some(number) = known[named] else { continue };
             if let Some(Released { orders, .. }) = released {

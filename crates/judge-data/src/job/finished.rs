@@ -52,5 +52,5 @@ fn beside<I: RowItem>(item: I, row: Row) -> Result<(I, Row), Error> {
 fn other_row(path: &Path, expected: Option<ItemId>, found: Option<ItemId>) -> Error {
     let of = |id: Option<ItemId>| id.map_or_else(|| "none".to_owned(), |id| format!("that of item {id}"));
     let found = format!("{}; was the input or the output changed?", of(found));
-    Error::Content { path: path.to_path_buf(), what: "row", expected: of(expected), found }
+    Error::content(path, "row", of(expected), found)
 }

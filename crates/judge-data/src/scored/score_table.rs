@@ -66,7 +66,7 @@ impl ScoreTable {
             };
             let differs = |what, expected: String, found: String| {
                 let found = format!("{found} in item {}", item.id);
-                Err(Error::Content { path: path.to_path_buf(), what, expected, found })
+                Err(Error::content(path, what, expected, found))
             };
             let n_layers = table.layers().len() - 1; // a table has at least one layer
             if !table.layers().iter().enumerate().all(|(index, layer)| *layer == Layer(index)) {

@@ -3,7 +3,7 @@
 use super::Calibrator;
 use super::calibrator::required_rows;
 use crate::estimate::NOT_NEGATIVE;
-use crate::groups::clusters;
+use crate::groups::{clusters, take};
 use crate::means::{clustered_mean, clustered_share, mean_of};
 use crate::resampling::folds_of_groups;
 use crate::{Error, Estimate, Proportion};
@@ -64,9 +64,8 @@ impl Calibrator {
         let (mut values, mut widths, mut held) = (vec![0.0; n], vec![0.0; n], vec![false; n]);
         for fold in 0..folds {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);
-            let take = |column: &[f64]| kept.iter().map(|&row| column[row]).collect::<Vec<_>>();
             let others: Vec<&G> = kept.iter().map(|&row| &groups[row]).collect();
-            let fitted = self.fit_any(&take(scores), &take(human), &others, increasing)?;
+            let fitted = self.fit_any(&take(scores, &kept), &take(human, &kept), &others, increasing)?;
             for row in left {
                 let calibrated = fitted.calibrate(scores[row])?;
                 (values[row], widths[row]) = (calibrated.value, calibrated.interval.high - calibrated.interval.low);

@@ -2,7 +2,7 @@ use super::conformal::{conformal_rank, required_items};
 use super::curves::{Curves, kth_smallest};
 use super::{Direction, IsotonicRegression};
 use crate::correlation::spearman;
-use crate::groups::clusters;
+use crate::groups::{clusters, take};
 use crate::input::{
     check_clusters, check_count, check_each_in, check_finite, check_lengths, check_paired, check_range, check_varies,
     in_range,
@@ -201,7 +201,6 @@ impl Calibrator {
         let (fold_of, folds) = folds_of_groups(groups, self.folds, self.seed);
         let folds = (0..folds).map(|fold| {
             let (kept, left): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| fold_of[row] != fold);
-            let take = |column: &[f64], rows: &[usize]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
             let curves = Curves::fit(&fit, &take(scores, &kept), &take(human, &kept), grades.as_deref())?;
             let mut errors = left
                 .iter()

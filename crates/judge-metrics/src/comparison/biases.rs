@@ -6,7 +6,7 @@ use crate::Error;
 use crate::bias::position::{first_shown, order_effect};
 use crate::bias::self_preference;
 use crate::bias::verbosity::{equal_opportunity, length_preference};
-use crate::groups::clusters;
+use crate::groups::{clusters, take};
 use crate::input::check_count;
 use crate::preference::{Preference, TwoOrder, Unparsed};
 use crate::resampling::Bootstrap;
@@ -283,7 +283,6 @@ pub(super) fn finding<Pair: Sync>(
 ) -> BiasFinding {
     let of_questions = clusters(&names);
     let questions = of_questions.len();
-    let pick = |drawn: &[usize]| drawn.iter().map(|&row| rows[row]).collect::<Vec<_>>();
     let silent = unparsed.iter().sum::<f64>() / unparsed.len() as f64 > 0.5;
     let mut found = Collector::of_rows(bootstrap, Some(names));
     for (name, of) in statistics {
@@ -292,7 +291,7 @@ pub(super) fn finding<Pair: Sync>(
         } else if silent {
             found.undefined(name, "most texts hold no verdict that could be read");
         } else {
-            found.resample(name, None, |drawn| of(&pick(drawn)), rows.len());
+            found.resample(name, None, |drawn| of(&take(rows, drawn)), rows.len());
         }
     }
     let (mut names, mut unanimous): (Vec<&str>, _) = (statistics.iter().map(|(name, _)| *name).collect(), None);
@@ -301,7 +300,7 @@ pub(super) fn finding<Pair: Sync>(
         let mean = |drawn: &[usize]| Ok(drawn.iter().map(|&row| unparsed[row]).sum::<f64>() / drawn.len() as f64);
         found.resample(UNPARSED_SHARE, None, mean, rows.len());
         // A question that does not define the measure says nothing of it.
-        let signs: Vec<i8> = of_questions.iter().filter_map(|rows| sign(measure(&pick(rows)).ok()?)).collect();
+        let signs: Vec<i8> = of_questions.iter().filter_map(|drawn| sign(measure(&take(rows, drawn)).ok()?)).collect();
         unanimous =
             signs.first().copied().filter(|first| signs.len() >= ENOUGH && signs.iter().all(|sign| sign == first));
     }

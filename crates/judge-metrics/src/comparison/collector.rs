@@ -16,6 +16,7 @@ use super::statistic::PValue;
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
+pub(super) use crate::groups::take;
 use crate::means::{clustered_mean_of_scale, largest, mean_of, mean_of_scale, weighted_mean_of_scale};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Interval, Proportion};
@@ -472,8 +473,4 @@ pub(super) fn of_both<A: Copy + Sync, B: Copy + Sync, T>(
     statistic: impl Fn(&[A], &[B]) -> T + Sync,
 ) -> impl Fn(&[usize]) -> T + Sync {
     move |rows| statistic(&take(first, rows), &take(second, rows))
-}
-
-pub(super) fn take<T: Copy>(column: &[T], rows: &[usize]) -> Vec<T> {
-    rows.iter().map(|&row| column[row]).collect()
 }

@@ -3,7 +3,7 @@
 //! Each row stands for as many as the inverse of its probability. Correlations and tables of labels are those of all these rows, so what is
 //! estimated is what all rows would give; their uncertainty is that of the bootstrap, in which rows keep their weights.
 
-use super::collector::Collector;
+use super::collector::{Collector, take};
 use super::{ComparedItem, Labels, Rating};
 use crate::Error;
 
@@ -16,8 +16,7 @@ pub(super) fn fill(found: &mut Collector<'_>, items: &[&ComparedItem], labels: R
         items.iter().map(|item| Some((item.predicted.number()?, item.mean_human()?))).collect();
     if let Some((judge, human)) = numbers {
         let of = |rows: &[usize], ranked: bool| {
-            let take = |values: &[f64]| rows.iter().map(|&row| values[row]).collect::<Vec<f64>>();
-            let (mut x, mut y, w) = (take(&judge), take(&human), take(&weights));
+            let (mut x, mut y, w) = (take(&judge, rows), take(&human, rows), take(&weights, rows));
             if ranked {
                 (x, y) = (weighted_ranks(&x, &w), weighted_ranks(&y, &w));
             }

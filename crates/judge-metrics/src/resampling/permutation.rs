@@ -3,7 +3,7 @@ use rand_chacha::rand_core::Rng;
 
 use crate::Error;
 use crate::correlation::average_ranks;
-use crate::groups::clusters;
+use crate::groups::{clusters, take};
 use crate::input::{check_count, check_finite, check_lengths, check_paired};
 use crate::resampling::bootstrap::finite;
 use crate::resampling::stream::{Purpose, below, parallel, stream};
@@ -142,8 +142,7 @@ impl PermutationTest {
         check_paired(x, y, 1)?;
         check_lengths("groups", groups.len(), "x", x.len())?;
         let both = [x, y].concat();
-        let of_rows = |rows: &[usize]| rows.iter().map(|&row| both[row]).collect::<Vec<_>>();
-        self.exchanged(groups, x == y, |one, other| statistic(&of_rows(one), &of_rows(other)))
+        self.exchanged(groups, x == y, |one, other| statistic(&take(&both, one), &take(&both, other)))
     }
 
     /// The same of rows: row i of the first judge is i, of the second n + i, and the statistic gets those that are each one's now. Where
@@ -157,14 +156,14 @@ impl PermutationTest {
         check_count(1, n)?;
         let clusters = clusters(groups);
         let all = 1_usize.checked_shl(clusters.len() as u32).filter(|_| clusters.len() < usize::BITS as usize);
-        let mut cluster_of = vec![0; n];
-        for (cluster, rows) in clusters.iter().enumerate() {
-            rows.iter().for_each(|&row| cluster_of[row] = cluster);
-        }
         if alike {
             let rows: Vec<usize> = (0..2 * n).collect();
             let given = statistic(&rows[..n], &rows[n..])?;
             return self.test(all, &|_| Ok(given));
+        }
+        let mut cluster_of = vec![0; n];
+        for (cluster, rows) in clusters.iter().enumerate() {
+            rows.iter().for_each(|&row| cluster_of[row] = cluster);
         }
         self.test(all, &|arrangement| {
             // Bit i says whether cluster i changes places: one word for each 64 clusters, the lowest bit first.

@@ -126,31 +126,22 @@ fn backward<L: Loss>(
 ) -> Result<(f64, Found), Error> {
     let n_layers = base.spec.n_layers();
     let layers = loss.layers();
-    let is_read = |layer: usize| layer < n_layers && layers.contains(&Layer(layer));
     let pieces = pieces(base.first_block..n_layers, blocks_at_once);
     let tracked = base.with(trainables, &Device::flex().autodiff());
 
     // Forward: what goes into each piece, and the inner layers below the top piece, without a graph.
     let plain = base.with(trainables, &Device::flex());
-    let Entry { block: mut done, input: mut x, inner: mut below } =
-        lower.unwrap_or_else(|| pass::embedded(&plain.network, batch));
+    let mut entry = lower.unwrap_or_else(|| pass::embedded(&plain.network, batch));
     let mut inputs = Vec::with_capacity(pieces.len());
-    let mut keep = |layer: usize, stream: &Tensor<3>| {
-        if is_read(layer) {
-            below.insert(Layer(layer), stream.clone());
-        }
-    };
-    keep(done, &x);
     for piece in &pieces {
-        x = plain.network.run_blocks(done..piece.start, x, batch, &mut keep);
-        inputs.push(x.clone());
-        done = piece.start;
+        entry = entry.advance(&plain.network, batch, piece.start, &layers);
+        inputs.push(entry.input.clone());
     }
     drop(plain);
 
     // The top piece and the loss.
     let leaf = |x: &Tensor<3>| x.clone().autodiff().require_grad();
-    let mut leaves: HashMap<Layer, Tensor<3>> = below.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
+    let mut leaves: HashMap<Layer, Tensor<3>> = entry.inner.iter().map(|(&layer, x)| (layer, leaf(x))).collect();
     let top = pieces.len() - 1;
     let mut input = leaf(&inputs[top]);
     // Of the layer that is the input, the loss reads the input.
@@ -183,7 +174,7 @@ fn backward<L: Loss>(
     // The embedding, whose stream may be read too.
     if base.learns_embedding {
         let x = tracked.network.embed(batch);
-        let read = if pieces[top].start == 0 { None } else { of_layers.get(&Layer(0)).cloned() };
+        let read = of_layers.get(&Layer(0)).cloned();
         let products = of_output.into_iter().chain(read).map(|g| (x.clone() * g).sum());
         if let Some(sum) = products.reduce(|sum, one| sum + one) {
             base.collect(&tracked, &mut sum.backward(), trainables, &mut found)?;

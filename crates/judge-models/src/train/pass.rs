@@ -46,18 +46,26 @@ pub(super) fn embedded(network: &Network, batch: &Batch) -> Entry {
     Entry { block: 0, input: network.embed(batch), inner: HashMap::new() }
 }
 
+impl Entry {
+    /// Runs further blocks, up to `end`, and keeps those of `layers` before the last that it passes.
+    pub(super) fn advance(mut self, network: &Network, batch: &Batch, end: usize, layers: &[Layer]) -> Self {
+        let (n_layers, inner) = (network.n_layers(), &mut self.inner);
+        let mut keep = |layer: usize, stream: &Tensor<3>| {
+            if layer < n_layers && layers.contains(&Layer(layer)) {
+                inner.insert(Layer(layer), stream.clone());
+            }
+        };
+        keep(self.block, &self.input);
+        self.input = network.run_blocks(self.block..end, self.input, batch, &mut keep);
+        self.block = end;
+        self
+    }
+}
+
 /// Runs sequences, each of which reads something, and keeps the states of `layers` and the last.
 pub(super) fn run(tuned: Tuned, batch: &Batch, entry: Entry, layers: &[Layer]) -> Reads {
-    let n_layers = tuned.network.n_layers();
-    let Entry { block, input, mut inner } = entry;
-    let mut keep = |layer: usize, stream: &Tensor<3>| {
-        if layer < n_layers && layers.contains(&Layer(layer)) {
-            inner.insert(Layer(layer), stream.clone());
-        }
-    };
-    keep(block, &input);
-    let last = tuned.network.run_blocks(block..n_layers, input, batch, &mut keep);
-    let last = tuned.network.last(last, batch);
+    let Entry { input, inner, .. } = entry.advance(&tuned.network, batch, tuned.network.n_layers(), layers);
+    let last = tuned.network.last(input, batch);
     let inner = inner.into_iter().map(|(layer, stream)| (layer, batch.read(stream))).collect();
     Reads { tuned, last, inner }
 }

@@ -116,8 +116,8 @@ impl Penalty {
 
     /// Moves coefficients along a step as [`search`] has it, of a loss of linear functions of the rows, and gives the functions there.
     ///
-    /// `start` is the loss before it. The functions of the step are computed once. The penalty's change is taken in closed form and not as a difference of two large
-    /// numbers.
+    /// `start` is the loss before it. The functions of the step are computed once. The penalty's change is taken in closed form and not as
+    /// a difference of two large numbers.
     pub(crate) fn search(
         self,
         loss: impl Fn(&Mat<f64>) -> f64,

@@ -213,37 +213,22 @@ impl<'a> Machine<'a> {
             // TUPLE
             b't' => Node::Tuple(self.pop_to_mark()?),
             // APPEND, APPENDS
-            b'a' => {
-                let item = self.pop()?;
-                return self.append(&[item]);
-            }
-            b'e' => {
-                let items = self.pop_to_mark()?;
-                return self.append(&items);
-            }
+            b'a' => return self.pop().and_then(|item| self.append(&[item])),
+            b'e' => return self.pop_to_mark().and_then(|items| self.append(&items)),
             // SETITEM, SETITEMS
             b's' => {
                 let value = self.pop()?;
                 let key = self.pop()?;
                 return self.set_items(&[key, value]);
             }
-            b'u' => {
-                let items = self.pop_to_mark()?;
-                return self.set_items(&items);
-            }
+            b'u' => return self.pop_to_mark().and_then(|items| self.set_items(&items)),
             // BINPUT, LONG_BINPUT
-            b'q' | b'r' => {
-                let index = self.index(byte)?;
-                return self.remember(index);
-            }
+            b'q' | b'r' => return self.index(byte).and_then(|index| self.remember(index)),
             // MEMOIZE: the number is the count of entries.
             // As Python counts; the limit of entries keeps the number far below the range.
             0x94 => return self.remember(u32::try_from(self.memo.len()).unwrap_or(u32::MAX)),
             // BINGET, LONG_BINGET
-            b'h' | b'j' => {
-                let index = self.index(byte)?;
-                return self.recall(index);
-            }
+            b'h' | b'j' => return self.index(byte).and_then(|index| self.recall(index)),
             // GLOBAL of protocols 2 and 3: two lines of text.
             b'c' => {
                 let module = self.line()?;
@@ -304,13 +289,9 @@ impl<'a> Machine<'a> {
     /// No bytes at all are the number 0. A number of nine bytes or more is refused where it is read, even if its value would fit; Python
     /// writes the shortest form.
     fn long(&mut self, byte: u8) -> Result<Node<'a>, ReadError> {
-        let n_bytes = match byte {
-            0x8a => u64::from(self.array::<1>()?[0]),
-            _ => u64::from(u32::from_le_bytes(self.array()?)),
-        };
-        let bytes = self.take(n_bytes)?;
-        if n_bytes > 8 {
-            return Ok(Node::LongInt(n_bytes));
+        let bytes = self.content(byte)?;
+        if bytes.len() > 8 {
+            return Ok(Node::LongInt(bytes.len() as u64));
         }
         // Two's complement: the highest bit fills what is left.
         let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
@@ -333,11 +314,11 @@ impl<'a> Machine<'a> {
         Ok(Node::Str { text, latin1 })
     }
 
-    /// The bytes of an opcode of text or bytes, behind their length of one byte, four or eight.
+    /// The bytes of an opcode of text, bytes or a long integer, behind their length of one byte, four or eight.
     fn content(&mut self, byte: u8) -> Result<&'a [u8], ReadError> {
         let length = match byte {
-            0x8c | b'C' => u64::from(self.array::<1>()?[0]),
-            b'X' | b'B' => u64::from(u32::from_le_bytes(self.array()?)),
+            0x8a | 0x8c | b'C' => u64::from(self.array::<1>()?[0]),
+            0x8b | b'X' | b'B' => u64::from(u32::from_le_bytes(self.array()?)),
             _ => u64::from_le_bytes(self.array()?),
         };
         self.take(length)

@@ -278,6 +278,12 @@ impl ScoreForm {
         let (ranked, all) = (ranked(documents), documents.iter().enumerate());
         let unscored: Vec<(usize, &Unscored)> =
             all.filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect();
+        // Only Cohere's form has a place for documents without a score, beside others.
+        if let Some(&(index, why)) = unscored.first()
+            && (ranked.is_empty() || !matches!(self, Self::Cohere { .. }))
+        {
+            return Err(refused(index, why));
+        }
         match self {
             Self::Cohere { top, documents, most_tokens: _, lost: before } => {
                 let cut = |index: usize| cut(index) + lost(&before, index);
@@ -291,9 +297,6 @@ impl ScoreForm {
                     }
                     result
                 };
-                if let (true, Some(&(index, why))) = (ranked.is_empty(), unscored.first()) {
-                    return Err(refused(index, why));
-                }
                 let results: Vec<Value> = ranked.iter().take(top).map(result).collect();
                 let mut body = json!({"id": id(), "model": model, "results": results, "usage": usage(*tokens)});
                 if !unscored.is_empty() {
@@ -305,9 +308,6 @@ impl ScoreForm {
                 Ok(body)
             }
             Self::Tei { raw, texts, may_cut } => {
-                if let Some(&(index, why)) = unscored.first() {
-                    return Err(refused(index, why));
-                }
                 if let Some(&(index, _)) = ranked.iter().find(|&&(index, _)| !may_cut && cut(index) > 0) {
                     let msg = format!("text {index} is {} tokens too long; `truncate` cuts it", cut(index));
                     return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "context_length_exceeded", msg));
@@ -324,9 +324,6 @@ impl ScoreForm {
                 Ok(Value::Array(ranked.iter().map(result).collect()))
             }
             Self::Score | Self::Labels { .. } => {
-                if let Some(&(index, why)) = unscored.first() {
-                    return Err(refused(index, why));
-                }
                 let score = |(index, raw): (usize, &f64)| {
                     let mut score = json!({"index": index, "object": "score", "score": activation.at(*raw)});
                     if cut(index) > 0 {

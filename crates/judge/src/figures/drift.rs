@@ -251,7 +251,7 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
             })?),
         };
         let is_weighted = is_sampled && human.iter().any(Option::is_some);
-        let drawn = is_weighted.then(|| probability(&row, SAMPLING_PROBABILITY, false)).transpose();
+        let drawn = is_weighted.then(|| probability(&row, None)).transpose();
         let sampling_probability = drawn.with_context(|| row.place().to_string())?;
         let second = Some(before);
         let item = ComparedItem { predicted, second, human, confidence: None, cluster, sampling_probability };

@@ -16,18 +16,19 @@ pub(crate) fn tell_weighted(rows: &str) {
     ));
 }
 
-/// The chance that a row had of being graded.
+/// The chance that a row had of being graded: by the field that an option names, or else by that of `judge grade`.
 ///
 /// # Errors
 /// If the row has none, where an option names the field or it was found in other rows.
-pub(crate) fn probability(row: &ScoredRow, field: &str, is_named: bool) -> Result<f64> {
+pub(crate) fn probability(row: &ScoredRow, named: Option<&str>) -> Result<f64> {
+    let field = named.unwrap_or(SAMPLING_PROBABILITY);
     let known = value(row, field)?;
     let number = known.as_ref().and_then(Value::as_f64).filter(|p| *p > 0.0 && *p <= 1.0);
     number.with_context(|| {
         let found = known.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-        let (option, advice) = match is_named {
-            true => ("--sampling-probability: ", ""),
-            false => ("", "; the field was found in other rows: give every graded row one, or remove the field"),
+        let (option, advice) = match named {
+            Some(_) => ("--sampling-probability: ", ""),
+            None => ("", "; the field was found in other rows: give every graded row one, or remove the field"),
         };
         format!("{option}{field} is {found}, expected a number above 0 and at most 1{advice}")
     })

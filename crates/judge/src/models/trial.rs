@@ -48,8 +48,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let checklist = Checklist::new(vec![criterion])?;
     let model = cli.model.load()?;
     let lager = LagerJudge::new(settings, &model)?;
-    let (questions, yes_column) = questions(cli, &model, &rows, &checklist)?;
-    let asked = questions.as_ref().ok().map(|judge| (judge, yes_column));
+    let questions = questions(cli, &model, &rows, &checklist)?;
+    let asked = questions.as_ref().ok().map(|(judge, yes_column)| (judge, *yes_column));
     let tables = Tables::read(cli, &folder, &model, &rows, &lager, asked)?;
     let (rows, places) = rows.read_by(|place| tables.lacks(place))?;
     advice::check_learnt(&folder, &rows, cli.write.overwrite)?;
@@ -64,7 +64,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         seed: cli.seed.seed,
         ..Trial::new(rows.grades())
     };
-    cli.tell("comparing the readings, each by what it learns from other rows");
+    if !cli.model.quiet {
+        tell("comparing the readings, each by what it learns from other rows");
+    }
     let (by, readings): (Vec<By>, Vec<_>) = readings.into_iter().unzip();
     let found = trial.compare(&readings)?;
     let kept = advice::keep(&trial, &readings, &found)?;
@@ -92,13 +94,13 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     say(format_args!("-> {}", folder.display()))
 }
 
-/// The judge that asks whether the statement is true, or why the model cannot be asked so, and which of the labels says yes.
+/// The judge that asks whether the statement is true, and which of its labels says yes; or why the model cannot be asked so.
 fn questions(
     cli: &Cli,
     model: &Model,
     rows: &Rows,
     checklist: &Checklist,
-) -> Result<(Result<ChecklistJudge, String>, usize)> {
+) -> Result<Result<(ChecklistJudge, usize), String>> {
     let (settings, of_folder) = cli.decisions.settings(&cli.model)?;
     let yes_column = usize::from(settings.form.false_first);
     let settings = DecisionSettings { every_layer: true, lens: cli.asked.lens(), ..settings };
@@ -116,13 +118,13 @@ fn questions(
                 match rows.rows.first().map(|row| judge.ask(&row.record)) {
                     Some(Err(JudgeError::Unscored(why))) => why.to_string(),
                     Some(Ok(asked)) if asked.is_empty() => "its tokenizer has no labels for yes and no".to_owned(),
-                    _ => return Ok((Ok(judge), yes_column)),
+                    _ => return Ok(Ok((judge, yes_column))),
                 }
             }
         },
     };
     tell(format_args!("note: P(yes) is not tried: {refused}"));
-    Ok((Err(refused), yes_column))
+    Ok(Err(refused))
 }
 
 /// All readings, from the simplest on.

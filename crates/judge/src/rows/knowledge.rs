@@ -82,7 +82,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         let scale = serde_json::to_value(Scale::integers(low.into(), high.into())?)?;
         check_scale("--valid", path, &scale, "this run")?;
     }
-    let valid = cli.valid.as_ref().map(|path| Judged::read_valid(path)).transpose()?;
+    let valid = cli.valid.as_deref().map(Judged::read_valid).transpose()?;
     let columns = cli.columns()?;
     let input = InputArgs { columns: Some(columns), ..cli.input.clone() };
     let prompt = PROMPT.replace("{low}", &low.to_string()).replace("{high}", &high.to_string());

@@ -44,9 +44,6 @@ pub(crate) use self::example::options;
 /// Cosine of states from which on a row counts as nearly equal to another.
 const NEAR: f64 = 0.95;
 
-/// Criteria by which aspects are graded.
-const GRADED: [Criterion; 3] = [Criterion::Score, Criterion::Direct, Criterion::Expected];
-
 /// The name in records.
 const PROGRAM: &str = "data_selection";
 
@@ -125,10 +122,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = outputs.states([&states]).reports(PROGRAM, &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
 
-    let wanted: BTreeSet<Criterion> = others.iter().copied().chain([criterion]).collect();
-    let asks = |some: &[Criterion]| some.iter().any(|one| wanted.contains(one));
+    let asks = |some: &[Criterion]| others.iter().chain([&criterion]).any(|one| some.contains(one));
     let rubrics = Rubrics::read(cli.rubrics.as_deref(), &cli.aspects)?;
-    let is_graded = asks(&GRADED);
+    let is_graded = asks(&Criterion::GRADED);
     let source = Examples::new(cli.input.open()?, &cli.input, cli.model.limit)?;
     let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
@@ -277,7 +273,9 @@ impl Cli {
         };
         let mut seen = BTreeSet::from([criterion]);
         others.retain(|other| seen.insert(*other));
-        if let Some(option) = self.of_aspects().filter(|_| !GRADED.iter().any(|graded| seen.contains(graded))) {
+        if let Some(option) =
+            self.of_aspects().filter(|_| !Criterion::GRADED.iter().any(|graded| seen.contains(graded)))
+        {
             let by = name_of(criterion);
             return Err(usage(format!(
                 "{option} is for the grades of aspects, and with --baseline {by} no aspect is graded: leave it out, or give --compare score"

@@ -58,7 +58,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let started = Instant::now();
     let requests = requests(cli.scoring.items(&cli.scoring.judge()?));
     let scoring = cli.scoring.open()?;
-    let mut record = scoring.record("score_stream")?;
+    let mut record = scoring.record("score_stream");
     save_record(cli, &record)?;
     let ready = json!({"ready": true, "run": scoring.run, "device": scoring.device(), "seconds": started.elapsed().as_secs_f64()});
     tell(ready);

@@ -324,9 +324,8 @@ fn rows_that_name_no_aspect_are_asked_what_judge_score_asks() {
     };
     let model = folder.path().join("plain");
     fs::create_dir(&model).unwrap();
-    for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"] {
-        fs::copy(embedded_model().join(name), model.join(name)).unwrap();
-    }
+    tiny_judge::write(&model).unwrap();
+    fs::remove_file(model.join("judge_template.json")).unwrap();
     for (more, asked) in [(["--scale", "0-9"], built_in(0, 9)), (["--model", "plain"], built_in(1, 5))] {
         let error = train(&more).unwrap_err();
         assert!(error.contains("is of another run") && error.contains("templates was"), "{error}");

@@ -1,7 +1,7 @@
 //! Label Studio's JSON, as its guide on the task format has it: `{"id", "data": {…}, "annotations": [{"completed_by", "was_cancelled",
 //! "lead_time", "result": [{"from_name", "type", "value": {…}}]}]}`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
         let rater = name(annotation.completed_by.as_ref()).unwrap_or_else(|| format!("annotation {number}"));
         let skipped = annotation.was_cancelled.then(|| "skipped".to_owned());
         let mut said = Answers { seconds: annotation.lead_time, skipped, ..Answers::default() };
-        let (mut notes, mut several) = (Vec::new(), BTreeSet::new());
+        let (mut notes, mut answers) = (Vec::new(), BTreeMap::<String, Vec<Value>>::new());
         let mut refuse = |why: String| {
             odd.get_or_insert_with(|| format!("annotation {number}: expected {why}"));
         };
@@ -68,18 +68,16 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
                 kind => grade(&value[kind]),
             };
             match answer {
-                Some(answer) => {
-                    if said.values.get(&question).is_some_and(|before| *before != answer) {
-                        several.insert(question.clone());
-                    }
-                    said.values.insert(question, answer);
-                }
+                Some(answer) => answers.entry(question).or_default().push(answer),
                 None => refuse(format!("one choice, a rating or a number in {question:?}, found {kind:?} {value}")),
             }
         }
-        for question in several {
-            said.values.remove(&question);
-            refuse(format!("one answer to {question:?}, found several that differ"));
+        for (question, mut all) in answers {
+            all.dedup();
+            match <[Value; 1]>::try_from(all) {
+                Ok([answer]) => drop(said.values.insert(question, answer)),
+                Err(_) => refuse(format!("one answer to {question:?}, found several that differ")),
+            }
         }
         said.note = (!notes.is_empty()).then(|| notes.join("\n"));
         item.say(rater, said, odd);

@@ -87,7 +87,7 @@ impl Objective<'_> {
             *gap = -slope / 2.0;
             let of_step = self.points.functions(step.as_ref());
             let loss = |logits: &Mat<f64>| self.loss.value(logits);
-            let start = self.loss.value(&logits);
+            let start = loss(&logits);
             logits = self.penalty.search(loss, start, coefficients, &logits, (&step, &of_step), slope)?;
             Some(())
         })

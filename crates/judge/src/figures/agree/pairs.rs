@@ -86,12 +86,11 @@ fn raters_of(row: &ScoredRow, item: &ComparedItem) -> Result<Option<Vec<String>>
         let [names, grades] = [counted(names.len(), "name"), counted(item.human.len(), "grade")];
         return Err(format!("{RATERS} has {names} for {grades}"));
     }
-    let twice = {
-        let mut seen = BTreeSet::new();
-        let twice = names.iter().find(|name| !seen.insert(name.as_str()));
-        twice.cloned()
-    };
-    twice.map_or(Ok(Some(names)), |twice| Err(format!("{RATERS} names {twice:?} twice")))
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+        return Err(format!("{RATERS} names {twice:?} twice"));
+    }
+    Ok(Some(names))
 }
 
 /// Gives each rater one place in all items where rows list them in other orders, as those of several files do.
@@ -278,8 +277,8 @@ impl Pairs {
                 })?)
             }
         };
-        let is_named = cli.sampling_probability.is_some();
-        let drawn = self.sampling_probability.as_deref().map(|field| probability(row, field, is_named));
+        let named = cli.sampling_probability.as_deref();
+        let drawn = self.sampling_probability.as_ref().map(|_| probability(row, named));
         let sampling_probability = drawn.transpose()?;
         let item = ComparedItem { predicted, second: None, human, confidence, cluster, sampling_probability };
         Ok(Ok((item, others.into_iter().map(rating).collect())))

@@ -274,7 +274,7 @@ impl Rows {
     }
 
     fn compare(&mut self, mut item: ComparedItem, row: &ScoredRow, id: &str) -> Result<()> {
-        let drawn = self.is_sampled.then(|| probability(row, SAMPLING_PROBABILITY, false));
+        let drawn = self.is_sampled.then(|| probability(row, None));
         item.sampling_probability = drawn.transpose()?;
         let of_layers = of_layers(&row.row)?;
         let human = item.mean_human();

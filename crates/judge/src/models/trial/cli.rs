@@ -10,7 +10,7 @@ use judge_cli::args::files::{InputArgs, OverwriteArgs, beside};
 use judge_cli::args::lager::AskedArgs;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
 use judge_cli::args::numbers::{at_least, within};
-use judge_cli::terminal::console::{tell, usage};
+use judge_cli::terminal::console::usage;
 use judge_cli::terminal::svg;
 
 /// What figures and tables call this program.
@@ -79,13 +79,6 @@ impl Cli {
                 Err(usage("--output DIR is needed where the rows come from standard input"))
             }
             None => Ok(beside(&self.input.input, "try")),
-        }
-    }
-
-    /// Says something to people, unless they want to hear nothing.
-    pub(super) fn tell(&self, line: &str) {
-        if !self.model.quiet {
-            tell(line);
         }
     }
 }

@@ -121,14 +121,12 @@ impl Judged {
     pub fn read_valid(path: &Path) -> Result<Self> {
         let found = Self::read(path)?;
         tell_unread_that(&found.odd, "do not say whether their question can be answered and are not fitted on");
-        let (_, answerable) = found.labelled();
-        let yes = answerable.iter().filter(|answerable| **answerable).count();
+        let (known, yes) = (found.known.len(), found.known.iter().filter(|(_, answerable)| *answerable).count());
         ensure!(
-            (1..answerable.len()).contains(&yes),
-            "--valid {}: expected rows with {ANSWERABLE:?} true and rows with it false; of {} rows with a score {} have it, {yes} of them true",
+            (1..known).contains(&yes),
+            "--valid {}: expected rows with {ANSWERABLE:?} true and rows with it false; of {} rows with a score {known} have it, {yes} of them true",
             path.display(),
             found.scores.len(),
-            answerable.len(),
         );
         Ok(found)
     }

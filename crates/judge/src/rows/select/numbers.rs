@@ -37,6 +37,9 @@ pub enum Criterion {
 }
 
 impl Criterion {
+    /// Those by which aspects are graded.
+    pub const GRADED: [Self; 3] = [Self::Score, Self::Direct, Self::Expected];
+
     /// Whether a model has to read the rows.
     #[must_use]
     pub fn reads_a_model(self) -> bool {

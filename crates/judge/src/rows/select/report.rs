@@ -220,7 +220,7 @@ pub fn distributions(
         });
         all[place].1.add(value, chosen[row], on_scale);
     };
-    let graded = matches!(criterion, Criterion::Score | Criterion::Direct | Criterion::Expected);
+    let graded = Criterion::GRADED.contains(&criterion);
     for (row, value) in values.iter().enumerate() {
         if let Some(value) = value {
             add("score", *value, row, graded);

@@ -101,7 +101,7 @@ pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     let bar = Progress::new("reading", 0, args.scoring.model.quiet);
     let items = args.scoring.items(&judge);
     let rows = args.rows_per_shard;
-    let mut resolved = scoring.resolved()?;
+    let mut resolved = scoring.resolved();
     resolved.insert("model".to_owned(), serde_json::to_value(scoring.model.info())?);
     let plan =
         ShardPlan::make(scoring.settings, arguments, items, args.scoring.results(), &files, rows, |rows| bar.inc(rows));

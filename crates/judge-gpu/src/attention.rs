@@ -1,107 +1,140 @@
-//! Attention by two products and the softmax between them.
+//! Attention by products and the softmax between them.
 //!
 //! Scores are f32 and in memory for some heads at a time, or for some queries of one head, so that
 //! they stay within [`SCORES`] whatever the batch. A key head's queries are the rows of one product, so
-//! keys are read as they lie, without a copy for each query head.
+//! keys are read as they lie, without a copy for each query head. Heads come before rows of the batch, so the same holds for
+//! keys that all rows have: the queries of all rows are the rows of one product.
+//!
+//! ```text
+//! scores of one key head    keys of all rows   own keys
+//!   queries of row 0        ┌──────────────┐  ┌─────────┐
+//!                           │ one product  │  ├─────────┤  one for each row
+//!   queries of row 1        └──────────────┘  └─────────┘
+//! ```
 
 use std::ops::Range;
 
 use burn::tensor::{DType, Tensor};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
-use cubecl::zspace::metadata::Metadata;
-use cubecl::zspace::{Shape, Strides};
 
-use crate::product::{Products, batched};
+use crate::product::{Products, side_by_side, summed};
 use crate::softmax::{Softmax, entropy, softmax};
-use crate::tensors::{burn, cube};
+use crate::tensors::{burn, cube, joined, view};
 
 /// Scores that are in memory at a time, in numbers: 256 MiB in f32.
 pub const SCORES: usize = 1 << 26;
 
-/// Attention of `queries` `[batch, n_heads, seq, head_dim]` to `keys` and `values` `[batch, n_kv_heads, keys, head_dim]`, all in one
-/// dtype: `[batch, n_heads, seq, head_dim]` in that dtype. Query head `h` uses key head `h / with.group`.
+/// Keys or values one behind the other, `[n_kv_heads, batch, keys, head_dim]`, or with 1 in the place of `batch` where all rows have the
+/// same.
+type Parts<'a> = &'a [Tensor<4>];
+
+/// Attention of `queries` `[n_kv_heads, batch, group, seq, head_dim]` to `keys` and `values`, all in one dtype: the shape of the queries in
+/// that dtype.
 pub fn attention(
-    queries: Tensor<4>,
-    keys: Tensor<4>,
-    values: Tensor<4>,
+    queries: Tensor<5>,
+    keys: Parts<'_>,
+    values: Parts<'_>,
     with: Softmax<'_>,
     products: Products,
-) -> Tensor<4> {
-    let (shape, dtype) = (queries.shape(), queries.dtype());
+) -> Tensor<5> {
+    let (shape, dtype, all) = (queries.shape(), queries.dtype(), queries.dims()[0] * with.batch);
     let values = heads(values);
     let mixed = by_parts(queries, keys, with, products, |scores, of, with| {
-        let weights = softmax(scores, with, dtype);
-        batched(weights, part(&values, of), false, dtype, products)
+        summed(softmax(scores, with, dtype), &some(&values, of, all), products)
     });
     mixed.reshape(shape)
 }
 
 /// The entropies in nats of the weights of [`attention`], without the term of a sink: `[batch, seq, n_heads]` in f32.
-pub fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Softmax<'_>, products: Products) -> Tensor<3> {
-    let [batch, n_heads, seq, _] = queries.dims();
+pub fn attention_entropy(queries: Tensor<5>, keys: Parts<'_>, with: Softmax<'_>, products: Products) -> Tensor<3> {
+    let [n_kv_heads, batch, group, seq, _] = queries.dims();
     let entropies = by_parts(queries, keys, with, products, |scores, _, with| entropy(scores, with));
-    entropies.reshape([batch, n_heads, seq]).swap_dims(1, 2)
+    entropies.reshape([n_kv_heads, batch, group, seq]).permute([1, 3, 0, 2]).reshape([batch, seq, n_kv_heads * group])
 }
 
-/// What `make` makes of the scores of each part, one part behind the other: `[batch · n_kv_heads, group · seq, width]`.
+/// What `make` makes of the scores of some heads and rows, one behind the other: `[n_kv_heads · batch, group · seq, width]`.
 fn by_parts(
-    queries: Tensor<4>,
-    keys: Tensor<4>,
+    queries: Tensor<5>,
+    keys: Parts<'_>,
     with: Softmax<'_>,
     products: Products,
     make: impl Fn(Tensor<3>, Range<usize>, Softmax<'_>) -> Tensor<3>,
 ) -> Tensor<3> {
-    let [batch, n_heads, seq, head_dim] = queries.dims();
-    let (all, rows) = (batch * n_heads / with.group, with.group * seq);
+    let [n_kv_heads, batch, group, seq, head_dim] = queries.dims();
+    let (all, rows) = (n_kv_heads * batch, group * seq);
     let queries = queries.reshape([all, rows, head_dim]);
+    let n_keys: usize = keys.iter().map(|keys| keys.dims()[2]).sum();
     let keys = heads(keys);
-    let n_keys = keys.meta.shape()[1].max(1);
-    // Whole heads where one fits, else some rows of one.
-    let (heads_at_once, rows_at_once) = match SCORES / (rows * n_keys).max(1) {
-        0 => (1, (SCORES / n_keys).max(1)),
-        heads => (heads.min(all), rows),
+    let made = runs_of_heads(n_kv_heads, batch, rows * n_keys, SCORES).map(|of| {
+        let rows_at_once = if of.len() == 1 { SCORES / n_keys.max(1) } else { rows };
+        let made = runs(0..rows, rows_at_once).map(|row| {
+            let queries = queries.clone().narrow(0, of.start, of.len()).narrow(1, row.start, row.len());
+            let scores = side_by_side(queries, &some(&keys, of.clone(), all), DType::F32, products);
+            make(scores, of.clone(), Softmax { first_head: of.start, first_row: row.start, ..with })
+        });
+        joined(made.collect(), 1)
+    });
+    joined(made.collect(), 0)
+}
+
+/// `of` in runs of at most `most`, or of one.
+fn runs(of: Range<usize>, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let (end, most) = (of.end, most.max(1));
+    of.step_by(most).map(move |start| start..end.min(start + most))
+}
+
+/// The heads of a batch, of `scores` scores each, in runs that have at most `most` together or are one head. A run is some rows of the
+/// batch of one key head, or all rows of some key heads.
+fn runs_of_heads(n_kv_heads: usize, batch: usize, scores: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let heads = most / scores.max(1);
+    let whole = (heads / batch.max(1)).max(1) * batch;
+    runs(0..n_kv_heads * batch, whole).flat_map(move |of| runs(of, heads))
+}
+
+/// What a run of `all` heads has of each part: its own heads, or their key heads where all rows of the batch have the same.
+fn some(parts: &[CubeTensor], of: Range<usize>, all: usize) -> Vec<Tensor<3>> {
+    let part = |x: &CubeTensor| {
+        let each = all / x.meta.shape()[0];
+        let of = of.start / each..of.end.div_ceil(each);
+        burn::<3>(x.clone()).narrow(0, of.start, of.len())
     };
-    let mut made = Vec::new();
-    for head in (0..all).step_by(heads_at_once) {
-        let of = head..all.min(head + heads_at_once);
-        let mut of_heads = Vec::new();
-        for row in (0..rows).step_by(rows_at_once) {
-            let count = rows_at_once.min(rows - row);
-            let queries = queries.clone().narrow(0, of.start, of.len()).narrow(1, row, count);
-            let scores = batched(queries, part(&keys, of.clone()), true, DType::F32, products);
-            of_heads.push(make(scores, of.clone(), Softmax { first_head: of.start, first_row: row, ..with }));
+    parts.iter().map(part).collect()
+}
+
+/// `[n_kv_heads, batch or 1, keys, head_dim]` as `[n_kv_heads · batch or n_kv_heads, keys, head_dim]`: as it lies where all heads are
+/// equally far apart, else copied.
+fn heads(parts: Parts<'_>) -> Vec<CubeTensor> {
+    let fold = |x: &Tensor<4>| {
+        let [n_kv_heads, batch, keys, head_dim] = x.dims();
+        let x = cube(x.clone());
+        let strides = x.meta.strides();
+        let is_even = strides[3] == 1 && (n_kv_heads == 1 || batch == 1 || strides[0] == batch * strides[1]);
+        let x = if is_even { x } else { into_contiguous(x) };
+        let strides = x.meta.strides();
+        // With one row to a head, the heads' distance is the rows'.
+        let apart = if batch == 1 { strides[0] } else { strides[1] };
+        view(&x, 0, [n_kv_heads * batch, keys, head_dim], [apart, strides[2], strides[3]])
+    };
+    parts.iter().map(fold).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_heads_are_rows_of_one_key_head_or_whole_key_heads() {
+        for (n_kv_heads, batch) in [(1, 1), (1, 7), (4, 1), (3, 5), (8, 6)] {
+            for most in 0..600 {
+                let found: Vec<Range<usize>> = runs_of_heads(n_kv_heads, batch, 10, most).collect();
+                assert!(found.iter().cloned().flatten().eq(0..n_kv_heads * batch), "{found:?}");
+                for of in &found {
+                    assert!(of.len() * 10 <= most || of.len() == 1, "{of:?} of {most}");
+                    let is_whole = of.start.is_multiple_of(batch) && of.end.is_multiple_of(batch);
+                    assert!(is_whole || of.start / batch == (of.end - 1) / batch, "{of:?}");
+                }
+            }
         }
-        made.push(joined(of_heads, 1));
     }
-    joined(made, 0)
-}
-
-fn joined(mut parts: Vec<Tensor<3>>, axis: usize) -> Tensor<3> {
-    match parts.pop() {
-        Some(only) if parts.is_empty() => only,
-        last => Tensor::cat(parts.into_iter().chain(last).collect(), axis),
-    }
-}
-
-/// Some heads of `x`.
-fn part(x: &CubeTensor, of: Range<usize>) -> Tensor<3> {
-    burn::<3>(x.clone()).narrow(0, of.start, of.len())
-}
-
-/// `[batch, heads, rows, width]` as `[batch · heads, rows, width]`: as it lies where all heads are as far apart as those of one row of the
-/// batch, else copied.
-fn heads(x: Tensor<4>) -> CubeTensor {
-    let x = cube(x);
-    let (shape, strides) = (x.meta.shape().clone(), x.meta.strides().clone());
-    let is_even = strides[3] == 1 && (shape[0] == 1 || strides[0] == shape[1] * strides[1]);
-    let x = if is_even { x } else { into_contiguous(x) };
-    let strides = x.meta.strides().clone();
-    // With one head to a row, the rows' distance is the heads'.
-    let apart = if shape[1] == 1 { strides[0] } else { strides[1] };
-    let meta = Metadata::new(
-        Shape::from([shape[0] * shape[1], shape[2], shape[3]]),
-        Strides::new(&[apart, strides[2], strides[3]]),
-    );
-    CubeTensor::new(x.client.clone(), x.handle.clone(), meta, x.device.clone(), x.dtype)
 }

@@ -104,7 +104,8 @@ struct Card {
     before: cu::CUevent,
     after: cu::CUevent,
     workspace: cu::CUdeviceptr,
-    plans: HashMap<Shape, Plan>,
+    /// By shape, and how many bytes all operands' addresses are multiples of.
+    plans: HashMap<(Shape, u32), Plan>,
 }
 
 // SAFETY: CUDA's handles may be used from any thread; a lock lets one at a time.
@@ -252,9 +253,11 @@ impl Card {
         if self.plans.len() >= PLANS {
             self.plans.clear();
         }
-        let plan = match self.plans.entry(*shape) {
+        // Operands may begin anywhere in a tensor; cuBLASLt assumes multiples of 256 bytes where it is not told.
+        let alignment = 1 << (a | b | c | d | 256).trailing_zeros();
+        let plan = match self.plans.entry((*shape, alignment)) {
             Entry::Occupied(plan) => plan.into_mut(),
-            Entry::Vacant(place) => place.insert(plan(self.handle, shape)?),
+            Entry::Vacant(place) => place.insert(plan(self.handle, shape, alignment)?),
         };
         let past = if shape.is_added { 1.0f32 } else { 0.0 };
         let [of_a, of_b, of_c, of_d] = plan.layouts;
@@ -307,9 +310,13 @@ unsafe fn set<T>(
     blas(status, "cublasLtMatmulDescSetAttribute")
 }
 
-/// cuBLASLt's first suggestion for a shape.
-fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
-    use lt::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+/// cuBLASLt's first suggestion for a shape, of operands at multiples of `alignment` bytes.
+fn plan(handle: lt::cublasLtHandle_t, shape: &Shape, alignment: u32) -> Result<Plan, String> {
+    use lt::cublasLtMatmulPreferenceAttributes_t::{
+        CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+    };
     use lt::cublasLtMatrixLayoutAttribute_t::{
         CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
     };
@@ -369,6 +376,16 @@ fn plan(handle: lt::cublasLtHandle_t, shape: &Shape) -> Result<Plan, String> {
             8,
         );
         blas(set, "cublasLtMatmulPreferenceSetAttribute")?;
+        for side in [
+            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+            CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+        ] {
+            let alignment = (&raw const alignment).cast();
+            let set = lt::cublasLtMatmulPreferenceSetAttribute(preference, side, alignment, 4);
+            blas(set, "cublasLtMatmulPreferenceSetAttribute")?;
+        }
         let mut result: lt::cublasLtMatmulHeuristicResult_t = std::mem::zeroed();
         let mut found = 0;
         let status = lt::cublasLtMatmulAlgoGetHeuristic(

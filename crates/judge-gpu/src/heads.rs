@@ -18,6 +18,8 @@ pub struct Heads {
     pub step: usize,
     /// How many heads there are.
     pub heads: usize,
+    /// How many of them, one behind the other, are side by side in the result: query heads of one key head.
+    pub group: usize,
     /// Numbers of a head.
     pub head_dim: usize,
     /// The root-mean-square norm of each head.
@@ -60,6 +62,7 @@ pub struct Rotation {
 struct Kind {
     head_dim: usize,
     heads: usize,
+    group: usize,
     is_normed: bool,
     has_weight: bool,
     is_clamped: bool,
@@ -70,11 +73,11 @@ struct Kind {
     sharing: Sharing,
 }
 
-/// Heads of `x` `[batch, seq, width]`: `[batch, heads, seq, head_dim]` in `dtype`, computed in f32.
-pub fn heads(x: Tensor<3>, of: &Heads, dtype: DType) -> Tensor<4> {
+/// Heads of `x` `[batch, seq, width]`: `[heads / group, batch, group, seq, head_dim]` in `dtype`, computed in f32.
+pub fn heads(x: Tensor<3>, of: &Heads, dtype: DType) -> Tensor<5> {
     let [batch, seq, width] = x.dims();
     let x = contiguous(x);
-    let out = empty(&x, [batch, of.heads, seq, of.head_dim], dtype);
+    let out = empty(&x, [of.heads / of.group, batch, of.group, seq, of.head_dim], dtype);
     let rows = batch * seq * of.heads;
     if rows == 0 {
         return burn(out);
@@ -95,6 +98,7 @@ pub fn heads(x: Tensor<3>, of: &Heads, dtype: DType) -> Tensor<4> {
     let kind = Kind {
         head_dim: of.head_dim,
         heads: of.heads,
+        group: of.group,
         is_normed: !matches!(of.norm, HeadNorm::Absent),
         has_weight: weight.is_some(),
         is_clamped: of.limit.is_some(),
@@ -190,6 +194,7 @@ fn heads_of_rows<I: Float, W: Float, O: Float>(
         terminate!();
     }
     let heads = comptime!(kind.heads);
+    let group = comptime!(kind.group);
     let head_dim = comptime!(kind.head_dim);
     let units = comptime!(kind.sharing.units as usize);
     let seq = seq as usize;
@@ -197,7 +202,8 @@ fn heads_of_rows<I: Float, W: Float, O: Float>(
     let position = (row / heads) % seq;
     let sequence = row / heads / seq;
     let start = (row / heads) * width as usize + first as usize + head * step as usize;
-    let to = ((sequence * heads + head) * seq + position) * head_dim;
+    let batch = rows as usize / heads / seq;
+    let to = ((((head / group) * batch + sequence) * group + head % group) * seq + position) * head_dim;
     let unit = UNIT_POS_X as usize;
 
     let mut factor = 1.0f32;

@@ -11,7 +11,7 @@
 //! | `heads.rs` | heads out of a projection's rows: norm, clamp, rotation, layout |
 //! | `gate.rs` | the activation of an MLP, with or without a gate |
 //! | `softmax.rs` | scores to weights: scale, soft-cap, causal and other masks, sinks; entropies |
-//! | `attention.rs` | two products and the softmax between them |
+//! | `attention.rs` | products and the softmax between them |
 //! | `dots.rs` | scalar products of rows with rows |
 //! | `residual.rs` | what is added to the residual stream |
 //! | `product.rs`, `on_cuda.rs`, `cublas.rs` | products; those of NVIDIA GPUs; cuBLASLt on cubecl's memory |
@@ -42,7 +42,7 @@ pub use dots::dots;
 pub use gate::gate;
 pub use heads::{HeadNorm, Heads, Rotation, heads};
 pub use norm::norm;
-pub use product::{Products, batched, failure, memory_failures, product};
+pub use product::{Products, failure, memory_failures, product, side_by_side, summed};
 pub use residual::add;
 pub use softmax::{Softmax, entropy, softmax};
 pub use tensors::runs_on;

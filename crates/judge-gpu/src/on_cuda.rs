@@ -6,7 +6,7 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
 use crate::cublas::{self, Operands, Shape};
-use crate::tensors::empty;
+use crate::tensors::{empty, view};
 
 /// What cuBLASLt takes `x` for; `None` elsewhere than on an NVIDIA GPU.
 pub(crate) fn operands(x: &CubeTensor, tf32: bool) -> Option<Operands> {
@@ -20,14 +20,40 @@ pub(crate) fn operands(x: &CubeTensor, tf32: bool) -> Option<Operands> {
     }
 }
 
-/// Queues products onto `c`, or without one, into `d`, with a bias if there is one.
-fn enqueue(shape: Shape, factor: f64, [a, b]: [CubeTensor; 2], [c, bias]: [Option<CubeTensor>; 2], d: &CubeTensor) {
-    let cubecl::Device::Cuda(device) = &d.device else { return };
-    let [c, bias] = [c, bias].map(|x| x.map_or_else(|| d.handle.clone(), |x| x.handle));
-    cublas::enqueue(device.to_id(), shape, factor as f32, [a.handle, b.handle, c, d.handle.clone(), bias]);
+/// Queues products of matrices one by one, `[lists, rows, columns]` each: `factor · a · b` into `d`, onto `c` and with a bias where there
+/// are some.
+fn enqueue(
+    [a, b]: [CubeTensor; 2],
+    is_transposed: bool,
+    [c, bias]: [Option<CubeTensor>; 2],
+    (factor, operands): (f64, Operands),
+    d: CubeTensor,
+) {
+    let cubecl::Device::Cuda(device) = d.device.clone() else { return };
+    assert_eq!(a.dtype, b.dtype, "products of two dtypes");
+    let (is_added, is_biased) = (c.is_some(), bias.is_some());
+    let [c, bias] = [c, bias].map(|x| x.unwrap_or_else(|| d.clone()));
+    let sides = [&a, &b, &c, &d].map(|x| &x.meta);
+    let of_d = d.meta.shape();
+    let shape = Shape {
+        batches: of_d[0],
+        m: of_d[1],
+        k: a.meta.shape()[2],
+        n: of_d[2],
+        is_transposed,
+        rows: sides.map(|meta| meta.strides()[1].max(meta.shape()[2])),
+        strides: sides.map(|meta| meta.strides()[0]),
+        operands,
+        is_wide: d.dtype == DType::F32 && a.dtype != DType::F32,
+        is_added,
+        is_biased,
+    };
+    if shape.batches * shape.m * shape.n > 0 {
+        cublas::enqueue(device.to_id(), shape, factor as f32, [a, b, c, d, bias].map(|x| x.handle));
+    }
 }
 
-/// The rows of a matrix as they lie, copied where a row's numbers are not side by side.
+/// `x` as cuBLASLt can read it, copied where a row's numbers are not side by side, or rows not equally far apart.
 fn rows(x: CubeTensor) -> CubeTensor {
     let rank = x.meta.shape().num_dims();
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
@@ -35,41 +61,62 @@ fn rows(x: CubeTensor) -> CubeTensor {
     if is_row && strides[rank - 2] >= shape[rank - 1] { x } else { into_contiguous(x) }
 }
 
-/// `factor · a · b`, onto something and with a bias where there are some: of two matrices, or of those of two lists one by one.
+/// A matrix as a list of one.
+fn list(x: CubeTensor) -> CubeTensor {
+    let x = rows(x);
+    let (shape, strides) = (x.meta.shape(), x.meta.strides());
+    view(&x, 0, [1, shape[0], shape[1]], [0, strides[0], 1])
+}
+
+/// `factor · x · weightᵀ` of matrices, onto something and with a bias where there are some.
 pub(crate) fn product(
-    [a, b]: [CubeTensor; 2],
-    is_transposed: bool,
+    [x, weight]: [CubeTensor; 2],
     [onto, bias]: [Option<CubeTensor>; 2],
     (factor, dtype, operands): (f64, DType, Operands),
 ) -> CubeTensor {
-    let (a, b) = (rows(a), rows(b));
-    let (onto, bias) = (onto.map(rows), bias.map(into_contiguous));
-    let mut of_out = a.meta.shape().clone();
-    let rank = of_out.num_dims();
-    let (m, k) = (of_out[rank - 2], of_out[rank - 1]);
-    let n = b.meta.shape()[if is_transposed { rank - 2 } else { rank - 1 }];
-    of_out[rank - 1] = n;
-    let (batches, strides) = match rank {
-        2 => (1, [0; 4]),
-        _ => (of_out[0], [a.meta.strides()[0], b.meta.strides()[0], m * n, m * n]),
-    };
-    let row = |x: &CubeTensor| x.meta.strides()[rank - 2].max(x.meta.shape()[rank - 1]);
-    let out = empty(&a, of_out, if onto.is_some() || bias.is_some() { DType::F32 } else { dtype });
-    let shape = Shape {
-        batches,
-        m,
-        k,
-        n,
-        is_transposed,
-        rows: [row(&a), row(&b), onto.as_ref().map_or(n, row), n],
-        strides,
-        operands,
-        is_wide: out.dtype == DType::F32 && a.dtype != DType::F32,
-        is_added: onto.is_some(),
-        is_biased: bias.is_some(),
-    };
-    if batches * m * n > 0 {
-        enqueue(shape, factor, [a, b], [onto, bias], &out);
+    let dtype = if onto.is_some() || bias.is_some() { DType::F32 } else { dtype };
+    let out = empty(&x, [x.meta.shape()[0], weight.meta.shape()[0]], dtype);
+    let added = [onto.map(list), bias.map(into_contiguous)];
+    enqueue([list(x), list(weight)], true, added, (factor, operands), list(out.clone()));
+    out
+}
+
+/// Columns of `x` `[heads, rows, columns]` without gaps, from one on, with the rows of successive heads as those of one matrix: `[lists,
+/// heads · rows / lists, width]`, as they lie.
+fn columns(x: &CubeTensor, lists: usize, first: usize, width: usize) -> CubeTensor {
+    let (shape, strides) = (x.meta.shape(), x.meta.strides());
+    let rows = shape[0] * shape[1] / lists;
+    view(x, first, [lists, rows, width], [rows * strides[1], strides[1], 1])
+}
+
+/// See [`side_by_side`](crate::side_by_side).
+pub(crate) fn side_by_side(a: CubeTensor, parts: Vec<CubeTensor>, dtype: DType, operands: Operands) -> CubeTensor {
+    let a = into_contiguous(a);
+    let [heads, m, k] = a.meta.shape().dims();
+    let all = parts.iter().map(|part| part.meta.shape()[1]).sum();
+    let out = empty(&a, [heads, m, all], dtype);
+    let mut first = 0;
+    for part in parts {
+        let [lists, n, _] = part.meta.shape().dims();
+        let into = columns(&out, lists, first, n);
+        enqueue([columns(&a, lists, 0, k), rows(part)], true, [None, None], (1.0, operands), into);
+        first += n;
+    }
+    out
+}
+
+/// See [`summed`](crate::summed).
+pub(crate) fn summed(a: CubeTensor, parts: Vec<CubeTensor>, operands: Operands) -> CubeTensor {
+    let a = into_contiguous(a);
+    let [heads, m, _] = a.meta.shape().dims();
+    let out = empty(&a, [heads, m, parts[0].meta.shape()[2]], a.dtype);
+    let mut first = 0;
+    for part in parts {
+        let [lists, k, n] = part.meta.shape().dims();
+        let into = columns(&out, lists, 0, n);
+        let onto = (first > 0).then(|| into.clone());
+        enqueue([columns(&a, lists, first, k), rows(part)], false, [onto, None], (1.0, operands), into);
+        first += k;
     }
     out
 }

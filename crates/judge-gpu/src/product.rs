@@ -3,12 +3,11 @@
 #[cfg(feature = "cuda")]
 use burn::backend::{Device as _, DispatchDevice};
 use burn::tensor::{DType, Device, Tensor};
-use burn_cubecl::tensor::CubeTensor;
 
 #[cfg(feature = "cuda")]
 use crate::on_cuda;
 use crate::residual::add;
-use crate::tensors::{burn, cube};
+use crate::tensors::{burn, cube, joined};
 
 /// How products are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,10 +53,10 @@ pub fn product(
     #[cfg(feature = "cuda")]
     if let Some(operands) = on_cuda::operands(&x, products.tf32) {
         let added = [onto.map(cube), bias.map(cube)];
-        return burn(on_cuda::product([x, weight], true, added, (factor, dtype, operands)));
+        return burn(on_cuda::product([x, weight], added, (factor, dtype, operands)));
     }
     let _ = products;
-    let y = multiply::<2>(x, weight, true);
+    let y = burn::<2>(x).matmul(burn::<2>(weight).transpose());
     let y = match onto {
         Some(onto) => add(onto, y, factor),
         None => {
@@ -71,23 +70,41 @@ pub fn product(
     }
 }
 
-/// Products one by one, `a` `[heads, m, k]` with `b` `[heads, n, k]` where `is_transposed`, else `[heads, k, n]`: `[heads, m, n]` in
-/// `dtype`, that of the operands or f32.
-pub fn batched(a: Tensor<3>, b: Tensor<3>, is_transposed: bool, dtype: DType, products: Products) -> Tensor<3> {
-    let (a, b) = (cube(a), cube(b));
-    assert_eq!(a.dtype, b.dtype, "products of two dtypes");
+/// `a` `[heads, m, k]` by each of `parts`, side by side: `[heads, m, n of all parts]` in `dtype`, that of the operands or f32. A part is
+/// `[heads, n, k]`, or has fewer heads: each is for as many successive heads of `a` then, whose rows are the rows of one product.
+pub fn side_by_side(a: Tensor<3>, parts: &[Tensor<3>], dtype: DType, products: Products) -> Tensor<3> {
+    let [heads, m, k] = a.dims();
     #[cfg(feature = "cuda")]
-    if let Some(operands) = on_cuda::operands(&a, products.tf32) {
-        return burn(on_cuda::product([a, b], is_transposed, [None, None], (1.0, dtype, operands)));
+    if let Some(operands) = on_cuda::operands(&cube(a.clone()), products.tf32) {
+        return burn(on_cuda::side_by_side(cube(a), parts.iter().cloned().map(cube).collect(), dtype, operands));
     }
     let _ = products;
-    cast(multiply::<3>(a, b, is_transposed), dtype)
+    let by = |part: &Tensor<3>| {
+        let [lists, n, _] = part.dims();
+        let rows = a.clone().reshape([lists, heads * m / lists, k]);
+        rows.matmul(part.clone().swap_dims(1, 2)).reshape([heads, m, n])
+    };
+    cast(joined(parts.iter().map(by).collect(), 2), dtype)
 }
 
-/// A product by Burn's kernels.
-fn multiply<const D: usize>(a: CubeTensor, b: CubeTensor, is_transposed: bool) -> Tensor<D> {
-    let (a, b) = (burn::<D>(a), burn::<D>(b));
-    a.matmul(if is_transposed { b.swap_dims(D - 2, D - 1) } else { b })
+/// The sum of products of columns of `a` `[heads, m, k of all parts]` with each of `parts`, `[heads, k, n]` or with fewer heads as
+/// [`side_by_side`] takes them: `[heads, m, n]` in the operands' dtype.
+pub fn summed(a: Tensor<3>, parts: &[Tensor<3>], products: Products) -> Tensor<3> {
+    let [heads, m, _] = a.dims();
+    #[cfg(feature = "cuda")]
+    if let Some(operands) = on_cuda::operands(&cube(a.clone()), products.tf32) {
+        return burn(on_cuda::summed(cube(a), parts.iter().cloned().map(cube).collect(), operands));
+    }
+    let _ = products;
+    let mut first = 0;
+    let by = |part: &Tensor<3>| {
+        let [lists, k, n] = part.dims();
+        let columns = a.clone().narrow(2, first, k).reshape([lists, heads * m / lists, k]);
+        first += k;
+        columns.matmul(part.clone()).reshape([heads, m, n])
+    };
+    let products: Vec<Tensor<3>> = parts.iter().map(by).collect();
+    products.into_iter().reduce(|sum, product| sum + product).unwrap_or(a)
 }
 
 fn cast<const D: usize>(x: Tensor<D>, dtype: DType) -> Tensor<D> {

@@ -15,8 +15,8 @@ pub struct Softmax<'a> {
     pub scale: f64,
     /// `c` in `c · tanh(score / c)` behind the factor.
     pub soft_cap: Option<f64>,
-    /// Key heads of a sequence.
-    pub n_kv_heads: usize,
+    /// Sequences. A key head of each is a head here, those of the first key head before those of the second.
+    pub batch: usize,
     /// Query heads of a key head.
     pub group: usize,
     /// The number of the first head and the first row of each head that are given: attention may take some at a time.
@@ -27,7 +27,7 @@ pub struct Softmax<'a> {
     pub seq: usize,
     /// Keys before the first query: query `q` sees keys up to `before + q`.
     pub before: usize,
-    /// `true` where a query does not look besides: `[1 or batch · n_kv_heads, 1, seq, keys]`.
+    /// `true` where a query does not look besides: `[1 or n_kv_heads · batch, 1, seq, keys]`.
     pub hidden: Option<&'a Tensor<4, Bool>>,
     /// A score of each query head, `[n_kv_heads · group]` in f32, whose weight goes to no key.
     pub sinks: Option<&'a Tensor<1>>,
@@ -44,7 +44,7 @@ struct Kind {
     sharing: Sharing,
 }
 
-/// Weights of `scores` `[batch · n_kv_heads, group · seq, keys]`, or of some heads and rows of it: the same shape in `dtype`, computed in
+/// Weights of `scores` `[n_kv_heads · batch, group · seq, keys]`, or of some heads and rows of it: the same shape in `dtype`, computed in
 /// f32. Hidden keys get 0.
 pub fn softmax(scores: Tensor<3>, with: Softmax<'_>, dtype: DType) -> Tensor<3> {
     reduced(scores, with, dtype, false)
@@ -95,7 +95,7 @@ fn reduced(scores: Tensor<3>, with: Softmax<'_>, dtype: DType, is_entropy: bool)
             with.first_row as u32,
             with.seq as u32,
             with.group as u32,
-            with.n_kv_heads as u32,
+            with.batch as u32,
             with.before as u32,
             u32::from(many),
             with.scale as f32,
@@ -140,7 +140,7 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
     first_row: u32,
     seq: u32,
     group: u32,
-    n_kv_heads: u32,
+    batch: u32,
     before: u32,
     many: u32,
     scale: f32,
@@ -182,7 +182,7 @@ fn weigh_rows<I: Float, B: Numeric, O: Float>(
     let mut highest = largest(most, kind.sharing);
     let mut sink = 0.0f32;
     if comptime!(kind.has_sinks) {
-        sink = sinks[(head % n_kv_heads as usize) * group + of_head / seq];
+        sink = sinks[(head / batch as usize) * group + of_head / seq];
         highest = max(highest, sink);
     }
     let of_keys = sum(total * (most - highest).exp(), kind.sharing);

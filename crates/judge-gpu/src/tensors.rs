@@ -10,6 +10,8 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
 use cubecl::client::Client;
 use cubecl::prelude::{CubeCount, CubeDim};
+use cubecl::zspace::Strides;
+use cubecl::zspace::metadata::Metadata;
 
 /// Whether what is on this device can be given to this crate.
 pub fn runs_on(device: &Device) -> bool {
@@ -41,6 +43,21 @@ where
 /// Burn's view of the tensor.
 pub(crate) fn burn<const D: usize>(tensor: CubeTensor) -> Tensor<D> {
     Tensor::from_primitive::<CubeBackend>(tensor)
+}
+
+/// Joins tensors along an axis; one alone stays as it is.
+pub(crate) fn joined(mut parts: Vec<Tensor<3>>, axis: usize) -> Tensor<3> {
+    match parts.pop() {
+        Some(only) if parts.is_empty() => only,
+        last => Tensor::cat(parts.into_iter().chain(last).collect(), axis),
+    }
+}
+
+/// Part of a tensor's memory: from its number `start` on, numbers of this shape so far apart.
+pub(crate) fn view(x: &CubeTensor, start: usize, shape: [usize; 3], strides: [usize; 3]) -> CubeTensor {
+    let handle = x.handle.clone().offset_start((start * x.dtype.size()) as u64);
+    let meta = Metadata::new(Shape::from(shape), Strides::new(&strides));
+    CubeTensor::new(x.client.clone(), handle, meta, x.device.clone(), x.dtype)
 }
 
 /// Memory for a tensor beside another one, with nothing in it yet, in row-major order without gaps.

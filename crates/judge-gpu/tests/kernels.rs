@@ -36,11 +36,11 @@ fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 }
 
 /// A softmax of unchanged scores, over all heads and rows; the queries are at the last of the keys' positions.
-fn plain<'a>(n_kv_heads: usize, group: usize, seq: usize, keys: usize) -> Softmax<'a> {
+fn plain<'a>(batch: usize, group: usize, seq: usize, keys: usize) -> Softmax<'a> {
     Softmax {
         scale: 1.0,
         soft_cap: None,
-        n_kv_heads,
+        batch,
         group,
         first_head: 0,
         first_row: 0,
@@ -91,7 +91,7 @@ fn norms_of_rows() {
 #[test]
 fn heads_with_every_part() {
     let Some(device) = device() else { return };
-    let (batch, seq, n_heads, first, step) = (2, 5, 3, 4, 20);
+    let (batch, seq, n_heads, first, step) = (2, 5, 4, 4, 20);
     let width = first + n_heads * step + 3;
     let x = numbers(batch * seq * width, 3);
     for (head_dim, pairs) in [(16, 8), (18, 6), (20, 0)] {
@@ -114,13 +114,15 @@ fn heads_with_every_part() {
                 let norm =
                     if neighbours { HeadNorm::Plain } else { HeadNorm::Weighted(tensor(&weight, [head_dim], &device)) };
                 let limit = neighbours.then_some(0.8);
-                let of = Heads { first, step, heads: n_heads, head_dim, norm, eps: 1e-6, limit, rotation };
+                let group = if neighbours { 2 } else { 1 };
+                let of = Heads { first, step, heads: n_heads, group, head_dim, norm, eps: 1e-6, limit, rotation };
                 let found = heads(tensor(&x, [batch, seq, width], &device), &of, DType::F32);
-                assert_eq!(found.dims(), [batch, n_heads, seq, head_dim]);
+                assert_eq!(found.dims(), [n_heads / group, batch, group, seq, head_dim]);
                 let mut expected = Vec::new();
-                for (b, h, s) in
-                    (0..batch).flat_map(|b| (0..n_heads).flat_map(move |h| (0..seq).map(move |s| (b, h, s))))
-                {
+                for at in 0..batch * n_heads * seq {
+                    let (s, g, b, outer) =
+                        (at % seq, at / seq % group, at / seq / group % batch, at / seq / group / batch);
+                    let h = outer * group + g;
                     let start = (b * seq + s) * width + first + h * step;
                     let row: Vec<f64> = x[start..start + head_dim].iter().map(|&x| f64::from(x)).collect();
                     let square = row.iter().map(|x| x * x).sum::<f64>() / head_dim as f64;
@@ -233,7 +235,7 @@ fn weights_and_entropies() {
                 soft_cap,
                 hidden: masked.then_some(&mask),
                 sinks: sunk.then_some(&of_sinks),
-                ..plain(n_kv_heads, group, seq, keys)
+                ..plain(batch, group, seq, keys)
             };
             let given = || tensor(&scores, [heads, group * seq, keys], &device);
             let weights = host(softmax(given(), with, DType::F32));
@@ -247,7 +249,7 @@ fn weights_and_entropies() {
                     let score = 0.4 * f64::from(scores[k]);
                     soft_cap.map_or(score, |cap| cap * (score / cap).tanh())
                 };
-                let sink = f64::from(sinks[(head % n_kv_heads) * group + row / seq % group]);
+                let sink = f64::from(sinks[head / batch * group + row / seq % group]);
                 let total = (0..keys).filter(|&k| sees(k)).map(|k| score(k).exp()).sum::<f64>()
                     + if sunk { sink.exp() } else { 0.0 };
                 let weights: Vec<f64> = (0..keys).map(|k| if sees(k) { score(k).exp() / total } else { 0.0 }).collect();
@@ -268,39 +270,48 @@ fn weights_and_entropies() {
 #[test]
 fn attention_mixes_values() {
     let Some(device) = device() else { return };
-    let (batch, n_kv_heads, group, seq, keys, head_dim) = (2, 2, 3, 4, 7, 8);
+    let (batch, n_kv_heads, group, seq, head_dim) = (2, 2, 3, 4, 8);
     let n_heads = n_kv_heads * group;
     let q = numbers(batch * n_heads * seq * head_dim, 13);
-    let (k, v) = (numbers(batch * n_kv_heads * keys * head_dim, 14), numbers(batch * n_kv_heads * keys * head_dim, 15));
-    let with = Softmax { scale: 1.5, ..plain(n_kv_heads, group, seq, keys) };
-    // Keys as a cache has them: some columns of more, which are not copied.
-    let of_keys = |x: &[f32]| {
-        let x = tensor::<4>(x, [batch, n_kv_heads, keys, head_dim], &device);
-        let more = Tensor::zeros([batch, n_kv_heads, 3, head_dim], &device);
-        Tensor::cat(vec![x, more], 2).narrow(2, 0, keys)
-    };
-    let queries = || tensor::<4>(&q, [batch, n_heads, seq, head_dim], &device);
-    let found = host(attention(queries(), of_keys(&k), of_keys(&v), with, Products::default()));
-    let entropies = attention_entropy(queries(), of_keys(&k), with, Products::default());
-    assert_eq!(entropies.dims(), [batch, seq, n_heads]);
-    let entropies = host(entropies);
-    let (mut expected, mut of_rows) = (Vec::new(), vec![0.0; batch * seq * n_heads]);
-    for (b, h, s) in (0..batch).flat_map(|b| (0..n_heads).flat_map(move |h| (0..seq).map(move |s| (b, h, s)))) {
-        let row = |x: &[f32], head: usize, i: usize, rows: usize| -> Vec<f64> {
-            let start = (head * rows + i) * head_dim;
-            x[start..start + head_dim].iter().map(|&x| f64::from(x)).collect()
+    let queries = || tensor::<5>(&q, [n_kv_heads, batch, group, seq, head_dim], &device);
+    // Some keys are those of all rows of the batch, and come before the rows' own.
+    for (common, own) in [(0, 7), (3, 4), (5, 9)] {
+        let keys = common + own;
+        let with = Softmax { scale: 1.5, ..plain(batch, group, seq, keys) };
+        let drawn = |seed| {
+            [numbers(n_kv_heads * common * head_dim, seed), numbers(n_kv_heads * batch * own * head_dim, seed + 1)]
         };
-        let (query, kv) = (row(&q, b * n_heads + h, s, seq), b * n_kv_heads + h / group);
-        let score = |key: usize| row(&k, kv, key, keys).iter().zip(&query).map(|(k, q)| k * q).sum::<f64>() * 1.5;
-        let seen = keys - seq + s + 1;
-        let total: f64 = (0..seen).map(|key| score(key).exp()).sum();
-        let weights: Vec<f64> = (0..seen).map(|key| score(key).exp() / total).collect();
-        of_rows[(b * seq + s) * n_heads + h] = weights.iter().map(|p| -p * p.ln()).sum();
-        expected
-            .extend((0..head_dim).map(|i| (0..seen).map(|key| weights[key] * row(&v, kv, key, keys)[i]).sum::<f64>()));
+        let (k, v) = (drawn(14), drawn(21));
+        let of_keys = |[of_all, of_rows]: &[Vec<f32>; 2]| {
+            // Keys as a cache has them: some columns of more, which are not copied.
+            let own_keys = tensor::<4>(of_rows, [n_kv_heads, batch, own, head_dim], &device);
+            let more = Tensor::zeros([n_kv_heads, batch, 3, head_dim], &device);
+            let own_keys = Tensor::cat(vec![own_keys, more], 2).narrow(2, 0, own);
+            let of_all = (common > 0).then(|| tensor::<4>(of_all, [n_kv_heads, 1, common, head_dim], &device));
+            of_all.into_iter().chain([own_keys]).collect::<Vec<_>>()
+        };
+        let found = attention(queries(), &of_keys(&k), &of_keys(&v), with, Products::default());
+        assert_eq!(found.dims(), queries().dims());
+        let entropies = attention_entropy(queries(), &of_keys(&k), with, Products::default());
+        assert_eq!(entropies.dims(), [batch, seq, n_heads]);
+        let (mut expected, mut of_rows) = (Vec::new(), vec![0.0; batch * seq * n_heads]);
+        let wide = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+        for (at, query) in q.chunks(head_dim).enumerate() {
+            let (s, g, b, kv) = (at % seq, at / seq % group, at / seq / group % batch, at / seq / group / batch);
+            let row = |x: &[Vec<f32>; 2], key: usize| match key.checked_sub(common) {
+                None => wide(&x[0][(kv * common + key) * head_dim..][..head_dim]),
+                Some(key) => wide(&x[1][((kv * batch + b) * own + key) * head_dim..][..head_dim]),
+            };
+            let score = |key| row(&k, key).iter().zip(wide(query)).map(|(k, q)| k * q).sum::<f64>() * 1.5;
+            let seen = keys - seq + s + 1;
+            let total: f64 = (0..seen).map(|key| score(key).exp()).sum();
+            let weights: Vec<f64> = (0..seen).map(|key| score(key).exp() / total).collect();
+            of_rows[(b * seq + s) * n_heads + kv * group + g] = weights.iter().map(|p| -p * p.ln()).sum();
+            expected.extend((0..head_dim).map(|i| (0..seen).map(|key| weights[key] * row(&v, key)[i]).sum::<f64>()));
+        }
+        close(&host(found), &expected, &format!("attention to {common} and {own} keys"));
+        close(&host(entropies), &of_rows, &format!("entropies of attention to {common} and {own} keys"));
     }
-    close(&found, &expected, "attention");
-    close(&entropies, &of_rows, "entropies of attention");
 }
 
 #[test]
@@ -342,6 +353,7 @@ fn what_is_not_a_number_stays_none() {
         first: 0,
         step: 8,
         heads: 8,
+        group: 1,
         head_dim: 8,
         norm: HeadNorm::Absent,
         eps: 0.0,

@@ -6,8 +6,10 @@
 #![cfg(feature = "cuda")]
 #![allow(clippy::print_stderr)] // what was skipped
 
+use std::ops::Range;
+
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use judge_gpu::{Products, batched, memory_failures, product};
+use judge_gpu::{Products, memory_failures, product, side_by_side, summed};
 
 mod fake;
 
@@ -17,11 +19,21 @@ fn products_reach_cublaslt_as_they_lie() {
     // Every product is behind what cubecl has queued, and before what it queues next.
     let lines: Vec<&str> = calls.lines().collect();
     let products: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].starts_with("product")).collect();
-    assert_eq!(products.len(), 12, "{calls}");
+    assert_eq!(products.len(), 14, "{calls}");
     // A residual stream and a bias are parts of the product: 4 is CUBLASLT_EPILOGUE_BIAS.
     let ends = ["epilogue 0, alone", "epilogue 0, onto another", "epilogue 4, alone", "epilogue 4, onto another"];
     for (at, end) in products.iter().zip(ends.iter().cycle()).take(8) {
         assert!(lines[*at].ends_with(end), "{calls}");
+    }
+    // What all rows have is one product with the rows of all for each key head, beside and onto which those of each row come.
+    let beside = [
+        "2 of 8 x 64 x 8, dtypes 14 and 0, rows 64, 64 and 16 apart, epilogue 0, alone",
+        "4 of 4 x 64 x 8, dtypes 14 and 0, rows 64, 64 and 16 apart, epilogue 0, alone",
+        "2 of 8 x 8 x 64, dtypes 14 and 14, rows 16, 64 and 64 apart, epilogue 0, alone",
+        "4 of 4 x 8 x 64, dtypes 14 and 14, rows 16, 64 and 64 apart, epilogue 0, onto another",
+    ];
+    for (at, expected) in products.iter().skip(8).zip(beside) {
+        assert_eq!(lines[*at].strip_prefix("product "), Some(expected), "{calls}");
     }
     for at in products {
         assert_eq!(lines[at - 2..at], ["record of the context", "a stream waits"], "{calls}");
@@ -61,29 +73,38 @@ fn inside() {
         let both = product(matrix(&x, m), matrix(&w, n), Some(onto), Some(bias), 0.5, DType::F32, Products::default());
         assert_eq!(read(both.into_data()), expected(&|i, j| c[i * n + j] + 0.5 * dot(i, j) + b[j]), "{dtype:?}");
     }
-    // Keys lie in a cache with more places than are used, and values likewise: neither is copied, where cubecl can name such a part.
-    let (heads, rows, places, used, width) = (3, 4, 16, 8, 64);
-    let (q, cache) = (numbers(heads * rows * width, 4), numbers(heads * places * width, 5));
+    // Two rows of the batch with two key heads each, head by head. Some keys are those of both rows. The others lie in a cache with more
+    // places than are used, and values likewise: neither is copied, where cubecl can name such a part.
+    let (batch, heads, rows, common, places, used, width) = (2, 4, 4, 8, 16, 8, 64);
+    let all = common + used;
+    let (q, cache, prefix) = (
+        numbers(heads * rows * width, 4),
+        numbers(heads * places * width, 5),
+        numbers(heads / batch * common * width, 6),
+    );
     let tensor = |values: &[f32], middle: usize, last: usize| {
-        Tensor::<3>::from_data(host(values.to_vec(), &[heads, middle, last], DType::BF16), (&device, DType::BF16))
+        let shape = [values.len() / middle / last, middle, last];
+        Tensor::<3>::from_data(host(values.to_vec(), &shape, DType::BF16), (&device, DType::BF16))
     };
-    let keys = || tensor(&cache, places, width).narrow(1, 0, used);
-    let scores = read(batched(tensor(&q, rows, width), keys(), true, DType::F32, Products::default()).into_data());
-    let expected: Vec<f32> = (0..heads * rows * used)
-        .map(|at| {
-            let (head, row, key) = (at / used / rows, at / used % rows, at % used);
-            (0..width).map(|i| q[(head * rows + row) * width + i] * cache[(head * places + key) * width + i]).sum()
-        })
+    let keys = || [tensor(&prefix, common, width), tensor(&cache, places, width).narrow(1, 0, used)];
+    let key = |head: usize, key: usize, i: usize| match key.checked_sub(common) {
+        None => prefix[(head / batch * common + key) * width + i],
+        Some(key) => cache[(head * places + key) * width + i],
+    };
+    let scores = read(side_by_side(tensor(&q, rows, width), &keys(), DType::F32, Products::default()).into_data());
+    let expected: Vec<f32> = (0..heads * rows * all)
+        .map(|at| (0..width).map(|i| q[at / all * width + i] * key(at / all / rows, at % all, i)).sum())
         .collect();
     assert_eq!(scores, expected);
-    let weights = numbers(heads * rows * used, 6);
-    let mixed = read(batched(tensor(&weights, rows, used), keys(), false, DType::F32, Products::default()).into_data());
+    let weights = numbers(heads * rows * all, 7);
+    let mixed = read(summed(tensor(&weights, rows, all), &keys(), Products::default()).into_data());
+    let rounded = |x: f32| read(host(vec![x], &[1], DType::BF16))[0];
     let expected: Vec<f32> = (0..heads * rows * width)
         .map(|at| {
-            let (head, row, i) = (at / width / rows, at / width % rows, at % width);
-            (0..used)
-                .map(|key| weights[(head * rows + row) * used + key] * cache[(head * places + key) * width + i])
-                .sum()
+            let of = |keys: Range<usize>| {
+                keys.map(|j| weights[at / width * all + j] * key(at / width / rows, j, at % width)).sum::<f32>()
+            };
+            rounded(rounded(of(0..common)) + of(common..all))
         })
         .collect();
     assert_eq!(mixed, expected);

@@ -65,18 +65,24 @@ fn load(folder: &Path) -> Model {
 }
 
 fn read(model: &Model, prompt: &str, want: Want) -> Reading {
-    let request = Request { prompt: Prompt::Raw(prompt.to_owned()), want };
-    let mut readings = Vec::new();
+    read_together(model, vec![(prompt.to_owned(), want)]).remove(0)
+}
+
+/// What is read of prompts that are given together.
+fn read_together(model: &Model, prompts: Vec<(String, Want)>) -> Vec<Reading> {
+    let requests: Vec<Request> =
+        prompts.into_iter().map(|(prompt, want)| Request { prompt: Prompt::Raw(prompt), want }).collect();
+    let mut readings: Vec<Option<Reading>> = vec![None; requests.len()];
     model
-        .run(&[request], &mut |_, outcome| {
-            readings.push(outcome);
+        .run(&requests, &mut |index, outcome| {
+            match outcome {
+                Outcome::Read(reading) => readings[index] = Some(reading),
+                other => panic!("{:?}: {other:?}", requests[index].prompt),
+            }
             ControlFlow::Continue(())
         })
         .unwrap();
-    match readings.pop() {
-        Some(Outcome::Read(reading)) if readings.is_empty() => reading,
-        other => panic!("{prompt:?}: {other:?} after {readings:?}"),
-    }
+    readings.into_iter().map(|reading| reading.expect("every request is answered")).collect()
 }
 
 fn greedy(max_new_tokens: usize) -> Option<Generation> {
@@ -198,6 +204,40 @@ fn readings_of_every_family_equal_transformers() {
             if text_is_exact() {
                 assert_eq!(generated.tokens, ids(of("greedy")), "{name}: prompt {prompt}");
                 assert_eq!(generated.finish, Finish::Length);
+            }
+        }
+        worst.check(name);
+    });
+}
+
+/// So many prompts begin alike that a GPU computes their beginning once, in a pass of its own, which the others continue.
+#[test]
+fn prompts_that_begin_alike_read_as_each_alone() {
+    let words = ["ba", "de", "3", "go", "xa"];
+    let prompts: Vec<String> = (0..25)
+        .map(|i| format!("{} {} {} y0", ["ba de fi go ku la me ni"; 5].join(" "), words[i / 5], words[i % 5]))
+        .collect();
+    each(families(), |name, folder| {
+        let model = load(&folder);
+        let want = |i: usize| {
+            let labels =
+                LabelRead { at: ReadAt::EveryStep, ..labels(&model, vec![3, 4, 5, 6, 7], Lens::Raw).remove(0) };
+            match i % 4 {
+                0 => Want { labels: vec![labels], generate: greedy(3), ..Want::default() },
+                _ => Want { labels: vec![LabelRead { at: ReadAt::PromptEnd, ..labels }], ..Want::default() },
+            }
+        };
+        let together = read_together(&model, prompts.iter().cloned().zip((0..).map(want)).collect());
+        let mut worst = Worst::default();
+        for i in (0..prompts.len()).step_by(6) {
+            let alone = read(&model, &prompts[i], want(i));
+            let written = |reading: &Reading| reading.generated.as_ref().map_or(Vec::new(), |text| text.tokens.clone());
+            let (of_all, of_one) = (written(&together[i]), written(&alone));
+            let steps = together[i].labels[0].steps.iter().zip(&alone.labels[0].steps);
+            // A near tie may be decided otherwise, and nothing behind it is comparable.
+            for (found, expected) in steps.take_while(|(step, _)| of_all[..step.step] == of_one[..step.step]) {
+                let rows = found.logits.chunks(5).zip(expected.logits.chunks(5)).enumerate();
+                rows.for_each(|(layer, (found, alone))| worst.compare(found, alone, &format!("prompt {i}, {layer}")));
             }
         }
         worst.check(name);

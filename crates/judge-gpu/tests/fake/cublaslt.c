@@ -12,6 +12,8 @@ enum { F32 = 0, F16 = 2, BF16 = 14 };
 
 typedef struct { int compute, transa, epilogue; const void *bias; } Desc;
 typedef struct { int type; uint64_t rows, columns; int64_t leading; int32_t batches; int64_t stride; } Layout;
+/* Bytes that all operands are at multiples of: what is asked for, and what a plan has been made for. */
+typedef struct { uint32_t least[4]; } Preference;
 
 extern void fake_record(const char *line) __attribute__((weak));
 
@@ -59,10 +61,16 @@ int cublasLtMatrixLayoutSetAttribute(Layout *layout, int attribute, const void *
     else return INVALID;
     return 0;
 }
-int cublasLtMatmulPreferenceCreate(void **preference) { *preference = (void *)1; return 0; }
-int cublasLtMatmulPreferenceDestroy(void *preference) { return 0; }
-int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value, size_t bytes) {
-    return attribute == 1 && bytes == 8 ? 0 : INVALID;
+int cublasLtMatmulPreferenceCreate(Preference **preference) {
+    *preference = malloc(sizeof(Preference));
+    **preference = (Preference){256, 256, 256, 256};
+    return 0;
+}
+int cublasLtMatmulPreferenceDestroy(Preference *preference) { free(preference); return 0; }
+int cublasLtMatmulPreferenceSetAttribute(Preference *preference, int attribute, const void *value, size_t bytes) {
+    if (attribute >= 5 && attribute <= 8 && bytes == 4) preference->least[attribute - 5] = *(const uint32_t *)value;
+    else if (attribute != 1 || bytes != 8) return INVALID;
+    return 0;
 }
 
 static int refused(const Desc *desc, const Layout *a, const Layout *b, const Layout *c) {
@@ -74,19 +82,24 @@ static int refused(const Desc *desc, const Layout *a, const Layout *b, const Lay
     if (desc->epilogue && (desc->epilogue != 4 || a->batches != 1)) return NOT_SUPPORTED;
     return 0;
 }
-int cublasLtMatmulAlgoGetHeuristic(void *handle, Desc *desc, Layout *a, Layout *b, Layout *c, Layout *d, void *preference, int wanted,
-                                   void *results, int *found) {
+int cublasLtMatmulAlgoGetHeuristic(void *handle, Desc *desc, Layout *a, Layout *b, Layout *c, Layout *d, Preference *preference, int wanted,
+                                   Preference *results, int *found) {
     *found = 1;
+    *results = *preference; /* a result begins with the algorithm, which has room for it */
     return refused(desc, a, b, d);
 }
 int cublasLtMatmul(void *handle, Desc *desc, const float *alpha, const void *a, Layout *la, const void *b, Layout *lb, const float *beta,
-                   const void *c, Layout *lc, void *d, Layout *ld, const void *algorithm, void *workspace, size_t bytes, void *stream) {
-    char line[160];
-    snprintf(line, sizeof line, "product %d of %ld x %ld x %ld, dtypes %d and %d, epilogue %d, %s", la->batches, (long)ld->columns,
-             (long)lb->rows, (long)ld->rows, la->type, ld->type, desc->epilogue, *beta == 0 ? "alone" : "onto another");
+                   const void *c, Layout *lc, void *d, Layout *ld, const Preference *algorithm, void *workspace, size_t bytes,
+                   void *stream) {
+    char line[200];
+    const char *form = "product %d of %ld x %ld x %ld, dtypes %d and %d, rows %ld, %ld and %ld apart, epilogue %d, %s";
+    snprintf(line, sizeof line, form, la->batches, (long)ld->columns, (long)lb->rows, (long)ld->rows, la->type, ld->type,
+             (long)lb->leading, (long)la->leading, (long)ld->leading, desc->epilogue, *beta == 0 ? "alone" : "onto another");
     if (fake_record) fake_record(line);
     int fault = refused(desc, la, lb, ld);
     if (fault) return fault;
+    const void *places[] = {a, b, c, d};
+    for (int i = 0; i < 4; i++) if ((uintptr_t)places[i] % algorithm->least[i]) return INVALID;
     if (desc->epilogue && !desc->bias) return INVALID;
     for (int batch = 0; batch < la->batches; batch++) {
         const char *pa = (const char *)a + batch * la->stride * size(la->type);

@@ -47,9 +47,9 @@ pub(super) struct ComposedOps<'a, 'p> {
     /// Keys, values and memories of earlier passes; `None` if this pass is the only one.
     pub(super) past: Option<&'p mut Slots>,
     /// `[n_layers]`: the keys and values of blocks that a later block looks at, earlier passes
-    /// included; `None` for all others. One list serves the whole pass, since such a block may be
+    /// included; nothing for all others. One list serves the whole pass, since such a block may be
     /// on another device.
-    pub(super) shared: &'a mut [Option<KeysValues>],
+    pub(super) shared: &'a mut [Vec<KeysValues>],
     /// The token inputs of all blocks, `[batch, seq, n_layers * width]`, on this device; `None` if
     /// the model has none.
     pub(super) token_inputs: Option<Tensor<3>>,
@@ -94,21 +94,22 @@ impl ComposedOps<'_, '_> {
         self.keep_rows(index, given.values)
     }
 
-    /// The keys and values that the queries of block `index` look at,
-    /// `[batch, n_kv_heads, seq_keys, head_dim]` each, in the dtype of [`Precision::products`].
+    /// The keys and values that the queries of block `index` look at, in the order of their
+    /// positions, in the dtype of [`Precision::products`]; [`Slots::extend`] has the shapes.
     /// Earlier positions come from the past; a block that looks at another's keys gets that
     /// block's, moved to the device of `qkv` where they are elsewhere.
     ///
     /// The rows of `qkv` have keys and values behind `d_before` columns of queries. `keys` says what
     /// becomes of keys. Values are divided by their root mean square where the family does so, then
     /// clamped, and never rotated.
-    fn keys_values(&mut self, index: usize, qkv: &Tensor<3>, d_before: usize, keys: Heads<'_>) -> KeysValues {
+    fn keys_values(&mut self, index: usize, qkv: &Tensor<3>, d_before: usize, keys: Heads<'_>) -> Vec<KeysValues> {
         let (spec, dtype) = (self.spec, self.precision.products);
         let block = &spec.blocks[index];
         if let KeysSpec::Of(other) = block.keys
-            && let Some((keys, values)) = self.shared[other].clone()
+            && !self.shared[other].is_empty()
         {
-            return (keys.to_device(&qkv.device()), values.to_device(&qkv.device()));
+            let (shared, device) = (self.shared[other].iter().cloned(), qkv.device());
+            return shared.map(|(keys, values)| (keys.to_device(&device), values.to_device(&device))).collect();
         }
         let first = match block.keys {
             KeysSpec::Own | KeysSpec::Of(_) => d_before + block.heads.d_key(),
@@ -116,13 +117,15 @@ impl ComposedOps<'_, '_> {
         };
         let norm = if block.norms_values { HeadNorm::Plain } else { HeadNorm::Absent };
         let values = Heads { first, norm, rotation: None, ..keys };
-        let new = (ops::heads(qkv, Heads { first: d_before, ..keys }, dtype), ops::heads(qkv, values, dtype));
+        // [n_kv_heads, batch, 1, seq, head_dim] -> [n_kv_heads, batch, seq, head_dim]
+        let new = [Heads { first: d_before, ..keys }, values].map(|of| ops::heads(qkv, of, dtype).squeeze_dim(2));
+        let new = new.into();
         let all = match &mut self.past {
-            Some(past) => past.extend(index, new), // -> [batch, n_kv_heads, seq_keys, head_dim]
-            None => new,
+            Some(past) => past.extend(index, new),
+            None => vec![new],
         };
         if spec.blocks[index..].iter().any(|later| later.keys == KeysSpec::Of(index)) {
-            self.shared[index] = Some(all.clone());
+            self.shared[index] = all.clone();
         }
         all
     }
@@ -201,6 +204,7 @@ impl Ops for ComposedOps<'_, '_> {
             first: 0,
             step,
             heads: d_query / head_dim,
+            group: d_query / head_dim / heads.n_kv_heads,
             head_dim,
             norm: weighted(q_norm.as_ref()),
             eps: spec.norm_eps,
@@ -212,22 +216,23 @@ impl Ops for ComposedOps<'_, '_> {
         let of_keys = Heads {
             step: head_dim,
             heads: heads.n_kv_heads,
+            group: 1,
             norm: weighted(k_norm.as_ref()),
             are_queries: false,
             ..of_queries
         };
-        let (keys, values) = self.keys_values(index, &qkv, d_before, of_keys);
+        let keys_values = self.keys_values(index, &qkv, d_before, of_keys);
         let hidden = self.masks.get(MaskKind { window, n_kv_heads: heads.n_kv_heads });
         let sinks = of_heads.sinks.map(Param::val);
         let (scale, soft_cap) = (spec.attention_scale, spec.attention_soft_cap);
         let with = Attention { scale, soft_cap, hidden, sinks: sinks.as_ref(), precision: self.precision };
         let layer = Layer(index + 1);
         if let Some(entropies) = self.entropies.as_mut().filter(|entropies| entropies.wanted.contains(&layer)) {
-            entropies.found.push((layer, ops::attention_entropy(queries.clone(), keys.clone(), with)));
+            entropies.found.push((layer, ops::attention_entropy(queries.clone(), &keys_values, with)));
         }
-        let mixed = ops::attention(queries, keys, values, with); // [batch, n_heads, seq, head_dim]
-        // [batch, n_heads, seq, head_dim] -> [batch, seq, n_heads, head_dim] -> [batch, seq, d_query]
-        let mixed = mixed.swap_dims(1, 2).reshape([batch, seq, d_query]);
+        let mixed = ops::attention(queries, &keys_values, with);
+        // [n_kv_heads, batch, group, seq, head_dim] -> [batch, seq, n_kv_heads, group, head_dim] -> [batch, seq, d_query]
+        let mixed = mixed.permute([1, 3, 0, 2, 4]).reshape([batch, seq, d_query]);
         let mixed = match gates {
             Some(gates) => widen(mixed) * activation::sigmoid(gates),
             None => mixed,

@@ -228,7 +228,7 @@ impl Decoder {
         }
         let mut token_inputs =
             inputs.and_then(|(inputs, found)| token_inputs(&self.spec, inputs, x.clone(), found, self.precision));
-        let mut shared: Vec<Option<KeysValues>> = vec![None; self.spec.n_layers()];
+        let mut shared: Vec<Vec<KeysValues>> = vec![Vec::new(); self.spec.n_layers()];
         debug_assert_eq!(rotations.len(), self.stages.len());
         for (blocks, rotation) in self.stages.iter().zip(rotations) {
             if blocks.start > 0 {
@@ -306,7 +306,7 @@ impl Decoder {
             rotation,
             masks: Masks::of_windows(&kinds, 0, seq, &x.device()),
             past: None,
-            shared: &mut vec![None; self.spec.n_layers()],
+            shared: &mut vec![Vec::new(); self.spec.n_layers()],
             token_inputs: None,
             entropies: None,
             kept: Some((self.spec.n_layers() - 1, Tensor::from_data(TensorData::from(kept), &x.device()))),

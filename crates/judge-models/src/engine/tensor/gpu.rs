@@ -12,6 +12,7 @@ use super::precision::{Precision, cast};
 #[cfg(feature = "cuda")]
 use super::precision::{joined, parts};
 use super::rotation::Table;
+use super::slots::KeysValues;
 
 /// Whether a tensor is on a GPU.
 pub(super) fn has<const D: usize>(x: &Tensor<D>) -> bool {
@@ -65,7 +66,7 @@ pub(super) fn linear_onto(
     y.reshape([batch, seq, d_out])
 }
 
-pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
+pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<5> {
     let rotation = of.rotation.map(|table: &Table| Rotation {
         cos: table.cos.clone(),
         sin: table.sin.clone(),
@@ -76,6 +77,7 @@ pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
         first: of.first,
         step: of.step,
         heads: of.heads,
+        group: of.group,
         head_dim: of.head_dim,
         norm: judge_gpu::HeadNorm::Absent,
         eps: of.eps,
@@ -96,32 +98,31 @@ pub(super) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
     judge_gpu::heads(x.clone(), &judge_gpu::Heads { norm, ..heads }, dtype)
 }
 
-/// What attention's kernels take, for queries and keys of these shapes.
-fn softmax<'a>(
-    [_, n_heads, seq, _]: [usize; 4],
-    [_, n_kv_heads, keys, _]: [usize; 4],
-    with: Attention<'a>,
-) -> Softmax<'a> {
+/// What attention's kernels take, for queries of this shape and so many keys.
+fn softmax<'a>([_, batch, group, seq, _]: [usize; 5], keys: &[Tensor<4>], with: Attention<'a>) -> Softmax<'a> {
+    let n_keys: usize = keys.iter().map(|keys| keys.dims()[2]).sum();
     Softmax {
         scale: with.scale,
         soft_cap: with.soft_cap,
-        n_kv_heads,
-        group: n_heads / n_kv_heads,
+        batch,
+        group,
         first_head: 0,
         first_row: 0,
         seq,
-        before: keys - seq,
+        before: n_keys - seq,
         hidden: with.hidden,
         sinks: with.sinks,
     }
 }
 
-pub(super) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
-    let softmax = softmax(queries.dims(), keys.dims(), with);
-    judge_gpu::attention(queries, keys, values, softmax, products(with.precision))
+pub(super) fn attention(queries: Tensor<5>, keys_values: &[KeysValues], with: Attention<'_>) -> Tensor<5> {
+    let (keys, values): (Vec<_>, Vec<_>) = keys_values.iter().cloned().unzip();
+    let softmax = softmax(queries.dims(), &keys, with);
+    judge_gpu::attention(queries, &keys, &values, softmax, products(with.precision))
 }
 
-pub(super) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
-    let softmax = softmax(queries.dims(), keys.dims(), with);
-    judge_gpu::attention_entropy(queries, keys, softmax, products(with.precision))
+pub(super) fn attention_entropy(queries: Tensor<5>, keys_values: &[KeysValues], with: Attention<'_>) -> Tensor<3> {
+    let keys: Vec<Tensor<4>> = keys_values.iter().map(|(keys, _)| keys.clone()).collect();
+    let softmax = softmax(queries.dims(), &keys, with);
+    judge_gpu::attention_entropy(queries, &keys, softmax, products(with.precision))
 }

@@ -8,7 +8,7 @@
 //! ```text
 //! shape                                   used for
 //! [1, 1, seq, prefix + seq]               prompts: the same for all sequences and heads
-//! [batch * n_kv_heads, 1, 1, columns]     one new token of each sequence
+//! [n_kv_heads * batch, 1, 1, columns]     one new token of each sequence
 //! ```
 
 #[cfg(feature = "train")]

@@ -14,6 +14,8 @@ pub(crate) struct Heads<'a> {
     pub(crate) step: usize,
     /// How many heads there are.
     pub(crate) heads: usize,
+    /// How many of them, one behind the other, are side by side in the result: query heads of one key head.
+    pub(crate) group: usize,
     /// Numbers of a head, at most `step`.
     pub(crate) head_dim: usize,
     /// Their root-mean-square norm.
@@ -39,7 +41,7 @@ pub(crate) enum HeadNorm<'a> {
     Weighted(&'a Tensor<1>),
 }
 
-/// What attention needs besides its three tensors.
+/// What attention needs besides queries, keys and values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attention<'a> {
     /// Factor on query-key products.
@@ -47,7 +49,7 @@ pub(crate) struct Attention<'a> {
     /// `c` in `c * tanh(score / c)`, applied to scaled products before anything is hidden; above 0.
     pub(crate) soft_cap: Option<f64>,
     /// `true` where a query must not look, besides the positions after it: `[1, 1, seq, seq_keys]`,
-    /// or with `batch * n_kv_heads` in the place of the first 1. See `masks.rs`.
+    /// or with `n_kv_heads * batch` in the place of the first 1. See `masks.rs`.
     pub(crate) hidden: Option<&'a Tensor<4, Bool>>,
     /// A score of each query head whose weight goes to no key, `[n_heads]` in f32. It is neither
     /// scaled nor soft-capped.

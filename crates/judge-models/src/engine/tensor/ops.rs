@@ -32,6 +32,7 @@ use super::gpu;
 use super::operands::{Attention, HeadNorm, Heads};
 use super::precision::{Precision, cast, widen};
 use super::rotation::Table;
+use super::slots::KeysValues;
 
 /// `x · weightᵀ + bias`: `x` `[batch, seq, d_in]`, `weight` `[d_out, d_in]`, `bias` `[d_out]` in
 /// f32, gives `[batch, seq, d_out]` in the dtype of `weight`, or with a bias in f32.
@@ -161,8 +162,8 @@ pub(crate) fn norm<const D: usize>(
     cast(rms_norm(x, weight.narrow(0, 0, width), eps) + bias.unsqueeze(), dtype)
 }
 
-/// Heads of `x` `[batch, seq, width]` as attention takes them: `[batch, heads, seq, head_dim]` in `dtype`.
-pub(crate) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
+/// Heads of `x` `[batch, seq, width]` as attention takes them: `[heads / group, batch, group, seq, head_dim]` in `dtype`.
+pub(crate) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<5> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(x) {
         return gpu::heads(x, of, dtype);
@@ -181,7 +182,8 @@ pub(crate) fn heads(x: &Tensor<3>, of: Heads<'_>, dtype: DType) -> Tensor<4> {
         Some(factors) => x * factors,
         None => x,
     };
-    cast(x, dtype).swap_dims(1, 2)
+    // [batch, seq, heads, head_dim] -> [batch, seq, heads / group, group, head_dim] -> [heads / group, batch, group, seq, head_dim]
+    cast(x, dtype).reshape([batch, seq, of.heads / of.group, of.group, of.head_dim]).permute([2, 0, 3, 1, 4])
 }
 
 /// Queries or keys `[batch, seq, heads, head_dim]`, normed, clamped and rotated. Keeps the shape;
@@ -240,47 +242,58 @@ pub(crate) fn norm_rotate(
     Tensor::cat(parts, 3) // what was rotated, [.., rest] -> [batch, seq, heads, head_dim]
 }
 
-/// Causal attention, `softmax(scale * QKᵀ) V` head by head: `queries`
-/// `[batch, n_heads, seq, head_dim]`, `keys` and `values`
-/// `[batch, n_kv_heads, seq_keys, head_dim]` in one dtype, give `[batch, n_heads, seq, head_dim]` in it.
+/// Causal attention, `softmax(scale * QKᵀ) V` head by head: `queries` `[n_kv_heads, batch, group, seq, head_dim]`, and keys and values in
+/// the order of their positions as [`Slots::extend`](super::slots::Slots::extend) gives them, in one dtype. Gives the shape of the queries
+/// in it.
 ///
-/// Queries are the last `seq` positions of the keys. Query head `h` uses key head
-/// `h / (n_heads / n_kv_heads)`. Scores and their softmax are f32 whatever the dtype.
-pub(crate) fn attention(queries: Tensor<4>, keys: Tensor<4>, values: Tensor<4>, with: Attention<'_>) -> Tensor<4> {
+/// Queries are the last `seq` positions of the keys. Scores and their softmax are f32 whatever the dtype.
+/// A GPU reads keys that all rows of the batch have where they lie; here they are repeated.
+pub(crate) fn attention(queries: Tensor<5>, keys_values: &[KeysValues], with: Attention<'_>) -> Tensor<5> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(&queries) {
-        return gpu::attention(queries, keys, values, with);
+        return gpu::attention(queries, keys_values, with);
     }
-    let [batch, n_heads, seq, head_dim] = queries.dims();
-    let [_, n_kv_heads, seq_keys, _] = keys.dims();
-    let (group, dtype) = (n_heads / n_kv_heads, queries.dtype());
-    // A group of query heads shares its key head by broadcasting, without a copy of the keys:
-    // [batch, n_heads, seq, head_dim] -> [batch * n_kv_heads, group, seq, head_dim]
-    let queries = widen(queries).reshape([batch * n_kv_heads, group, seq, head_dim]);
-    // [batch, n_kv_heads, seq_keys, head_dim] -> [batch * n_kv_heads, 1, seq_keys, head_dim]
-    let keys = widen(keys).reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
-    let values = widen(values).reshape([batch * n_kv_heads, 1, seq_keys, head_dim]);
+    let [n_kv_heads, batch, group, seq, head_dim] = queries.dims();
+    let dtype = queries.dtype();
+    // A group of query heads shares its key head by broadcasting, without a copy of the keys.
+    let queries = widen(queries).reshape([n_kv_heads * batch, group, seq, head_dim]);
+    let keys = of_each_row(keys_values.iter().map(|(keys, _)| keys), batch);
+    let values = of_each_row(keys_values.iter().map(|(_, values)| values), batch);
+    let [_, _, seq_keys, _] = keys.dims();
     let options = AttentionModuleOptions { scale: Some(with.scale), softcap: with.soft_cap, is_causal: true };
     let mixed = match with.sinks {
         None => module::attention(queries, keys, values, with.hidden.cloned(), None, options),
         Some(sinks) => {
             // A sink is a key before all others that no query meets and whose value is nothing: what it scores is added to it.
             let device = &queries.device();
-            let nothing = Tensor::zeros([batch * n_kv_heads, 1, 1, head_dim], (device, DType::F32));
+            let nothing = Tensor::zeros([n_kv_heads * batch, 1, 1, head_dim], (device, DType::F32));
             let (keys, values) = (Tensor::cat(vec![nothing.clone(), keys], 2), Tensor::cat(vec![nothing, values], 2));
             let hidden = with.hidden.map(|hidden| {
                 let [first, second, queries, _] = hidden.dims();
                 let seen = Tensor::<4, Bool>::full([first, second, queries, 1], false, device);
                 Tensor::cat(vec![seen, hidden.clone()], 3)
             });
-            // [n_heads] -> [1, n_kv_heads, group, 1] -> [batch, n_kv_heads, group, seq] -> [batch * n_kv_heads, group, seq, 1]
-            let sinks = sinks.clone().reshape([1, n_kv_heads, group, 1]).expand([batch, n_kv_heads, group, seq]);
-            let sinks = sinks.reshape([batch * n_kv_heads, group, seq, 1]);
-            let others = Tensor::zeros([batch * n_kv_heads, group, seq, seq_keys], (device, DType::F32));
+            // [n_heads] -> [n_kv_heads, 1, group, 1] -> [n_kv_heads, batch, group, seq] -> [n_kv_heads * batch, group, seq, 1]
+            let sinks = sinks.clone().reshape([n_kv_heads, 1, group, 1]).expand([n_kv_heads, batch, group, seq]);
+            let sinks = sinks.reshape([n_kv_heads * batch, group, seq, 1]);
+            let others = Tensor::zeros([n_kv_heads * batch, group, seq, seq_keys], (device, DType::F32));
             module::attention(queries, keys, values, hidden, Some(Tensor::cat(vec![sinks, others], 3)), options)
         }
     };
-    cast(mixed.reshape([batch, n_heads, seq, head_dim]), dtype)
+    cast(mixed.reshape([n_kv_heads, batch, group, seq, head_dim]), dtype)
+}
+
+/// Keys or values one behind the other, `[n_kv_heads, batch or 1, keys, head_dim]` each: `[n_kv_heads * batch, 1, seq_keys, head_dim]` in
+/// f32.
+fn of_each_row<'a>(parts: impl Iterator<Item = &'a Tensor<4>>, batch: usize) -> Tensor<4> {
+    let each = |part: &Tensor<4>| {
+        let [n_kv_heads, _, keys, head_dim] = part.dims();
+        widen(part.clone()).expand([n_kv_heads, batch, keys, head_dim])
+    };
+    let mut parts: Vec<Tensor<4>> = parts.map(each).collect();
+    let all = if parts.len() == 1 { parts.remove(0) } else { Tensor::cat(parts, 2) };
+    let [n_kv_heads, _, seq_keys, head_dim] = all.dims();
+    all.reshape([n_kv_heads * batch, 1, seq_keys, head_dim])
 }
 
 /// Attention to both sides, `softmax(QKᵀ / sqrt(head_dim)) V` head by head, without the keys that are `hidden`
@@ -296,24 +309,24 @@ pub(crate) fn attention_to_both_sides(
     module::attention(queries, keys, values, Some(hidden), None, options)
 }
 
-/// The entropy in nats of the weights that each query gives the keys, `-Σ p ln p`, from queries and
-/// keys as [`attention`] takes them: `[batch, seq, n_heads]` in f32. With sinks the weights of the
+/// The entropy in nats of the weights that each query gives the keys, `-Σ p ln p`, from what
+/// [`attention`] takes: `[batch, seq, n_heads]` in f32. With sinks the weights of the
 /// keys add up to less than 1, and the sink's own term is left out.
 ///
 /// Everything but the products on a GPU is computed in f32.
 /// Scores of the heads of one key head are in memory at a time, `[batch, group, seq, seq_keys]`.
 /// Masks must be of the form `[1, 1, seq, seq_keys]`: entropies are read of prompts, not of new
 /// tokens.
-pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Attention<'_>) -> Tensor<3> {
+pub(crate) fn attention_entropy(queries: Tensor<5>, keys_values: &[KeysValues], with: Attention<'_>) -> Tensor<3> {
     #[cfg(any(feature = "cuda", feature = "wgpu"))]
     if gpu::has(&queries) {
-        return gpu::attention_entropy(queries, keys, with);
+        return gpu::attention_entropy(queries, keys_values, with);
     }
     /// As good as minus infinity, but 0 times it is 0.
     const HIDDEN: f32 = -1e30;
-    let [batch, n_heads, seq, head_dim] = queries.dims();
-    let [_, n_kv_heads, seq_keys, _] = keys.dims();
-    let group = n_heads / n_kv_heads;
+    let [n_kv_heads, batch, group, seq, head_dim] = queries.dims();
+    let keys = of_each_row(keys_values.iter().map(|(keys, _)| keys), batch);
+    let [_, _, seq_keys, _] = keys.dims();
     let later = Tensor::<2, Bool>::tril_mask([seq, seq_keys], (seq_keys - seq) as i64, &queries.device());
     let later = later.reshape([1, 1, seq, seq_keys]);
     let hidden = match with.hidden {
@@ -322,10 +335,10 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
     };
     let hidden = hidden.expand([batch, group, seq, seq_keys]);
     let entropies = (0..n_kv_heads).map(|head| {
-        // [batch, n_heads, seq, head_dim] -> [batch, group, seq, head_dim] -> [batch, 1, group * seq, head_dim]
-        let queries = widen(queries.clone().narrow(1, head * group, group)).reshape([batch, 1, group * seq, head_dim]);
-        // [batch, n_kv_heads, seq_keys, head_dim] -> [batch, 1, seq_keys, head_dim] -> [batch, 1, head_dim, seq_keys]
-        let keys = widen(keys.clone().narrow(1, head, 1)).swap_dims(2, 3);
+        // [n_kv_heads, batch, group, seq, head_dim] -> [1, batch, group, seq, head_dim] -> [batch, 1, group * seq, head_dim]
+        let queries = widen(queries.clone().narrow(0, head, 1)).reshape([batch, 1, group * seq, head_dim]);
+        // [n_kv_heads * batch, 1, seq_keys, head_dim] -> [batch, 1, seq_keys, head_dim] -> [batch, 1, head_dim, seq_keys]
+        let keys = keys.clone().narrow(0, head * batch, batch).swap_dims(2, 3);
         let scores = queries.matmul(keys).mul_scalar(with.scale); // [batch, 1, group * seq, seq_keys]
         let scores = match with.soft_cap {
             Some(cap) => scores.div_scalar(cap).tanh().mul_scalar(cap),
@@ -352,7 +365,7 @@ pub(crate) fn attention_entropy(queries: Tensor<4>, keys: Tensor<4>, with: Atten
         (total.clone().log() * of_keys - (weights * x).sum_dim(3)) / total
     });
     // [batch, group, seq, 1] of each key head -> [batch, n_heads, seq, 1] -> [batch, n_heads, seq] -> [batch, seq, n_heads]
-    Tensor::cat(entropies.collect(), 1).reshape([batch, n_heads, seq]).swap_dims(1, 2)
+    Tensor::cat(entropies.collect(), 1).reshape([batch, n_kv_heads * group, seq]).swap_dims(1, 2)
 }
 
 /// `f(gate) * up`, or what [`Activation`] says instead: `[batch, seq, 2 * d_ff]`, gate before up,

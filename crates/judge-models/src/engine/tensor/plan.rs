@@ -56,15 +56,14 @@ pub(crate) struct Batch {
     pub(crate) seq: usize,
 }
 
-/// Puts sequences into batches of at most `max_tokens` positions: padding, new tokens and `before`,
-/// the room that each row needs for what comes before its prompt. A sequence that has more runs
-/// alone. Each sequence is in exactly one batch.
+/// Puts sequences into batches of at most `max_tokens` positions, padding and new tokens included. A sequence that has more
+/// runs alone. Each sequence is in exactly one batch.
 ///
 /// Sequences that may write about as much (to a factor of 2) are neighbours, and among them those
 /// of like lengths, the longest first: one long text does not take the room of other batches. Of
 /// equally cheap plans the one with the largest first batch is taken, then the largest second one,
 /// and so on. Sequences of equal length keep their order.
-pub(crate) fn plan(sequences: &[Length], before: usize, shapes: Shapes, max_tokens: usize) -> Vec<Batch> {
+pub(crate) fn plan(sequences: &[Length], shapes: Shapes, max_tokens: usize) -> Vec<Batch> {
     let mut order: Vec<usize> = (0..sequences.len()).collect();
     let about = |new: usize| if new == 0 { 0 } else { new.next_power_of_two() };
     order.sort_by_key(|&index| {
@@ -81,7 +80,7 @@ pub(crate) fn plan(sequences: &[Length], before: usize, shapes: Shapes, max_toke
             let last = sequences[order[end - 1]];
             (seq, new) = (seq.max(shapes.up(last.prompt)), new.max(last.new));
             let rows = end - start;
-            if rows > 1 && rows * (before + seq + shapes.up(new)) > max_tokens {
+            if rows > 1 && rows * (seq + shapes.up(new)) > max_tokens {
                 break;
             }
             let price = shapes.pass * (1 + new) + rows * (seq + shapes.up(new)) + prices[end];
@@ -120,9 +119,9 @@ mod tests {
     fn each_sequence_is_in_one_batch_that_holds_it() {
         let sequences: Vec<Length> = (0..57).map(|i| Length { prompt: 1 + i * 37 % 91, new: i % 4 * 7 }).collect();
         for (step, max_tokens) in [(1, 1), (8, 100), (16, 300), (128, 16_384), (7, 64)] {
-            for (pass, before) in [(0, 0), (8, 0), (256, 40)] {
+            for pass in [0, 8, 256] {
                 let shapes = Shapes { step, pass };
-                let batches = plan(&sequences, before, shapes, max_tokens);
+                let batches = plan(&sequences, shapes, max_tokens);
                 let mut seen = vec![0; sequences.len()];
                 for batch in &batches {
                     for &member in &batch.members {
@@ -131,18 +130,18 @@ mod tests {
                     }
                     assert_eq!(batch.seq % step, 0);
                     let new = batch.members.iter().map(|&member| shapes.up(sequences[member].new)).max().unwrap();
-                    let positions = batch.members.len() * (before + batch.seq + new);
+                    let positions = batch.members.len() * (batch.seq + new);
                     assert!(positions <= max_tokens || batch.members.len() == 1, "{batch:?}");
                 }
                 assert_eq!(seen, vec![1; sequences.len()]);
             }
         }
-        assert_eq!(plan(&[], 0, Shapes { step: 8, pass: 8 }, 100), []);
+        assert_eq!(plan(&[], Shapes { step: 8, pass: 8 }, 100), []);
     }
 
     #[test]
     fn equal_lengths_share_one_shape() {
-        let batches = plan(&reads(&[500; 70]), 0, Shapes::CUDA, 16_384);
+        let batches = plan(&reads(&[500; 70]), Shapes::CUDA, 16_384);
         let shapes: Vec<_> = batches.iter().map(|batch| (batch.members.len(), batch.seq)).collect();
         assert_eq!(shapes, [(32, 512), (32, 512), (6, 512)]);
     }
@@ -152,7 +151,7 @@ mod tests {
         // 4 rows of 100 and 4 of 60: apart they cost 2 passes and 640 positions, together one pass and 800.
         let sequences = reads(&[100, 60, 100, 60, 100, 60, 100, 60]);
         let rows = |pass| -> Vec<usize> {
-            let batches = plan(&sequences, 0, Shapes { step: 1, pass }, 1000);
+            let batches = plan(&sequences, Shapes { step: 1, pass }, 1000);
             batches.iter().map(|batch| batch.members.len()).collect()
         };
         assert_eq!((rows(159), rows(161)), (vec![4, 4], vec![8]));
@@ -162,7 +161,7 @@ mod tests {
     fn one_long_text_does_not_shrink_other_batches() {
         let mut sequences = vec![Length { prompt: 200, new: 50 }; 32];
         let rows = |sequences: &[Length]| {
-            let batches = plan(sequences, 0, Shapes::CUDA, 32 * (208 + 64));
+            let batches = plan(sequences, Shapes::CUDA, 32 * (208 + 64));
             batches.iter().map(|batch| batch.members.len()).collect::<Vec<_>>()
         };
         assert_eq!(rows(&sequences), [32]);
@@ -183,11 +182,11 @@ mod tests {
         // The more prompts there are, the less padding.
         for (count, most, passes) in [(64, 0.05, 7), (256, 0.03, 12), (1024, 0.02, 22)] {
             let sequences: Vec<Length> = reads(&lengths).into_iter().cycle().take(count).collect();
-            let batches = plan(&sequences, 0, Shapes::CUDA, 32_768);
+            let batches = plan(&sequences, Shapes::CUDA, 32_768);
             let wasted = waste(&sequences, &batches);
             assert!(wasted < most && batches.len() <= passes, "{count}: {wasted} in {} passes", batches.len());
             let equal = reads(&vec![512; count]);
-            assert_eq!(waste(&equal, &plan(&equal, 0, Shapes::CUDA, 32_768)), 0.0);
+            assert_eq!(waste(&equal, &plan(&equal, Shapes::CUDA, 32_768)), 0.0);
         }
     }
 }

@@ -340,10 +340,10 @@ pub(super) struct OneBatch<'a> {
 }
 
 impl OneBatch<'_> {
-    /// Positions that are computed or have room: prefix, padding and new tokens of all rows.
+    /// Positions that are computed or have room: prefix, and padding and new tokens of all rows.
     pub(super) fn positions(&self) -> usize {
         let new = self.jobs.iter().map(|job| job.new_tokens()).max().unwrap_or(0);
-        self.jobs.len() * (self.start + self.seq + self.engine.shapes.up(new))
+        self.start + self.jobs.len() * (self.seq + self.engine.shapes.up(new))
     }
 
     /// What a pass brought of a row, for the driver. `text` is given where text is written: whether

@@ -18,9 +18,7 @@
 //! positions as two passes cost: its own, and that of the batch that has to be one of its own.
 //!
 //! Memory is bounded by `max_tokens`: kept prefixes have at most half of it, and batches behind them
-//! what is left. The keys of a prefix are copied for each row of a batch, of all blocks where text
-//! is written and of one block at a time elsewhere, so each row counts the whole prefix or an
-//! eighth of it.
+//! what is left. All rows of a batch read the keys of a prefix where they lie.
 //!
 //! Only positions of which nothing is read are shared (`Sequence::shareable`): states that are pooled
 //! over all positions, attention entropies and log-probabilities of a prompt are reduced in one pass
@@ -137,8 +135,7 @@ pub(crate) fn schedule(sequences: &[Sequence<'_>], shapes: Shapes, max_tokens: u
                 Length { prompt: ids.len() - start, new: new.unwrap_or(0) }
             };
             let lengths: Vec<Length> = members.iter().map(length).collect();
-            let before = if writes { start } else { start.div_ceil(8) };
-            for mut batch in plan(&lengths, before, shapes, max_tokens.saturating_sub(kept)) {
+            for mut batch in plan(&lengths, shapes, max_tokens.saturating_sub(kept)) {
                 batch.members.iter_mut().for_each(|member| *member = members[*member]);
                 planned.push(Planned { depth: inner, feeds: Feeds::Batch { batch, start, writes } });
             }

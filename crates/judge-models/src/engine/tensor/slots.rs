@@ -37,7 +37,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::masks::{MaskKind, Masks};
 
-/// Keys and values, each `[batch, n_kv_heads, seq, head_dim]`. Keys are rotated already.
+/// Keys and values, each `[n_kv_heads, batch, seq, head_dim]`, or with 1 in the place of `batch` where all rows have the same. Keys are
+/// rotated already.
 pub(crate) type KeysValues = (Tensor<4>, Tensor<4>);
 
 /// What a block without keys remembers of the positions before: the last rows that its convolution
@@ -47,10 +48,11 @@ pub(crate) type Memory = (Tensor<3>, Option<Tensor<4>>);
 
 /// Keys and values of a batch, and how far its passes are. Blocks are numbered from 0.
 pub(crate) struct Slots {
-    /// For each block, keys and values of all columns that are there,
-    /// `[batch, n_kv_heads, columns, head_dim]` each, on the block's device. Before the first pass
-    /// those of the prefix, in one row. `None` where there is nothing, and for blocks without keys
-    /// of their own.
+    /// For each block, keys and values of the prefix before, in one row, on the block's device. `None` where there is nothing, and for
+    /// blocks without keys of their own.
+    before: Vec<Option<KeysValues>>,
+    /// Likewise of the columns behind it that are there, a row for each sequence. Slots of a prefix have all its columns here, so that what
+    /// comes behind it has one prefix before.
     blocks: Vec<Option<KeysValues>>,
     /// For each block without keys, what it remembers behind the last pass; before the first one
     /// what the prefix left, in one row.
@@ -141,11 +143,12 @@ impl Slots {
     /// Slots that begin with what `before` has kept.
     fn new(n_layers: usize, before: Option<&Self>, lens: Vec<usize>, seq: usize, keeps: Keeps) -> Self {
         let prefix = before.map_or(0, |before| before.seq);
-        let (blocks, memories) = match before {
+        let blocks = vec![None; n_layers];
+        let (before, memories) = match before {
             Some(before) => (before.blocks.clone(), before.memories.clone()),
-            None => (vec![None; n_layers], vec![None; n_layers]),
+            None => (blocks.clone(), vec![None; n_layers]),
         };
-        Self { blocks, memories, prefix, lens, seq: prefix + seq, step: None, keeps }
+        Self { before, blocks, memories, prefix, lens, seq: prefix + seq, step: None, keeps }
     }
 
     /// Says that a pass is over: the next one feeds the next new token.
@@ -167,7 +170,7 @@ impl Slots {
         let index = |device: &Device| Tensor::<1, Int>::from_data(TensorData::from(index.as_slice()), device);
         for (keys, values) in self.blocks.iter_mut().flatten() {
             let rows = index(&keys.device());
-            (*keys, *values) = (keys.clone().select(0, rows.clone()), values.clone().select(0, rows));
+            (*keys, *values) = (keys.clone().select(1, rows.clone()), values.clone().select(1, rows));
         }
         for (recent, heads) in self.memories.iter_mut().flatten() {
             let rows = index(&recent.device());
@@ -192,44 +195,43 @@ impl Slots {
     }
 
     /// Takes the keys and values that a block has made of this pass's positions, and returns all
-    /// that its queries may look at, `[batch, n_kv_heads, seq_keys, head_dim]`. Columns that hold
-    /// nothing of a sequence may be among them; [`masks`](Self::masks) hides these.
+    /// that its queries may look at, in the order of their columns: those of the prefix, if there is one, in one row for all, then
+    /// those of each row. Columns that hold nothing of a sequence may be among them; [`masks`](Self::masks) hides these.
     ///
-    /// In the first pass, puts keys and values behind those of the prefix and returns all, with
-    /// their padding but without room for new tokens. Of new tokens, puts them into their column
-    /// and returns all columns that are there.
-    pub(crate) fn extend(&mut self, block: usize, (keys, values): KeysValues) -> KeysValues {
-        let [batch, heads, _, head_dim] = keys.dims();
-        let before = self.blocks[block].take();
-        let Some((step, kept)) = self.step.zip(before.clone()) else {
-            let all = match before {
-                // [1, heads, prefix, head_dim], [batch, heads, seq, head_dim] -> [batch, heads, prefix + seq, head_dim]
-                Some((k, v)) => [(k, keys), (v, values)].map(|(b, new)| Tensor::cat(vec![spread(b, batch), new], 2)),
-                None => [keys, values],
+    /// In the first pass, keys and values have their padding but no room for new tokens. Of new tokens, puts them into their
+    /// column and returns all columns that are there. A prefix behind a prefix becomes one with it.
+    pub(crate) fn extend(&mut self, block: usize, (keys, values): KeysValues) -> Vec<KeysValues> {
+        let [heads, batch, _, head_dim] = keys.dims();
+        let before = self.before[block].clone();
+        let Some((step, kept)) = self.step.zip(self.blocks[block].take()) else {
+            let (before, own) = match (&self.keeps, before) {
+                (Keeps::Prefix, Some((k, v))) => {
+                    (None, (Tensor::cat(vec![k, keys], 2), Tensor::cat(vec![v, values], 2)))
+                }
+                (_, before) => (before, (keys, values)),
             };
-            let [keys, values] = all;
             self.blocks[block] = match self.keeps {
                 Keeps::Nothing => None,
-                Keeps::Prefix | Keeps::Texts { .. } => Some((keys.clone(), values.clone())),
+                Keeps::Prefix | Keeps::Texts { .. } => Some(own.clone()),
             };
-            return (keys, values);
+            return before.into_iter().chain([own]).collect();
         };
-        drop(before); // so that the kept tensors have one owner, and are changed in place
-        let (column, columns) = (self.seq + step, self.columns(step));
+        // Kept tensors have one owner here, and are changed in place.
+        let (column, columns) = (self.seq + step - self.prefix, self.columns(step) - self.prefix);
         let put = |kept: Tensor<4>, new: Tensor<4>| {
             let [_, _, there, _] = kept.dims();
             let kept = match columns.checked_sub(there).filter(|&more| more > 0) {
                 Some(more) => {
-                    let room = Tensor::zeros([batch, heads, more, head_dim], (&kept.device(), kept.dtype()));
+                    let room = Tensor::zeros([heads, batch, more, head_dim], (&kept.device(), kept.dtype()));
                     Tensor::cat(vec![kept, room], 2)
                 }
                 None => kept,
             };
-            kept.slice_assign([0..batch, 0..heads, column..column + 1, 0..head_dim], new)
+            kept.slice_assign([0..heads, 0..batch, column..column + 1, 0..head_dim], new)
         };
         let kept = (put(kept.0, keys), put(kept.1, values));
         self.blocks[block] = Some(kept.clone());
-        kept
+        before.into_iter().chain([kept]).collect()
     }
 
     /// What a block without keys remembers; `None` if there is nothing before. The copy costs nothing: tensors share
@@ -272,7 +274,7 @@ impl Slots {
 
     /// What the queries of this pass must not see of the keys that [`extend`](Self::extend)
     /// returns, for each of `kinds`: in the first pass, masks of windows. For new tokens a mask of every kind,
-    /// `[batch * n_kv_heads, 1, 1, columns]`: it hides padding, columns that are not written yet,
+    /// `[n_kv_heads * batch, 1, 1, columns]`: it hides padding, columns that are not written yet,
     /// and positions before the window.
     pub(crate) fn masks(&self, kinds: &[MaskKind], device: &Device) -> Masks {
         let Some(step) = self.step else {
@@ -295,9 +297,9 @@ impl Slots {
                 }
                 None => later,
             };
-            // The same for all key heads of a sequence: [batch, columns] -> [batch, n_kv_heads, columns]
-            let hidden = hidden.reshape([batch, 1, columns]).expand([batch, n_kv_heads, columns]);
-            Some(hidden.reshape([batch * n_kv_heads, 1, 1, columns]))
+            // The same for all key heads of a sequence: [batch, columns] -> [n_kv_heads, batch, columns]
+            let hidden = hidden.reshape([1, batch, columns]).expand([n_kv_heads, batch, columns]);
+            Some(hidden.reshape([n_kv_heads * batch, 1, 1, columns]))
         })
     }
 }
@@ -338,28 +340,28 @@ mod tests {
         let mut slots = Slots::writing(1, None, vec![3, 5], 6, (5, 2), std::slice::from_ref(&device));
         let numbers = |rows: usize, columns: usize, from: f32| {
             let numbers: Vec<f32> = (0..rows * columns).map(|i| from + i as f32).collect();
-            Tensor::<4>::from_data(TensorData::new(numbers, [rows, 1, columns, 1]), &device)
+            Tensor::<4>::from_data(TensorData::new(numbers, [1, rows, columns, 1]), &device)
         };
         let host = |x: &Tensor<4>| x.clone().into_data().try_to_vec::<f32>().unwrap();
-        let (given, _) = slots.extend(0, (numbers(2, 6, 0.0), numbers(2, 6, 0.0)));
-        assert_eq!(given.dims(), [2, 1, 6, 1]);
+        let given = slots.extend(0, (numbers(2, 6, 0.0), numbers(2, 6, 0.0)));
+        assert_eq!(given[0].0.dims(), [1, 2, 6, 1]);
         slots.advance();
         for (step, columns) in [8, 8, 10].into_iter().enumerate() {
             let new = numbers(2, 1, 100.0 + 10.0 * step as f32);
-            let (given, _) = slots.extend(0, (new.clone(), new));
-            assert_eq!(given.dims(), [2, 1, columns, 1], "step {step}");
+            let given = slots.extend(0, (new.clone(), new));
+            assert_eq!(given[0].0.dims(), [1, 2, columns, 1], "step {step}");
             slots.advance();
         }
         slots.retain(&[1]);
         let new = numbers(1, 1, 200.0);
-        let (given, _) = slots.extend(0, (new.clone(), new));
-        assert_eq!(host(&given), [6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 101.0, 111.0, 121.0, 200.0]);
+        let given = slots.extend(0, (new.clone(), new));
+        assert_eq!(host(&given[0].0), [6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 101.0, 111.0, 121.0, 200.0]);
         let [positions] = slots.positions().try_into().unwrap();
         assert_eq!(positions.into_data().iter::<i64>().collect::<Vec<_>>(), [5 + 3]);
         slots.advance();
         // The last token needs one more column, and no room is made behind it.
         let new = numbers(1, 1, 300.0);
-        assert_eq!(slots.extend(0, (new.clone(), new)).0.dims(), [1, 1, 11, 1]);
+        assert_eq!(slots.extend(0, (new.clone(), new))[0].0.dims(), [1, 1, 11, 1]);
     }
 
     #[test]
@@ -367,19 +369,29 @@ mod tests {
         let device = Device::flex();
         let numbers = |rows: usize, columns: usize, from: f32| {
             let numbers: Vec<f32> = (0..rows * columns).map(|i| from + i as f32).collect();
-            Tensor::<4>::from_data(TensorData::new(numbers, [rows, 1, columns, 1]), &device)
+            Tensor::<4>::from_data(TensorData::new(numbers, [1, rows, columns, 1]), &device)
         };
         let mut prefix = Slots::of_prefix(1, None, 2);
         prefix.extend(0, (numbers(1, 2, 0.0), numbers(1, 2, 50.0)));
         let mut longer = Slots::of_prefix(1, Some(&prefix), 1);
         longer.extend(0, (numbers(1, 1, 2.0), numbers(1, 1, 52.0)));
         assert_eq!((prefix.seq, longer.seq), (2, 3));
+        // One row of the prefix for all, as it was kept, and the rows' own.
+        let host = |x: &Tensor<4>| x.clone().into_data().try_to_vec::<f32>().unwrap();
+        let seen = |parts: &[KeysValues]| parts.iter().map(|(k, v)| [host(k), host(v)]).collect::<Vec<_>>();
+        let of_prefix = [vec![0.0, 1.0, 2.0], vec![50.0, 51.0, 52.0]];
+        let new = || (numbers(2, 2, 10.0), numbers(2, 2, 60.0));
+        let own = [vec![10.0, 11.0, 12.0, 13.0], vec![60.0, 61.0, 62.0, 63.0]];
         let mut rest = Slots::reading(&longer, vec![4, 5], 2);
-        let (keys, values) = rest.extend(0, (numbers(2, 2, 10.0), numbers(2, 2, 60.0)));
-        let host = |x: Tensor<4>| x.into_data().try_to_vec::<f32>().unwrap();
-        assert_eq!(host(keys), [0.0, 1.0, 2.0, 10.0, 11.0, 0.0, 1.0, 2.0, 12.0, 13.0]);
-        assert_eq!(host(values), [50.0, 51.0, 52.0, 60.0, 61.0, 50.0, 51.0, 52.0, 62.0, 63.0]);
+        assert_eq!(seen(&rest.extend(0, new())), [of_prefix.clone(), own.clone()]);
         let there = rest.is_there(2, &device).unwrap().into_data().try_to_vec::<f32>().unwrap();
         assert_eq!(there, [1.0, 0.0, 1.0, 1.0]);
+        // Texts keep their own columns alone.
+        let mut texts = Slots::writing(1, Some(&longer), vec![4, 5], 2, (1, 1), std::slice::from_ref(&device));
+        assert_eq!(seen(&texts.extend(0, new())), [of_prefix.clone(), own]);
+        texts.advance();
+        texts.retain(&[1]);
+        let own = [vec![12.0, 13.0, 7.0], vec![62.0, 63.0, 8.0]];
+        assert_eq!(seen(&texts.extend(0, (numbers(1, 1, 7.0), numbers(1, 1, 8.0)))), [of_prefix, own]);
     }
 }

@@ -11,6 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CRATES = HERE.parent / "crates"
 FIXTURES = CRATES / "judge-models" / "tests" / "fixtures"
 WEIGHTS = CRATES / "judge-weights" / "tests" / "fixtures"
+TEXTS = CRATES / "judge-text" / "tests" / "fixtures"
 TEMPLATES = CRATES / "judge-jinja" / "tests" / "fixtures"
 # Inputs of more bytes are changed too seldom in any one place.
 MOST = 16_000
@@ -70,7 +71,7 @@ def config():
 def tokenizer():
     """The fixtures' own, and one for each part that a tokenizer may have."""
     inputs, words = [], set()
-    for path in sorted(FIXTURES.glob("**/tokenizer.json")):
+    for path in sorted([*FIXTURES.glob("**/tokenizer.json"), *TEXTS.glob("**/tokenizer.json")]):
         settings = path.with_name("tokenizer_config.json")
         inputs.append(parts(json.loads(path.read_text()), json.loads(settings.read_text()) if settings.exists() else {}))
     pattern = {"Regex": r"\s+|[a-z]{1,3}"}
@@ -220,7 +221,7 @@ def pytorch():
 def sentencepiece():
     settings = [{"add_bos_token": True}, {"add_bos_token": True, "tokenizer_class": "LlamaTokenizer"}, {"add_bos_token": False, "tokenizer_class": "GemmaTokenizer"}]
     texts = [json.dumps(some).encode() for some in settings]
-    models = fixture("sentencepiece/*.model")
+    models = fixture("sentencepiece/*.model", TEXTS)
     write("sentencepiece", [bytes([kind, len(text)]) + text + model for model in models for kind in range(3) for text in texts])
     write_words("sentencepiece", [word for some in settings for word in words_of_json(some)])
 

@@ -48,6 +48,27 @@ class Rows(unittest.TestCase):
             self.assertEqual([row["id"] for row in found], ids)
             self.assertEqual([len(row["results"]) for row in found], [1, 1])
 
+    def test_ids_and_questions_are_where_the_program_looks_for_them(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = judge.score([{**row, "idx": f"i{at}"} for at, row in enumerate(ROWS)], embedded=True)
+            asked = judge.run("knowledge", [{"question": "What is 2 + 2?"}], embedded=True)
+        self.assertEqual([row["id"] for row in found], ["i0", "i1", "i2"])
+        self.assertEqual((asked[0]["id"], 1 <= asked[0]["score"] <= 5), (0, True))
+
+    def test_commands_without_progress_and_columns_take_rows_too(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        graded = Path(folder.name, "graded.jsonl")
+        graded.write_text("".join(f'{{"id":{at},"score":{at % 5},"human":{(at + at // 7 % 2) % 5}}}\n' for at in range(60)))
+        found = judge.run("calibrate", [{"score": 3, "topic": "sums"}, {"score": 1}], graded=graded)
+        self.assertEqual([set(row) >= {"score", "calibrated"} for row in found], [True, True])
+        self.assertEqual(found[0]["topic"], "sums")
+        said = [{"completed_by": 7, "result": [{"from_name": "grade", "type": "rating", "value": {"rating": 4}}]}]
+        task = {"id": 3, "data": {"response": "It is 12."}, "annotations": said}
+        found = judge.run("grade", [task], **{"import": "label-studio"})
+        self.assertEqual((found[0]["id"], found[0]["human"], found[0]["response"]), (3, [4], "It is 12."))
+
     def test_what_the_program_refuses_is_an_error_with_its_words(self):
         with self.assertRaises(judge.JudgeError) as refused:
             judge.score(ROWS, no_such_option=True)
@@ -64,8 +85,11 @@ class Rows(unittest.TestCase):
         for rows in ["rows.jsonl", {"instruction": "?"}, 3, [1, 2], None]:
             with self.assertRaisesRegex(TypeError, "expected a list of dicts"):
                 judge.score(rows)
+        for command in ["states", "probe  train", "inspector_train", "tune", "try", "report"]:
+            with self.assertRaisesRegex(ValueError, "no rows"):
+                judge.run(command, ROWS)
         with self.assertRaisesRegex(ValueError, "no rows"):
-            judge.run("states", ROWS)
+            judge.run("label", ROWS, dry_run=True)
         with self.assertRaisesRegex(TypeError, "output: "):
             judge.score(ROWS, output="scores.jsonl")
 

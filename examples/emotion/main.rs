@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     for result in results.iter().take(4) {
         let (Record::Emotion(item), Some(score)) = (&result.item, result.verdicts[0].value()) else { continue };
-        println!("{}, {}: {score:.2}, people say {}", item.character, item.emotion, item.score);
+        let people = result.item.human().map_or_else(|| "nothing".to_owned(), |human| human.to_string());
+        println!("{}, {}: {score:.2}, people say {people}", item.character, item.emotion);
     }
     for (index, judge) in [&last, &mean].into_iter().enumerate() {
         let scored = results.iter().filter_map(|r| Some((r.verdicts[index].value()?, r.item.human()?)));

@@ -32,6 +32,18 @@ __all__ = ["JudgeError", "decide", "program", "rag", "rerank", "run", "score"]
 #: The field by which an output row tells which row of a frame it is of.
 _ROW = "_row_of_frame"
 
+#: What commands write that read rows and write none; some have a former name too.
+_NO_ROWS = {
+    "states": "a table of hidden states",
+    "hidden_states": "a table of hidden states",
+    "probe train": "probes",
+    "inspector_train": "probes",
+    "tune": "a model",
+    "finetune": "a model",
+    "try": "a folder",
+    "report": "a page",
+}
+
 
 class JudgeError(RuntimeError):
     """The program ended with an error; the text is what it wrote on stderr."""
@@ -61,10 +73,13 @@ def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **op
 
     There is an output row for each row, in their order unless the command has another, each under its own index in a frame; a row that
     could not be scored says why under `unscored`. What is missing in a frame is null, times are ISO 8601, decimals and UUIDs are texts.
-    Without an `id`, rows are numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
+    Without an `id` or `idx`, rows are numbered from 0. Without a model the embedded one reads, which judges nothing but its own exercises.
+    A command that writes no rows, such as `probe train`, is refused.
     """
-    if command.split()[:1] in (["states"], ["hidden_states"]):
-        raise ValueError("`judge states` writes a table of hidden states and no rows: call the program itself")
+    command = " ".join(command.split())
+    written = "a count" if options.get("dry_run") or options.get("dry-run") else _NO_ROWS.get(command)
+    if written:
+        raise ValueError(f"`judge {command}` writes {written} here and no rows: call the program itself")
     for name in ("input", "output"):
         if name in options:
             raise TypeError(f"{name}: rows are given to this function and returned by it; call the program itself for files")
@@ -79,12 +94,15 @@ def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **op
             options["carry"] = _ROW if carry == "none" else f"{carry},{_ROW}"
     lines = "".join(_line(at, row) for at, row in enumerate(given))
     columns = [_joined(options.pop("columns", None))]
-    if not any("id" in row for row in given) and "id=" not in str(columns[0]):
+    # These show no progress, and read their rows as they are.
+    is_plain = command == "calibrate" or bool(options.get("import"))
+    has_ids = any(name in row for row in given for name in ("id", "idx"))
+    if not has_ids and not is_plain and "id=" not in str(columns[0]):
         columns.append("id=")
     options["columns"] = ",".join(filter(None, columns)) or None
     with tempfile.TemporaryDirectory(prefix="judge-") as folder:
         output = Path(folder) / "output.jsonl"
-        arguments = ["--input", "-", "--output", str(output), "--quiet"]
+        arguments = ["--input", "-", "--output", str(output), *([] if is_plain else ["--quiet"])]
         for name, value in {"model": model, **options}.items():
             arguments += _option(name, value)
         called = subprocess.run([program(), *command.split(), *arguments], input=lines.encode(), capture_output=True)

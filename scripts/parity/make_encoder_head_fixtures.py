@@ -6,6 +6,7 @@
 expected.json of a folder has for each of some texts and pairs of texts: "texts", one or two; "ids" and "types" of transformers' tokenizer; "logits", in f32.
 """
 
+import json
 import shutil
 import sys
 
@@ -14,7 +15,7 @@ from make_encoder_fixtures import ROOT as ENCODERS
 from make_encoder_fixtures import build, modernbert_bpe, numbers, roberta_bpe, unigram, wordpiece
 from make_family_fixtures import check_versions, write_json
 from safetensors.torch import save_file
-from transformers import AutoConfig
+from transformers import AutoConfig, AutoTokenizer
 
 ROOT = ENCODERS.parent / "encoder_heads"
 SMALL = dict(hidden_size=16, intermediate_size=24, num_attention_heads=2, num_hidden_layers=2, max_position_embeddings=60)
@@ -51,10 +52,13 @@ def main():
         folder = ROOT / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        tok = tokenizer()
         kind = fields["model_type"]
-        # As published tokenizers of these classes are: only BERT's models get types.
-        tok.model_input_names = ["input_ids", "token_type_ids", "attention_mask"] if kind == "bert" else ["input_ids", "attention_mask"]
+        tokenizer().save_pretrained(folder)
+        if kind == "bert":
+            # As published tokenizers of BERT are: the class alone says that the model gets types.
+            settings = json.loads((folder / "tokenizer_config.json").read_text())
+            (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"tokenizer_class": "BertTokenizer"}, indent=2) + "\n")
+        tok = AutoTokenizer.from_pretrained(folder)
         fields = dict(fields, vocab_size=len(tok), pad_token_id=tok.pad_token_id)
         if kind == "modernbert":
             fields |= dict(bos_token_id=None, eos_token_id=None, cls_token_id=tok.cls_token_id, sep_token_id=tok.sep_token_id)
@@ -73,7 +77,6 @@ def main():
         config.architectures = [class_name]
         config.dtype = "float32"
         write_json(folder / "config.json", {k: v for k, v in config.to_dict().items() if v is not None})
-        tok.save_pretrained(folder)
         print(name, [one["logits"] for one in found], sum(f.stat().st_size for f in folder.iterdir()))
 
 

@@ -29,6 +29,7 @@ assert transformers.__version__ == "5.24.0", transformers.__version__
 assert version("gguf") == "0.19.0"
 
 FIXTURES = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures"
+SENTENCEPIECE = Path(__file__).resolve().parents[2] / "crates/judge-text/tests/fixtures/sentencepiece"
 OUT = FIXTURES / "gguf_encoders"
 OUT.mkdir(exist_ok=True)
 CONTROL, NORMAL, UNKNOWN = gguf.TokenType.CONTROL, gguf.TokenType.NORMAL, gguf.TokenType.UNKNOWN
@@ -95,7 +96,7 @@ write(FIXTURES / "encoders/bert-off", OUT / "bert-q8_0.gguf", quantised=True)
 folder = OUT / "xlm-roberta"
 shutil.rmtree(folder, ignore_errors=True)
 with tempfile.TemporaryDirectory() as made:
-    shutil.copy(FIXTURES / "sentencepiece/unigram.model", Path(made) / "sentencepiece.bpe.model")
+    shutil.copy(SENTENCEPIECE / "unigram.model", Path(made) / "sentencepiece.bpe.model")
     (Path(made) / "config.json").write_text(json.dumps({"model_type": "xlm-roberta"}))
     tokenizer = AutoTokenizer.from_pretrained(made)
 torch.manual_seed(7)

@@ -12,7 +12,7 @@ gguf_families/NAME/model.gguf has the weights of families/NAME, and config.json 
 llama.cpp has no choice of its own (it knows one activation, one pattern of windows). The test gives it to the other side alone.
 
 gguf_tokenizers/NAME.gguf are whole models, of one random block. expected.json has the tokens of TEXTS: by transformers' own reading of the file for byte-level vocabularies; for `prepend` by
-the tokenizer.json that its entries are from (tests/fixtures/tokenizers/prepend).
+the tokenizer.json that its entries are from (crates/judge-text/tests/fixtures/tokenizers/prepend).
 """
 
 import json
@@ -27,6 +27,7 @@ from tokenizers import Tokenizer
 from transformers.integrations.gguf.gguf_tokenizer_mapping import convert_gguf_tokenizer
 
 FIXTURES = Path(__file__).resolve().parents[2] / "crates/judge-models/tests/fixtures"
+TOKENIZERS = Path(__file__).resolve().parents[2] / "crates/judge-text/tests/fixtures/tokenizers"
 S, F = "sliding_attention", "full_attention"
 # Folder: its architecture, and what it is read as.
 EDITS = {
@@ -386,7 +387,7 @@ def make_tokenizers():
     folder = FIXTURES / "gguf_tokenizers"
     folder.mkdir(parents=True)
     expected = {}
-    source = json.loads((FIXTURES / "tokenizers/byte-level/tokenizer.json").read_text())
+    source = json.loads((TOKENIZERS / "byte-level/tokenizer.json").read_text())
     tokens, types = entries(source)
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in source["model"]["merges"]]
     bos, eos = tokens.index("<s>"), tokens.index("</s>")
@@ -397,14 +398,14 @@ def make_tokenizers():
         found = dict(tokenizer_type="gpt2", pre_tokenizer_type=pre, tokens=tokens, token_type=[int(kind) for kind in types], merges=merges)
         other, _ = convert_gguf_tokenizer("llama", found)
         expected[pre] = [other.encode(text, add_special_tokens=False).ids for text in TEXTS]
-    source_path = FIXTURES / "tokenizers/prepend/tokenizer.json"
+    source_path = TOKENIZERS / "prepend/tokenizer.json"
     source = json.loads(source_path.read_text())
     tokens, types = entries(source)
     ranks = {}
     for rank, merge in enumerate(source["model"]["merges"]):
         ranks.setdefault("".join(merge.split(" ") if isinstance(merge, str) else merge), -float(rank + 1))
     scores = [ranks.get(token, -1e6) for token in tokens]
-    template = json.loads((FIXTURES / "tokenizers/prepend/tokenizer_config.json").read_text())["chat_template"]
+    template = json.loads((TOKENIZERS / "prepend/tokenizer_config.json").read_text())["chat_template"]
     types[tokens.index("<unk>")] = gguf.TokenType.UNKNOWN
     write_tokenizer(folder / "prepend.gguf", "llama", None, tokens, types, scores=scores, bos=tokens.index("<s>"), eos=tokens.index("</s>"), unknown=tokens.index("<unk>"), template=template)
     expected["prepend"] = [Tokenizer.from_file(str(source_path)).encode(text, add_special_tokens=False).ids for text in TEXTS]

@@ -138,7 +138,7 @@ def main():
     beside("logit", YES, None, SIGMOID)
     beside("head")
     none = {"config.json": {}, "tokenizer_config.json": {}}
-    # As BERT's own class of tokenizers has them.
+    # Types of tokens by name; without names they are given by the class.
     types = {"tokenizer_config.json": {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}}
     encoders = [
         ("bert", types),
@@ -148,6 +148,8 @@ def main():
         ("xlm-roberta", {"tokenizer_config.json": {"sep_token": None, "model_max_length": 58}}),
         ("modernbert", {"tokenizer_config.json": {"model_max_length": 20}}),
         ("deberta-v2", {}),
+        ("bert", {}),
+        ("bert", {"tokenizer_config.json": {"tokenizer_class": "TokenizersBackend"}}),
     ]
     cases = []
     for name, changes in encoders:

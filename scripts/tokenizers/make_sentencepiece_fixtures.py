@@ -1,5 +1,5 @@
 """Trains small SentencePiece models and writes what transformers and sentencepiece make of odd texts with them, for
-crates/judge-models/src/text/tokenizer/sentencepiece/tests.rs.
+crates/judge-text/src/tokenizer/sentencepiece/tests.rs.
 
     python scripts/tokenizers/make_sentencepiece_fixtures.py
 
@@ -21,7 +21,7 @@ assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
 assert sentencepiece.__version__ == "0.2.3", sentencepiece.__version__
 transformers.logging.set_verbosity_error()
 
-OUT = Path(__file__).parents[2] / "crates/judge-models/tests/fixtures/sentencepiece"
+OUT = Path(__file__).parents[2] / "crates/judge-text/tests/fixtures/sentencepiece"
 TEXT = [
     "The judge reads the answer and gives a score from 1 to 5.",
     "A good answer is right, complete and clear; a bad answer is none of these.",

@@ -1,5 +1,5 @@
 """Makes small tokenizers of three kinds and what transformers does with them, for
-crates/judge-models/src/text/tokenizer/tests.rs.
+crates/judge-text/src/tokenizer/tests.rs.
 
     python scripts/tokenizers/make_tokenizer_fixtures.py
 
@@ -18,7 +18,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 assert transformers.__version__ == "5.24.0", transformers.__version__
 assert tokenizers.__version__ == "0.23.3", tokenizers.__version__
 
-OUT = Path(__file__).parents[2] / "crates/judge-models/tests/fixtures/tokenizers"
+OUT = Path(__file__).parents[2] / "crates/judge-text/tests/fixtures/tokenizers"
 TEXT = [
     "The judge reads the answer and gives a score from 1 to 5.",
     "A good answer is right, complete and clear; a bad answer is none of these.",

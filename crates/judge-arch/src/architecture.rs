@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::encoder::{EmbeddingSpec, EncoderHeadSpec, EncoderSpec};
 use super::rope::RopeConfig;
 use super::spec::{LabelsSpec, ModelSpec, NamedShape};
-use super::{ConfigProblem, encoders, families};
+use super::{ConfigProblem, encoders, families, tower, unread};
 
 /// A model of either kind, shared by reference count between the model and its engine.
 #[derive(Clone, Debug)]
@@ -49,6 +49,20 @@ impl Architecture {
             }
             Err(problem) => Err(problem),
         }
+    }
+
+    /// Warns of the fields of the `config.json` that it was made of which nothing here reads, unless they are known to change no number.
+    /// It is for whoever loads the model: a program may describe a folder several times before.
+    pub fn warn_of_unread(&self, config: &Value) {
+        let Some(file) = config.as_object() else { return };
+        let unread = match self {
+            Self::Decoder(_) => {
+                let text = tower::text(file).ok().flatten();
+                unread::unread_keys(text.as_ref().unwrap_or(file), &|file| families::fields(file).is_ok())
+            }
+            Self::Encoder(_) => encoders::unread_of(file),
+        };
+        unread::warn(self.family(), &unread);
     }
 
     /// `model_type`; for a vision-language folder that of the text model inside.

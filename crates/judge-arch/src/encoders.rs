@@ -140,8 +140,7 @@ const HARMLESS: [&str; 30] = [
     "tie_word_embeddings",
 ];
 
-/// The encoder that a `config.json` describes; `None` if its `model_type` is no encoder. Warns of
-/// fields that nothing reads.
+/// The encoder that a `config.json` describes; `None` if its `model_type` is no encoder.
 ///
 /// # Errors
 /// [`ConfigProblem`] for another class, a value out of its range, or something unsupported.
@@ -151,7 +150,6 @@ pub(super) fn spec(file: &Map<String, Value>) -> Result<Option<EncoderSpec>, Con
     let name_field = |problem| blame::field(problem, file, &|file| lower(family, file).map(drop));
     let spec = lower(family, file).map_err(name_field)?;
     angles::check(&spec.ropes, spec.max_len)?;
-    unread::warn(spec.family, &unread_keys(family, file));
     Ok(Some(spec))
 }
 
@@ -202,7 +200,11 @@ fn filled(family: &Family, file: &Map<String, Value>) -> Value {
     fields
 }
 
-/// Names of the fields that nothing reads and that may change a state.
+/// Names of the fields of an encoder's file that nothing reads and that may change a state.
+pub(super) fn unread_of(file: &Map<String, Value>) -> Vec<String> {
+    family(file).map_or_else(Vec::new, |family| unread_keys(family, file))
+}
+
 fn unread_keys(family: &Family, file: &Map<String, Value>) -> Vec<String> {
     let mut unread = unread::unread_keys(file, &|file| lower(family, file).is_ok());
     unread.retain(|name| !HARMLESS.contains(&name.as_str()));

@@ -15,8 +15,8 @@
 //!           families::fields     defaults + file, through one file of families/ ─► DecoderFields (decoder_fields.rs)
 //!           DecoderFields::spec  one BlockSpec per block, with tensor names ───────► ModelSpec (spec.rs)
 //!           angles::check        every rotation stays finite in f32
-//!           unread::warn         names the fields that nothing read
 //!           head::of_class       replaces the head, of classes without one over the vocabulary
+//!     Architecture::warn_of_unread names the fields that nothing reads (unread.rs)
 //! ```
 //!
 //! What its users rely on:
@@ -26,8 +26,8 @@
 //!   check again.
 //! - Where the file is silent, defaults are those of transformers 5.23.
 //! - A setting that is known to ask for something unsupported is an error. A field that nothing
-//!   reads is named in a warning.
-//! - Lowering is a pure function of the JSON, apart from that warning.
+//!   reads is named in a warning, by whoever loads the model.
+//! - Lowering is a pure function of the JSON.
 
 mod angles;
 mod architecture;
@@ -92,9 +92,6 @@ impl ModelSpec {
     /// Describes the decoder of a `config.json`, in the layout of transformers 5 or of earlier
     /// releases.
     ///
-    /// Fields that nothing here reads are named in a warning, unless they are known to change no
-    /// number.
-    ///
     /// # Errors
     /// [`ConfigProblem`] if the JSON is no object, if its `model_type` is no decoder that is known here,
     /// if a value is out of its range or contradicts another, or if it asks for something
@@ -114,7 +111,6 @@ impl ModelSpec {
             experts::accept_transposed(&mut spec);
         }
         angles::check(&spec.ropes, spec.max_len)?;
-        unread::warn(spec.family, &unread::unread_keys(file, &|file| families::fields(file).is_ok()));
         if let Some(head) = head::of_class(file, spec.n_layers())? {
             spec.head = head;
         }

@@ -13,7 +13,7 @@
 //!
 //! The result is a warning and not an error, because files carry many fields of training and of the
 //! programs that run models. [`HARMLESS`] and [`OFF`] keep known ones of these out of the warning;
-//! add a field there only if it changes no state and no logit in any family. `lib.rs` and
+//! add a field there only if it changes no state and no logit in any family. `architecture.rs` and
 //! `encoders.rs` are the callers.
 
 use serde_json::{Map, Value, json};
@@ -87,13 +87,19 @@ const HARMLESS: &[&str] = &[
     "pad_token_id",
     "sep_token_id",
     "unk_token_id",
-    // The head of a classifier is read in `head`.
+    // The head of a classifier is read in `head`, and `judge-models` reads what sentence-transformers says of a cross-encoder's. Pruned
+    // heads change shapes, which are compared with the file's.
+    "_num_labels",
     "head_multi",
     "head_type",
     "id2label",
     "label2id",
+    "num_choices",
     "num_labels",
     "problem_type",
+    "pruned_heads",
+    "sbert_ce_default_activation_function",
+    "sentence_transformers",
     "start_layer",
     // Old files repeat settings of text generation.
     "bad_words_ids",
@@ -117,6 +123,7 @@ const HARMLESS: &[&str] = &[
     "reorder_and_upcast_attn",
     "summary_activation",
     "summary_first_dropout",
+    "summary_last_dropout",
     "summary_proj_to_labels",
     "summary_type",
     "summary_use_proj",

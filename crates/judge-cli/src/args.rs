@@ -12,6 +12,7 @@ pub mod prompt_judge;
 pub mod rerank;
 pub mod scale_out;
 pub mod service;
+pub mod words;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, Id};

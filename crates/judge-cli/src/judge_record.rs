@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use judge_core::{ModelInfo, model::same_fingerprint};
-use judge_data::{Difference, RunRecord, Settings, load, record_path};
+use judge_data::{Difference, RunRecord, Settings, load, record_path, with_variant};
 use serde_json::Value;
 
 use crate::terminal::console::{tell, usage};
@@ -45,6 +45,7 @@ fn brief(text: &str) -> String {
 fn of_scores(record: &RunRecord) -> Settings {
     let RunRecord { model, template, settings, resolved, .. } = record;
     let fields = |value: Option<&Value>| value.and_then(Value::as_object).cloned().into_iter().flatten();
+    let settings = &with_variant(settings.clone());
     let mut found = of_judge(settings);
     // The template is told by its id.
     found.extend(fields(resolved.get("origin")));

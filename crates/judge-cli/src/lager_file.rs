@@ -126,6 +126,10 @@ impl LagerFile<'_> {
             Error::NoRowHas { .. } => anyhow!("{error}\n{}", self.lager.template_hint(format)),
             other => other.into(),
         })?;
+        if let Some(probe) = self.probe {
+            check_templates(source.dataset()?, [probe.template()])
+                .with_context(|| format!("the probe of {}", probe.aspect))?;
+        }
         let mut people = HumanScores::default();
         let (range, mut off_scale, mut first_off) = (settings.scale.range(), 0, None);
         let checked = job.check(&ScoreRow::KNOWN, |item| {

@@ -38,7 +38,7 @@ impl Preferences {
     /// Takes a pair with its gold label, what was read in each order that was asked, the given one first, and its cluster.
     ///
     /// # Errors
-    /// None for the rows of [`OrderReading`], whose probabilities are checked.
+    /// Where the probabilities of an order do not sum to 1.
     pub fn push(&mut self, gold: Preference, orders: &[Option<&OrderReading>], cluster: Option<String>) -> Result<()> {
         let read = |order: &Option<&OrderReading>| {
             let found = order.and_then(|order| order.probabilities)?;

@@ -142,6 +142,12 @@ impl PromptedProbe {
         Ok(judged.into_values().collect())
     }
 
+    /// The prompt.
+    #[must_use]
+    pub fn template(&self) -> &PromptTemplate {
+        &self.template
+    }
+
     /// The judge that it makes of a model.
     ///
     /// # Errors

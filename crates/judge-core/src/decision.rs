@@ -62,4 +62,4 @@ pub use problem::{DecisionProblem, QuestionFault};
 pub use prompt::{DecisionPrompt, PlainPrompt};
 pub use question::{NoulCriteria, Question, Questions};
 pub use service::{DecisionRoute, DecisionServiceJudge};
-pub use weights::{DecisionOrigin, DecisionWeights, KindWeights};
+pub use weights::{DecisionOrigin, DecisionWeights, KindWeights, Unsettled};

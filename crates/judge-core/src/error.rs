@@ -16,6 +16,9 @@ use crate::{
 
 /// Everything that can go wrong in this crate, apart from what is one item's own fault
 /// ([`Unscored`](crate::Unscored)).
+///
+/// Every message is whole: it ends with what its [`source`](StdError::source) says, which is there for programs. Whoever prints the chain
+/// of causes leaves out those that the message before them holds.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -221,8 +224,8 @@ pub enum Error {
         /// Why: an [`Error`], a [`BackboneError`], or the judge's own.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The observer of a run failed.
-    #[error("{source}")]
+    /// The observer of a run failed. The message and the source are those of its error.
+    #[error(transparent)]
     Observer {
         /// Why.
         source: Box<dyn StdError + Send + Sync>,

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -66,23 +67,29 @@ pub(crate) fn no_text(item: &(impl Fields + ?Sized), name: &str) -> Option<&'sta
     item.json(name).map(|value| if value.is_array() { "a list" } else { "an object" })
 }
 
-impl<T: Fields + ?Sized> Fields for &T {
-    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
-        (**self).json(name)
-    }
+macro_rules! fields_of_what_it_points_to {
+    ($($pointer:ty),+) => {
+        $(impl<T: Fields + ?Sized> Fields for $pointer {
+            fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+                (**self).json(name)
+            }
 
-    fn field(&self, name: &str) -> Option<Cow<'_, str>> {
-        (**self).field(name)
-    }
+            fn field(&self, name: &str) -> Option<Cow<'_, str>> {
+                (**self).field(name)
+            }
 
-    fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        (**self).field_beside(name, shown)
-    }
+            fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
+                (**self).field_beside(name, shown)
+            }
 
-    fn names(&self) -> Vec<String> {
-        (**self).names()
-    }
+            fn names(&self) -> Vec<String> {
+                (**self).names()
+            }
+        })+
+    };
 }
+
+fields_of_what_it_points_to!(&T, Box<T>, Arc<T>);
 
 impl<K: AsRef<str> + Ord, V: AsRef<str>> Fields for BTreeMap<K, V> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -176,6 +183,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_points_to_an_item_has_its_fields() {
+        let item = json!({"instruction": "q", "contexts": ["a", "b"]});
+        let boxed: Box<dyn Fields> = Box::new(item.clone());
+        for pointer in [&boxed as &dyn Fields, &Arc::new(item.clone()), &&item] {
+            assert_eq!(pointer.field_beside("instruction", &[]).as_deref(), Some("q"));
+            assert_eq!(pointer.json("contexts").as_deref(), Some(&json!(["a", "b"])));
+            assert_eq!(pointer.names().len(), 2);
+        }
+    }
 
     #[test]
     fn a_field_without_a_text_says_what_it_is() {

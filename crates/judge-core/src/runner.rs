@@ -10,6 +10,7 @@ mod turns;
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -33,6 +34,13 @@ pub struct Runner<'a, Item> {
     model: &'a dyn TextModel,
     judges: Vec<&'a dyn Judge<Item>>,
     settings: RunSettings,
+}
+
+impl<Item> fmt::Debug for Runner<'_, Item> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let judges: Vec<&str> = self.judges.iter().map(|judge| judge.name()).collect();
+        f.debug_struct("Runner").field("judges", &judges).field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl<'a, Item> Runner<'a, Item> {

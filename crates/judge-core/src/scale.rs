@@ -135,7 +135,7 @@ impl ScoreDistribution {
     /// ```
     ///
     /// # Errors
-    /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative or all are 0.
+    /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative, all are 0, or their sum is infinite.
     pub fn from_weights(scale: &Scale, weights: &[f64]) -> Result<Self, Error> {
         check(scale, "score weights", weights)?;
         let sum: f64 = weights.iter().sum();

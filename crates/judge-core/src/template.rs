@@ -271,8 +271,9 @@ impl<I: Fields + ?Sized> Fields for WithDefaults<'_, I> {
     }
 
     fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
-        let default = || self.defaults.get(name).map(|text| text.as_str().into());
-        self.item.field_beside(name, shown).or_else(default)
+        // A list or an object is no text, and is not lacking either: `fill` says what it is.
+        let default = self.defaults.get(name).filter(|_| self.item.json(name).is_none());
+        self.item.field_beside(name, shown).or_else(|| default.map(|text| text.as_str().into()))
     }
 
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
@@ -494,6 +495,14 @@ mod tests {
         assert_ne!(template.id(), plain.id());
         assert_eq!(template.fill(&[("response", "r")]).unwrap(), Prompt::user("r {Is it right?}"));
         assert_eq!(template.fill(&[("response", "r"), ("rubric", "R")]).unwrap(), Prompt::user("r R"));
+        assert_eq!(
+            template.fill(&json!({"response": "r", "rubric": null})).unwrap(),
+            template.fill(&[("response", "r")]).unwrap()
+        );
+        for (found, words) in [(json!(["Is it red?"]), "a list"), (json!({"a": "b"}), "an object")] {
+            let error = template.fill(&json!({"response": "r", "rubric": found})).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
         let text = serde_json::to_string(&template.clone().with_prefill("x")).unwrap();
         let copy: PromptTemplate = serde_json::from_str(&text).unwrap();
         assert_eq!(copy, template.with_prefill("x"));

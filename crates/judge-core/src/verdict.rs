@@ -1,5 +1,7 @@
 //! What a judge says of an item: a score and what it rests on, or why there is none.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Reason, Unscored, scale::ScoreDistribution};
@@ -87,7 +89,7 @@ pub struct Part {
 }
 
 /// How the parts of a score became one value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CombinedBy {
@@ -110,7 +112,7 @@ pub enum CombinedBy {
 }
 
 /// How the members' values become one.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PanelRule {
     /// Their mean.
@@ -143,7 +145,7 @@ pub enum OrderPolicy {
 /// What a fitted calibrator makes of a score. All numbers are finite, and the value lies in the interval: where the calibrator's rows bound
 /// an end by nothing, that end is the end of the human scale, since files have no infinity; on a scale without ends a calibrator has no
 /// interval to give, which is its error.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The expected human score, in units of the human scale.
     pub value: f64,
@@ -243,8 +245,40 @@ impl Score {
     }
 }
 
+/// Which of two is the likelier, by the probability of the first or a preference for it, from 0 to 1: [`Greater`](Ordering::Greater) for
+/// the first, [`Less`](Ordering::Less) for the second, [`Equal`](Ordering::Equal) within 10⁻¹² of one half, since of equal ones rounding
+/// leaves as much. Every tie of a preference is told by this.
+///
+/// ```
+/// use std::cmp::Ordering;
+/// use judge_core::verdict::likelier;
+///
+/// assert_eq!([0.7, 0.3, 0.5 - 1e-16].map(likelier), [Ordering::Greater, Ordering::Less, Ordering::Equal]);
+/// ```
+pub fn likelier(first: f64) -> Ordering {
+    if (first - 0.5).abs() <= 1e-12 { Ordering::Equal } else { first.total_cmp(&0.5) }
+}
+
 /// The mean share of the model's probability that lay on the labels, over the scores that say it; `None` if none does.
 pub(crate) fn mean_label_mass<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<f64> {
     let masses: Vec<f64> = verdicts.into_iter().filter_map(|verdict| verdict.score()?.label_mass).collect();
     (!masses.is_empty()).then(|| masses.iter().sum::<f64>() / masses.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_parts_were_combined_is_read_back() {
+        let weighted = PanelRule::Weighted(vec![1.0, 2.0]);
+        for combined_by in [CombinedBy::Panel(weighted), CombinedBy::Samples(3), CombinedBy::Orders(OrderPolicy::Given)]
+        {
+            let json = serde_json::to_string(&combined_by).unwrap();
+            assert_eq!(serde_json::from_str::<CombinedBy>(&json).unwrap(), combined_by);
+        }
+        let calibration = Calibration { value: 2.0, low: 1.0, high: 3.0, level: 0.9 };
+        let json = serde_json::to_string(&calibration).unwrap();
+        assert_eq!(serde_json::from_str::<Calibration>(&json).unwrap(), calibration);
+    }
 }

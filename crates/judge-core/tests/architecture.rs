@@ -15,11 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 16] = [
     "judge",
     "judge-arch",
     "judge-cli",
     "judge-core",
+    "judge-grade",
     "judge-hub",
     "judge-jinja",
     "judge-kernels",
@@ -29,6 +30,7 @@ const CRATES: [&str; 14] = [
     "judge-gpu",
     "judge-models",
     "judge-serve",
+    "judge-text",
     "judge-weights",
 ];
 

@@ -16,8 +16,8 @@ use crate::rows::ids::UniqueIds;
 use crate::rows::reading::Rest;
 use crate::rows::row::rendered;
 use crate::{
-    AnswersRecord, Columns, DatasetFormat, DatasetOptions, EmotionRecord, Error, Field, GradedRecord, Ids, IntoInput,
-    LagerRecord, PairRecord, PromptRecord, Record, Row, Rows, UnreadRecord,
+    AnswersRecord, Columns, DatasetFormat, DatasetOptions, EmotionRecord, Error, Field, GradedRecord, Ids, Input,
+    IntoInput, LagerRecord, PairRecord, PromptRecord, Record, Row, Rows, UnreadRecord,
 };
 
 impl DatasetFormat {
@@ -97,8 +97,7 @@ impl DatasetFormat {
         let needs_ids = matches!(self, Self::Prompts | Self::Graded | Self::Pairs | Self::Answers);
         let is_of_pairs = matches!(self, Self::Pairs | Self::Answers);
         let has_replies = || is_of_pairs && head.iter().any(|row| preference::is_one(row, columns));
-        let has_place = |row: &Row| row.keys().any(|key| columns.names(Field::Id).any(|name| name == key));
-        needs_ids && (is_table || has_replies()) && !columns.is_chosen(Field::Id) && !head.iter().any(has_place)
+        needs_ids && (is_table || has_replies()) && has_no_ids(head, columns)
     }
 
     fn fits(self, row: &Row, columns: &Columns) -> bool {
@@ -121,6 +120,36 @@ impl DatasetFormat {
             }
         }
     }
+}
+
+/// Whether nobody has chosen a column for ids and no row has a place for one.
+fn has_no_ids(head: &[Row], columns: &Columns) -> bool {
+    let has_place = |row: &Row| row.keys().any(|key| columns.names(Field::Id).any(|name| name == key));
+    !columns.is_chosen(Field::Id) && !head.iter().any(has_place)
+}
+
+impl Ids {
+    /// How the rows of a file have ids that are read one by one, and not as a [`Dataset`]: those of a table in whose first
+    /// [`HEAD`](Dataset::HEAD) rows there is no place for one go by their numbers, which a [note](Input::notes) says.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::InputChanged`], and what is wrong with the file before its first row.
+    pub fn of_rows(input: &Input, columns: &Columns) -> Result<Self, Error> {
+        let mut rows = input.whole().rows()?;
+        // What is wrong with a row is said by who reads it.
+        let head: Vec<Row> = rows.by_ref().take(Dataset::HEAD).map_while(Result::ok).collect();
+        if !rows.is_of_table() || !has_no_ids(&head, columns) {
+            return Ok(Self::Required);
+        }
+        note_numbers(input);
+        Ok(Self::RowNumber)
+    }
+}
+
+/// Notes that rows go by their numbers.
+fn note_numbers(input: &Input) {
+    let (path, first) = (input.path().display(), input.part().map_or(0, |part| part.first_number));
+    input.note(format!("{path}: no row has an id: rows are numbered from {first}"));
 }
 
 /// A data set, one record at a time. Ids are unique; memory is some 40 bytes per row for them, and the rows that the file begins with.
@@ -182,8 +211,7 @@ impl Dataset {
         let columns = options.columns.settled(&head);
         let ids = match options.ids {
             Ids::Required if format.goes_by_numbers(rows.is_of_table(), &head, &columns) => {
-                let first = input.part().map_or(0, |part| part.first_number);
-                input.note(format!("{}: no row has an id: rows are numbered from {first}", path.display()));
+                note_numbers(&input);
                 Ids::RowNumber
             }
             ids => ids,
@@ -297,7 +325,7 @@ impl Reader {
             DatasetFormat::Pairs => PairRecord::read(row, index, options).map(of(Record::Pair)),
             DatasetFormat::Answers => AnswersRecord::read(row, index, options).map(of(Record::Answers)),
             DatasetFormat::Lager => LagerRecord::read(row, index, options).map(of(Record::Lager)),
-            DatasetFormat::Emotion => Ok((Record::Emotion(EmotionRecord::read(row, index)?), EmotionRecord::rest())),
+            DatasetFormat::Emotion => EmotionRecord::read(row, index, options).map(of(Record::Emotion)),
             DatasetFormat::Prometheus => GradedRecord::read_prometheus(row, index, options).map(of(Record::Graded)),
         }
     }

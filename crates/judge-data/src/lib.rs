@@ -137,7 +137,7 @@ pub use run::origin::{ORIGIN, is_unrecorded, recorded_origin, unrecorded_origin}
 pub use run::output::{OutputProblem, check_outputs};
 pub use run::outputs::{Outputs, check_new, is_any_document, report_mark};
 pub use run::run_record::{Counts, Fate, InputFile, OutputFile, Program, RunRecord, record_path};
-pub use run::settings::{Difference, Settings, run_id};
+pub use run::settings::{Difference, Settings, run_id, with_variant};
 pub use run::{MadeBy, Observer, Opened, Resolved, RowItem, Run, RunPlan, RunResult, RunStart, WriteOptions};
 pub use scored::human_scores::HumanScores;
 pub use scored::pair_reading::OrderReading;

@@ -50,6 +50,7 @@ pub struct Rows<R = InputReader> {
     peeked: Option<Row>,
     /// How many more rows are given.
     left: usize,
+    is_of_table: bool,
 }
 
 const OVER_LINES: &str =
@@ -65,7 +66,7 @@ enum State {
 impl Rows {
     /// Whether they are those of a table (CSV, TSV, Parquet).
     pub(crate) fn is_of_table(&self) -> bool {
-        self.reader.is_of_table()
+        self.is_of_table
     }
 
     /// Opens a path, `-` for standard input, or an [`Input`] that is read several times.
@@ -84,7 +85,9 @@ impl Input {
     /// [`Error::InputChanged`] if the file is not what it was when it was opened; [`Error::Io`]; as [`Rows::new`]; whatever is
     /// wrong with the rows before a part.
     pub fn rows(&self) -> Result<Rows, Error> {
-        let mut rows = Rows::new(self.reader()?, self.path())?;
+        let reader = self.reader()?;
+        let is_of_table = reader.is_of_table();
+        let mut rows = Rows { is_of_table, ..Rows::new(reader, self.path())? };
         if let Some(part) = self.part() {
             rows.keep(part.rows.clone())?;
         }
@@ -108,6 +111,7 @@ impl<R: BufRead> Rows<R> {
             state: State::Start,
             peeked: None,
             left: usize::MAX,
+            is_of_table: false,
         };
         let head = rows.reader.fill_buf().map_err(Error::reading(&rows.path))?;
         if let Some(error) = foreign::by_magic(head, &rows.path) {
@@ -333,7 +337,7 @@ impl<R: BufRead> Iterator for Rows<R> {
         if !matches!(row, Ok(Some(_))) {
             self.state = State::Done;
         }
-        row.transpose()
+        row.transpose().map(|row| row.map(|row| row.noted(self.is_of_table)))
     }
 }
 

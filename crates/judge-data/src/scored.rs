@@ -28,6 +28,9 @@ const OWN: [&str; 7] = ["id", "probabilities", "label_mass", "labels", "layers",
 /// Rows in which fields that look like scores are looked for.
 const LOOKED_AT: usize = 100;
 
+/// How many names the field of an object has at most: what lies deeper is not looked for.
+const LEVELS: usize = 8;
+
 /// What a judge or a person said of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grade {
@@ -47,7 +50,7 @@ pub struct ScoredFields {
 }
 
 /// A file of scores whose fields and ids are known: it has been read once, and can be read again. A field of an object is named by
-/// both: `faithfulness.mean`.
+/// both: `faithfulness.mean`, of up to eight names.
 ///
 /// ```
 /// use judge_data::{Grade, ScoredFile, write_atomic};
@@ -111,7 +114,7 @@ impl ScoredFile {
                 file.ids = optional_id_of(&row).and_then(|id| id.map_or(Ok(()), |id| ids.check(&id, row.place())));
             }
             for key in row.keys() {
-                row.value(key).into_iter().for_each(|json| file.note(key, json, number < LOOKED_AT));
+                row.value(key).into_iter().for_each(|json| file.note(key, json, number < LOOKED_AT, LEVELS));
             }
             n = number + 1;
         }
@@ -121,8 +124,8 @@ impl ScoredFile {
         Ok(file)
     }
 
-    /// Notes what a field holds, and the fields of an object in it, each as `FIELD.NAME`.
-    fn note(&mut self, field: &str, json: &str, is_early: bool) {
+    /// Notes what a field holds, and the fields of an object in it, each as `FIELD.NAME`, to so many levels.
+    fn note(&mut self, field: &str, json: &str, is_early: bool, levels: usize) {
         let is_labelled = (is_early || !self.labelled.contains(field)) && is_labelled(json);
         if is_early {
             let seen = self.early.entry(field.to_owned()).or_default();
@@ -135,9 +138,10 @@ impl ScoredFile {
         if !self.present.contains(field) {
             self.present.insert(field.to_owned());
         }
-        let inner: Option<Extra> = json.starts_with('{').then(|| serde_json::from_str(json).ok()).flatten();
+        let is_noted = levels > 1 && json.starts_with('{');
+        let inner: Option<Extra> = is_noted.then(|| serde_json::from_str(json).ok()).flatten();
         for (name, json) in inner.iter().flat_map(Extra::iter).filter(|(_, json)| *json != "null") {
-            self.note(&format!("{field}.{name}"), json, is_early);
+            self.note(&format!("{field}.{name}"), json, is_early, levels - 1);
         }
     }
 
@@ -469,6 +473,18 @@ mod tests {
         let read: Vec<ScoredRow> = file.rows(&fields).unwrap().collect::<Result<_, _>>().unwrap();
         assert_eq!((read[0].predicted_number(), read[1].predicted_number()), (Ok(Some(2.0)), Ok(Some(4.0))));
         assert_eq!(read[1].grade("a.b.c.d"), Ok(None));
+    }
+
+    #[test]
+    fn a_value_of_many_levels_is_read_to_the_eighth() {
+        let deep = 60_000;
+        let odd = format!("{}1{}", "{\"a\":".repeat(deep), "}".repeat(deep));
+        let text = format!("{{\"score\": 1, \"human\": 2, \"a\": {odd}}}\n{{\"score\": 2, \"human\": 2}}\n");
+        let input = Input::from_reader(text.as_bytes(), "rows").unwrap();
+        let file = ScoredFile::open(&input, None).unwrap();
+        let levels = file.present().filter(|field| field.starts_with('a')).map(|field| field.split('.').count());
+        assert_eq!(levels.collect::<Vec<_>>(), (1..=LEVELS).collect::<Vec<_>>());
+        assert_eq!(rows(&text).1[0].predicted, Ok(Some(Grade::Number(1.0))));
     }
 
     #[test]

@@ -57,6 +57,7 @@ use std::fmt;
 
 use crate::Error;
 use crate::input::{check_count, check_finite, check_lengths, check_range};
+use crate::means::largest;
 
 /// A verdict on a pair of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -82,7 +83,7 @@ impl Preference {
     }
 
     /// The verdict of two absolute scores: a tie unless they differ by more than `margin` (JudgeLM 0, MT-bench's single
-    /// grades 0.1).
+    /// grades 0.1). What rounding alone adds to a margin above 0 does not count: with 0.1, 3.1 and 3.0 are a tie, as 7.1 and 7.0 are.
     ///
     /// # Errors
     ///
@@ -91,12 +92,13 @@ impl Preference {
         check_finite("scores", &scores)?;
         check_range("margin", None, margin, [0.0, f64::MAX])?;
         let [first, second] = scores;
-        Ok(if first - second > margin {
-            Self::First
-        } else if second - first > margin {
-            Self::Second
-        } else {
+        let rounding = if margin > 0.0 { 4.0 * f64::EPSILON * largest(&scores) } else { 0.0 };
+        Ok(if (first - second).abs() - margin <= rounding {
             Self::Tie
+        } else if first > second {
+            Self::First
+        } else {
+            Self::Second
         })
     }
 
@@ -112,7 +114,7 @@ impl Preference {
             check_finite(argument, &[value])?;
             check_range(argument, None, value, [0.0, high])?;
         }
-        Self::from_scores([p - 0.5, 0.0], margin)
+        Self::from_scores([p, 0.5], margin)
     }
 
     /// The share of a win that goes to the first item: 1, 0, or ½ for a tie.

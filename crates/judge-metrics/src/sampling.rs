@@ -8,6 +8,7 @@ use crate::resampling::stream::{Purpose, below, stream};
 
 /// An item that was drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Drawn {
     /// Its place.
     pub item: usize,

@@ -2,8 +2,8 @@
 //!
 //! Variants of [`Error`] say where (a path, a repository, a device) and hold a problem that says
 //! what was expected and found. Problems that only one part of the crate has are defined there
-//! (`ConfigProblem`, `DevicesProblem`, `TrainProblem`); what goes wrong with files of weights and adapters, with the hub and
-//! with services has the errors of their crates inside. What is one item's own fault is not an error but
+//! (`ConfigProblem`, `DevicesProblem`, `TrainProblem`); what goes wrong with files of weights and adapters, with texts and
+//! tokens, with the hub and with services has the errors of their crates inside. What is one item's own fault is not an error but
 //! `judge_core::Unscored`.
 
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use judge_hub::error::HubError;
 use judge_kernels::kernel::UnknownKernel;
 use judge_kernels::supported::NoKernel;
+use judge_text::error::Error as TextError;
 use judge_weights::dtype::UnknownDtype;
 use judge_weights::error::Error as WeightsError;
 
@@ -75,14 +76,9 @@ pub enum Error {
         /// What is wrong.
         problem: PackedCacheProblem,
     },
-    /// A SentencePiece file is damaged, or no such file.
-    #[error("{path}: {problem}", path = path.display())]
-    SentencePiece {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: crate::SentencePieceProblem,
-    },
+    /// A text cannot become tokens, or a folder does not say how.
+    #[error(transparent)]
+    Text(TextError),
     /// A GPU was asked for in a build that cannot use it.
     #[error("{device} was asked for, but this build cannot use it: it lacks the feature `{}` of judge-models", device.feature())]
     NotInBuild {
@@ -137,26 +133,6 @@ pub enum Error {
     /// A kernel was asked for whose instructions this processor lacks.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),
-    /// A chat prompt needs a chat template, and the folder has none.
-    #[error("{folder} has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)", folder = folder.display())]
-    NoChatTemplate {
-        /// The model's folder.
-        folder: PathBuf,
-    },
-    /// The chat template does not compile.
-    #[error("{path}: chat template: {source}", path = path.display())]
-    ChatTemplate {
-        /// The file that it is in.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
-    },
-    /// The Jinja template of a decision's prompt does not compile.
-    #[error("the template of a prompt: {source}")]
-    PromptTemplate {
-        /// What is wrong, with the line.
-        source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
-    },
     /// The Jinja template of a decision's prompt leaves out what is decided about, so that all prompts would be the same.
     #[error("the template of a prompt does not name `state`, which is what is decided about")]
     PromptWithoutState,
@@ -223,14 +199,6 @@ pub enum Error {
     #[cfg(feature = "api")]
     #[error(transparent)]
     Api(#[from] crate::ApiError),
-    /// `tokenizer.json` cannot be loaded, or the tokenizer failed on a text.
-    #[error("{path}: {source}", path = path.display())]
-    Tokenizer {
-        /// The `tokenizer.json`.
-        path: PathBuf,
-        /// What the tokenizer says.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
 }
 
 impl Error {
@@ -254,6 +222,16 @@ impl Error {
 impl From<judge_core::Unscored> for Error {
     fn from(unscored: judge_core::Unscored) -> Self {
         Self::Prompt { unscored }
+    }
+}
+
+impl From<TextError> for Error {
+    fn from(error: TextError) -> Self {
+        match error {
+            TextError::Weights(error) => Self::Weights(*error),
+            TextError::Prompt { unscored } => Self::Prompt { unscored },
+            other => Self::Text(other),
+        }
     }
 }
 

@@ -31,11 +31,11 @@ use std::hint::black_box;
 use std::thread;
 
 use blake3::Hasher;
+use judge_text::added_tokens;
 use serde_json::Value;
 
 use crate::Error;
 use crate::folder::{Folder, file};
-use crate::text::added_tokens;
 use crate::weights::{Adapter, Checkpoint, Store};
 
 /// Hashed first. Change its number whenever the same folder would get another fingerprint. What few folders have is put only where it is
@@ -96,7 +96,8 @@ fn hash(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Err
             put(&mut hasher, name.as_bytes());
             put(&mut hasher, &folder.bytes(name)?.unwrap_or_default());
         }
-    } else if let Some(added) = added_tokens(folder, &folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default())? {
+    } else if let Some(added) = added_tokens(folder.files(), &folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default())?
+    {
         // Those that the tokenizer has already under their ids change nothing.
         let tokenizer = folder.json(file::TOKENIZER)?.unwrap_or_default();
         let own = tokenizer.get("added_tokens").and_then(Value::as_array).into_iter().flatten();

@@ -1,8 +1,7 @@
-//! A model folder on disk: which files it may have, whether it has what a model needs, and how its
-//! small text files are read.
+//! A model folder on disk: which files it may have, and whether it has what a model needs.
 //!
-//! `Model::load` opens a [`Folder`] first and hands it to all that read files: the tokenizer
-//! (`text/`), the weights (`weights/`), the fingerprint and `merge.rs`. Everything below it names
+//! `Model::load` opens a [`Folder`] first and hands it to all that read files: the tokenizer (`judge-text`, which owns how the small
+//! files are read), the weights (`weights/`), the fingerprint and `merge.rs`. Everything below it names
 //! files through [`file`](mod@file), the one table of names: who reads a file, whether the hub's client fetches it,
 //! and whether a merge copies it.
 //!
@@ -17,18 +16,18 @@
 //! | `model.safetensors`, or `model.safetensors.index.json` with shards | one of these rows; the first counts | `weights/` |
 //! | exactly one `*.gguf` | | `weights/` |
 //! | `pytorch_model.bin`, or `pytorch_model.bin.index.json` with shards | | `weights/` |
-//! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `text/tokenizer.rs` |
-//! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `text/tokenizer/sentencepiece.rs` |
-//! | `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` | no | `text/tokenizer/special_tokens.rs` |
-//! | `additional_chat_templates/default.jinja`, `chat_template.jinja` | no | `text/tokenizer/special_tokens.rs` |
+//! | `tokenizer.json` | yes, but for GGUF and SentencePiece | `tokenizer.rs` of `judge-text` |
+//! | `tokenizer.model`, `sentencepiece.bpe.model`, `spm.model` | without `tokenizer.json` | `tokenizer/sentencepiece.rs` of `judge-text` |
+//! | `tokenizer_config.json`, `special_tokens_map.json`, `added_tokens.json` | no | `tokenizer/special_tokens.rs` of `judge-text` |
+//! | `additional_chat_templates/default.jinja`, `chat_template.jinja` | no | `tokenizer/special_tokens.rs` of `judge-text` |
 //! | `generation_config.json` | no | `model.rs`, for the end tokens |
 //! | `value_head.safetensors`, `value_head.bin` | no | `value_head.rs` |
 //! | `decision.json`, `decision_template.jinja` and the files of heads of decisions | no | `decision/folder.rs` |
 //!
 //! A GGUF file stands for the files that are not beside it: without a `config.json` that has more than a type its keys describe the model,
 //! and without a `tokenizer.json` its vocabulary, special tokens and chat template are those of the model
-//! (`gguf/`). Readers see no difference: [`Folder::json`] and [`Folder::text`] give what was made of the file under the
-//! names that it would have. A GGUF file that is named itself is the one that counts in its folder, whatever its name.
+//! (`gguf/`, and `gguf.rs` of `judge-text`). Readers see no difference: [`Folder::json`] and [`Folder::text`] give what was made of the
+//! file under the names that it would have. A GGUF file that is named itself is the one that counts in its folder, whatever its name.
 //!
 //! An adapter's folder, with `adapter_config.json` and `adapter_model.safetensors`, is no model
 //! folder; `judge-weights` reads it, and `base.rs` finds its base model.
@@ -39,16 +38,18 @@
 pub(crate) mod file;
 pub(crate) mod named_adapter;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use judge_text::Files;
+use judge_text::gguf::TextFiles;
 use judge_weights::gguf::file::{GgufFile, SplitName};
 pub(crate) use judge_weights::read::{names, read_json, read_text, refuse_stand_in, stays_inside};
 use serde_json::Value;
 
-use crate::gguf::{self, TextFiles};
+use crate::gguf;
 use crate::{ConfigProblem, Error, WeightsError};
 
 /// A Hugging Face model folder that has everything this crate needs.
@@ -57,16 +58,13 @@ use crate::{ConfigProblem, Error, WeightsError};
 /// system follows: the hub cache is made of links into a sibling folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
-    /// As given to [`open`](Self::open), not resolved; the folder of a file that was given.
-    path: PathBuf,
+    /// The folder's path as given to [`open`](Self::open), not resolved, or that of the folder of a file that was given;
+    /// `config.json`, which is read once, or made of the GGUF file; and what else was made of that.
+    files: Files,
     /// As given, a folder or a GGUF file.
     given: PathBuf,
-    /// `config.json`, which is read once, or made of the GGUF file.
-    config: Value,
     /// The one GGUF file, where there are no safetensors.
     gguf: Option<Arc<GgufFile>>,
-    /// What was made of the GGUF file in the place of files that are not there, by their names.
-    made: Arc<Vec<(&'static str, Value)>>,
 }
 
 impl Folder {
@@ -153,7 +151,11 @@ impl Folder {
             _ => {}
         }
         made.retain(|(name, _)| *name == file::CONFIG || !has(name));
-        Ok(Self { path, given, config, gguf, made: Arc::new(made) })
+        let files = match &gguf {
+            Some(file) => Files::of_gguf(path, config, file.path().to_owned(), made),
+            None => Files::new(path, config),
+        };
+        Ok(Self { files, given, gguf })
     }
 
     /// The GGUF file that has the weights; `None` if safetensors have them.
@@ -161,24 +163,24 @@ impl Folder {
         self.gguf.as_ref()
     }
 
-    /// Where the folder is, as given; of a file that was given, the folder that it is in.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The folder, or the GGUF file, as given.
     pub(crate) fn given(&self) -> &Path {
         &self.given
     }
 
-    /// What was made of the GGUF file in the place of this one; `None` if it is there, or nothing was.
-    fn made(&self, name: &str) -> Option<&Value> {
-        self.made.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    /// The files but for the weights, which say how texts become tokens.
+    pub(crate) fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// Where the folder is, as given; of a file that was given, the folder that it is in.
+    pub(crate) fn path(&self) -> &Path {
+        self.files.folder()
     }
 
     /// The parsed `config.json`.
     pub(crate) fn config(&self) -> &Value {
-        &self.config
+        self.files.config()
     }
 
     /// The error for a problem with what `config.json` says.
@@ -186,51 +188,29 @@ impl Folder {
         Error::Config { path: self.file(file::CONFIG), problem }
     }
 
-    /// The path of a file in the folder, whether or not it is there; that of the GGUF file where it was
-    /// made of that. `name` must come from [`file`](mod@file), or have passed [`stays_inside`].
+    /// As [`Files::file`]. `name` must come from [`file`](mod@file), or have passed [`stays_inside`].
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        match (self.made(name), &self.gguf) {
-            (Some(_), Some(file)) => file.path().to_owned(),
-            _ => self.path.join(name),
-        }
+        self.files.file(name)
     }
 
-    /// Whether a file is there, or was made of the GGUF file.
+    /// As [`Files::has`].
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.made(name).is_some() || self.path.join(name).is_file()
+        self.files.has(name)
     }
 
-    /// A JSON file that need not be there; `None` if it is not. Errors are those of [`read_json`].
-    pub(crate) fn json(&self, name: &str) -> Result<Option<Value>, Error> {
-        if let Some(made) = self.made(name) {
-            return Ok(Some(made.clone()));
-        }
-        let path = self.file(name);
-        Ok(if path.is_file() { Some(read_json(&path)?) } else { None })
+    /// As [`Files::json`].
+    pub(crate) fn json(&self, name: &str) -> Result<Option<Value>, WeightsError> {
+        self.files.json(name)
     }
 
-    /// The content of any file that need not be there; `None` if it is not.
-    ///
-    /// # Errors
-    /// [`WeightsError::Read`].
-    pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        if let Some(made) = self.made(name) {
-            return Ok(Some(made.to_string().into_bytes()));
-        }
-        let path = self.file(name);
-        if !path.is_file() {
-            return Ok(None);
-        }
-        Ok(Some(fs::read(&path).map_err(|source| WeightsError::Read { path, source })?))
+    /// As [`Files::bytes`].
+    pub(crate) fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, WeightsError> {
+        self.files.bytes(name)
     }
 
-    /// A text file that need not be there; `None` if it is not. Errors are those of [`read_text`].
-    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Error> {
-        if let Some(made) = self.made(name) {
-            return Ok(Some(made.to_string()));
-        }
-        let path = self.file(name);
-        Ok(if path.is_file() { Some(read_text(&path)?) } else { None })
+    /// As [`Files::text`].
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, WeightsError> {
+        self.files.text(name)
     }
 }
 

@@ -10,7 +10,7 @@
 //! | function | targets | reads |
 //! |---|---|---|
 //! | `config` | `config` | `config.json` |
-//! | `tokenizer` | `tokenizer`, `sentencepiece` | `tokenizer.json` or a SentencePiece model, `tokenizer_config.json`, a template |
+//! | `tokenizer` | `tokenizer`, `sentencepiece`, `gguf` | `tokenizer.json` or a SentencePiece model, `tokenizer_config.json`, a template |
 //! | `stored` | `safetensors`, `pytorch`, `gguf` | whatever tensors a folder's weights have |
 //! | `weights` | `weights` | the tensors that `config.json` describes, quantised or not |
 //! | `adapter` | `adapter` | an adapter's configuration and tensors |
@@ -23,7 +23,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use judge_arch::{Architecture, KeysSpec, angles, query_factors, text_fields};
-use judge_core::{Message, Prompt};
 use judge_kernels::numbers::Numbers;
 use judge_weights::names::EMBEDDING;
 use serde_json::Map;
@@ -31,7 +30,6 @@ use serde_json::Map;
 use crate::checked::store;
 use crate::fingerprint::{self, Hashed};
 use crate::folder::Folder;
-use crate::text::{TextCodec, TextOptions};
 use crate::weights::{self, Adapted, Adapter, HeadCounts, OwnNames, Store, Tensors};
 use crate::{Dtype, WeightsError};
 
@@ -96,37 +94,13 @@ pub fn config(bytes: &[u8]) {
     }
 }
 
-/// Reads a folder's tokenizer and template, and uses them as prompts do, on a few texts with
-/// control tokens, accents, emoji and byte tokens in them.
+/// Reads a folder's tokenizer and template, and uses them as prompts do.
 ///
 /// # Panics
-/// If a prompt has other tokens the second time, if decoded ends do not ascend along boundaries of
-/// characters, or if a continuation without tokens is let through.
+/// Those of [`judge_text::fuzzing::tokenizer`].
 pub fn tokenizer(folder: &Path) {
     let Ok(folder) = Folder::open(folder) else { return };
-    let Ok(codec) = TextCodec::load(&folder, &TextOptions::default()) else { return };
-    let texts =
-        ["", "a", "Is 2 < 3?\n Ärger – 東京 😀 \u{301}", "<s> </s><|im_start|>user\n[INST] <0x41> ##ing\u{2581}x"];
-    for text in texts {
-        let chat = Prompt::chat(vec![Message::new("system", "Be brief."), Message::user(text)]);
-        for prompt in [Prompt::Raw(text.to_owned()), chat] {
-            let tokens = codec.encode(&prompt);
-            if let (Ok(ids), Ok(again)) = (&tokens, codec.encode(&prompt)) {
-                assert_eq!(*ids, again, "{text:?}");
-                let (decoded, ends) = codec.decode(ids);
-                assert!(
-                    ends.len() == ids.len()
-                        && ends.is_sorted()
-                        && ends.iter().all(|&end| decoded.is_char_boundary(end))
-                );
-            }
-            let _ = codec.label_in_context(&prompt, "A");
-            if let Ok(all) = codec.continuations(&prompt, &[" yes".to_owned(), "</s>".to_owned()]) {
-                assert!(all.len() == 2 && all.iter().all(|ids| !ids.is_empty()));
-            }
-        }
-        let _ = codec.label(text);
-    }
+    judge_text::fuzzing::tokenizer(folder.files());
 }
 
 /// Reads a folder's weights, whatever model they are of: every tensor that is there, in each of the

@@ -55,13 +55,13 @@
 //! folder ─► judge-arch  config.json becomes a description of every block, with the names of its tensors
 //!        ─► weights     tensors are checked, converted and handed over one by one
 //!        ─► engine      holds them: packed for the CPU, or as Burn's tensors on any device
-//!        ─► text        tokenizer and chat template
+//!        ─► judge-text  tokenizer and chat template
 //!
-//! Request ─► text      tokens of the prompt, and of continuations behind it
-//!         ─► reading   jobs: the sequences that answer it, grouped by what can share passes
-//!         ─► engine    passes: over prompts, then over one new token of each text
-//!         ─► reading   label logits, pooled states, log-probabilities; the next token, until the text ends
-//!         ─► Outcome   as soon as all jobs of the request are done
+//! Request ─► judge-text  tokens of the prompt, and of continuations behind it
+//!         ─► reading     jobs: the sequences that answer it, grouped by what can share passes
+//!         ─► engine      passes: over prompts, then over one new token of each text
+//!         ─► reading     label logits, pooled states, log-probabilities; the next token, until the text ends
+//!         ─► Outcome     as soon as all jobs of the request are done
 //! ```
 //!
 //! Arrows between these modules run downwards only: an engine knows jobs, not the model, and nothing but `reading/driver.rs` chooses
@@ -136,11 +136,9 @@ mod known;
 mod merge;
 mod model;
 mod new_folder;
-mod panicked;
 mod reading;
 mod rerank;
 mod reward_head;
-mod text;
 #[cfg(feature = "train")]
 pub mod train;
 mod value_head;
@@ -164,6 +162,8 @@ pub use judge_hub::options::{Download, HubOptions};
 pub use judge_jinja::{Date, DateError};
 pub use judge_kernels::kernel::{Kernel, UnknownKernel};
 pub use judge_kernels::supported::NoKernel;
+pub use judge_text::error::Error as TextError;
+pub use judge_text::{ChatTokens, SentencePieceProblem, TextOptions};
 pub use judge_weights::dtype::{Dtype, UnknownDtype};
 pub use judge_weights::error::{
     AdapterProblem, Error as WeightsError, FileProblem, IndexProblem, StandIn, TensorProblem,
@@ -174,7 +174,6 @@ pub use known::KnownModel;
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};
 pub use rerank::{RerankFolder, RerankForm, RerankFormProblem, RerankOptions, RolesPrompt, WholeRerankPrompt};
-pub use text::{ChatTokens, SentencePieceProblem, TextOptions};
 
 #[cfg(test)]
 mod attention_entropy_tests;

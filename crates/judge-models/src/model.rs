@@ -29,6 +29,7 @@ use judge_core::{
 };
 use judge_hub::cache::repo_of_snapshot;
 use judge_kernels::supported::Supported;
+use judge_text::{TextCodec, TextOptions};
 
 use crate::base::Based;
 use crate::checked::CheckedWeights;
@@ -43,7 +44,6 @@ use crate::reading::context::Context;
 use crate::reading::driver::drive;
 use crate::reading::groups::groups;
 use crate::reading::labels::Heads;
-use crate::text::{TextCodec, TextOptions};
 use crate::weights::{InInt8, Tensors};
 use crate::{
     Device, DevicesProblem, Dtype, Error, FoundModel, HubOptions, Kernel, ModelSource, WeightForm, device, fingerprint,
@@ -283,6 +283,7 @@ impl Model {
         let Based { model, adapters } = Based::of(folder, &options.adapters, &HubOptions::from_env())?;
         let folder = Folder::open(model.path)?;
         let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
+        spec.warn_of_unread(folder.config());
         let choice = choice.unwrap_or_else(|| Choice::of(&options.devices));
         let f32_alone = options.devices.iter().any(|device| device.has_f32_alone());
         let is_packed = matches!(choice, Choice::Packed);
@@ -300,7 +301,7 @@ impl Model {
         if let Some(problem) = problem {
             return Err(Error::Devices { devices: options.devices.clone(), problem });
         }
-        let codec = TextCodec::load(&folder, &options.text)?;
+        let codec = TextCodec::load(folder.files(), &options.text)?;
         let eos = match generation_eos(&folder)? {
             Some(eos) => eos,
             None => spec.eos().to_vec(),
@@ -391,6 +392,14 @@ impl Model {
     /// tokenizer's own.
     pub fn tokens(&self, prompt: &Prompt) -> Result<Vec<TokenId>, Error> {
         Ok(self.context.fed(prompt, usize::MAX)?.ids)
+    }
+
+    /// How many tokens of a prompt that [may be cut](Prompt::truncation) are cut, because it is too long; 0 of any other.
+    ///
+    /// # Errors
+    /// Those of [`tokens`](Self::tokens).
+    pub fn cut_tokens(&self, prompt: &Prompt) -> Result<usize, Error> {
+        Ok(self.context.fed(prompt, usize::MAX)?.cut)
     }
 
     /// The types of the [tokens](Self::tokens) of a prompt (`token_type_ids`), by which BERT tells the two texts of a
@@ -546,7 +555,11 @@ impl Backbone for Model {
     }
 
     fn label_in_context(&self, prompt: &Prompt, label: &str) -> Result<LabelInContext, BackboneError> {
-        self.context.codec.label_in_context(prompt, label)
+        let id = self.context.codec.label(label)?;
+        self.context.codec.label_in_context(prompt, label, id).map_err(|error| match error.into() {
+            Error::Prompt { unscored } => BackboneError::Prompt(unscored),
+            other => BackboneError::Model(Box::new(other)),
+        })
     }
 
     fn attention_layers(&self) -> Vec<Layer> {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! check      refuses a request that asks in vain, before any work
-//! jobs       a request ─► the sequences that answer it (text/ tokenises them)
+//! jobs       a request ─► the sequences that answer it (`judge-text` tokenises them)
 //! groups     sequences that can share passes
 //! driver     runs an engine's passes (the trait of `passes`) and reads what each brings:
 //!              labels      states ─► label logits

@@ -128,11 +128,9 @@ fn normalised(texts: &[String]) -> Vec<Option<String>> {
 
 /// The first row of those that each row belongs with. Texts without a question are compared as whole prompts.
 fn related(rows: &LabelledTexts<'_>) -> Vec<usize> {
-    let questions: Vec<Option<&str>> =
-        rows.questions.iter().map(|text| Some(text.as_str()).filter(|text| !text.is_empty())).collect();
-    let whole =
-        questions.iter().zip(rows.responses).map(|(question, text)| question.is_none().then_some(text.as_str()));
-    RowGroups::of_questions_and_prompts(&questions, &whole.collect::<Vec<_>>()).group_of_row()
+    let questions = rows.questions.iter().map(|text| Some(text.as_str()).filter(|text| !text.is_empty()));
+    let texts: Vec<_> = questions.zip(rows.responses.iter().map(|text| Some(text.as_str()))).collect();
+    RowGroups::of_questions_and_prompts(&texts).group_of_row()
 }
 
 /// Sources in the order of their bytes; every row counts, also one that no split tests on.

@@ -88,7 +88,7 @@ pub enum Error {
     },
 
     /// More principal components than there are, or none.
-    #[error("from 1 to {most} components can be found in the features, asked for {n_components}")]
+    #[error("{} components can be found in the features, asked for {n_components}", up_to(*.most))]
     ComponentCount {
         /// Components asked for.
         n_components: usize,
@@ -436,4 +436,8 @@ pub enum Error {
     /// A saved probe that is damaged, or another's.
     #[error("saved probe: {0}")]
     SavedProbe(#[from] crate::saved::saved_probe::SavedProbeError),
+}
+
+fn up_to(most: usize) -> String {
+    if most == 0 { "no".to_owned() } else { format!("from 1 to {most}") }
 }

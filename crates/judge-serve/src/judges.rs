@@ -172,7 +172,7 @@ impl Judges {
     fn checklist(&self, name: &str, path: &Path, plain: &DecisionJudge) -> Result<Named> {
         let list = read_checklist(&self.folder.join(path))?;
         let criteria = Some(list.criteria().len());
-        let judge = Box::new(ChecklistJudge::new(plain.clone(), Some(list)));
+        let judge = Box::new(ChecklistJudge::new(plain.clone(), Some(list))?);
         let fields = ["instruction", "response", "reference", "checklist"].map(str::to_owned).into();
         Ok(Named { name: name.to_owned(), judge, answers: Answers::Share, fields, criteria })
     }

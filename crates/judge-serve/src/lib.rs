@@ -49,10 +49,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use judge_cli::args::decisions::tell_without_weights;
 use judge_cli::args::rerank::readout;
 use judge_cli::terminal::console::{tell, usage};
 use judge_cli::terminal::signals::Signals;
-use judge_core::decision::DecisionJudge;
+use judge_core::decision::{DecisionJudge, QuestionKind};
 use judge_core::rerank::{Activation, RerankJudge};
 use judge_core::{Backbone, TextModel as _};
 use judge_models::{Model, RerankForm};
@@ -73,7 +74,14 @@ fn reranker(form: &RerankForm, model: &Arc<Model>) -> Result<Reranker> {
     let (mut settings, activation) = (form.settings(model)?, form.activation());
     settings.scoring.activation = Activation::Identity;
     let (judge, model) = (RerankJudge::new(settings, model)?, Arc::clone(model));
-    Ok(Reranker { judge, activation, count: Box::new(move |text| model.tokens_in(text).unwrap_or_default()) })
+    let counted = Arc::clone(&model);
+    Ok(Reranker {
+        judge,
+        activation,
+        count: Box::new(move |text| counted.tokens_in(text).unwrap_or_default()),
+        // What cannot be put into tokens is refused where it is read.
+        lost: Box::new(move |prompt| model.cut_tokens(prompt).unwrap_or_default()),
+    })
 }
 
 /// Serves until a signal ends it.
@@ -108,7 +116,10 @@ pub fn run(cli: &Cli) -> Result<()> {
     let model = Arc::new(args.load()?);
     let reranker = form.map(|form| reranker(&form, &model)).transpose()?;
     let plain = match DecisionJudge::new(settings, &model) {
-        Ok(plain) => Some(plain),
+        Ok(plain) => {
+            tell_without_weights(plain.settings(), QuestionKind::ALL);
+            Some(plain)
+        }
         // A head has no labels, and the service is there for documents.
         Err(_) if reranker.is_some() => None,
         Err(error) => return Err(error.into()),

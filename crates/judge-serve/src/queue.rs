@@ -196,7 +196,7 @@ impl RequestQueue {
                 }
                 (all, values)
             }
-            Brought::Documents(items) => {
+            Brought::Documents { items, .. } => {
                 let of = |item: &RerankItem| {
                     item.documents
                         .iter()

@@ -64,7 +64,11 @@ pub(super) struct Decision {
 /// What a request brings before the model.
 pub(super) enum Brought {
     Decision(Decision),
-    Documents(Vec<RerankItem>),
+    Documents {
+        items: Vec<RerankItem>,
+        /// Whether what is too long loses its end.
+        may_cut: bool,
+    },
     Tokens(NextTokens),
 }
 
@@ -299,7 +303,7 @@ impl Judge<QueuedRequest> for Registry {
                 Handler::Plain => self.plain()?.ask(item),
                 Handler::Named(place) => self.named[place].judge.ask(state),
             },
-            Brought::Documents(items) => self.documents()?.ask(items),
+            Brought::Documents { items, may_cut } => self.documents()?.ask(items, *may_cut),
             Brought::Tokens(tokens) => Ok(tokens.ask(&self.model)),
         }
     }
@@ -310,7 +314,7 @@ impl Judge<QueuedRequest> for Registry {
                 Handler::Plain => self.plain()?.follow_up(item, rounds),
                 Handler::Named(place) => self.named[place].judge.follow_up(state, rounds),
             },
-            Brought::Documents(_) | Brought::Tokens(_) => Ok(Vec::new()),
+            Brought::Documents { .. } | Brought::Tokens(_) => Ok(Vec::new()),
         }
     }
 
@@ -320,7 +324,7 @@ impl Judge<QueuedRequest> for Registry {
                 Handler::Plain => self.plain()?.decide(item, rounds),
                 Handler::Named(place) => self.named[place].judge.decide(state, rounds),
             },
-            Brought::Documents(items) => self.documents()?.decide(items, rounds),
+            Brought::Documents { items, .. } => self.documents()?.decide(items, rounds),
             // What was read is told, and no score made of it.
             Brought::Tokens(_) => Ok(Score::new(rounds.outcomes().count() as f64)),
         }

@@ -4,8 +4,8 @@ use judge_core::request::{LabelRead, ReadAt, TokenId};
 use judge_core::rerank::{Activation, RerankItem, RerankJudge};
 use judge_core::verdict::{CombinedBy, Part};
 use judge_core::{
-    Error, ItemResult, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, Request, Rounds, Score, Unscored,
-    Verdict, Want,
+    Error, ItemResult, Judge, JudgeError, Layer, Lens, ModelInfo, Outcome, Prompt, Reason, Request, Rounds, Score,
+    Unscored, Verdict, Want,
 };
 use judge_data::{Cut, Kept};
 
@@ -17,6 +17,8 @@ pub(super) struct Reranker {
     pub(super) activation: Activation,
     /// How many tokens a text is for the model.
     pub(super) count: Box<dyn Fn(&str) -> usize + Send + Sync>,
+    /// How many tokens a prompt loses because it is too long.
+    pub(super) lost: Box<dyn Fn(&Prompt) -> usize + Send + Sync>,
 }
 
 /// What became of documents.
@@ -47,7 +49,16 @@ impl Reranker {
         items.iter_mut().flat_map(|item| &mut item.documents).map(shortened).collect()
     }
 
-    pub(super) fn ask(&self, items: &[RerankItem]) -> Result<Vec<Request>, JudgeError> {
+    /// What the model is asked. Where no prompt may be cut, one that is too long refuses all documents, and none is read.
+    pub(super) fn ask(&self, items: &[RerankItem], may_cut: bool) -> Result<Vec<Request>, JudgeError> {
+        let texts = items.iter().flat_map(|item| item.documents.iter().flatten().map(move |text| (&item.query, text)));
+        for (index, (query, text)) in texts.enumerate().filter(|_| !may_cut) {
+            let Ok(prompt) = self.judge.settings().prompt.prompt(query, text) else { continue };
+            if let lost @ 1.. = (self.lost)(&prompt) {
+                let detail = format!("text {index} is {lost} tokens too long; `truncate` cuts it");
+                return Err(Unscored::new(Reason::TooLong, detail).into());
+            }
+        }
         Ok(items.iter().map(|item| self.judge.ask(item)).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
@@ -88,7 +99,8 @@ impl Reranker {
         let cut = outcomes.iter().map(|outcome| outcome.reading().map_or(0, |reading| reading.cut_tokens)).collect();
         let documents = match result.verdicts.first() {
             Some(Verdict::Scored(score)) => score.parts.iter().map(number).collect(),
-            Some(Verdict::Unscored(unscored)) => outcomes.iter().map(|_| Err(unscored.clone())).collect(),
+            // Of documents that were not even asked about, it stands for all.
+            Some(Verdict::Unscored(unscored)) => vec![Err(unscored.clone()); outcomes.len().max(1)],
             None => Vec::new(),
         };
         Scored { documents, cut, tokens: tokens_of(result) }
@@ -157,5 +169,35 @@ impl NextTokens {
             Ok(Ok(weights.into_iter().map(|weight| weight / sum).collect()))
         };
         result.outcomes.iter().flatten().flatten().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use judge_core::rerank::{Label, PairPrompt, Relevance, RerankSettings, Scoring};
+    use judge_core::testing::ScriptedBackbone;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_and_may_not_be_cut_refuses_all_before_any_is_read() {
+        let scoring =
+            Scoring { relevance: Relevance::Logit { yes: Label::Text("A".into()) }, activation: Activation::Identity };
+        let settings = RerankSettings::new(Arc::new(PairPrompt::default()), scoring);
+        let reranker = Reranker {
+            judge: RerankJudge::new(settings, &ScriptedBackbone::new(1)).unwrap(),
+            activation: Activation::Identity,
+            count: Box::new(str::len),
+            lost: Box::new(|prompt| prompt.text_bytes().saturating_sub(10)),
+        };
+        let items = [RerankItem::new("query", ["text", "text of 16 bytes"])];
+        assert_eq!(reranker.ask(&items, true).unwrap().len(), 2);
+        let Err(JudgeError::Unscored(refused)) = reranker.ask(&items, false) else { panic!("one text is too long") };
+        assert_eq!(
+            (refused.reason, &refused.detail[..]),
+            (Reason::TooLong, "text 1 is 11 tokens too long; `truncate` cuts it")
+        );
     }
 }

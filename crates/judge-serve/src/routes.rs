@@ -130,7 +130,7 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
                 if let ScoreForm::Cohere { most_tokens: Some(most), lost, .. } = &mut form {
                     *lost = reranker.cut(&mut items, *most);
                 }
-                Brought::Documents(items)
+                Brought::Documents { items, may_cut: form.may_cut() }
             }
             ScoresOf::Tokens(tokens) => {
                 rerank::check_tokens(&tokens, registry.model_with_labels()?.d_vocab)?;

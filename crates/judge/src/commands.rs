@@ -15,7 +15,6 @@ use judge_cli::terminal::tables::{TableFormat, write_as};
 use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records, RerankRecords};
 
 use crate::figures::{agree, bench, bias, calibrate, drift, fit, report};
-use crate::grade;
 use crate::inspector::{self, ProbeArgs};
 use crate::models::{doctor, merge, probe, sft_evaluate, speed, trial, tune};
 use crate::rows::shards::command::{Commands, Reading};
@@ -23,6 +22,7 @@ use crate::rows::{
     checklist, compare, decide, emotion, exercises, knowledge, label, logits, rag, rank, rerank, reward, score, select,
     shards, states, stream,
 };
+use judge_grade as grade;
 use judge_serve as serve;
 
 /// Turn a local language model into a measuring instrument for text.

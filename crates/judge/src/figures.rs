@@ -6,6 +6,4 @@ pub(crate) mod bias;
 pub(crate) mod calibrate;
 pub(crate) mod drift;
 pub(crate) mod fit;
-mod layers;
 pub(crate) mod report;
-mod sampling;

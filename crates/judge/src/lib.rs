@@ -1,13 +1,11 @@
 //! The program `judge`: one command for each task, all with the same options under the same names.
 //!
 //! It is no library to depend on and promises nothing but its command line. `commands.rs` lists the commands;
-//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models, `grade/` the page where people grade.
-//! The service is the crate `judge-serve`, and what all share `judge-cli`.
+//! `rows/` has those over rows, `figures/` those over scores, `models/` those over models.
+//! The page where people grade is the crate `judge-grade`, the service `judge-serve`, and what all share `judge-cli`.
 
 mod commands;
 mod figures;
-mod grade;
-mod ids;
 mod inspector;
 mod models;
 #[cfg(test)]

@@ -7,4 +7,3 @@ pub(crate) mod sft_evaluate;
 pub(crate) mod speed;
 pub(crate) mod trial;
 pub(crate) mod tune;
-pub(crate) mod words;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::decision::{
     DecisionFit, DecisionForm, DecisionOrigin, DecisionPrompt, DecisionSettings, DecisionWeights, Labelled,
-    QuestionKind, Questions, Readout,
+    QuestionKind, Questions, Readout, Unsettled,
 };
 use judge_core::{Layer, Lens, settings::settings_from_json};
 use judge_data::save_new;
@@ -19,7 +19,11 @@ use crate::args::layers::LENSES;
 use crate::args::model_args::ModelArgs;
 use crate::args::numbers::{at_least, positive};
 use crate::args::one_of;
-use crate::terminal::console::{say, usage};
+use crate::terminal::console::{say, tell, usage};
+
+/// What little probability on the labels means, and what to do.
+pub const NO_ANSWER: &str = "; what the model considers so little says little: the prompt may not lead it to an answer (see \
+                             --decision-prompt and --decision-template)";
 
 /// How typed questions are put.
 #[derive(Args, Clone, Debug)]
@@ -62,14 +66,14 @@ pub struct DecisionFitArgs {
     /// label logits of every layer are written to the rows
     #[arg(long, value_name = "FILE", conflicts_with_all = ["weights", "layers"], help_heading = "Fit")]
     pub fit: Option<PathBuf>,
-    /// Learn the last layer's temperature alone
+    /// Learn the last layer's temperature alone: the best one, without steps
     #[arg(long, requires = "fit", help_heading = "Fit")]
     fit_temperature: bool,
     /// Steps of the fit
-    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", value_parser = at_least::<usize>(1), requires = "fit", help_heading = "Fit")]
+    #[arg(long, default_value_t = DecisionFit::default().steps, value_name = "N", value_parser = at_least::<usize>(1), requires = "fit", conflicts_with = "fit_temperature", help_heading = "Fit")]
     fit_steps: usize,
     /// Learning rate of the fit
-    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", value_parser = positive, requires = "fit", help_heading = "Fit")]
+    #[arg(long, default_value_t = DecisionFit::default().lr, value_name = "RATE", value_parser = positive, requires = "fit", conflicts_with = "fit_temperature", help_heading = "Fit")]
     fit_lr: f64,
 }
 
@@ -98,10 +102,21 @@ impl DecisionFitArgs {
             let [before, after] = found.loss;
             let last = found.layers.as_ref().and_then(|layers| layers.last());
             let last = last.map_or_else(String::new, |last| format!(", {last:.3} of the weight on the last layer"));
+            let temperature = match found.temperature {
+                large @ 1e6.. => format!("{large:.0e}"),
+                number => format!("{number:.3}"),
+            };
             say(format_args!(
-                "{kind}: cross-entropy {before:.4} -> {after:.4} on {} labels, temperature {:.3}{last}",
-                found.n, found.temperature
+                "{kind}: cross-entropy {before:.4} -> {after:.4} on {} labels, temperature {temperature}{last}",
+                found.n
             ))?;
+            if let Some(why) = found.unsettled {
+                let more = match why {
+                    Unsettled::StillFalling { .. } => format!(": --fit-steps {}", self.fit_steps.saturating_mul(10)),
+                    Unsettled::Uniform | Unsettled::AllAgree => String::new(),
+                };
+                tell(format_args!("note: {kind}: {why}{more}"));
+            }
         }
         say(format_args!("weights -> {}", path.display()))
     }
@@ -231,6 +246,12 @@ impl DecisionArgs {
         Ok(())
     }
 
+    /// Whether temperatures are set by hand.
+    #[must_use]
+    pub fn has_temperature(&self) -> bool {
+        self.temperature.is_some()
+    }
+
     /// Whether the label logits of every layer are asked for.
     #[must_use]
     pub fn every_layer(&self) -> bool {
@@ -316,6 +337,16 @@ pub fn refuse_dressing(model: &ModelArgs) -> Result<()> {
             "{option} has no effect on the prompts of decisions; --decision-template has the whole prompt"
         ))),
         None => Ok(()),
+    }
+}
+
+/// Says which of these kinds of question are read at the last layer because weights have none for them.
+pub fn tell_without_weights(settings: &DecisionSettings, kinds: impl IntoIterator<Item = QuestionKind>) {
+    let without = kinds.into_iter().filter(|&kind| settings.lacks_weights(kind)).map(QuestionKind::as_str);
+    let without: Vec<&str> = without.collect();
+    if !without.is_empty() {
+        let kinds = without.join(" and ");
+        tell(format_args!("note: the weights have none for {kinds} questions, which are read at the last layer alone"));
     }
 }
 

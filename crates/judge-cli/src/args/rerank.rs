@@ -7,7 +7,7 @@ use clap::Args;
 use judge_core::Layer;
 use judge_core::decision::DecisionWeights;
 use judge_core::rerank::{Activation, Label, RerankReadout};
-use judge_models::{Error, RerankFolder, RerankForm, RerankFormProblem, RerankOptions};
+use judge_models::{Error, RerankFolder, RerankForm, RerankFormProblem, RerankOptions, TextError};
 
 use crate::args::model_args::ModelArgs;
 use crate::args::numbers::at_least;
@@ -104,7 +104,7 @@ impl RerankArgs {
                 Error::Rerank { problem: RerankFormProblem::Labels { .. }, .. } => {
                     return usage(format!("--labels: {error}"));
                 }
-                Error::PromptTemplate { .. } => return anyhow::anyhow!("{of_template}{error}"),
+                Error::Text(TextError::PromptTemplate { .. }) => return anyhow::anyhow!("{of_template}{error}"),
                 Error::Rerank { problem: RerankFormProblem::NotSaid { .. }, .. } => {
                     offered(["\n  --rerank-template FILE --labels YES,NO, see docs/rerank.md".to_owned()])
                 }

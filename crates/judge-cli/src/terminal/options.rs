@@ -11,7 +11,7 @@ use clap::{ArgMatches, Command, ValueEnum};
 use judge_core::decision::DecisionProblem;
 use judge_core::model::BackboneError;
 use judge_data::Field;
-use judge_models::{ApiError, ApiProblem};
+use judge_models::{ApiError, ApiProblem, TextError};
 
 /// The long options that the command line of this process may have, with their dashes. Nothing before [`know`].
 static ACCEPTED: OnceLock<BTreeSet<String>> = OnceLock::new();
@@ -108,7 +108,7 @@ fn of_backbone(error: &BackboneError) -> Vec<String> {
 
 fn of_models(error: &judge_models::Error) -> Vec<String> {
     match error {
-        judge_models::Error::NoChatTemplate { .. } => sentences([
+        judge_models::Error::Text(TextError::NoChatTemplate { .. }) => sentences([
             "for a model without one, give --raw-prompt: the words of the prompt, without roles",
             "take a folder with its chat template",
         ]),

@@ -11,7 +11,7 @@ pub trait Calibrator: Send + Sync {
     /// What people would say of an item with this value, a finite number. It depends on nothing else.
     ///
     /// # Errors
-    /// The calibrator's own, which ends the run.
+    /// The calibrator's own, which ends the run. For `?` in a function of `Box<dyn Error>`: `.map_err(|error| error as Box<dyn Error>)`.
     fn calibrate(&self, value: f64) -> Result<Calibration, Box<dyn StdError + Send + Sync>>;
 }
 

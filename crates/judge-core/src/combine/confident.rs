@@ -15,7 +15,7 @@ use crate::{
 /// without the probe, and one of whose reply a state is not there, such as the end of a thought, has no confidence.
 ///
 /// Under [`Swapped`](crate::combine::Swapped) and other combinations each part has its own.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Confident<J> {
     judge: J,
     reader: ProbeReader,

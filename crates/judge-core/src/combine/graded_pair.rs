@@ -7,7 +7,7 @@ use crate::{
     Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     prompted::PromptFamily,
     scale::ScoreDistribution,
-    verdict::{CombinedBy, Part},
+    verdict::{CombinedBy, Part, likelier},
 };
 
 /// A judge of pairs made of a judge of single responses: each response is graded by itself, as `response`, and the better grade wins.
@@ -47,7 +47,7 @@ impl<J> GradedPair<J> {
         Self { judge, rule: Rule::LogOdds, margin: 0.0 }
     }
 
-    /// Written grades, or rewards, that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0.
+    /// Written grades, or rewards, that differ by no more than this, and their rounding, are a tie (MT-bench: 0.1). Negative counts as 0.
     /// How other grades become a preference stays as it is.
     #[must_use]
     pub fn with_margin(self, margin: f64) -> Self {
@@ -93,7 +93,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
             let scale = PromptFamily::pair_scale("A", None, "B")?;
             Ok(Score::expected(ScoreDistribution::from_weights(&scale, &[1.0 - first, first])?))
         };
-        let is_tie = (a.value - b.value).abs() <= self.margin;
+        // A margin and grades of a few decimals have each their rounding.
+        let rounding = 4.0 * f64::EPSILON * a.value.abs().max(b.value.abs());
+        let is_tie = (a.value - b.value).abs() <= self.margin + rounding;
         let score = match (&a.distribution, &b.distribution, self.rule) {
             (Some(a), Some(b), _) => expected(above(a, b))?,
             (_, _, Rule::LogOdds) if is_tie => expected(0.5)?,
@@ -115,9 +117,9 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
 
 /// The chance that a draw of `a` is above one of `b`, an equal one counting half: ½ exactly for equal distributions.
 fn above(a: &ScoreDistribution, b: &ScoreDistribution) -> f64 {
-    let gap = wins(a, b) - wins(b, a);
+    let first = f64::midpoint(1.0, wins(a, b) - wins(b, a)).clamp(0.0, 1.0);
     // What rounding alone leaves must not look like a preference, which the other order would contradict.
-    if gap.abs() < 1e-12 { 0.5 } else { f64::midpoint(1.0, gap).clamp(0.0, 1.0) }
+    if likelier(first).is_eq() { 0.5 } else { first }
 }
 
 /// The chance that a draw of `a` is above one of `b`.

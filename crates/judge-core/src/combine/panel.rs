@@ -1,3 +1,5 @@
+use std::fmt;
+
 use serde_json::{Value, json};
 
 use super::members::{self, Members, asked, mixture};
@@ -54,7 +56,7 @@ impl<'a, Item: ?Sized> Panel<'a, Item> {
     ///
     /// # Errors
     /// [`Error::Shape`] for no member, or as many weights as there are not members;
-    /// [`Error::NotADistribution`] for weights that are negative, not finite or all 0.
+    /// [`Error::NotADistribution`] for weights that are negative or all 0, or whose sum is not finite.
     pub fn new<J: Judge<Item> + 'a>(
         name: impl Into<String>,
         judges: impl IntoIterator<Item = J>,
@@ -67,7 +69,8 @@ impl<'a, Item: ?Sized> Panel<'a, Item> {
         }
         if let PanelRule::Weighted(weights) = &rule {
             Error::check_count("weights of a panel", judges.len(), weights.len())?;
-            if weights.iter().any(|w| !w.is_finite() || *w < 0.0) || weights.iter().sum::<f64>() <= 0.0 {
+            let sum: f64 = weights.iter().sum();
+            if weights.iter().any(|w| *w < 0.0) || sum <= 0.0 || !sum.is_finite() {
                 return Err(Error::NotADistribution { weights: weights.clone() });
             }
         }
@@ -102,6 +105,15 @@ impl<'a, Item: ?Sized> Panel<'a, Item> {
                 longest[0] // there is at least one scored member, hence one value
             }
         }
+    }
+}
+
+impl<Item: ?Sized> fmt::Debug for Panel<'_, Item> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, judges, rule, least } = self;
+        let judges: Vec<&str> = judges.iter().map(|judge| judge.name()).collect();
+        let mut shown = f.debug_struct("Panel");
+        shown.field("name", name).field("judges", &judges).field("rule", rule).field("least", least).finish()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     Error, Fields, Judge, JudgeError, Request, Rounds, Score, Verdict,
     combine::OrderPolicy,
     scale::ScoreDistribution,
-    verdict::{Calibration, CombinedBy, Part},
+    verdict::{Calibration, CombinedBy, Part, likelier},
 };
 
 /// A judge of pairs asked in both orders: of the item as it is, and with the fields `response_a` and `response_b` exchanged.
@@ -16,7 +16,8 @@ use crate::{
 /// The judge's value is its preference for the response that it is shown first, from 0 to 1 with ties at one half. Both
 /// orders are kept in [`Score::parts`], named `given` and `swapped`, the latter turned round with its own parts and what a calibrator made
 /// of it, so that both speak of the given order; [`Score::orders`] has them as orderings, which `judge_metrics::preference` takes.
-/// Exchanging the responses exchanges the parts and turns a value `p` into `1 - p`.
+/// Exchanging the responses exchanges the parts and turns a value `p` into `1 - p`, but for [`OrderPolicy::Given`], whose value is that of
+/// the order in which the responses are then given.
 #[derive(Clone, Debug)]
 pub struct Swapped<J> {
     judge: J,
@@ -55,18 +56,13 @@ impl<J> Swapped<J> {
 impl Score {
     /// Which response each order of a [`Swapped`] judge chose, first the given order, then the other one, both in terms of the given order:
     /// [`Greater`](Ordering::Greater) for the first response, [`Less`](Ordering::Less) for the second, [`Equal`](Ordering::Equal) for
-    /// neither. `None` if the score is of something else.
+    /// neither, as [`likelier`] tells. `None` if the score is of something else.
     pub fn orders(&self) -> Option<[Ordering; 2]> {
         let [given, swapped] = &self.parts[..] else { return None };
         let two_orders = matches!(self.combined_by, Some(CombinedBy::Orders(_)));
-        let chosen = |part: &Part| part.verdict.value().map(choice);
+        let chosen = |part: &Part| part.verdict.value().map(likelier);
         if two_orders { Some([chosen(given)?, chosen(swapped)?]) } else { None }
     }
-}
-
-/// The response that a preference is for.
-fn choice(preference: f64) -> Ordering {
-    preference.total_cmp(&0.5)
 }
 
 /// A preference for the response shown first as one for the response shown second, with all that it carries.
@@ -145,7 +141,9 @@ impl<Item: Fields + ?Sized, J: for<'i> Judge<dyn Fields + 'i>> Judge<Item> for S
                 let pool = log_pool(&parts);
                 (pool.as_ref().map_or(mean, ScoreDistribution::expected), pool)
             }
-            OrderPolicy::TieUnlessAgreed if choice(given) == choice(swapped) => (mean, mixture(&parts, &[1.0, 1.0])),
+            OrderPolicy::TieUnlessAgreed if likelier(given) == likelier(swapped) => {
+                (mean, mixture(&parts, &[1.0, 1.0]))
+            }
             OrderPolicy::TieUnlessAgreed => (0.5, None),
             OrderPolicy::Given => (given, mixture(&parts[..1], &[1.0])),
         };

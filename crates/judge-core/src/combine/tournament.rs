@@ -52,7 +52,7 @@ pub trait Pairing: Send + Sync {
     /// They are made at once. The same arguments always lead to the same comparisons.
     ///
     /// # Errors
-    /// Of its own, which end the run.
+    /// Of its own, which end the run. For `?` in a function of `Box<dyn Error>`: `.map_err(|error| error as Box<dyn Error>)`.
     fn next(&self, n: usize, known: &[Compared]) -> Result<Vec<[usize; 2]>, Box<dyn StdError + Send + Sync>>;
 
     /// Everything that the pairs depend on besides the number of answers and the results, as JSON; see [`Judge::settings`]. `None`, the

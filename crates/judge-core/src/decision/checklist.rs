@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{DecisionJudge, DecisionProblem, NoulCriteria, Question, Questions};
 use crate::{
-    Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored, template::TemplateProblem,
-    verdict::CombinedBy,
+    Error, Fields, Judge, JudgeError, Reason, Request, Rounds, Score, Unscored,
+    template::TemplateProblem,
+    verdict::{CombinedBy, likelier},
 };
 
 /// One thing that a response is to do, or not to do.
@@ -151,9 +152,12 @@ pub struct ChecklistJudge {
 
 impl ChecklistJudge {
     /// A judge that asks as `judge` does; its questions are not asked. `list` is for items without one of their own.
-    #[must_use]
-    pub fn new(judge: DecisionJudge, list: Option<Checklist>) -> Self {
-        Self { judge, list }
+    ///
+    /// # Errors
+    /// [`Error::Decision`] if `judge` reads by weights that have none for yes-or-no questions.
+    pub fn new(judge: DecisionJudge, list: Option<Checklist>) -> Result<Self, Error> {
+        judge.check_noul_weights()?;
+        Ok(Self { judge, list })
     }
 
     /// What an item has in the place of a list of its own: a list, JSON of one as a table's cell has it, or what is none.
@@ -219,7 +223,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for ChecklistJudge {
             };
             sum += weight * met;
             most += weight.max(0.0);
-            is_vetoed |= *fatal && if *weight > 0.0 { met < 0.5 } else { met > 0.5 };
+            is_vetoed |= *fatal && if *weight > 0.0 { likelier(met).is_lt() } else { likelier(met).is_gt() };
         }
         let value = if is_vetoed { 0.0 } else { (sum / most).clamp(0.0, 1.0) };
         Ok(Score::new(value).combined(CombinedBy::Checklist, parts))

@@ -1,6 +1,6 @@
 mod settings;
 
-use super::{ByKind, DecisionOrigin, DecisionProblem, DecisionWeights, KindWeights, QuestionKind};
+use super::{ByKind, DecisionOrigin, DecisionProblem, DecisionWeights, KindWeights, QuestionKind, Unsettled};
 use crate::{Layer, fit::Adam, lager::LayerTable, scale::softmax};
 pub use settings::DecisionFit;
 
@@ -19,6 +19,12 @@ pub struct Labelled {
 const OF_LAST: f64 = 0.875;
 /// A target's shares may be off 1 by rounding.
 const ROUNDING: f64 = 1e-6;
+/// A loss that fell by more in the last quarter of the steps is still falling.
+const STILL_FALLS: f64 = 1e-3;
+/// A temperature at which all options have the same probability, to the last bit, while their order is still that of their logits.
+const UNIFORM: f64 = 1e30;
+/// Halvings until 1 / T is known to its last bit.
+const BISECTIONS: usize = 200;
 
 impl DecisionFit {
     /// Learns from labelled decisions of one origin. Kinds of question of which there is none get nothing.
@@ -65,7 +71,7 @@ impl DecisionFit {
             let layers = layers.ok_or_else(|| {
                 wrong("the logits of all layers of the model", format!("{:?}", labelled.table.layers()))
             })?;
-            let target = &labelled.target;
+            let target = labelled.target.clone();
             let is_one = (target.iter().sum::<f64>() - 1.0).abs() <= ROUNDING;
             if target.len() != labelled.table.n_scores() || !is_one || target.iter().any(|&t| t < 0.0) {
                 return Err(wrong("a share for each option, none negative, with the sum 1", format!("{target:?}")));
@@ -77,16 +83,25 @@ impl DecisionFit {
 
     fn of_kind(&self, rows: &[Row<'_>]) -> Result<KindWeights, DecisionProblem> {
         let n_layers = rows.first().map_or(1, |row| row.layers.len());
+        let before = step(rows, &alone(n_layers), 0.0)?.loss;
+        if !self.layers {
+            let (temperature, unsettled) = best_temperature(rows);
+            let after = step(rows, &alone(n_layers), temperature.ln())?.loss;
+            return Ok(KindWeights { layers: None, temperature, n: rows.len(), loss: [before, after], unsettled });
+        }
         let mut theta = vec![0.0; n_layers];
         if let (Some(last), inner @ 1..) = (theta.last_mut(), n_layers - 1) {
             *last = (OF_LAST / (1.0 - OF_LAST) * inner as f64).ln();
         }
         let mut tau = 0.0;
         let mut adam = Adam::new(n_layers + 1);
-        let before = step(rows, &alone(n_layers), 0.0)?.loss;
-        for _ in 0..self.steps {
+        let (last_quarter, mut late) = (self.steps - self.steps.div_ceil(4), before);
+        for done in 0..self.steps {
             let weights = softmax(&theta);
             let found = step(rows, &weights, tau)?;
+            if done == last_quarter {
+                late = found.loss;
+            }
             let mean: f64 = weights.iter().zip(&found.by_weight).map(|(w, g)| w * g).sum();
             let of_theta = weights.iter().zip(&found.by_weight).map(|(w, g)| w * (g - mean));
             let parameters = theta.iter_mut().zip(of_theta).chain([(&mut tau, found.by_tau)]);
@@ -94,9 +109,54 @@ impl DecisionFit {
         }
         let weights = softmax(&theta);
         let after = step(rows, &weights, tau)?.loss;
-        let layers = self.layers.then_some(weights);
-        Ok(KindWeights { layers, temperature: tau.exp(), n: rows.len(), loss: [before, after] })
+        let fell = late - after;
+        let unsettled = (fell > STILL_FALLS).then_some(Unsettled::StillFalling { fell });
+        let (layers, temperature) = (Some(weights), tau.exp());
+        Ok(KindWeights { layers, temperature, n: rows.len(), loss: [before, after], unsettled })
     }
+}
+
+/// The temperature at which the last layer's logits fit best. Their loss is convex in 1 / T, and its slope at both ends says whether the
+/// best one lies between.
+fn best_temperature(rows: &[Row<'_>]) -> (f64, Option<Unsettled>) {
+    if slope(rows, 0.0) >= 0.0 {
+        return (UNIFORM, Some(Unsettled::Uniform));
+    }
+    let agrees = |row: &Row<'_>| row.below_best().zip(&row.target).all(|(z, &t)| z == 0.0 || t == 0.0);
+    if rows.iter().all(agrees) {
+        let n = rows.len() as f64;
+        let mut spread = rows.to_vec();
+        for Row { target, .. } in &mut spread {
+            let even = 1.0 / target.len() as f64;
+            target.iter_mut().for_each(|t| *t = (n * *t + even) / (n + 1.0));
+        }
+        return (root(&spread), Some(Unsettled::AllAgree));
+    }
+    (root(rows), None)
+}
+
+/// The temperature at which the slope is 0, of a loss that falls at 1 / T = 0 and rises without end.
+fn root(rows: &[Row<'_>]) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    while slope(rows, high) < 0.0 {
+        (low, high) = (high, 2.0 * high);
+    }
+    for _ in 0..BISECTIONS {
+        let middle = f64::midpoint(low, high);
+        if slope(rows, middle) < 0.0 { low = middle } else { high = middle }
+    }
+    (1.0 / high).min(UNIFORM)
+}
+
+/// The derivative of the sum of all losses by `cold`, which is 1 / T, of the last layer alone: `(p_o - t_o) z_o`, summed over options. As
+/// the first factors add up to 0, the largest logit may be taken off, and nothing overflows or cancels.
+fn slope(rows: &[Row<'_>], cold: f64) -> f64 {
+    let of = |row: &Row<'_>| {
+        let weights: Vec<f64> = row.below_best().map(|z| (z * cold).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        row.below_best().zip(&weights).zip(&row.target).map(|((z, w), t)| (w / sum - t) * z).sum::<f64>()
+    };
+    rows.iter().map(of).sum()
 }
 
 /// All weight on the last layer.
@@ -105,11 +165,21 @@ fn alone(n_layers: usize) -> Vec<f64> {
 }
 
 /// One decision.
+#[derive(Clone)]
 struct Row<'d> {
     item: usize,
     /// The logits of each layer `[options]`.
     layers: Vec<&'d [f64]>,
-    target: &'d [f64],
+    target: Vec<f64>,
+}
+
+impl Row<'_> {
+    /// The last layer's logits, less the largest of them.
+    fn below_best(&self) -> impl Iterator<Item = f64> {
+        let last = self.layers.last().copied().unwrap_or_default();
+        let best = last.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        last.iter().map(move |z| z - best)
+    }
 }
 
 struct Step {
@@ -138,7 +208,7 @@ fn step(rows: &[Row<'_>], weights: &[f64], tau: f64) -> Result<Step, DecisionPro
             return Err(DecisionProblem::Labelled { item: row.item, expected, found });
         }
         loss += entropy;
-        let slopes: Vec<f64> = scores.iter().zip(row.target).map(|(s, t)| (s - log_sum).exp() - t).collect();
+        let slopes: Vec<f64> = scores.iter().zip(&row.target).map(|(s, t)| (s - log_sum).exp() - t).collect();
         by_tau -= slopes.iter().zip(&scores).map(|(g, s)| g * s).sum::<f64>();
         for (layer, sum) in row.layers.iter().zip(&mut by_weight) {
             *sum += slopes.iter().zip(*layer).map(|(g, z)| g * z * cold).sum::<f64>();
@@ -157,7 +227,7 @@ mod tests {
         tables
             .iter()
             .enumerate()
-            .map(|(item, (table, target))| Row { item, layers: table.rows().collect(), target })
+            .map(|(item, (table, target))| Row { item, layers: table.rows().collect(), target: target.clone() })
             .collect()
     }
 

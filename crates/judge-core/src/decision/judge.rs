@@ -63,6 +63,12 @@ impl Default for DecisionSettings {
 }
 
 impl DecisionSettings {
+    /// Whether answers are read by weights that have none for this kind of question, which is read at the last layer then.
+    #[must_use]
+    pub fn lacks_weights(&self, kind: QuestionKind) -> bool {
+        matches!(&self.readout, Readout::Weights(weights) if weights.get(kind).is_none())
+    }
+
     /// All that an answer depends on besides the item and the model, as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -147,10 +153,21 @@ impl DecisionJudge {
         Ok(judge)
     }
 
-    /// Fails where the answers to yes-or-no questions cannot be read.
+    /// Fails where the answers to yes-or-no questions cannot be read, or not by the weights.
     pub(crate) fn check_noul(&self) -> Result<(), Error> {
         let Labels { most, why, .. } = &self.labels.noul;
-        if *most < 2 { Err(DecisionProblem::Labels { why: why.clone() }.into()) } else { Ok(()) }
+        if *most < 2 {
+            return Err(DecisionProblem::Labels { why: why.clone() }.into());
+        }
+        self.check_noul_weights()
+    }
+
+    /// Fails where answers are read by weights that have none for yes-or-no questions.
+    pub(crate) fn check_noul_weights(&self) -> Result<(), Error> {
+        match self.settings.lacks_weights(QuestionKind::Noul) {
+            true => Err(DecisionProblem::NoWeights { kind: QuestionKind::Noul }.into()),
+            false => Ok(()),
+        }
     }
 
     /// The settings.

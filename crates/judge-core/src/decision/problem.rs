@@ -151,6 +151,14 @@ pub enum DecisionProblem {
         /// Used.
         used: String,
     },
+    /// Weights without any for the one kind of question that is asked.
+    #[error(
+        "these decision weights have none for {kind} questions (`kinds.{kind}`), and all that are asked are of that kind"
+    )]
+    NoWeights {
+        /// The kind.
+        kind: QuestionKind,
+    },
     /// Labelled decisions that nothing can be fitted on.
     #[error("labelled decision {item}: expected {expected}, found {found}")]
     Labelled {

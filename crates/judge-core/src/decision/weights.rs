@@ -51,6 +51,34 @@ pub struct KindWeights {
     pub n: usize,
     /// The mean cross-entropy of these, in nats, before and after the fit.
     pub loss: [f64; 2],
+    /// Why these are not the best there are; `None`: a temperature alone is, and the loss of weights no longer fell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsettled: Option<Unsettled>,
+}
+
+/// Why a fit ended at no optimum.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Unsettled {
+    /// The loss still fell by more than 0.001 nats in the last quarter of the steps.
+    #[error(
+        "the cross-entropy still fell, by {fell:.4} in the last quarter of the steps; more of them may find better weights"
+    )]
+    StillFalling {
+        /// By how much, in nats.
+        fell: f64,
+    },
+    /// The last layer's logits do not go with the labels: no temperature is better than the same probability for every option.
+    #[error(
+        "the last layer's logits do not go with the labels, so nothing is better than the same probability for every option"
+    )]
+    Uniform,
+    /// Every label is an option with the largest logit, so no temperature is low enough. This one is the best with one label more, spread
+    /// evenly over the options of all decisions.
+    #[error(
+        "the labels are all as the last layer has it, so no temperature is low enough; this one is with one label more, spread evenly"
+    )]
+    AllAgree,
 }
 
 /// Weights and temperatures by kind of question, fitted by [`DecisionFit`], with what they belong to.

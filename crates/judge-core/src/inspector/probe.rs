@@ -35,6 +35,18 @@ pub trait Probe: Send + Sync {
 }
 
 /// Why a [`Probe`] refuses a model or features; the implementation's own error.
+///
+/// `?` does not turn a box into another one: where a function returns `Box<dyn Error>` and not `Box<dyn Error + Send + Sync>`, write
+/// `.map_err(|error| error as Box<dyn Error>)?`.
+///
+/// ```
+/// use std::error::Error;
+/// use judge_core::inspector::{Probe, ProbeOutput};
+///
+/// fn of_zeros(probe: &dyn Probe) -> Result<ProbeOutput, Box<dyn Error>> {
+///     Ok(probe.classify(&[0.0; 8]).map_err(|error| error as Box<dyn Error>)?)
+/// }
+/// ```
 pub type ProbeError = Box<dyn StdError + Send + Sync>;
 
 /// What a [`Probe`] says of one item. Made with [`new`](Self::new), and the fields that the probe knows filled in.

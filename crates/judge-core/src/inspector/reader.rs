@@ -1,5 +1,6 @@
 //! A probe before a model: what it reads of a pass, and what it makes of that.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{Probe, ProbeOutput};
@@ -11,6 +12,12 @@ pub(crate) struct ProbeReader {
     probe: Arc<dyn Probe>,
     /// How many numbers each of its signals is.
     widths: Vec<usize>,
+}
+
+impl fmt::Debug for ProbeReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProbeReader").field("signals", &self.probe.signals()).finish_non_exhaustive()
+    }
 }
 
 impl ProbeReader {

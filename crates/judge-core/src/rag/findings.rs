@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{RagMeasure, Sentence};
 use crate::lager::LayerTable;
+use crate::verdict::likelier;
 use crate::{Reason, Unscored};
 
 /// All that a [`RagJudge`](super::RagJudge) found of an item.
@@ -63,7 +64,7 @@ impl RagValue {
 
 /// 1 from one half on, else 0.
 fn decided(p: &[f64]) -> Vec<f64> {
-    p.iter().map(|&p| if p >= 0.5 { 1.0 } else { 0.0 }).collect()
+    p.iter().map(|&p| if likelier(p).is_ge() { 1.0 } else { 0.0 }).collect()
 }
 
 /// The mean of at least one number.

@@ -56,23 +56,24 @@ impl AsRef<Self> for RagItem {
 }
 
 impl RagItem {
-    /// Why this field cannot be used; `None` if it can. A response or a reference in which there is no sentence can not.
+    /// Why this field cannot be used; `None` if it can. A text without words cannot, nor can contexts of which none has any.
     #[must_use]
     pub fn lacks(&self, field: RagField) -> Option<String> {
         if let Some((_, why)) = self.unread.iter().find(|(unread, _)| *unread == field) {
             return Some(why.clone());
         }
+        let has_words = |text: &String| text.contains(char::is_alphanumeric);
         let text = match field {
             RagField::Contexts if self.contexts.is_empty() => return Some("the row has no contexts".to_owned()),
-            RagField::Contexts => return None,
+            RagField::Contexts if self.contexts.iter().any(has_words) => return None,
+            RagField::Contexts => return Some("the contexts have no words".to_owned()),
             RagField::Question => &self.question,
             RagField::Response => &self.response,
             RagField::Reference => &self.reference,
         };
-        let has_words = |text: &&String| text.contains(char::is_alphanumeric);
         match text {
             None => Some(format!("the row has no {field}")),
-            Some(_) if text.as_ref().filter(has_words).is_none() => Some(format!("the {field} has no words")),
+            Some(_) if !text.as_ref().is_some_and(has_words) => Some(format!("the {field} has no words")),
             Some(_) => None,
         }
     }

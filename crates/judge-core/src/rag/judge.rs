@@ -8,7 +8,7 @@ use super::plan::{Ask, Group, Plan, VERSION, name_of};
 use super::{RagItem, RagMeasure, RagSettings};
 use crate::decision::{DecisionJudge, DecisionTable};
 use crate::inspector::{Probe, ProbeReader};
-use crate::verdict::{CombinedBy, Part, mean_label_mass};
+use crate::verdict::{CombinedBy, Part, likelier, mean_label_mass};
 use crate::{Error, Judge, JudgeError, ModelInfo, Outcome, Reason, Request, Rounds, Score, Unscored, Verdict};
 
 /// Measures answers that rest on retrieved contexts.
@@ -31,7 +31,7 @@ impl RagJudge {
     /// A judge that asks as `judge` does; its questions are not asked.
     ///
     /// # Errors
-    /// [`Error::Decision`] if the answers to yes-or-no questions cannot be read.
+    /// [`Error::Decision`] if the answers to yes-or-no questions cannot be read, or `judge` reads by weights that have none for them.
     pub fn new(settings: RagSettings, judge: DecisionJudge) -> Result<Self, Error> {
         judge.check_noul()?;
         Ok(Self { settings, judge, probe: None })
@@ -216,7 +216,7 @@ fn of_answers(plan: &Plan<'_>, item: &RagItem, answers: &Answers) -> RagFindings
             RagMeasure::Faithfulness => {
                 let mut asks = Vec::new();
                 for at in 0..plan.response.len() {
-                    if !plan.claims_only || p(Ask::Claims(at))? >= 0.5 {
+                    if !plan.claims_only || likelier(p(Ask::Claims(at))?).is_ge() {
                         asks.push(Ask::Supported(at));
                     }
                 }

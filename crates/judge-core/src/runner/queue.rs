@@ -1,5 +1,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -62,13 +63,19 @@ pub struct JudgeQueue<Item> {
     is_detached: AtomicBool,
 }
 
+impl<Item> fmt::Debug for JudgeQueue<Item> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JudgeQueue").field("ended", &self.ended.get()).finish_non_exhaustive()
+    }
+}
+
 /// Why an item of a [`JudgeQueue`] has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// A judge or the model failed, which ended the queue.
+    /// A judge or the model failed, which ended the queue. The message holds that of the error, which is no further source.
     #[error("the queue ended with an error: {0}")]
-    Failed(#[source] Arc<Error>),
+    Failed(Arc<Error>),
     /// A judge or the model panicked, which ended the queue.
     #[error("the queue ended with a panic: {message}")]
     Panicked {
@@ -92,6 +99,12 @@ pub enum QueueError {
 /// it gives up the result, and what the model has not taken of the item is not read.
 pub struct Pending<Item> {
     slot: Arc<Slot<Item>>,
+}
+
+impl<Item> fmt::Debug for Pending<Item> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").finish_non_exhaustive()
+    }
 }
 
 type Outcome<Item> = Result<ItemResult<Item>, QueueError>;

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
@@ -49,6 +50,12 @@ type LogitScript = dyn Fn(&str, Layer, char) -> f32 + Send + Sync;
 type LogProbScript = dyn Fn(&str, char) -> f32 + Send + Sync;
 /// Text before.
 type MassScript = dyn Fn(&str) -> f32 + Send + Sync;
+
+impl fmt::Debug for ScriptedBackbone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedBackbone").field("info", &self.info).finish_non_exhaustive()
+    }
+}
 
 impl ScriptedBackbone {
     /// A model of `n_layers` blocks that replies nothing and whose logits are small numbers which depend on text, layer and label.

@@ -126,6 +126,8 @@ fn a_panel_of_too_few_scores_nothing() {
     assert!(matches!(new(vec![], PanelRule::Mean), Err(Error::Shape { .. })));
     assert!(matches!(new(vec![&good], PanelRule::Weighted(vec![1.0, 2.0])), Err(Error::Shape { .. })));
     assert!(matches!(new(vec![&good], PanelRule::Weighted(vec![0.0])), Err(Error::NotADistribution { .. })));
+    let overflowing = PanelRule::Weighted(vec![1e308, 1e308]);
+    assert!(matches!(new(vec![&good, &bad], overflowing), Err(Error::NotADistribution { .. })));
 }
 
 /// Preference for the response shown first, by the logits of "A" and "B" at the prompt's end.
@@ -137,8 +139,12 @@ struct Pairwise {
 
 impl Pairwise {
     fn new(model: &dyn Backbone) -> Self {
-        let point = |value, label: &str| ScalePoint { value, label: label.to_owned() };
-        let scale = Scale::new(vec![point(0.0, "B"), point(1.0, "A")]).unwrap();
+        Self::on(&[(0.0, "B"), (1.0, "A")], model)
+    }
+
+    fn on(points: &[(f64, &str)], model: &dyn Backbone) -> Self {
+        let points = points.iter().map(|&(value, label)| ScalePoint { value, label: label.to_owned() });
+        let scale = Scale::new(points.collect()).unwrap();
         let template = PromptTemplate::new(Prompt::Raw("A: {response_a} B: {response_b} ".into())).unwrap();
         Self { template, read: LabelRead::at_prompt_end(&scale, model).unwrap(), scale }
     }
@@ -215,6 +221,22 @@ fn both_orders_speak_of_the_given_one() {
     assert!((pooled.distribution.as_ref().unwrap().probabilities()[1] - pooled.value).abs() < 1e-12);
     assert!((decide(OrderPolicy::LogOdds, pair("bad", "good")).value - sigmoid(-3.0)).abs() < 1e-12);
     assert!((decide(OrderPolicy::LogOdds, pair("same", "other")).value - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn equal_logits_are_a_tie_whatever_a_third_option_leaves_of_one_half() {
+    let mut rounded = 0;
+    for c in 0..200_u8 {
+        let model = ScriptedBackbone::new(2)
+            .with_logits(move |_, _, label| if label == 'C' { f32::from(c) / 100.0 } else { 1.5 });
+        for policy in [OrderPolicy::Average, OrderPolicy::TieUnlessAgreed] {
+            let judge = Swapped::new(Pairwise::on(&[(0.0, "B"), (0.5, "C"), (1.0, "A")], &model), policy);
+            let score = one::verdict(&model, &judge, pair("x", "y")).score().unwrap().clone();
+            assert_eq!(score.orders(), Some([Ordering::Equal; 2]), "{c}: {:?}", score.parts[0].verdict.value());
+            rounded += usize::from(score.parts[0].verdict.value() != Some(0.5));
+        }
+    }
+    assert!(rounded > 0, "the expected values are one half up to rounding alone");
 }
 
 /// Whatever hangs on the verdict of the exchanged order speaks of the given one too.
@@ -546,4 +568,9 @@ fn a_margin_keeps_the_rule_of_rewards() {
     assert!((decide(&rewards, "2", "1") - 1.0 / (1.0 + (-1.0_f64).exp())).abs() < 1e-12);
     let grades = GradedPair::new(Number).with_margin(0.1);
     assert_eq!((decide(&grades, "1.0", "1.05"), decide(&grades, "2", "1")), (0.5, 1.0));
+    // A difference of the margin is a tie, however the decimals are rounded: 3.1 - 3.0 is above 0.1, 7.1 - 7.0 below.
+    for (a, b) in [("3.1", "3.0"), ("3.0", "3.1"), ("7.1", "7.0"), ("1e300", "1e300")] {
+        assert_eq!((decide(&grades, a, b), decide(&rewards, a, b)), (0.5, 0.5), "{a} {b}");
+    }
+    assert_eq!(decide(&GradedPair::new(Number), "3.000000000001", "3"), 1.0);
 }

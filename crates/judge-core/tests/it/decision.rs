@@ -4,6 +4,7 @@ use crate::one;
 use judge_core::decision::{
     Answer, ByKind, Checklist, ChecklistJudge, DecisionFit, DecisionForm, DecisionHead, DecisionItem, DecisionJudge,
     DecisionProblem, DecisionSettings, DecisionWeights, Labelled, Question, QuestionKind, Questions, Readout,
+    Unsettled,
 };
 use judge_core::testing::{ScriptedBackbone, check_judge};
 use judge_core::{Backbone, Error, ItemId, Judge, Layer, Runner, Verdict};
@@ -323,10 +324,17 @@ fn weights_find_the_layer_that_knows() {
     assert!(layers[1] > layers[2], "{layers:?}");
     assert!(found.loss[1] < 0.2 * found.loss[0], "{:?}", found.loss);
     assert_eq!((found.n, weights.get(QuestionKind::Choice)), (4, None));
+    // Few steps do not find it, and say so.
+    let short = DecisionFit { steps: 20, ..DecisionFit::default() }.fit(&labelled, &judge.origin()).unwrap();
+    let short = short.get(QuestionKind::Noul).unwrap().unsettled;
+    assert!(matches!(short, Some(Unsettled::StillFalling { fell }) if fell > 1e-3), "{short:?}");
+    let long = DecisionFit { steps: 3_000, ..DecisionFit::default() }.fit(&labelled, &judge.origin()).unwrap();
+    assert_eq!(long.get(QuestionKind::Noul).unwrap().unsettled, None);
     // The temperature alone can only say that the last layer is not to be believed.
     let alone = DecisionFit { layers: false, ..DecisionFit::default() }.fit(&labelled, &judge.origin()).unwrap();
     let alone = alone.get(QuestionKind::Noul).unwrap();
-    assert!(alone.layers.is_none() && alone.temperature > 10.0 && alone.loss[1] < alone.loss[0], "{alone:?}");
+    assert!(alone.layers.is_none() && alone.loss[1] < alone.loss[0], "{alone:?}");
+    assert!((alone.loss[1] - 2f64.ln()).abs() < 1e-12 && alone.unsettled == Some(Unsettled::Uniform), "{alone:?}");
 
     let read: DecisionWeights = serde_json::from_str(&serde_json::to_string(&weights).unwrap()).unwrap();
     assert_eq!(read, weights);
@@ -349,6 +357,63 @@ fn weights_find_the_layer_that_knows() {
     let mut lens = fitted;
     lens.lens = judge_core::Lens::Normed;
     assert!(refused(lens, &model).contains("with the lens"));
+}
+
+#[test]
+fn a_temperature_alone_is_the_best_there_is() {
+    let judge = DecisionJudge::new(DecisionSettings { form: form(), ..DecisionSettings::default() }, &knowing());
+    let origin = judge.unwrap().origin();
+    let fitted = |gap: f64, right: usize, all: usize| {
+        let row = |at: usize| {
+            let rows = [vec![9.0, 1.0], vec![0.0; 2], vec![gap - 1.0, -1.0]];
+            let yes = f64::from(at < right);
+            let table = judge_core::lager::LayerTable::from_rows(&rows).unwrap();
+            Labelled { kind: QuestionKind::Choice, table, target: vec![yes, 1.0 - yes] }
+        };
+        let fit = DecisionFit { layers: false, ..DecisionFit::default() };
+        let weights = fit.fit(&(0..all).map(row).collect::<Vec<_>>(), &origin).unwrap();
+        weights.get(QuestionKind::Choice).unwrap().clone()
+    };
+    let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+    // Of two options the best one gives the likelier one the share that it has in the labels.
+    for (gap, right, all) in [(30.0, 11, 20), (2.0, 3, 4), (1e-4, 3, 4), (300.0, 499, 500)] {
+        let found = fitted(gap, right, all);
+        let share = right as f64 / all as f64;
+        near(found.temperature, gap / (share / (1.0 - share)).ln());
+        near(found.loss[1], -share * share.ln() - (1.0 - share) * (1.0 - share).ln());
+        assert_eq!(found.unsettled, None);
+    }
+    // Logits that do not go with the labels are worth nothing, and no more is made of them.
+    for right in [0, 1, 2] {
+        let found = fitted(2.0, right, 4);
+        near(found.loss[1], 2f64.ln());
+        assert!(found.temperature > 1e20 && found.unsettled == Some(Unsettled::Uniform), "{found:?}");
+    }
+    // With every label as the logits have it, one label more is spread over both: 4.5 of 5.
+    let found = fitted(2.0, 4, 4);
+    near(found.temperature, 2.0 / 9f64.ln());
+    assert_eq!(found.unsettled, Some(Unsettled::AllAgree));
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["unsettled"], "all_agree");
+}
+
+/// A silent reading at the last layer would pass for the weights.
+#[test]
+fn weights_without_any_for_the_only_kind_that_is_asked_are_refused() {
+    let model = knowing();
+    let settings = DecisionSettings { form: form(), ..DecisionSettings::default() };
+    let origin = DecisionJudge::new(settings.clone(), &model).unwrap().origin();
+    let table = judge_core::lager::LayerTable::from_rows(&[vec![0.0, 1.0], vec![0.0; 2], vec![1.0, 0.0]]).unwrap();
+    let labelled = [Labelled { kind: QuestionKind::Choice, table, target: vec![0.25, 0.75] }];
+    let readout = Readout::Weights(Box::new(DecisionFit::default().fit(&labelled, &origin).unwrap()));
+    let judge = DecisionJudge::new(DecisionSettings { readout, ..settings }, &model).unwrap();
+    assert_eq!(QuestionKind::ALL.map(|kind| judge.settings().lacks_weights(kind)), [true, false, true]);
+    let refused = |found: Option<Error>| {
+        let Some(Error::Decision(problem)) = found else { panic!("{found:?}") };
+        assert_eq!(problem, DecisionProblem::NoWeights { kind: QuestionKind::Noul });
+    };
+    refused(ChecklistJudge::new(judge.clone(), None).err());
+    refused(judge_core::rag::RagJudge::new(judge_core::rag::RagSettings::default(), judge).err());
 }
 
 #[test]
@@ -416,7 +481,7 @@ fn a_checklist_is_a_weighted_share_with_a_veto() {
     let asks = DecisionJudge::new(settings, &model).unwrap();
     let row = |list: Value| json!({"instruction": "Capital of France?", "response": "Paris.", "checklist": list});
     let score = |judge: &ChecklistJudge, row: Value| one::verdict(&model, judge, row);
-    let none = ChecklistJudge::new(asks.clone(), None);
+    let none = ChecklistJudge::new(asks.clone(), None).unwrap();
     let found = score(
         &none,
         row(json!([
@@ -439,7 +504,7 @@ fn a_checklist_is_a_weighted_share_with_a_veto() {
     // A list for all rows; a row's own takes its place.
     let list = Checklist::from_json(&json!(["It says why"])).unwrap();
     assert_eq!(serde_json::from_value::<Checklist>(serde_json::to_value(&list).unwrap()).unwrap(), list);
-    let all = ChecklistJudge::new(asks, Some(list));
+    let all = ChecklistJudge::new(asks, Some(list)).unwrap();
     check_judge(&all, &model, vec![row(json!(["It names Paris"]))]).unwrap();
     assert!(score(&all, row(json!(["It names Paris"]))).value() > Some(0.999));
     let plain = json!({"instruction": "Capital of France?", "response": "Paris."});

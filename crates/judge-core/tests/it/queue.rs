@@ -1,5 +1,6 @@
 //! A queue for services: results that do not depend on company, and an end that everybody hears of.
 
+use std::error::Error as _;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, mpsc};
@@ -10,6 +11,7 @@ use crate::asking;
 use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, Judge, JudgeError, Prompt, Reason, Request, Runner, Score, TextModel, Want,
+    combine::{Panel, PanelRule},
     model::Replicas,
     prompted::{PromptFamily, WrittenJudge},
     request::Generation,
@@ -197,6 +199,7 @@ fn an_error_ends_the_queue_with_its_reason() {
     let queue = JudgeQueue::start(model(), vec![Box::new(broken)]);
     let error = block_on(queue.submit(item("4"))).unwrap_err();
     assert_eq!(error.to_string(), "the queue ended with an error: judge broken, item 0: no licence");
+    assert!(error.source().is_none(), "its message is whole");
     assert!(matches!(queue.submit(item("5")).wait(), Err(QueueError::Failed(_))));
 }
 
@@ -220,4 +223,18 @@ fn a_dropped_queue_ends_its_thread_and_tells_who_waits() {
     for pending in pending {
         assert!(matches!(pending.wait(), Err(QueueError::Closed)));
     }
+}
+
+#[test]
+fn what_a_service_holds_can_be_looked_at() {
+    let queue = JudgeQueue::start(model(), vec![Box::new(judge()) as Box<dyn Judge<Item>>]);
+    let pending = queue.submit(item("4"));
+    assert_eq!(format!("{queue:?} {pending:?}"), "JudgeQueue { ended: None, .. } Pending { .. }");
+    pending.wait().unwrap();
+    let (model, single) = (model(), judge());
+    assert!(format!("{model:?}").contains("scripted"));
+    let runner = Runner::new(&model, vec![&single as &dyn Judge<Item>]);
+    assert!(format!("{runner:?}").starts_with("Runner { judges: ["), "{runner:?}");
+    let panel = Panel::<Item>::new("two", [&single, &single], PanelRule::Median).unwrap();
+    assert!(format!("{panel:?}").starts_with("Panel { name: \"two\", judges: ["), "{panel:?}");
 }

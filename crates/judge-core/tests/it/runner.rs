@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::error::Error as _;
 use std::ops::ControlFlow;
 
 use crate::{asking, serving::Serving};
@@ -343,6 +344,7 @@ fn an_observer_may_fail() {
         .unwrap_err();
     assert_eq!((seen, error.to_string().as_str()), (3, "the disk is full"));
     assert!(matches!(error, Error::Observer { .. }));
+    assert!(error.source().is_none(), "its message is that of its own error, which is no cause of itself");
 }
 
 /// Answers the first request last, and each other one as soon as the next is taken: a service with one slow reply.

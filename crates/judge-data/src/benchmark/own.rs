@@ -1,6 +1,8 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
+use judge_core::verdict::likelier;
+
 use super::pair::{BenchmarkPair, PairTexts};
 use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, UnreadRecord, majority};
 
@@ -34,7 +36,7 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
 
 /// A pair of which a text is missing or cannot be read: no judge has a verdict on it. It shares its question with no other.
 fn without_texts(record: UnreadRecord) -> BenchmarkPair {
-    let verdicts: Vec<Ordering> = record.scores.iter().flatten().map(|preference| preference.total_cmp(&0.5)).collect();
+    let verdicts: Vec<Ordering> = record.scores.iter().flatten().copied().map(likelier).collect();
     let (question, no_grade) = (record.id.to_string(), record.columns.no_grade().map(str::to_owned));
     BenchmarkPair { no_grade, ..BenchmarkPair::without_texts(record.id, majority(&verdicts), question) }
 }

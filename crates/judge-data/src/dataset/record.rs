@@ -37,15 +37,15 @@ impl Record {
     }
 
     /// Its id, its other fields, and where its own were found.
-    fn parts(&self) -> (&ItemId, &Extra, Option<&RowColumns>) {
+    fn parts(&self) -> (&ItemId, &Extra, &RowColumns) {
         match self {
             Self::Prompt(PromptRecord { id, extra, columns, .. })
             | Self::Graded(GradedRecord { id, extra, columns, .. })
             | Self::Pair(PairRecord { id, extra, columns, .. })
             | Self::Answers(AnswersRecord { id, extra, columns, .. })
             | Self::Lager(LagerRecord { id, extra, columns, .. })
-            | Self::Unread(UnreadRecord { id, extra, columns, .. }) => (id, extra, Some(columns)),
-            Self::Emotion(EmotionRecord { id, extra, .. }) => (id, extra, None),
+            | Self::Emotion(EmotionRecord { id, extra, columns, .. })
+            | Self::Unread(UnreadRecord { id, extra, columns, .. }) => (id, extra, columns),
         }
     }
 
@@ -58,7 +58,7 @@ impl Record {
             Self::Pair(record) => Cow::Owned(record.preferences()),
             Self::Answers(_) => Cow::Borrowed(&[]),
             Self::Lager(record) => Cow::Borrowed(&record.scores),
-            Self::Emotion(record) => Cow::Owned(vec![Some(record.score as f64)]),
+            Self::Emotion(record) => Cow::Borrowed(&record.scores),
             Self::Unread(record) => Cow::Borrowed(&record.scores),
         }
     }
@@ -141,12 +141,12 @@ impl Record {
 
     /// What stands in the place of a person's grade and is none, with what was expected: see [`RowColumns::no_grade`].
     pub fn no_grade(&self) -> Option<&str> {
-        self.parts().2?.no_grade()
+        self.parts().2.no_grade()
     }
 
     /// Which columns its fields were read from; `None` for kinds whose columns have fixed names.
     pub fn columns(&self) -> Option<&RowColumns> {
-        self.parts().2.filter(|_| !matches!(self, Self::Lager(_)))
+        Some(self.parts().2).filter(|_| !matches!(self, Self::Lager(_) | Self::Emotion(_)))
     }
 
     /// What has its texts; `None` of a record that was not read.

@@ -319,11 +319,7 @@ impl LagerRecord {
     /// What people gave, where it was found, and what is kept besides the record.
     pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<Option<f64>>, RowColumns, Rest) {
         static FIXED: LazyLock<Columns> = LazyLock::new(|| Columns::default().held_to(Field::Human, "score"));
-        let columns = if options.columns.is_chosen(Field::Human) { &options.columns } else { &*FIXED };
-        let mut reading = Reading::of(row, columns, options.ids);
-        let scores = reading.raters();
-        let (columns, rest) = reading.finish();
-        (scores, columns, rest.without(&Self::COLUMNS))
+        scores(&FIXED, row, options, &Self::COLUMNS)
     }
 
     /// The mean of the raters; `None` without any.
@@ -338,6 +334,21 @@ impl LagerRecord {
     }
 }
 
+/// What people gave a row of a file with fixed names, unless another column is chosen for it; where it was found, and what is kept of the
+/// row without `texts`.
+fn scores(
+    fixed: &Columns,
+    row: &Row,
+    options: &DatasetOptions,
+    texts: &[&str],
+) -> (Vec<Option<f64>>, RowColumns, Rest) {
+    let columns = if options.columns.is_chosen(Field::Human) { &options.columns } else { fixed };
+    let mut reading = Reading::of(row, columns, options.ids);
+    let scores = reading.raters();
+    let (columns, rest) = reading.finish();
+    (scores, columns, rest.without(texts))
+}
+
 /// How strongly a character of a dialogue feels an emotion, as LAGER took it from EQ-Bench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmotionRecord {
@@ -349,32 +360,27 @@ pub struct EmotionRecord {
     pub character: String,
     /// The emotion.
     pub emotion: String,
-    /// The intensity; 1 to 9 in the published file, which has most as text.
-    pub score: i64,
+    /// The intensity: a place for each rater, `None` for one who gave none, from `emotion_score` unless another column is chosen for
+    /// `human`; empty if the row has none. 1 to 9 in the published file, which has most as text.
+    pub scores: Vec<Option<f64>>,
+    /// Where the scores were found.
+    pub columns: RowColumns,
     /// All other fields.
     pub extra: Extra,
 }
 
 impl EmotionRecord {
-    /// What is kept besides the record.
-    pub(crate) fn rest() -> Rest {
-        Rest::default().without(&["dialogue", "human", "emotion", "emotion_score"])
+    /// What people gave, where it was found, and what is kept besides the record.
+    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<Option<f64>>, RowColumns, Rest) {
+        static FIXED: LazyLock<Columns> = LazyLock::new(|| Columns::default().held_to(Field::Human, "emotion_score"));
+        scores(&FIXED, row, options, &["dialogue", "human", "emotion"])
     }
 
-    pub(crate) fn read(row: &Row, index: usize) -> Result<Self, Error> {
-        const EXPECTED: &str = "a whole number, bare or as a string";
-        let score = match row.required("emotion_score", EXPECTED)? {
-            ItemId::Integer(score) => i64::try_from(score).ok(),
-            ItemId::Text(text) => text.trim().parse().ok(),
-        };
-        Ok(Self {
-            id: ItemId::from(index as u64),
-            dialogue: row.string("dialogue")?,
-            character: row.string("human")?,
-            emotion: row.string("emotion")?,
-            score: score.ok_or_else(|| row.wrong("emotion_score", EXPECTED))?,
-            extra: Extra::new(),
-        })
+    pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
+        let (scores, columns, rest) = Self::scores(row, options);
+        let (dialogue, character, emotion) = (row.string("dialogue")?, row.string("human")?, row.string("emotion")?);
+        let (id, extra) = (ItemId::from(index as u64), Extra::new());
+        Ok((Self { id, dialogue, character, emotion, scores, columns, extra }, rest))
     }
 
     fn texts(&self) -> Texts<'_> {

@@ -49,7 +49,8 @@ impl UnreadRecord {
                 return Ok((record(number, scores, columns), rest));
             }
             DatasetFormat::Emotion => {
-                return Ok((record(number, Vec::new(), RowColumns::default()), EmotionRecord::rest()));
+                let (scores, columns, rest) = EmotionRecord::scores(row, options);
+                return Ok((record(number, scores, columns), rest));
             }
         };
         let numbered = format == DatasetFormat::Prometheus && !options.columns.is_chosen(Field::Id) && !row.has("id");

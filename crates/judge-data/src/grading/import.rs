@@ -182,6 +182,33 @@ mod tests {
         );
     }
 
+    /// Two people without an address are two raters, an id that is none is said, and `null` is nothing.
+    #[test]
+    fn what_is_empty_names_nobody_and_costs_nothing() {
+        let said = |by: Value, value: u32| {
+            json!({"completed_by": by, "was_cancelled": null, "lead_time": null,
+            "result": [{"from_name": "grade", "type": "rating", "value": {"rating": value}}]})
+        };
+        let task = |id: Value, said: Value| json!({"id": 4, "data": {"id": id, "text": id}, "annotations": [said]});
+        let mut tasks = [
+            task(json!("a"), said(json!({"id": 7, "email": "", "first_name": "Ann"}), 1)),
+            task(json!("b"), said(json!({"id": 8, "email": "", "first_name": "Bob"}), 2)),
+            task(json!("c"), said(json!({"id": 9, "email": null, "username": "cy"}), 3)),
+            task(json!("d"), json!({"completed_by": 7, "result": null})),
+            task(json!(1.0), said(json!(7), 5)),
+        ];
+        let (grades, rows) = read(GradingTool::LabelStudio, &json!(tasks).to_string());
+        assert_eq!(grades.raters, ["7", "8", "cy"]);
+        let human: Vec<&Value> = rows.iter().map(|row| &row["human"]).collect();
+        let nobody = json!([null, null, null]);
+        assert_eq!(human, [&json!([1, null, null]), &json!([null, 2, null]), &json!([null, null, 3]), &nobody]);
+        let (_, why) = grades.unread.first().unwrap();
+        assert_eq!(why, "expected the id of what was shown to be a string or a whole number, found 1.0");
+        tasks[4]["data"]["id"] = Value::Null;
+        let (_, rows) = read(GradingTool::LabelStudio, &json!(tasks).to_string());
+        assert_eq!(rows[4]["id"], 4);
+    }
+
     /// An id is that of one item, whatever the data call it, and a rater has one answer.
     #[test]
     fn items_of_one_id_and_second_answers_are_told_apart() {

@@ -411,7 +411,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
 
     use super::*;
-    use crate::{Dataset, DatasetOptions, Input, Part, Rows};
+    use crate::{Columns, Dataset, DatasetOptions, DecisionRecord, Input, Part, Rows};
 
     fn file(columns: Vec<(&str, ArrayRef)>) -> tempfile::NamedTempFile {
         let batch =
@@ -456,6 +456,32 @@ mod tests {
         assert_eq!(ids, [(1, "7".to_owned()), (2, "-1".to_owned())]);
         let second = input.with_part(Some(Part { rows: 1..2, first_number: 0 }));
         assert_eq!(Rows::open(&second).unwrap().map(|row| row.unwrap().place().line).collect::<Vec<_>>(), [2]);
+    }
+
+    /// A struct has an option for each of any row, so that null is no description.
+    #[test]
+    fn a_choice_of_a_struct_has_the_options_of_its_row_or_is_refused() {
+        let texts = |texts: [Option<&str>; 2]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+        let of = |fields: Vec<(&str, ArrayRef)>| {
+            let fields =
+                fields.into_iter().map(|(name, of)| (Arc::new(Field::new(name, of.data_type().clone(), true)), of));
+            Arc::new(StructArray::from(fields.collect::<Vec<_>>())) as ArrayRef
+        };
+        let options = [("Paris", Some("the city"), None), ("Rome", Some("the other"), Some("the first"))];
+        let options = of(options.into_iter().map(|(name, one, other)| (name, texts([one, other]))).collect());
+        let pick = of(vec![("type", texts([Some("choice"); 2])), ("criteria", options)]);
+        let json = r#"{"pick": {"type": "choice", "criteria": {"Rome": null}}}"#;
+        let read = |questions: ArrayRef| -> Vec<DecisionRecord> {
+            let table = file(vec![("state", texts([Some("s"); 2])), ("questions", questions)]);
+            let input = Input::open(table.path()).unwrap();
+            DecisionRecord::all(&input, None, &Columns::default()).unwrap().collect::<Result<_, _>>().unwrap()
+        };
+        let of_structs = read(of(vec![("pick", pick)]));
+        assert_eq!(of_structs[0].questions.as_ref().unwrap().get("pick").unwrap().options(), ["Paris", "Rome"]);
+        let why = &of_structs[1].unread.as_ref().unwrap().detail;
+        assert!(of_structs[1].questions.is_none() && why.contains("the option \"Paris\" is null in a struct"), "{why}");
+        let of_texts = read(texts([Some(json); 2]));
+        assert_eq!(of_texts[1].questions.as_ref().unwrap().get("pick").unwrap().options(), ["Rome"]);
     }
 
     fn read(table: &tempfile::NamedTempFile) -> (Vec<String>, Vec<String>) {

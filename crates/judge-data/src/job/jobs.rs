@@ -14,7 +14,7 @@ use judge_core::{
 use serde_json::{Value, json};
 
 use crate::rows::row::describe;
-use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, Record, ScoreOutcome, ScoreRow};
+use crate::{Carry, Dataset, Error, Fate, JudgedScore, LabelTable, Numbered, ScoreOutcome, ScoreRow};
 
 /// Runs the same [`Want`] on every prompt and calls `store` with each outcome as it completes, together with the caller's data for
 /// that prompt. Of what has no prompt, such as a [`Record::Unread`](crate::Record::Unread), the reason is its outcome.
@@ -81,13 +81,13 @@ pub fn check_templates<'t>(
     check_templates_on(&path, &records.into_head()?, templates)
 }
 
-/// The same of records that are made of a file of another form.
+/// The same of records, or of items that are made of them.
 ///
 /// # Errors
 /// [`Error::NoRowHas`].
-pub fn check_templates_on<'t>(
+pub fn check_templates_on<'t, I: Fields>(
     path: &Path,
-    head: &[Record],
+    head: &[I],
     templates: impl IntoIterator<Item = &'t PromptTemplate>,
 ) -> Result<(), Error> {
     let rows = head.len();
@@ -96,7 +96,7 @@ pub fn check_templates_on<'t>(
     }
     for template in templates {
         let fields = template.field_names().into_iter();
-        let absent = |field: &&str| !head.iter().any(|record| record.field(field).is_some());
+        let absent = |field: &&str| !head.iter().any(|item| item.field(field).is_some());
         if let Some(field) = fields.filter(|field| !template.defaults().contains_key(*field)).find(absent) {
             let mut found: Vec<String> = Vec::new();
             for name in head.iter().flat_map(Fields::names) {
@@ -104,8 +104,7 @@ pub fn check_templates_on<'t>(
                     found.push(name);
                 }
             }
-            let mut holding = head.iter().filter_map(|record| record.extra().text(field));
-            let holds = holding.find(|json| *json != "null").map(describe);
+            let holds = head.iter().find_map(|item| item.json(field)).map(|json| describe(&json.to_string()));
             return Err(Error::NoRowHas { path: path.to_path_buf(), rows, field: field.to_owned(), holds, found });
         }
     }

@@ -4,7 +4,8 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::rows::cut::CUT;
-use crate::{Cut, Error, Extra, ScoreRow, Settings};
+use crate::run::settings::LAGER;
+use crate::{Cut, Error, Extra, ScoreRow, Settings, with_variant};
 
 /// Which of a record's other fields are carried to the output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,8 +53,12 @@ impl fmt::Display for Carry {
 pub(crate) const CARRY: &str = "carry";
 
 /// Settings of an earlier run, with what is carried in the words of `now` where the earlier version of this crate wrote the same as Rust
-/// shows it.
+/// shows it, and LAGER's where they say the same and leave another variant to the default.
 pub(crate) fn in_words_of(now: &Settings, mut before: Settings) -> Settings {
+    let lager = |settings: &Settings| with_variant(settings.clone()).remove(LAGER);
+    if let Some(words) = now.get(LAGER).filter(|_| lager(now) == lager(&before)) {
+        before.insert(LAGER.to_owned(), words.clone());
+    }
     let Some(Value::String(words)) = now.get(CARRY) else { return before };
     let Ok(carry) = words.parse::<Carry>();
     if before.get(CARRY).is_some_and(|found| *found == format!("{carry:?}")) {

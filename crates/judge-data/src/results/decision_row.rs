@@ -19,7 +19,8 @@ use crate::{
 /// A row `{"id", "state", "questions"?, "labels"?, …}`, or with the columns that are chosen for these [`Field`]s.
 ///
 /// Questions and labels are objects, or JSON of them as a table's cell holds it; of either, what is null is left out, as a table has it
-/// where other rows have more. A row without an id goes by its number in the file. One that cannot be read costs itself alone.
+/// where other rows have more. A choice in a struct of Parquet of which an option is null is refused, since that option may be another
+/// row's. A row without an id goes by its number in the file. One that cannot be read costs itself alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionRecord {
     /// Its place in the file, from 0.
@@ -96,7 +97,22 @@ pub(crate) fn questions_of(reading: &mut Reading<'_>) -> Result<Option<Questions
             return Ok(None);
         }
     }
-    Questions::from_json(&json).map(Some).map_err(|problem| problem.to_string())
+    let questions = Questions::from_json(&json).map_err(|problem| problem.to_string())?;
+    let column = reading.name(Field::Questions).unwrap_or_default();
+    let null = reading.row().is_struct(column).then(|| questions.iter().find_map(null_option)).flatten();
+    match null {
+        Some((question, option)) => Err(format!(
+            "question {question:?}: the option {option:?} is null in a struct of Parquet, which has all options of all rows, so it may be \
+             another row's: write the column {column:?} as JSON text, or describe every option in every row"
+        )),
+        None => Ok(Some(questions)),
+    }
+}
+
+/// The first option of a choice that has no description, with the question's name.
+fn null_option<'q>((name, question): (&'q str, &'q Question)) -> Option<(&'q str, &'q String)> {
+    let Question::Choice { criteria, .. } = question else { return None };
+    criteria.iter().find(|(_, text)| text.is_null()).map(|(option, _)| (name, option))
 }
 
 impl RowItem for DecisionRecord {

@@ -49,7 +49,7 @@ pub struct RerankRecord {
 }
 
 /// What documents are read from, in words.
-const DOCUMENTS: &str = "a list of texts, or of objects with a `text`; or a list of texts as a table's cell holds it, in JSON or as Python \
+const DOCUMENTS: &str = "a list of texts, or of objects with a `text`, which a table's cell may hold as JSON; or a list of texts as Python \
                          writes it";
 
 /// The documents of a query, whatever they are.
@@ -57,7 +57,10 @@ fn documents(json: &str) -> serde_json::Result<Vec<Value>> {
     let no_list = || serde_json::Error::custom("no list");
     match serde_json::from_str(json)? {
         Value::Array(all) => Ok(all),
-        Value::String(cell) => Ok(list_of_cell(&cell).ok_or_else(no_list)?.into_iter().map(Value::String).collect()),
+        Value::String(cell) => match serde_json::from_str(&cell) {
+            Ok(all) => Ok(all),
+            Err(_) => Ok(list_of_cell(&cell).ok_or_else(no_list)?.into_iter().map(Value::String).collect()),
+        },
         _ => Err(no_list()),
     }
 }

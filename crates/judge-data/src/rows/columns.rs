@@ -136,7 +136,7 @@ impl Columns {
 
     /// Columns of which a user has said that they are not the `id` or the `human` that they seem to be. An output has fields of its own of
     /// these names, so they are not carried; `idx` is, which no output has.
-    pub(crate) fn ignored(&self) -> impl Iterator<Item = &'static str> {
+    pub fn ignored(&self) -> impl Iterator<Item = &'static str> {
         let ignored = [Field::Id, Field::Human].into_iter().filter(|&field| self.is_ignored(field));
         ignored.flat_map(Field::aliases).copied().filter(|&name| name != "idx")
     }
@@ -163,7 +163,8 @@ impl Columns {
 
     /// With one column for a field, as a file of fixed names has it.
     pub(crate) fn held_to(mut self, field: Field, column: &str) -> Self {
-        self.fields[field as usize].names = vec![Arc::from(column)];
+        let names = &mut self.fields[field as usize];
+        (names.names, names.settled) = (vec![Arc::from(column)], None);
         self
     }
 

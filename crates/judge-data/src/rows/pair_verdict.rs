@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use judge_core::verdict::likelier;
 use serde::{Deserialize, Serialize};
 
 /// What preferences of people are read from, in words.
@@ -41,7 +42,7 @@ impl From<Ordering> for PairVerdict {
 impl PairVerdict {
     /// The response that a preference for the first one is for.
     pub(crate) fn of_preference(preference: f64) -> Self {
-        preference.total_cmp(&0.5).into()
+        likelier(preference).into()
     }
 
     /// `Greater` if the first response is better; `None` where the orders disagree.

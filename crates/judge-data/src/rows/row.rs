@@ -15,6 +15,7 @@ use crate::{Error, Place, files::foreign};
 pub struct Row {
     place: Place,
     fields: Extra,
+    is_of_table: bool,
 }
 
 impl Row {
@@ -32,7 +33,17 @@ impl Row {
         if let Some(key) = fields.repeated() {
             return Err(Error::DuplicateKey { key: key.to_owned(), place });
         }
-        Ok(Self { place, fields })
+        Ok(Self { place, fields, is_of_table: false })
+    }
+
+    /// Notes whether it is a row of a table.
+    pub(crate) fn noted(self, is_of_table: bool) -> Self {
+        Self { is_of_table, ..self }
+    }
+
+    /// Whether a field is a struct of a table (Parquet), which has a field, `null` where there is nothing, for all that any row has there.
+    pub(crate) fn is_struct(&self, field: &str) -> bool {
+        self.is_of_table && self.value(field).is_some_and(|json| json.starts_with('{'))
     }
 
     /// Where the object starts.
@@ -151,7 +162,7 @@ impl Row {
 
     /// An object inside this row as a row of its own, at the same place.
     pub(crate) fn inner(&self, fields: Extra) -> Self {
-        Self { place: self.place.clone(), fields }
+        Self { place: self.place.clone(), fields, is_of_table: self.is_of_table }
     }
 
     fn read<T: DeserializeOwned>(&self, field: &'static str, expected: &'static str, text: &str) -> Result<T, Error> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use judge_core::lager::Variant;
 use serde_json::Value;
 
 /// The settings that an output depends on, by name. Put everything in that changes a row and is not told otherwise: the
@@ -23,6 +24,21 @@ pub fn run_id(settings: &Settings) -> String {
     let mut json = Value::Object(settings.clone().into_iter().collect());
     json.sort_all_objects();
     blake3::hash(json.to_string().as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The setting of a run that says how LAGER scores.
+pub(crate) const LAGER: &str = "lager";
+
+/// The settings with the variant of LAGER that scores, where it was left to the default: a run that names the default is of the same judge.
+#[must_use]
+pub fn with_variant(mut settings: Settings) -> Settings {
+    if let Some(Value::Object(lager)) = settings.get_mut(LAGER)
+        && lager.get("variant").is_some_and(Value::is_null)
+    {
+        let has_weights = lager.get("weights").is_some_and(|weights| !weights.is_null());
+        lager.insert("variant".to_owned(), Variant::default_for(has_weights).as_str().into());
+    }
+    settings
 }
 
 /// One setting in which two runs differ: a single value, with the path to it where it lies in an object.
@@ -113,6 +129,17 @@ mod tests {
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), ["the content of inputs[0] has changed"]);
         let none = Difference { key: "probe_blake3".to_owned(), before: None, now: Some(json!("ab")) };
         assert_eq!(none.to_string(), "probe_blake3 was unset, is \"ab\"");
+    }
+
+    /// A variant that is left to the default is the one that it comes to: with weights that of weights.
+    #[test]
+    fn the_default_variant_is_one_that_is_named() {
+        let variant =
+            |lager: Value| with_variant(Settings::from([(LAGER.to_owned(), lager)]))[LAGER]["variant"].clone();
+        assert_eq!(variant(json!({"weights": null, "variant": null})), "e_score");
+        assert_eq!(variant(json!({"weights": [0.5, 0.5], "variant": null})), "lager_w");
+        assert_eq!(variant(json!({"weights": [0.5, 0.5], "variant": "lager_wo"})), "lager_wo");
+        assert_eq!(with_variant(Settings::new()), Settings::new());
     }
 
     fn between(before: Value, now: Value) -> Vec<String> {

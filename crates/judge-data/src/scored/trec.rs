@@ -17,7 +17,8 @@ pub struct Qrels(BTreeMap<String, HashMap<String, f64>>);
 /// Documents in order for queries, by their names: lines `QUERY Q0 DOCUMENT RANK SCORE NAME` as trec_eval reads them, or rows of
 /// [`RerankRow`](crate::RerankRow) whose documents have an id.
 ///
-/// As in trec_eval the score decides, not the rank, and of equal scores the later name comes first. Rows of this project keep their order.
+/// As in trec_eval the score decides, not the rank, and of equal scores the later name comes first. Rows of this project keep their order;
+/// their documents without a score have no place in it, and a row of which none has one is no ranking.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrecRun(BTreeMap<String, Vec<String>>);
 
@@ -95,7 +96,9 @@ impl TrecRun {
             if line.starts_with('{') {
                 let row: RankedRow = serde_json::from_str(line).map_err(|_| wrong(place, RANKED, line))?;
                 let query = plain(&row.id);
-                let ids = row.results.into_iter().map(|result| result.id.as_ref().map(plain));
+                // One without a score has no place.
+                let ranked = row.results.into_iter().filter(|result| result.unscored.is_none());
+                let ids = ranked.map(|result| result.id.as_ref().map(plain));
                 let ranking = ids.collect::<Option<Vec<_>>>().ok_or_else(|| wrong(place, RANKED, line))?;
                 return match rankings.insert(query.clone(), ranking) {
                     None => Ok(()),
@@ -110,6 +113,7 @@ impl TrecRun {
                 Some(_) => Err(twice(place, query, document)),
             }
         })?;
+        rankings.retain(|_, ranking| !ranking.is_empty());
         for (query, documents) in scored {
             let mut order: Vec<(String, f64)> = documents.into_iter().collect();
             order.sort_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then_with(|| b.cmp(a)));
@@ -187,10 +191,12 @@ mod tests {
         let run = TrecRun::read(written("q Q0 a 1 0.5 x\nq Q0 c 2 0.5 x\nq Q0 b 3 2e0 x\n").path()).unwrap();
         assert_eq!(run.ranking("q").unwrap(), ["b", "c", "a"]);
         let rows = r#"{"id": "q", "results": [{"index": 1, "id": 7, "relevance_score": 0.5}, {"index": 0, "id": "a"}], "x": 1}
-{"id": 4, "unscored": {"reason": "missing", "detail": "x"}}"#;
+{"id": 4, "unscored": {"reason": "missing", "detail": "x"}}
+{"id": 5, "results": [{"index": 0, "id": "a", "relevance_score": 0.5}, {"index": 1, "id": "b", "unscored": {"reason": "missing", "detail": "x"}}]}"#;
         let run = TrecRun::read(written(rows).path()).unwrap();
         assert_eq!(run.ranking("q").unwrap(), ["7", "a"]);
-        assert_eq!(run.ranking("4").unwrap(), [""; 0]);
+        assert_eq!(run.ranking("4"), None);
+        assert_eq!(run.ranking("5").unwrap(), ["a"]);
         assert_eq!(run.queries().count(), 2);
     }
 

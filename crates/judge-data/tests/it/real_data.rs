@@ -20,7 +20,9 @@ fn emotion_items() {
         .collect();
     let dialogues: HashSet<&str> = records.iter().map(|record| record.dialogue.as_str()).collect();
     assert_eq!((records.len(), dialogues.len()), (430, 171));
-    assert!(records.iter().all(|record| (1..=9).contains(&record.score)));
+    let is_grade =
+        |score: &Option<f64>| score.is_some_and(|score| score.fract() == 0.0 && (1.0..=9.0).contains(&score));
+    assert!(records.iter().all(|record| record.scores.len() == 1 && record.scores.iter().all(is_grade)));
 }
 
 #[test]

@@ -137,17 +137,24 @@ fn lager_records_are_numbered_from_0() {
 }
 
 #[test]
-fn emotion_scores_are_numbers_or_text() {
+fn emotion_scores_are_grades_as_elsewhere() {
     let item = |score: &str| format!(r#"[{{"dialogue":"d","human":"Ann","emotion":"Joy","emotion_score":{score}}}]"#);
-    for (score, expected) in [("\"6\"", 6), ("6", 6), ("\" 7 \"", 7)] {
+    for (score, expected) in [("\"6\"", 6.0), ("6", 6.0), ("\" 7 \"", 7.0), ("6.5", 6.5), ("[4,5,null]", 4.5)] {
         let (format, records) = detected(&item(score));
-        assert_eq!((format, records[0].human()), (DatasetFormat::Emotion, Some(f64::from(expected))));
+        assert_eq!((format, records[0].human()), (DatasetFormat::Emotion, Some(expected)));
+        assert_eq!((records[0].no_grade(), records[0].extra().len()), (None, 0), "{score}");
+    }
+    // An odd grade costs the grade, and is said; none is none. The character stays who it is.
+    for score in ["\"six\"", "\"\"", "{}"] {
+        let (_, records) = detected(&item(score));
+        assert_eq!((records[0].human(), records[0].unread()), (None, None), "{score}");
+        assert!(records[0].no_grade().is_some_and(|why| why.contains("emotion_score")), "{score}: {records:?}");
+        assert_eq!(records[0].field("human").as_deref(), Some("Ann"));
     }
     assert!(matches!(error(&item("null")), Error::UnknownFormat { .. }));
-    for score in ["\"six\"", "\"\"", "6.5", "[6]", "9223372036854775808"] {
-        let found = error(&item(score));
-        assert!(matches!(&found, Error::WrongType { column, .. } if column == "emotion_score"), "{score}: {found}");
-    }
+    let options = DatasetOptions { format: Some(DatasetFormat::Emotion), ..DatasetOptions::default() };
+    let (_, records) = dataset(&item("null"), &options).unwrap();
+    assert_eq!((records[0].human(), records[0].no_grade(), records[0].extra().len()), (None, None, 0));
 }
 
 /// The kinds that the fields of a row fit: `a,b` where several do.

@@ -1,7 +1,7 @@
 use crate::agreement::leave_one_out::{ScoredAnnotator, ScoredItem, check_ratings, leave_one_out};
 use crate::distribution::student_t_tail;
 use crate::input::{check_count, check_level, check_range};
-use crate::means::sample_mean;
+use crate::means::{root_mean_square, sample_mean};
 use crate::multiplicity::Adjustment;
 use crate::{Error, Estimate, Proportion};
 
@@ -48,6 +48,9 @@ impl Default for AlternativeAnnotatorTest {
         Self { epsilon: 0.2, level: 0.05, adjustment: Adjustment::BenjaminiYekutieli, min_items: 30 }
     }
 }
+
+/// How far rounding may part two scores of one item, as a share of its largest rating.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// The result of an [`AlternativeAnnotatorTest`].
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +101,8 @@ impl AlternativeAnnotatorTest {
         self.of(judge, annotations, share_of_equals)
     }
 
-    /// For numbers: a score is the negative root mean squared distance from the other annotators.
+    /// For numbers: a score is the negative root mean squared distance from the other annotators. Distances that rounding alone parts are
+    /// equal: 1.4 is as far from 1.7 as 2.0 is.
     ///
     /// # Errors
     ///
@@ -109,7 +113,7 @@ impl AlternativeAnnotatorTest {
         annotations: &[R],
     ) -> Result<AlternativeAnnotators, Error> {
         check_ratings(judge, annotations)?;
-        self.of(judge, annotations, closeness)
+        self.of_scores(judge, annotations, closeness, |rating| rating.abs())
     }
 
     /// What the advantage of any of the items follows from.
@@ -122,8 +126,9 @@ impl AlternativeAnnotatorTest {
         judge: &[Option<L>],
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
+        size: impl Fn(&L) -> f64,
     ) -> Result<Advantages, Error> {
-        let Scored { n_annotators, items, tested, .. } = self.scored(judge, annotations, score)?;
+        let Scored { n_annotators, items, tested, .. } = self.scored(judge, annotations, score, size)?;
         let mut as_good = vec![None; judge.len() * n_annotators];
         for item in items {
             for one in &item.left_out {
@@ -138,11 +143,18 @@ impl AlternativeAnnotatorTest {
         judge: &[Option<L>],
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
+        size: impl Fn(&L) -> f64,
     ) -> Result<Scored, Error> {
         check_level(self.level)?;
         check_range("epsilon", None, self.epsilon, [0.0, 1.0_f64.next_down()])?;
         check_range("min_items", None, self.min_items as f64, [2.0, f64::MAX])?;
-        let (n_annotators, items) = leave_one_out(judge, annotations, score)?;
+        let (n_annotators, mut items) = leave_one_out(judge, annotations, score)?;
+        for ScoredItem { item, left_out } in &mut items {
+            let said = annotations[*item].as_ref().iter().chain([&judge[*item]]).flatten();
+            let rounding = ROUNDING * said.map(&size).fold(0.0, f64::max);
+            let alike = left_out.iter_mut().filter(|one| (one.judge - one.person).abs() <= rounding);
+            alike.for_each(|one| one.judge = one.person);
+        }
         let mut counts = vec![0; n_annotators];
         items.iter().flat_map(|item| &item.left_out).for_each(|one| counts[one.annotator] += 1);
         check_count(self.min_items, counts.iter().copied().max().unwrap_or(0))?;
@@ -156,14 +168,30 @@ impl AlternativeAnnotatorTest {
     /// # Errors
     ///
     /// [`Error::OutOfRange`] for ε or the number of items, [`Error::LevelOutOfRange`], [`Error::LengthMismatch`]; [`Error::NonFinite`] for
-    /// a score; [`Error::TooFewItems`] if no annotator has enough items that the judge and another annotator labelled too.
+    /// a score that is NaN; [`Error::TooFewItems`] if no annotator has enough items that the judge and another annotator labelled too.
     pub fn of<L, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
     ) -> Result<AlternativeAnnotators, Error> {
-        let Scored { n_annotators, items, tested, skipped } = self.scored(judge, annotations, score)?;
+        self.of_scores(judge, annotations, score, |_| 0.0)
+    }
+
+    /// The same of annotations that have a size, 0 where they are no numbers: scores of one item that differ by no more than the rounding
+    /// of its largest annotation are equal.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub(crate) fn of_scores<L, R: AsRef<[Option<L>]>>(
+        &self,
+        judge: &[Option<L>],
+        annotations: &[R],
+        score: impl Fn(&L, &[&L]) -> f64,
+        size: impl Fn(&L) -> f64,
+    ) -> Result<AlternativeAnnotators, Error> {
+        let Scored { n_annotators, items, tested, skipped } = self.scored(judge, annotations, score, size)?;
         // Per annotator, 1 where they alone have the advantage, -1 where the judge alone has it, 0 where both score alike.
         let mut differences: Vec<Vec<f64>> = vec![Vec::new(); n_annotators];
         for ScoredAnnotator { annotator, person, judge } in items.iter().flat_map(|item| &item.left_out) {
@@ -257,10 +285,10 @@ pub(crate) fn share_of_equals<L: PartialEq>(label: &L, others: &[&L]) -> f64 {
     others.iter().filter(|other| **other == label).count() as f64 / others.len() as f64
 }
 
-/// The root mean squared distance from the others, negated.
+/// Half of the root mean squared distance from the others, negated: half, so that no rating is too far away to be a number.
 pub(crate) fn closeness(rating: &f64, others: &[&f64]) -> f64 {
-    let squares: f64 = others.iter().map(|other| (rating - **other).powi(2)).sum();
-    -(squares / others.len() as f64).sqrt()
+    let halves: Vec<f64> = others.iter().map(|other| rating / 2.0 - **other / 2.0).collect();
+    -root_mean_square(&halves)
 }
 
 /// P(T ≤ t) for the mean's distance from `bound` in standard errors: `scipy.stats.ttest_1samp(…, bound, alternative="less")`. Items that do

@@ -10,6 +10,7 @@ use crate::{Error, Interval};
 
 /// An intraclass correlation and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MixedIntraclass {
     /// In [0, 1).
     pub estimate: f64,

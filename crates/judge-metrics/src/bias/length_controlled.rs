@@ -2,7 +2,8 @@
 //! the leaderboard: [`LengthControlled`] lists what differs.
 
 use crate::estimate::Spread;
-use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_range, check_varies};
+use crate::input::{check_count, check_each_in, check_finite, check_lengths, check_range, check_varies, unit_of};
+use crate::means::largest;
 use crate::newton::{Cholesky, Likelihood, log_logistic, logistic, maximise};
 use crate::{Error, Estimate};
 
@@ -73,7 +74,7 @@ impl LengthControlled {
         check_finite("preferences", preferences)?;
         check_each_in("preferences", preferences, [0.0, 1.0])?;
         check_range("l2", None, self.l2, [0.0, f64::MAX])?;
-        let differences: Vec<f64> = lengths.iter().map(|[system, baseline]| system - baseline).collect();
+        let mut differences: Vec<f64> = lengths.iter().map(|[system, baseline]| system - baseline).collect();
         check_finite("lengths", &differences)?;
         check_varies("lengths", &differences)?;
         if let Some(difficulties) = difficulties {
@@ -81,6 +82,8 @@ impl LengthControlled {
             check_finite("difficulties", difficulties)?;
             check_varies("difficulties", difficulties)?;
         }
+        let unit = unit_of(largest(&differences));
+        differences.iter_mut().for_each(|difference| *difference *= unit);
         let mean = differences.iter().sum::<f64>() / n as f64;
         let spread = (differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1) as f64).sqrt();
         let difficulty = |row: usize| difficulties.map(|difficulties| difficulties[row]);

@@ -8,6 +8,7 @@ use crate::{Error, Proportion};
 
 /// How scores spread over the levels of a scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScaleUse {
     /// Scores at each level, in the order of the scale.
     pub counts: Vec<usize>,

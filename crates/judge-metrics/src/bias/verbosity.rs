@@ -8,6 +8,7 @@ use crate::{Error, Estimate, Proportion};
 
 /// How often the longer of two answers is chosen, by a judge and by people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LengthPreference {
     /// The judge's choices of the longer answer, among its decisive verdicts on pairs of different lengths.
     pub judge: Proportion,

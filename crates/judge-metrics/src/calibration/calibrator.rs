@@ -261,10 +261,10 @@ impl FittedCalibrator {
     ///
     /// # Errors
     ///
-    /// [`Error::NonFinite`]; [`Error::Undefined`] where an end overflows.
+    /// [`Error::NonFinite`]; [`Error::Undefined`] where the value or an end overflows.
     pub fn calibrate(&self, score: f64) -> Result<CalibratedScore, Error> {
         check_finite("score", &[score])?;
-        let value = self.curves.value(score, self.grades.as_deref());
+        let value = in_range("calibrated score", self.curves.value(score, self.grades.as_deref()))?;
         let (low, high) = match &self.grades {
             None => self.interval_of_numbers(score)?,
             Some(grades) => self.interval_of_grades(score, value, grades),

@@ -57,6 +57,7 @@ const STATISTIC: &str = "conformal interval";
 
 /// Conformal intervals, all of one width.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FittedSplitConformal {
     /// Half the width, in the unit of the scores; at least 0.
     pub radius: f64,

@@ -1,6 +1,7 @@
 use crate::Error;
 use crate::correlation::spearman;
-use crate::input::{check_ascending, check_each_in, check_finite, check_lengths, check_paired, in_range};
+use crate::input::{check_ascending, check_each_in, check_finite, check_lengths, check_paired, in_range, unit_of};
+use crate::means::largest;
 
 /// Whether the fitted function rises or falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,7 +80,9 @@ impl IsotonicRegression {
             },
         };
 
-        let items = distinct(x, y, weights)?;
+        let unit = unit_of(largest(weights));
+        let weights: Vec<f64> = weights.iter().map(|weight| weight * unit).collect();
+        let items = distinct(x, y, &weights)?;
         // A falling function of y is a rising one of −y.
         let sign = if increasing { 1.0 } else { -1.0 };
         let fitted = pool(items.iter().map(|item| (sign * item.y, item.weight)))?;

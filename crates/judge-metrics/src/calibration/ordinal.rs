@@ -66,6 +66,7 @@ impl OrdinalConformal {
 
 /// A calibrated threshold of probability mass.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FittedOrdinalConformal {
     /// A label joins while the set holds at most this mass. 0 where the most probable label is right often enough.
     pub threshold: f64,

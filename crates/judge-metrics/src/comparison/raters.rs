@@ -51,7 +51,7 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| rating(row, rater)?.number()).collect();
         let ratings: Vec<Vec<Option<f64>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<f64>> = rows.iter().map(|row| row.predicted.number()).collect();
-        alternative(found, k, &judge, &ratings, closeness);
+        alternative(found, k, &judge, &ratings, closeness, |rating| rating.abs());
         against_rest(found, &judge, &ratings, HumanCeiling::of_ratings, NOT_NEGATIVE);
         alphas(found, "human_", &ratings, [labels.err().map(String::as_str), None, None]);
         let complete: Option<Vec<Vec<f64>>> = ratings.iter().map(|row| row.iter().copied().collect()).collect();
@@ -68,7 +68,7 @@ pub(super) fn compare(
         let of_row = |row: &&ComparedItem| (0..k).map(|rater| place(rating(row, rater)?)).collect();
         let votes: Vec<Vec<Option<usize>>> = rows.iter().map(of_row).collect();
         let judge: Vec<Option<usize>> = rows.iter().map(|row| place(row.predicted.clone())).collect();
-        alternative(found, k, &judge, &votes, share_of_equals);
+        alternative(found, k, &judge, &votes, share_of_equals, |_| 0.0);
         against_rest(found, &judge, &votes, HumanCeiling::of_labels, SHARE);
         alphas_of_texts(found, "human_", &all, labels);
     }
@@ -137,6 +137,7 @@ fn alternative<T: Copy + Sync>(
     judge: &[Option<T>],
     ratings: &[Vec<Option<T>>],
     score: fn(&T, &[&T]) -> f64,
+    size: fn(&T) -> f64,
 ) {
     if k < 3 {
         return found.all_undefined(&ALTERNATIVE, "the alternative annotator test asks for three raters or more");
@@ -146,7 +147,7 @@ fn alternative<T: Copy + Sync>(
     if found.has_clusters() {
         found.undefined(winning_rate, "rows come in clusters, and this test takes them as independent");
     } else if found.starts(winning_rate) {
-        let known = settings.of(judge, ratings, score).and_then(|tested| {
+        let known = settings.of_scores(judge, ratings, score, size).and_then(|tested| {
             let share = tested.winning_rate();
             let more = match tested.skipped.len() {
                 0 => String::new(),
@@ -159,7 +160,7 @@ fn alternative<T: Copy + Sync>(
         found.add(winning_rate, known);
     }
     if found.starts(advantage) {
-        match settings.advantages(judge, ratings, score) {
+        match settings.advantages(judge, ratings, score, size) {
             Ok(scored) => found.resample(advantage, None, |rows| scored.advantage(rows), ratings.len()),
             Err(error) => found.add(advantage, Err(error)),
         }

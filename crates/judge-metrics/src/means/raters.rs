@@ -1,10 +1,14 @@
 //! What several raters say of one item, as one number.
 
+use super::sample::largest;
+use crate::input::unit_of;
+
 /// The mean of what raters gave one item, finite numbers; `None` of none.
 ///
-/// Statistics of ranks ask whether two items have the same mean, and people give decimal digits. So this is the number nearest to the mean
-/// of the digits: it depends on the order of the raters no more than that mean does, and where two such means are equal so are these
-/// numbers. Of grades that no 15 decimals write, such as 1/3, the order still does not matter.
+/// Statistics of ranks ask whether two items have the same mean, and people give decimal digits, or points of a scale that a program has
+/// divided by its length, such as 1/6. So this is the number nearest to the mean of the digits, or of the fractions up to hundredths: it
+/// depends on the order of the raters no more than that mean does, and where two such means are equal so are these numbers. Of other grades
+/// the order still does not matter.
 ///
 /// ```
 /// use judge_metrics::means::mean_of_raters;
@@ -19,9 +23,8 @@ pub fn mean_of_raters(given: &[f64]) -> Option<f64> {
         return Some(first);
     }
     let n = given.len() as f64;
-    for digits in 0..=15 {
-        // As whole numbers of this unit the grades have an exact sum, and the quotient is rounded once.
-        let unit = 10_f64.powi(digits);
+    // As whole numbers of one unit the grades have an exact sum, and the quotient is rounded once.
+    for unit in (0..=15).map(|digits| 10_f64.powi(digits)).chain((3..100).map(f64::from)) {
         let whole = given.iter().map(|value| (value * unit).round());
         let is_exact = |(whole, value): (f64, &f64)| whole.abs() <= 2_f64.powi(53) / n && whole / unit == *value;
         if whole.clone().zip(given).all(is_exact) {
@@ -30,8 +33,9 @@ pub fn mean_of_raters(given: &[f64]) -> Option<f64> {
     }
     let mut sorted = given.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    // Shares, since a sum may be too large.
-    Some(sorted.iter().map(|value| value / n).sum())
+    // A sum of large grades is not too large in this unit.
+    let unit = unit_of(largest(&sorted));
+    Some(sorted.iter().map(|value| value * unit).sum::<f64>() / n / unit)
 }
 
 #[cfg(test)]
@@ -50,6 +54,9 @@ mod tests {
             (&[0.000_001, 0.000_003], &[0.000_002]),
             (&[1e16, 3e16], &[2e16]),
             (&[1.0 / 3.0, 0.1, 1e-9], &[1e-9, 1.0 / 3.0, 0.1]),
+            (&[1.0 / 6.0, 0.5], &[1.0 / 3.0]),
+            (&[2.0 / 7.0, 3.0 / 7.0, 1.0], &[4.0 / 7.0]),
+            (&[1.0 / 30.0, 0.1, 1.0 / 6.0], &[0.1]),
         ] {
             assert_eq!(mean_of_raters(one), mean_of_raters(other), "{one:?} and {other:?}");
         }
@@ -60,6 +67,24 @@ mod tests {
             let mean = mean_of_raters(&[grade(a), grade(b), grade(c)]);
             assert_eq!(mean, mean_of_raters(&[grade(c), grade(a), grade(b)]), "{a}, {b}, {c}");
             assert_eq!(mean, Some(f64::from(a + b + c) / 30.0), "{a}, {b}, {c}");
+        }
+    }
+
+    /// A scale of 3 to 12 points that a program has brought to [0, 1], and one in a unit far from 1: equal means are one number.
+    #[test]
+    fn means_of_normalised_grades_and_in_other_units_are_equal_where_those_of_the_points_are() {
+        for steps in 2_u32..12 {
+            for unit in [1.0 / f64::from(steps), 2_f64.powi(-40), 2_f64.powi(-700), 2_f64.powi(700)] {
+                let is_fraction = f64::from(steps) * unit == 1.0;
+                let point = |k: u32| if is_fraction { f64::from(k) / f64::from(steps) } else { f64::from(k) * unit };
+                let mut seen = std::collections::BTreeMap::new();
+                for number in 0..(steps + 1).pow(3) {
+                    let [a, b, c] = [number, number / (steps + 1), number / (steps + 1).pow(2)].map(|k| k % (steps + 1));
+                    let mean = mean_of_raters(&[point(a), point(b), point(c)]);
+                    let known = *seen.entry(a + b + c).or_insert(mean);
+                    assert_eq!(mean, known, "{a}, {b}, {c} of {steps} in {unit}");
+                }
+            }
         }
     }
 

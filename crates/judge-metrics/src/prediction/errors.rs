@@ -3,7 +3,7 @@ use std::cmp::Ordering;
 use crate::estimate::{Missing, NOT_NEGATIVE, Spread};
 use crate::input::{check_columns, in_range};
 use crate::means::{EQUAL_ITEMS, is_rounding, largest, mean_loss, mean_of, mean_of_scale, root_mean_square};
-use crate::number::decimals;
+use crate::number::{decimals, six_digits};
 use crate::{Error, Estimate};
 
 /// Mean absolute error, as `sklearn.metrics.mean_absolute_error`.
@@ -44,21 +44,26 @@ pub fn bias(observed: &[f64], predicted: &[f64]) -> Result<Estimate, Error> {
     Ok(mean_of_scale("bias", &differences, scale(observed, predicted))?.tested_against_zero(EQUAL_ITEMS))
 }
 
-/// A [`bias`] as a person would say it, with two significant digits and in the unit of the scores.
+/// A [`bias`] as a person would say it, in the unit of the scores: with two significant digits, from 10 on as a whole number.
 ///
 /// ```
 /// use judge_metrics::prediction::bias_in_words;
 ///
 /// assert_eq!(bias_in_words(-0.413), "on average 0.41 lower than people's");
-/// assert_eq!(bias_in_words(12.6), "on average 13 higher than people's");
+/// assert_eq!(bias_in_words(1234.5), "on average 1234 higher than people's");
 /// assert_eq!(bias_in_words(0.0), "on average as high as people's");
 /// ```
 pub fn bias_in_words(bias: f64) -> String {
     let size = bias.abs();
-    let digits = if size >= 10.0 || size == 0.0 { 0 } else { (1.0 - size.log10().floor()).min(12.0) as usize };
+    // Rounded first: 9.97 has no more decimals than 10.
+    let rounded = format!("{size:.1e}").parse::<f64>().unwrap_or(size);
+    let said = match rounded {
+        ..1e-5 => six_digits(rounded),
+        _ => decimals(size, (1.0 - rounded.log10().floor()).max(0.0) as usize),
+    };
     match bias.partial_cmp(&0.0) {
-        Some(Ordering::Less) => format!("on average {} lower than people's", decimals(size, digits)),
-        Some(Ordering::Greater) => format!("on average {} higher than people's", decimals(size, digits)),
+        Some(Ordering::Less) => format!("on average {said} lower than people's"),
+        Some(Ordering::Greater) => format!("on average {said} higher than people's"),
         Some(Ordering::Equal) => "on average as high as people's".to_owned(),
         None => "not known to be higher or lower than people's".to_owned(),
     }

@@ -3,6 +3,7 @@
 use super::Preference;
 use crate::Error;
 use crate::input::{check_finite, check_range};
+use crate::prediction::distributions::check_distribution;
 
 /// A mean this near to ½, or log-odds this near to 0, is a tie: two orders that cancel differ by their rounding alone.
 const TIE: f64 = 1e-12;
@@ -35,18 +36,20 @@ pub struct PairReading {
 }
 
 impl PairReading {
-    /// From the probabilities that the first item is better, that the second is, and that neither is; each in [0, 1].
+    /// From the probabilities that the first item is better, that the second is, and that neither is; each in [0, 1], their sum 1 within
+    /// 10⁻⁶.
     ///
     /// A probability of 0 gives infinite log-odds; where both items have 0 they are 0.
     ///
     /// # Errors
     ///
-    /// [`Error::NonFinite`] and [`Error::OutOfRange`].
+    /// [`Error::NonFinite`], [`Error::OutOfRange`] and [`Error::NotADistribution`].
     pub fn from_probabilities(first: f64, second: f64, tie: f64) -> Result<Self, Error> {
         for (argument, value) in [("first", first), ("second", second), ("tie", tie)] {
             check_finite(argument, &[value])?;
             check_range(argument, None, value, [0.0, 1.0])?;
         }
+        check_distribution("first + second + tie", &[first, second, tie])?;
         let log_odds = if first == second { 0.0 } else { first.ln() - second.ln() };
         Ok(Self { probability: (first + tie / 2.0).min(1.0), log_odds })
     }

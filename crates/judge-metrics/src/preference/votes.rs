@@ -40,6 +40,7 @@ pub enum Ties {
 
 /// Comparisons of votes on one question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct QuestionAgreement<'a> {
     /// The question.
     pub question: &'a str,
@@ -49,6 +50,7 @@ pub struct QuestionAgreement<'a> {
 
 /// Agreement of votes, question by question.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct VoteAgreement<'a> {
     /// One entry for each question that has a vote, in ascending order of the question's text.
     pub questions: Vec<QuestionAgreement<'a>>,

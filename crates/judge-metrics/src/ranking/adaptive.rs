@@ -1,9 +1,8 @@
-use std::collections::BTreeSet;
-
 use rand_chacha::rand_core::Rng;
 
 use super::BradleyTerry;
 use super::FittedBradleyTerry;
+use super::bradley_terry::Pairs;
 use crate::Error;
 use crate::distribution::normal_quantile;
 use crate::newton::{Cholesky, logistic};
@@ -75,6 +74,9 @@ impl AdaptivePairing {
         if !(value > 0.0 && value.is_finite()) {
             return Err(Error::OutOfRange { argument: "prior_precision", index: None, value, low: 0.0, high });
         }
+        // Those without a verdict have been made, whatever it was.
+        let made: Vec<_> = known.iter().map(|&(items, preference)| (items, preference.unwrap_or(0.5))).collect();
+        let met = Pairs::soft(n, &made)?.0;
         let left = self.budget.saturating_sub(known.len());
         if n < 2 || left == 0 {
             return Ok(Vec::new());
@@ -82,7 +84,6 @@ impl AdaptivePairing {
         let verdicts: Vec<_> = known.iter().filter_map(|&(items, preference)| Some((items, preference?))).collect();
         let model = BradleyTerry { prior_precision: self.prior_precision, ..BradleyTerry::default() };
         let fitted = model.fit_soft(n, &verdicts)?;
-        let met: BTreeSet<[usize; 2]> = known.iter().map(|&([a, b], _)| [a.min(b), a.max(b)]).collect();
         let all = (0..n).flat_map(|first| (first + 1..n).map(move |second| [first, second]));
         let singular = Error::NoConvergence { statistic: "draws of strengths", iterations: 1 };
         let draws = match self.goal {
@@ -93,7 +94,7 @@ impl AdaptivePairing {
             Some(draws) => draws.about_the_best(pair),
             None => about_strengths(&fitted, pair),
         };
-        let open = all.filter(|pair| !met.contains(pair)).map(|pair| (pair, information(pair)));
+        let open = all.filter(|pair| !met.contains_key(pair)).map(|pair| (pair, information(pair)));
         let mut open: Vec<([usize; 2], f64)> = open.collect();
         // Rounding must not decide between comparisons that are equally good.
         let rounded = |information: f64| (information * 1e9).round() + 0.0;

@@ -63,7 +63,7 @@ pub(super) struct Pairs(pub(super) BTreeMap<[usize; 2], Pair>);
 
 impl Pairs {
     /// Of preferences between `n` numbered items.
-    fn soft(n: usize, comparisons: &[([usize; 2], f64)]) -> Result<Self, Error> {
+    pub(super) fn soft(n: usize, comparisons: &[([usize; 2], f64)]) -> Result<Self, Error> {
         let mut pairs = Self::default();
         for (index, &(items, preference)) in comparisons.iter().enumerate() {
             if let Some(item) = items.into_iter().find(|item| *item >= n) {

@@ -13,6 +13,7 @@ use crate::{Error, Estimate};
 /// understate how much ties say, and probabilities of a judge how much it says, so that intervals from the information are then a little
 /// too wide.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FittedBradleyTerry {
     pub(super) items: Vec<String>,
     pub(super) strengths: Vec<f64>,

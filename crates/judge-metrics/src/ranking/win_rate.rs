@@ -57,8 +57,8 @@ impl WinRecord {
     ///
     /// # Errors
     ///
-    /// [`Error::LevelOutOfRange`], [`Error::Undefined`] where no pair takes part, or with [`TieCredit::Half`] where all pairs
-    /// are tied, [`Error::TooFewItems`] where there is one pair only.
+    /// [`Error::LevelOutOfRange`]; [`Error::Undefined`] where no pair takes part. With [`TieCredit::Half`] also where all pairs are tied:
+    /// [`Error::TooFewItems`] of one, [`Error::Undefined`] up to five, [`Error::NoVariation`] of six or more.
     pub fn interval(&self, ties: TieCredit, level: f64) -> Result<Interval, Error> {
         if ties == TieCredit::Half && self.ties > 0 {
             let scores = [(1.0, self.wins), (0.5, self.ties), (0.0, self.losses)];

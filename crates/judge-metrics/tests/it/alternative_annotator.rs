@@ -76,6 +76,33 @@ fn what_does_not_vary_is_decided() {
     assert_eq!((other.annotators[1].p_value, other.winning_rate().count, other.advantage), (1.0, 0, 0.0));
 }
 
+/// A judge and an annotator on opposite sides of two others, equally far: as good in any unit, so that the judge loses nothing.
+#[test]
+fn equally_close_ratings_are_equal_in_any_unit() {
+    for away in [1, 2, 3, 7] {
+        let rows = (10..70).map(|base| [base + away, base - away, base, base].map(f64::from));
+        let found = |unit: f64, times: f64| {
+            let rows: Vec<[Option<f64>; 4]> = rows.clone().map(|row| row.map(|x| Some(x / unit * times))).collect();
+            let judge: Vec<Option<f64>> = rows.iter().map(|row| row[0]).collect();
+            let people: Vec<&[Option<f64>]> = rows.iter().map(|row| &row[1..]).collect();
+            AlternativeAnnotatorTest::default().of_ratings(&judge, &people).unwrap()
+        };
+        let whole = found(1.0, 1.0);
+        assert_eq!((whole.annotators[0].judge.count, whole.annotators[0].person.count), (60, 60));
+        assert!(whole.annotators[0].is_won && !whole.annotators[1].is_won);
+        for (unit, times) in [(10.0, 1.0), (6.0, 1.0), (1.0, 0.7), (1.0, 2f64.powi(700)), (1.0, 2f64.powi(-700))] {
+            assert_eq!(found(unit, times), whole, "{away} away, in units of {times} / {unit}");
+        }
+    }
+    // One that is a little nearer wins, and no rating is too large.
+    let near = [[Some(4.0), Some(4.000_001), Some(4.0)]; 30];
+    let found = AlternativeAnnotatorTest::default().of_ratings(&[Some(4.0); 30], &near).unwrap();
+    assert_eq!((found.annotators[1].judge.count, found.annotators[1].person.count), (30, 0));
+    let far = [[Some(f64::MAX), Some(f64::MAX), Some(-f64::MAX)]; 30];
+    let found = AlternativeAnnotatorTest::default().of_ratings(&[Some(f64::MAX); 30], &far).unwrap();
+    assert_eq!((found.annotators[2].judge.count, found.annotators[2].person.count), (30, 0));
+}
+
 #[test]
 fn bad_input_is_refused() {
     let test = AlternativeAnnotatorTest::default();

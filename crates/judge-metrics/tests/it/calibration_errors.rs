@@ -51,6 +51,16 @@ fn isotonic_regression_checks_columns_weights_and_bounds() {
     let overflow = plain.fit(&[1.0, 1.0], &[f64::MAX, f64::MAX]);
     assert!(matches!(overflow, Err(Error::Undefined { .. })));
 
+    // Weights of any size: only their ratios count.
+    let (x, y) = ([1.0, 2.0, 3.0, 3.0], [0.9, 0.7, 1.0, 4.0]);
+    let even = plain.fit(&x, &y).unwrap();
+    for weight in [5e-324, 1e-310, 1e308] {
+        let weighted = plain.fit_weighted(&x, &y, &[weight; 4]).unwrap();
+        for (ours, even) in weighted.y_thresholds().iter().zip(even.y_thresholds()) {
+            assert!((ours - even).abs() < 1e-12, "{weight}: {ours}, not {even}");
+        }
+    }
+
     let crossed = IsotonicRegression { y_min: Some(3.0), y_max: Some(2.0), ..plain };
     assert!(matches!(crossed.fit(&[1.0], &[1.0]), Err(Error::OutOfRange { argument: "y_min", value: 3.0, .. })));
     let nan = IsotonicRegression { y_max: Some(f64::NAN), ..plain }.fit(&[1.0], &[1.0]);

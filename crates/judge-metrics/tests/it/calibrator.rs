@@ -249,6 +249,10 @@ fn rows_that_teach_nothing_are_refused() {
     assert!(matches!(off_scale, Error::OutOfRange { argument: "human", index: Some(0), .. }));
     let descends = Calibrator { range: Some([5.0, 1.0]), ..settings }.fit(&x, &y).unwrap_err();
     assert!(matches!(descends, Error::OutOfRange { argument: "range", value: 5.0, high: 1.0, .. }), "{descends}");
+    // An expected grade that is no number.
+    let far: Vec<f64> = y.iter().map(|grade| if *grade > 1.0 { f64::MAX } else { f64::MIN }).collect();
+    let far = Calibrator { method: CalibrationMethod::Ordinal, ..settings }.fit(&x, &far).unwrap();
+    assert!(matches!(far.calibrate(12.0), Err(Error::Undefined { .. })));
     let many: Vec<f64> = (0..200).map(f64::from).collect();
     let ordinal = Calibrator { method: CalibrationMethod::Ordinal, ..settings };
     assert_eq!(ordinal.fit(&many, &many).unwrap_err(), Error::TooManyItems { limit: 101, found: 200 });

@@ -205,6 +205,9 @@ fn rank_intervals_are_fishers_with_another_variance() {
             assert_close("interval", "high", ours.high, high, 0.0);
         }
     }
+    for rho in [1.0, -1.0] {
+        assert!(spearman_interval(rho, 4, 0.95, RankVariance::BonettWright).unwrap_err().is_undefined());
+    }
     // Kendall's, of columns without ties.
     let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let tau = kendall_tau_b(&x, &[2.0, 1.0, 3.0, 4.0, 6.0, 5.0], KendallTest::Auto).unwrap();

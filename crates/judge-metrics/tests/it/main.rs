@@ -52,6 +52,7 @@ mod properties;
 mod published;
 mod ranking;
 mod recalibration;
+mod records;
 mod retrieval;
 mod reward_bench;
 mod risk_coverage;

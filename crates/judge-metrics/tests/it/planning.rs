@@ -186,6 +186,38 @@ fn powers_and_effects_equal_statsmodels() {
     }
 }
 
+/// Of few items at high levels T spreads as far as its mean, however large that is. Against the integral over the normal deviate of T, with
+/// thirty digits (mpmath 1.3).
+#[test]
+fn powers_of_far_effects_equal_thirty_digit_arithmetic() {
+    for (ratio, n, level, expected) in [
+        (150.0, 2, 0.99, 0.981_531_935_172_473_2),
+        (150.0, 3, 0.9999, 0.894_599_458_466_606),
+        (500.0, 2, 0.95, 1.0),
+        (200.0, 4, 0.999_999_9, 0.323_715_668_916_046_8),
+        (141_421.356_237_309_52, 2, 0.99999, 0.973_678_925_071_393_1),
+        (-141_421.356_237_309_52, 2, 0.999_999, 0.175_798_327_964_119_9),
+    ] {
+        let power = power_of_mean(ratio, f64::from(n).sqrt(), n as usize, level).unwrap();
+        assert!((power / expected - 1.0).abs() < 1e-9, "{ratio} {n} {level}: {power}");
+    }
+    for (level, expected) in [
+        (0.999, 576.901_129_469_293_9),
+        (0.9999, 5_769.008_946_007_168),
+        (0.99999, 57_690.089_225_459_3),
+        (0.999_999, 576_900.892_211_891_5),
+    ] {
+        let effect = detectable_mean(1.0, 2, 0.8, level).unwrap();
+        assert!((effect / expected - 1.0).abs() < 1e-9, "{level}: {effect}");
+    }
+    // Where the two ways to compute it meet.
+    for (n, level) in [(2, 0.99), (3, 0.9999), (6, 1.0 - 1e-9), (1_000, 0.95)] {
+        let [below, above] = [141.421_356, 141.421_357]
+            .map(|ratio: f64| power_of_mean(ratio, f64::from(n).sqrt(), n as usize, level).unwrap());
+        assert!(below <= above + 1e-12 && above - below < 1e-7, "{n} {level}: {below} {above}");
+    }
+}
+
 #[test]
 fn powers_of_anything_are_chances_and_what_is_none_is_refused() {
     for effect in [1e-300, 1e-3, 40.0, 1e6, 1e300] {

@@ -2,13 +2,33 @@
 
 use judge_metrics::means::sample_mean;
 use judge_metrics::prediction::{
-    auroc, auroc_difference, average_precision, bias, brier_score, jensen_shannon_divergence, kl_divergence, log_loss,
-    mean_absolute_error, precision_recall_curve, root_mean_squared_error, smoothed, total_variation,
+    auroc, auroc_difference, average_precision, bias, bias_in_words, brier_score, jensen_shannon_divergence,
+    kl_divergence, log_loss, mean_absolute_error, precision_recall_curve, root_mean_squared_error, smoothed,
+    total_variation,
 };
 use judge_metrics::{Error, Estimate};
 
 type Columns = fn(&[f64], &[f64]) -> Result<f64, Error>;
 type Scores = fn(&[bool], &[f64]) -> Result<f64, Error>;
+
+#[test]
+fn a_bias_has_two_digits_in_words() {
+    for (bias, size) in [
+        (1234.5, "1234"),
+        (99.6, "100"),
+        (9.97, "10"),
+        (9.94, "9.9"),
+        (0.996, "1.0"),
+        (0.0995, "0.10"),
+        (0.001, "0.0010"),
+        (0.000_012_3, "0.000012"),
+        (1.04e-14, "1e-14"),
+        (4e300, "4e300"),
+    ] {
+        assert_eq!(bias_in_words(bias), format!("on average {size} higher than people's"));
+        assert_eq!(bias_in_words(-bias), format!("on average {size} lower than people's"));
+    }
+}
 
 #[test]
 fn errors_refuse_unusable_columns() {

@@ -70,6 +70,18 @@ fn verdicts_follow_from_scores() {
     assert_eq!(margin([7.0, 7.0], 0.0), Tie);
     assert_eq!(margin([7.0, 8.0], 1.0), Tie, "a margin is not exceeded by itself");
     assert_eq!(margin([7.0, 8.25], 1.0), Second);
+    // What is a margin apart but for rounding, in either order; without a margin every difference counts.
+    for first in 1..200 {
+        for tenths in [1, 3, 7] {
+            let scores = [first + tenths, first].map(|tenths| f64::from(tenths) / 10.0);
+            for scores in [scores, [scores[1], scores[0]]] {
+                assert_eq!(margin(scores, f64::from(tenths) / 10.0), Tie, "{scores:?}");
+            }
+            assert_eq!(margin(scores, f64::from(tenths) / 10.0 - 1e-9), First, "{scores:?}");
+        }
+    }
+    assert_eq!(margin([1.0, 1.0_f64.next_up()], 0.0), Second);
+    assert_eq!(margin([f64::MAX, f64::MIN], f64::MAX), First);
     let infinite = Preference::from_scores([1.0, f64::INFINITY], 0.0);
     assert_eq!(infinite, Err(Error::NonFinite { argument: "scores", index: 1, value: f64::INFINITY }));
     for bad in [-0.1, f64::INFINITY, f64::NAN] {
@@ -170,6 +182,8 @@ fn orderings_and_probabilities_become_verdicts() {
     let verdict = |p, margin| Preference::from_probability(p, margin);
     assert_eq!([0.0, 0.49, 0.5, 0.51, 1.0].map(|p| verdict(p, 0.0).unwrap()), [Second, Second, Tie, First, First]);
     assert_eq!([0.39, 0.45, 0.61].map(|p| verdict(p, 0.1).unwrap()), [Second, Tie, First]);
+    assert_eq!([0.44, 0.45, 0.55, 0.56].map(|p| verdict(p, 0.05).unwrap()), [Second, Tie, Tie, First]);
+    assert_eq!([0.5_f64.next_down(), 0.5_f64.next_up()].map(|p| verdict(p, 0.0).unwrap()), [Second, First]);
     assert!(matches!(verdict(1.1, 0.0), Err(Error::OutOfRange { argument: "p", .. })));
     assert!(matches!(verdict(f64::NAN, 0.0), Err(Error::NonFinite { argument: "p", .. })));
     assert!(matches!(verdict(0.5, 0.6), Err(Error::OutOfRange { argument: "margin", .. })));

@@ -122,6 +122,11 @@ fn a_probability_of_0_gives_infinite_log_odds_that_may_cancel() {
     assert_eq!((PairReading::mean(&[]), mean_log_odds([]), mean_log_odds([f64::NAN])), (None, None, None));
     assert!(matches!(PairReading::from_probabilities(1.5, 0.0, 0.0), Err(Error::OutOfRange { argument: "first", .. })));
     assert!(matches!(PairReading::from_probabilities(0.5, f64::NAN, 0.0), Err(Error::NonFinite { .. })));
+    let half = PairReading::from_probabilities(0.4, 0.1, 0.0).unwrap_err();
+    assert_eq!(half.to_string(), "first + second + tie sums to 0.5, not to 1");
+    assert!(matches!(PairReading::from_probabilities(0.9, 0.9, 0.9), Err(Error::NotADistribution { .. })));
+    // In single precision.
+    assert!(PairReading::from_probabilities(0.7, 0.2, f64::from(0.1_f32)).is_ok());
     // Certain and wrong is the worst Brier score, and no panic.
     let pair = PreferredPair { gold: Second, orders: vec![sure], layers: Vec::new(), cluster: None };
     assert_eq!(estimate(&statistics(vec![pair]), "brier_mean_log_odds"), 1.0);

@@ -1,12 +1,12 @@
 //! Win rates, Bradley–Terry and length-controlled win rates against statsmodels and mpmath (`scripts/metrics/ranking_fixtures.py`), and
 //! what they refuse.
 
-use judge_metrics::Error;
 use judge_metrics::bias::length_controlled::LengthControlled;
 use judge_metrics::correlation::{KendallTest, kendall_tau_b};
 use judge_metrics::preference::Preference;
 use judge_metrics::ranking::Comparison;
 use judge_metrics::ranking::{AdaptivePairing, BradleyTerry, FittedBradleyTerry, Goal, TieCredit, TieModel, WinRecord};
+use judge_metrics::{Error, Proportion};
 use proptest::prelude::*;
 
 use crate::fixtures::{fixture, list, numbers};
@@ -116,6 +116,12 @@ fn length_controlled_win_rates_equal_statsmodels() {
             near(mirrored.win_rate.estimate, 1.0 - ours.win_rate.estimate);
             near(mirrored.length, ours.length);
         }
+        for unit in [2f64.powi(700), 2f64.powi(-700)] {
+            let lengths: Vec<[f64; 2]> = lengths.iter().map(|pair| pair.map(|length| length * unit)).collect();
+            let scaled = LengthControlled::default().fit(&preferences, &lengths, difficulties.as_deref()).unwrap();
+            near(scaled.win_rate.estimate, ours.win_rate.estimate);
+            near(scaled.length, ours.length);
+        }
         let ridge = LengthControlled { l2: 5.0 }.fit(&preferences, &lengths, difficulties.as_deref()).unwrap();
         assert!(ridge.length.abs() < ours.length.abs());
     }
@@ -184,6 +190,12 @@ fn bad_input_is_refused() {
     assert_eq!(record.win_rate(TieCredit::Half), Ok(4.0 / 6.0));
     assert_eq!(record.win_rate(TieCredit::Loss), Ok(0.5));
     assert_eq!(record.win_rate(TieCredit::Excluded), Ok(0.75));
+    let interval = |wins, ties| WinRecord { wins, ties, losses: 0 }.interval(TieCredit::Half, 0.95);
+    assert!(matches!(interval(0, 0), Err(Error::Undefined { .. })));
+    assert!(matches!(interval(0, 1), Err(Error::TooFewItems { required: 2, found: 1 })));
+    assert!(matches!((interval(0, 2), interval(0, 5)), (Err(Error::Undefined { .. }), Err(Error::Undefined { .. }))));
+    assert!(matches!(interval(0, 6), Err(Error::NoVariation { .. })));
+    assert_eq!(interval(1, 0), Proportion { count: 1, n: 1 }.wilson(0.95));
 
     let controlled = |p: &[f64], lengths: &[[f64; 2]]| LengthControlled::default().fit(p, lengths, None);
     assert!(matches!(controlled(&[1.0], &[]), Err(Error::LengthMismatch { argument: "lengths", .. })));
@@ -263,6 +275,13 @@ fn rounds_are_disjoint_new_and_within_the_budget() {
         assert!(matches!(error, Error::OutOfRange { argument, .. } if argument == wrong), "{error}");
     }
     assert!(matches!(pairing.next(5, &[([2, 2], Some(0.5))]), Err(Error::SelfComparison { .. })));
+    // Whatever the verdict, and with nothing left to compare.
+    for pairing in [pairing, AdaptivePairing { budget: 0, ..pairing }] {
+        let error = pairing.next(3, &[([0, 1], None), ([7, 2], None)]).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { argument: "comparisons", index: Some(1), .. }), "{error}");
+        let error = pairing.next(3, &[([0, 1], None), ([1, 1], None)]).unwrap_err();
+        assert_eq!(error, Error::SelfComparison { argument: "comparisons", index: 1 });
+    }
     let flat = AdaptivePairing { prior_precision: 0.0, ..pairing };
     assert!(matches!(flat.next(5, &[]), Err(Error::OutOfRange { argument: "prior_precision", .. })));
 }

@@ -16,7 +16,7 @@ use super::files::{home, is_same, unread};
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{Folder, file, names, read_json, read_text};
 use crate::weights::{Checkpoint, Tensors, checkpoint};
-use crate::{Dtype, Error};
+use crate::{Dtype, Error, TextError};
 
 /// What a model folder has for decisions.
 #[derive(Clone)]
@@ -156,8 +156,8 @@ impl DecisionFolder {
         }
         let source = read_text(&path)?;
         let template = TemplatePrompt::new(&source).map_err(|error| match error {
-            Error::PromptTemplate { source } => Error::ChatTemplate { path, source },
-            error @ Error::PromptWithoutState => Error::ChatTemplate { path, source: Arc::new(error) },
+            Error::Text(TextError::PromptTemplate { source }) => TextError::ChatTemplate { path, source }.into(),
+            error @ Error::PromptWithoutState => TextError::ChatTemplate { path, source: Arc::new(error) }.into(),
             other => other,
         })?;
         let template = if sanitizes { template } else { template.stripping_marks() };

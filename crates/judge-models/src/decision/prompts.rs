@@ -5,10 +5,10 @@ use std::sync::Arc;
 use judge_core::decision::{Asked, DecisionPrompt};
 use judge_core::{Prompt, PromptEnd, Reason, Unscored, WholePrompt};
 use judge_jinja::{Date, TemplateError};
+use judge_text::{ChatTemplate, MARK, SPLIT, with_texts};
 use serde_json::{Map, Value, json};
 
-use crate::Error;
-use crate::text::{ChatTemplate, MARK, SPLIT, with_texts};
+use crate::{Error, TextError};
 
 /// A Jinja template of the user's turn, which sees `state` and `question`; the turn goes into the model's chat template, with
 /// `enable_thinking` false. This is what transformers does where a model has no template for decisions.
@@ -32,7 +32,7 @@ impl TurnPrompt {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`Error::PromptTemplate`], with the line; [`Error::PromptWithoutState`].
+    /// [`TextError::PromptTemplate`], with the line; [`Error::PromptWithoutState`].
     pub fn new(source: &str) -> Result<Self, Error> {
         Ok(Self { template: Arc::new(of_state(source)?) })
     }
@@ -42,7 +42,7 @@ impl TemplatePrompt {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`Error::PromptTemplate`], with the line; [`Error::PromptWithoutState`].
+    /// [`TextError::PromptTemplate`], with the line; [`Error::PromptWithoutState`].
     pub fn new(source: &str) -> Result<Self, Error> {
         let template = of_state(source)?;
         let is_shared = template.names("questions");
@@ -84,9 +84,10 @@ impl TemplatePrompt {
 /// A template of a prompt.
 ///
 /// # Errors
-/// [`Error::PromptTemplate`], with the line.
+/// [`TextError::PromptTemplate`], with the line.
 pub(crate) fn compiled(source: &str) -> Result<ChatTemplate, Error> {
-    ChatTemplate::new(source, Date::default()).map_err(|source| Error::PromptTemplate { source: Arc::new(source) })
+    let template = ChatTemplate::new(source, Date::default());
+    template.map_err(|source| TextError::PromptTemplate { source: Arc::new(source) }.into())
 }
 
 /// One that shows what is decided about.

@@ -1,44 +1,24 @@
 //! The files of a model folder: their names, and one table that says what becomes of each.
 //!
-//! Readers name a file by a constant of this module, some of which are those of `judge-weights`. What else is done with
+//! Readers name a file by a constant of this module, some of which are those of `judge-text` and `judge-weights`. What else is done with
 //! files asks [`FILES`]: the hub's client (`hub/fetch.rs`) which to fetch, `merge.rs` and full tuning which to copy. So a file
 //! that a reader asks for cannot be left behind by a writer: a test looks for every constant in the table.
 //!
 //! Not in the table, because no fixed name has them: shards, which their index names; `*.gguf`; and the adapter's folder that
 //! `decision.json` or `judge_config.json` names (`decision/files.rs`).
 
+pub(crate) use judge_text::file::{
+    ADDED_TOKENS, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON, CONFIG, DEFAULT_CHAT_TEMPLATE, OF_SENTENCEPIECE, SENTENCEPIECE, SENTENCEPIECE_DEBERTA,
+    SENTENCEPIECE_XLM_R, SPECIAL_TOKENS_MAP, TOKENIZER, TOKENIZER_CONFIG,
+};
 pub(crate) use judge_weights::file::{
     ADAPTER_CONFIG, ADAPTER_PICKLE, ADAPTER_WEIGHTS, PICKLE, PICKLE_INDEX, WEIGHTS, WEIGHTS_INDEX,
 };
 
-/// The description of the model.
-pub(crate) const CONFIG: &str = "config.json";
 /// Defaults of generation, of which only the end tokens are read.
 pub(crate) const GENERATION_CONFIG: &str = "generation_config.json";
 /// The files of which one says that a folder has weights by itself, but for GGUF.
 pub(crate) const OF_WEIGHTS: [&str; 4] = [WEIGHTS, WEIGHTS_INDEX, PICKLE, PICKLE_INDEX];
-/// The tokenizer, in the format of the crate `tokenizers`.
-pub(crate) const TOKENIZER: &str = "tokenizer.json";
-/// A tokenizer as SentencePiece writes it; read where there is no `tokenizer.json`.
-pub(crate) const SENTENCEPIECE: &str = "tokenizer.model";
-/// The same of XLM-RoBERTa.
-pub(crate) const SENTENCEPIECE_XLM_R: &str = "sentencepiece.bpe.model";
-/// The same of DeBERTa v2.
-pub(crate) const SENTENCEPIECE_DEBERTA: &str = "spm.model";
-/// The files of SentencePiece that are read.
-pub(crate) const OF_SENTENCEPIECE: [&str; 3] = [SENTENCEPIECE, SENTENCEPIECE_XLM_R, SENTENCEPIECE_DEBERTA];
-/// Tokens beside the vocabulary, by their text; read where `tokenizer_config.json` lists none.
-pub(crate) const ADDED_TOKENS: &str = "added_tokens.json";
-/// transformers' settings of the tokenizer; may hold the chat template.
-pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
-/// The chat template as one of several files; wins over the others. Beside it are templates of other names.
-pub(crate) const DEFAULT_CHAT_TEMPLATE: &str = "additional_chat_templates/default.jinja";
-/// The chat template as a file of its own; wins over that of `tokenizer_config.json`.
-pub(crate) const CHAT_TEMPLATE: &str = "chat_template.jinja";
-/// The template of a processor of images and sounds; it is kept beside the others and not read.
-pub(crate) const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
-/// Named special tokens; read where there is no `tokenizer_config.json`, or one of the old kind.
-pub(crate) const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
 /// LLaMA-Factory's reward head, beside the weights of a model or of an adapter.
 pub(crate) const VALUE_HEAD: &str = "value_head.safetensors";
 /// The same as torch.save writes it.
@@ -202,7 +182,8 @@ mod tests {
     fn every_name_that_a_reader_asks_for_is_in_the_table() {
         let in_table: BTreeSet<&str> = FILES.iter().map(|role| role.name).collect();
         assert_eq!(in_table.len(), FILES.len(), "a name has one row");
-        let source = [include_str!("file.rs"), include_str!("../../../judge-weights/src/file.rs")].concat();
+        let of_texts = include_str!("../../../judge-text/src/file.rs");
+        let source = [include_str!("file.rs"), of_texts, include_str!("../../../judge-weights/src/file.rs")].concat();
         let constants = source.lines().filter_map(|line| {
             let (_, value) = line.split_once("const ")?.1.split_once(": &str = \"")?;
             value.strip_suffix("\";")
@@ -234,6 +215,7 @@ mod tests {
     /// No reader has a name of its own for a file of a folder.
     #[test]
     fn readers_name_files_by_these_constants() {
+        const OF_NAMES: [&str; 3] = ["folder/file.rs", "judge-text/src/file.rs", "judge-weights/src/file.rs"];
         fn sources(at: &std::path::Path, all: &mut Vec<std::path::PathBuf>) {
             for entry in std::fs::read_dir(at).unwrap() {
                 let path = entry.unwrap().path();
@@ -245,14 +227,14 @@ mod tests {
             }
         }
         let mut all = Vec::new();
-        let others = ["judge-arch", "judge-weights", "judge-cli", "judge-serve", "judge"];
+        let others = ["judge-arch", "judge-text", "judge-weights", "judge-cli", "judge-grade", "judge-serve", "judge"];
         for sources_of in others.map(|name| format!("../{name}/src")).into_iter().chain(["src".to_owned()]) {
             sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(sources_of), &mut all);
         }
         assert!(all.len() > 200, "{}", all.len());
         for path in all {
             let is_test = path.iter().any(|part| part.to_str().is_some_and(|part| part.contains("test")));
-            if is_test || ["folder/file.rs", "judge-weights/src/file.rs"].iter().any(|names| path.ends_with(names)) {
+            if is_test || OF_NAMES.iter().any(|names| path.ends_with(names)) {
                 continue;
             }
             let source = std::fs::read_to_string(&path).unwrap();

@@ -10,6 +10,7 @@
 
 use std::cell::RefCell;
 
+use judge_text::gguf::ends;
 use judge_weights::gguf::file::GgufFile;
 use judge_weights::gguf::header::listed;
 use judge_weights::gguf::kind::Kind;
@@ -21,23 +22,6 @@ use super::architectures::{Architecture, BERT_NAME, DIVISORS, FACTORS};
 /// What `rope_freqs.weight` has been made of in every release of Llama 3 and its descendants: bounds of
 /// the transition, and the original context. The factor is the largest divisor.
 const LLAMA3: (f64, f64, u64) = (1.0, 4.0, 8192);
-
-/// Tokens that end a turn, by their text: where a file has them, they end a text, whether or not a key
-/// says so (llama.cpp, `llama-vocab.cpp`, does the same).
-const ENDS_OF_TURNS: [&str; 12] = [
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<end_of_turn>",
-    "<turn|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<end_of_utterance>",
-    "<|eom_id|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "<|END_OF_TURN_TOKEN|>",
-];
 
 /// The fields of which null says something: that there is no window, and no token before a text.
 const NULLS: [&str; 2] = ["sliding_window", "bos_token_id"];
@@ -482,22 +466,4 @@ fn scaling(keys: &Keys<'_>, head_dim: u64) -> Result<Option<Value>, GgufProblem>
             read: "none, linear, yarn, and the divisors of llama3 and longrope",
         }),
     }
-}
-
-/// The tokens that end a text: those that keys name, and those that end a turn by their text.
-pub(crate) fn ends(file: &GgufFile) -> Vec<u64> {
-    let named = ["eos", "eot", "eom"].map(|name| file.header.whole(&format!("tokenizer.ggml.{name}_token_id")));
-    let mut ends: Vec<u64> = named.into_iter().flatten().collect();
-    let tokens = file.header.texts("tokenizer.ggml.tokens", file.bytes()).unwrap_or_default();
-    // In gpt-oss a call and a return end a text, and `<|end|>` a part of it.
-    let is_of_parts = tokens.contains(&"<|call|>") && tokens.contains(&"<|return|>");
-    let ends_text = |token: &str| match token {
-        "<|end|>" => !is_of_parts,
-        "<|call|>" | "<|return|>" => is_of_parts,
-        token => ENDS_OF_TURNS.contains(&token),
-    };
-    ends.extend((0..).zip(&tokens).filter(|(_, token)| ends_text(token)).map(|(id, _)| id));
-    let mut seen = std::collections::BTreeSet::new();
-    ends.retain(|&id| seen.insert(id));
-    ends
 }

@@ -3,8 +3,7 @@
 
 use judge_arch::Architecture;
 use judge_core::request::TokenId;
-
-use crate::text::TextCodec;
+use judge_text::TextCodec;
 
 /// A model without its weights: enough to check, tokenise and group requests, and to end texts.
 pub(crate) struct Context {

@@ -24,14 +24,14 @@ use judge_core::{
     reading::{Generated, HeadEntropies, PooledState, ReplyState, TokenLogProbs},
     request::{Pooling, Signal, TokenId},
 };
+use judge_text::Typed;
 
 use super::answers::Part;
 use super::context::Context;
 use super::finite::non_finite;
 use super::labels::{Heads, States, Steps, is_read_at};
 use super::next_token::NextToken;
-use crate::Error;
-use crate::text::Typed;
+use crate::{Error, TextError};
 
 /// What is wanted of a sequence from which only continuations are read, besides their
 /// log-probabilities.
@@ -161,9 +161,9 @@ impl Context {
 }
 
 /// The error of an item's text: a failure of the tokenizer is the item's own fault, since another text may do.
-fn of_text(error: Error) -> Error {
-    match error {
-        Error::Tokenizer { source, .. } => Unscored::new(Reason::Tokenizer, source.to_string()).into(),
+fn of_text(error: impl Into<Error>) -> Error {
+    match error.into() {
+        Error::Text(TextError::Tokenizer { source, .. }) => Unscored::new(Reason::Tokenizer, source.to_string()).into(),
         other => other,
     }
 }

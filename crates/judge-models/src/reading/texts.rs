@@ -8,11 +8,11 @@
 
 use judge_arch::{Architecture, EncoderSpec};
 use judge_core::{Message, Prompt, Reason, Unscored};
+use judge_text::Typed;
 use serde_json::Value;
 
 use super::context::Context;
 use crate::Error;
-use crate::text::Typed;
 
 impl Context {
     /// The tokens of a prompt with their types (`token_type_ids`), which are empty where all are 0. A prompt that

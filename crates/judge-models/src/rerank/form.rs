@@ -13,7 +13,7 @@ use super::folder::Kind;
 use super::prompts::ROLES;
 use super::{RerankFolder, RerankFormProblem, RolesPrompt, WholeRerankPrompt};
 use crate::decision::compiled;
-use crate::{Error, Model};
+use crate::{Error, Model, TextError};
 
 /// What is given in the place of what a folder says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,7 +54,7 @@ impl RerankFolder {
     ///
     /// # Errors
     /// [`Error::Rerank`] where neither the folder nor the options say, and, without a path, for options that are wrong;
-    /// [`Error::PromptTemplate`] for a template that cannot be read.
+    /// [`TextError::PromptTemplate`] for a template that cannot be read.
     pub fn form(&self, options: &RerankOptions) -> Result<RerankForm, Error> {
         let RerankOptions { template, labels, readout, instruction, activation, most_tokens } = options;
         let given = match &labels[..] {
@@ -187,7 +187,7 @@ impl RerankForm {
             let prompt = prompt.map_err(|unscored| Error::Prompt { unscored })?;
             model.tokens(&prompt).map_err(|error| match error {
                 Error::Prompt { unscored } if self.has_roles => lost(ROLES[0], unscored.to_string()),
-                Error::NoChatTemplate { .. } => self.folder.fault(RerankFormProblem::NoPrompt),
+                Error::Text(TextError::NoChatTemplate { .. }) => self.folder.fault(RerankFormProblem::NoPrompt),
                 other => other,
             })
         };

@@ -25,7 +25,8 @@ impl WholeRerankPrompt {
     /// Reads a template. `most_tokens` are those of a prompt, where they are fewer than the model can read.
     ///
     /// # Errors
-    /// [`Error::PromptTemplate`], with the line; [`Error::Rerank`] for a template that leaves out the query or the document.
+    /// [`TextError::PromptTemplate`](crate::TextError::PromptTemplate), with the line; [`Error::Rerank`] for a template that leaves out
+    /// the query or the document.
     pub fn new(source: &str, instruction: Option<String>, most_tokens: Option<usize>) -> Result<Self, Error> {
         let template = compiled(source)?;
         match ["query", "document"].into_iter().find(|variable| !template.names(variable)) {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionPrompt, DecisionSettings, Questions, Readout};
 use judge_core::{Backbone, ItemId, Judge, Prompt, PromptEnd, Request, Runner, Verdict, WholePrompt};
 use judge_models::{
-    DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TurnPrompt, WeightsError, merge_adapters,
+    DecisionFolder, Dtype, Error, LoadOptions, Model, TemplatePrompt, TextError, TurnPrompt, WeightsError,
+    merge_adapters,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -368,7 +369,7 @@ fn a_template_must_write_the_marks_that_are_asked_for() {
     }
     let Err(Error::Prompt { unscored }) = ids(&whole("{{ raise_exception('no') }}", 0, 1)) else { panic!("it raises") };
     assert!(unscored.detail.contains("no"), "{unscored}");
-    assert!(matches!(ids(&whole("{% if %}", 0, 1)), Err(Error::PromptTemplate { .. })));
+    assert!(matches!(ids(&whole("{% if %}", 0, 1)), Err(Error::Text(TextError::PromptTemplate { .. }))));
 }
 
 /// All of its prompts would be the same, or the words of the pointer.

@@ -11,7 +11,7 @@ use judge_core::{
     request::Pooling,
     reward::{RewardJudge, closed_conversation},
 };
-use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model};
+use judge_models::{ConfigProblem, Dtype, Error, LoadOptions, Model, TextError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -96,7 +96,7 @@ fn conversations_that_are_no_pair_are_unscored_and_open_ones_refused() {
     let open = Request { prompt: Prompt::chat(vec![Message::new("user", "ba")]), want };
     let refused = model.run(&[open], &mut |_, outcome| panic!("{outcome:?}")).unwrap_err();
     let BackboneError::Model(source) = refused else { panic!("{refused}") };
-    assert!(matches!(source.downcast_ref(), Some(Error::NoChatTemplate { .. })), "{source}");
+    assert!(matches!(source.downcast_ref(), Some(Error::Text(TextError::NoChatTemplate { .. }))), "{source}");
 }
 
 /// <https://github.com/vllm-project/vllm/pull/47772>: of a pair that is too long, one sees which text is to be cut.

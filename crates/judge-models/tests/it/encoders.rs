@@ -8,7 +8,9 @@ use judge_core::{
     Backbone, Layer, Message, Outcome, Prompt, Reading, Reason, Request, TextModel, Want, model::BackboneError,
     request::Pooling,
 };
-use judge_models::{ConfigProblem, Device, DevicesProblem, Dtype, Error, Kernel, LoadOptions, Model, TensorProblem};
+use judge_models::{
+    ConfigProblem, Device, DevicesProblem, Dtype, Error, Kernel, LoadOptions, Model, TensorProblem, TextError,
+};
 use rayon::ThreadPoolBuilder;
 use serde_json::{Value, json};
 
@@ -244,7 +246,7 @@ fn what_an_encoder_cannot_bring_is_refused() {
     let chat = Prompt::chat(vec![Message::new("user", "ba")]);
     let refused = model.run(&requests(&model, [chat]), &mut |_, outcome| panic!("{outcome:?}")).unwrap_err();
     let BackboneError::Model(source) = refused else { panic!("{refused}") };
-    assert!(matches!(source.downcast_ref(), Some(Error::NoChatTemplate { .. })), "{source}");
+    assert!(matches!(source.downcast_ref(), Some(Error::Text(TextError::NoChatTemplate { .. }))), "{source}");
 }
 
 #[test]

@@ -154,7 +154,8 @@ fn chats_have_the_tokens_and_the_text_of_the_folder() {
     let path = fixtures().join("gguf_tokenizers/prepend.gguf");
     let to = TempDir::new().unwrap();
     fs::copy(&path, to.path().join("model.gguf")).unwrap();
-    copy(&fixtures().join("tokenizers/prepend"), to.path(), &["tokenizer.json", "tokenizer_config.json"]);
+    let beside = fixtures().join("../../../judge-text/tests/fixtures/tokenizers/prepend");
+    copy(&beside, to.path(), &["tokenizer.json", "tokenizer_config.json"]);
     let (alone, beside) = (load(&path, None).unwrap(), load(to.path(), None).unwrap());
     for text in ["score: 4", " The judge", "a </s> b", "Ärger 東京"] {
         let chat = Prompt::chat(vec![Message::new("system", "Be brief."), Message::user(text)]);

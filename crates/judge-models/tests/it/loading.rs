@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, Layer, Outcome, Prompt, Reading, Request, Want, request::Pooling};
 use judge_models::{
-    ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, WeightsError,
-    merge_adapters,
+    ConfigProblem, Dtype, Error, FileProblem, IndexProblem, LoadOptions, Model, StandIn, TensorProblem, TextError,
+    WeightsError, merge_adapters,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -348,6 +348,10 @@ fn what_is_not_supported_is_named() {
         edit(folder.join("tokenizer_config.json"), |json| json["add_bos_token"] = json!(true));
     });
     assert_error!(says(sentencepiece, &["tokenizer.model", "empty"]), Error::Weights(WeightsError::StandIn { .. }));
+    let other_name = broken(|folder| {
+        fs::rename(folder.join("tokenizer.json"), folder.join("tokenizer.model.v3")).unwrap();
+    });
+    assert_error!(other_name, Error::Weights(WeightsError::MissingFile { wanted: "tokenizer.json", .. }));
 }
 
 #[test]
@@ -367,7 +371,7 @@ fn damaged_text_files() {
     );
     assert_error!(
         broken(|folder| fs::write(folder.join("tokenizer.json"), "{\"version\": \"1.0\"}").unwrap()),
-        Error::Tokenizer { .. }
+        Error::Text(TextError::Tokenizer { .. })
     );
     assert_error!(
         broken(|folder| fs::write(folder.join("tokenizer.json"), "not JSON").unwrap()),
@@ -384,12 +388,12 @@ fn damaged_text_files() {
     load(bom.path()).expect("a byte-order mark does no harm");
 }
 
-/// `text/tokenizer/sentencepiece/tests.rs` compares the tokens.
+/// `tokenizer/sentencepiece/tests.rs` of `judge-text` compares the tokens.
 #[test]
 fn a_folder_with_sentencepiece_alone_is_a_model_and_its_file_is_part_of_the_fingerprint() {
     let folder = copy("families/llama-on");
     let with = |name: &str| {
-        let model = fixtures().join(format!("sentencepiece/{name}.model"));
+        let model = fixtures().join(format!("../../../judge-text/tests/fixtures/sentencepiece/{name}.model"));
         fs::copy(model, folder.path().join("tokenizer.model")).unwrap();
         load(folder.path()).unwrap()
     };

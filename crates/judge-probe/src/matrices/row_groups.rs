@@ -64,16 +64,16 @@ impl RowGroups {
     /// of the rows, with three words or more on average since the mark before. So a short category in front of a question does not count,
     /// and short questions are found that share no passage.
     pub fn of_prompts(prompts: &[Option<&str>]) -> Self {
-        Self::of_questions_and_prompts(&vec![None; prompts.len()], prompts)
+        Self::of_questions_and_prompts(&prompts.iter().map(|&prompt| (None, prompt)).collect::<Vec<_>>())
     }
 
-    /// Of rows whose question is known, by questions, and of the others by whole prompts; the two kinds meet where their texts do.
-    pub fn of_questions_and_prompts(questions: &[Option<&str>], prompts: &[Option<&str>]) -> Self {
-        let texts: Vec<Option<&str>> =
-            questions.iter().zip(prompts).map(|(question, prompt)| question.or(*prompt)).collect();
+    /// Of the question and the prompt of each row: those whose question is known by questions, the others by whole prompts; the two kinds
+    /// meet where their texts do.
+    pub fn of_questions_and_prompts(rows: &[(Option<&str>, Option<&str>)]) -> Self {
+        let texts: Vec<Option<&str>> = rows.iter().map(|(question, prompt)| question.or(*prompt)).collect();
         let mut groups = Self::of_texts(&texts);
         let alone: Vec<Option<&str>> =
-            questions.iter().zip(prompts).map(|(question, prompt)| prompt.filter(|_| question.is_none())).collect();
+            rows.iter().map(|(question, prompt)| prompt.filter(|_| question.is_none())).collect();
         groups.join(beginnings::of(&alone));
         groups
     }

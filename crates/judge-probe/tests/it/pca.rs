@@ -50,6 +50,8 @@ fn it_refuses_what_it_is_undefined_for() {
     }
     let one_row = Pca { n_components: 1 }.fit(&Matrix::from_rows([[1.0, 2.0]]).unwrap());
     assert_eq!(one_row, Err(Error::ComponentCount { n_components: 1, most: 0 }));
+    let said = one_row.unwrap_err().to_string();
+    assert_eq!(said, "no components can be found in the features, asked for 1");
     let huge = Pca { n_components: 1 }.fit(&Matrix::from_rows([[1.0, 1e200], [2.0, 0.0]]).unwrap());
     assert_eq!(huge, Err(Error::Overflow { feature: 1 }));
 

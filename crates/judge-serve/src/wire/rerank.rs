@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::StatusCode;
-use judge_core::Unscored;
 use judge_core::rerank::{Activation, RerankItem};
+use judge_core::{Reason, Unscored};
 use serde_json::{Map, Value, json};
 
 use super::super::paths::GENERATIVE_SCORING;
@@ -171,11 +171,13 @@ fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Opti
         }
         Some(tokens)
     });
-    let among = flag(&mut fields, "apply_softmax", false);
+    let first = path == GENERATIVE_SCORING;
+    // As vLLM has it there, and SGLang elsewhere.
+    let among = flag(&mut fields, "apply_softmax", first);
     let item_first = flag(&mut fields, "item_first", false);
     let (query, items, tokens) = (query?, items?, tokens?);
     let of = ScoresOf::Tokens(NextTokens { query, items, item_first, tokens });
-    Some(Asked { model, of, form: ScoreForm::Labels { among, first: path == GENERATIVE_SCORING } })
+    Some(Asked { model, of, form: ScoreForm::Labels { among, first } })
 }
 
 /// A list of texts, or of objects with one.
@@ -278,6 +280,9 @@ impl ScoreForm {
         let (ranked, all) = (ranked(documents), documents.iter().enumerate());
         let unscored: Vec<(usize, &Unscored)> =
             all.filter_map(|(at, found)| Some((at, found.as_ref().err()?))).collect();
+        if let Some((_, why)) = unscored.first().filter(|(_, why)| !self.may_cut() && why.reason == Reason::TooLong) {
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "context_length_exceeded", &why.detail));
+        }
         // Only Cohere's form has a place for documents without a score, beside others.
         if let Some(&(index, why)) = unscored.first()
             && (ranked.is_empty() || !matches!(self, Self::Cohere { .. }))
@@ -307,11 +312,7 @@ impl ScoreForm {
                 }
                 Ok(body)
             }
-            Self::Tei { raw, texts, may_cut } => {
-                if let Some(&(index, _)) = ranked.iter().find(|&&(index, _)| !may_cut && cut(index) > 0) {
-                    let msg = format!("text {index} is {} tokens too long; `truncate` cuts it", cut(index));
-                    return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "context_length_exceeded", msg));
-                }
+            Self::Tei { raw, texts, may_cut: _ } => {
                 // Whatever the folder says, as there.
                 let over = if raw { Activation::Identity } else { Activation::Sigmoid };
                 let result = |&(index, number): &(usize, f64)| {
@@ -355,6 +356,11 @@ impl ScoreForm {
         let data: Vec<Value> =
             data.map(|(index, row)| json!({"index": index, "object": "score", "score": row.first()})).collect();
         Ok(listed(model, data, tokens))
+    }
+
+    /// Whether what is too long may be cut.
+    pub(in super::super) fn may_cut(&self) -> bool {
+        !matches!(self, Self::Tei { may_cut: false, .. })
     }
 
     /// Whether probabilities are of the labels among each other.

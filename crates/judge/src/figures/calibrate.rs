@@ -19,11 +19,11 @@ use judge_cli::human_scores::{Graded, graded};
 use judge_cli::judge_record::check_same_judge;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::report::write_json_if;
+use judge_cli::sampling::SAMPLING_PROBABILITY;
 use judge_cli::terminal::console::{counted, say, tell};
 
 pub(crate) use self::cli::Cli;
 use self::plan::{LEVEL, Plan};
-use super::sampling::SAMPLING_PROBABILITY;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let settings = cli.settings()?;

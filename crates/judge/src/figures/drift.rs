@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use judge_core::ItemId;
-use judge_data::{Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, Unread, load, record_path};
+use judge_data::{
+    Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, Unread, load, record_path, with_variant,
+};
 use judge_metrics::comparison::{
     ComparedItem, Comparison, ComparisonSettings, Comparisons, Reported, STATISTICS, Statistic,
 };
@@ -22,9 +24,8 @@ use judge_cli::args::numbers::{at_least, part};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::ratings::{rating, ratings, text};
 use judge_cli::report::{BOOTSTRAP, p_in_words, undefined, write_json_if};
+use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell};
-
-use super::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 
 /// The name in reports.
 const PROGRAM: &str = "drift";
@@ -332,7 +333,7 @@ fn facts(record: &RunRecord) -> Settings {
         ("program", json!(program)),
         ("model", json!(model)),
         ("template", json!(template)),
-        ("settings", json!(settings)),
+        ("settings", json!(with_variant(settings.clone()))),
         ("resolved", json!(resolved)),
     ];
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

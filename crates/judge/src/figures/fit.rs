@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use judge_cli::args::files::program;
 use judge_cli::args::lager::layer_weights;
 use judge_cli::groups::OtherFields;
+use judge_cli::layer_agreement;
 use judge_cli::report::{self, agreement, write_json_if, write_marked};
 use judge_cli::terminal::console::{say, say_table, tell, usage};
 use judge_cli::terminal::svg::name_of;
@@ -31,7 +32,6 @@ use serde_json::json;
 
 use self::cli::LayerChoice;
 use self::pairs::Worth;
-use crate::figures::layers;
 
 pub(crate) use self::cli::Cli;
 
@@ -125,10 +125,10 @@ fn of_layers(data: &ScoreTable, weights: Option<&LayerWeights>) -> Result<String
     let of_row = |item: &Graded| item.table.rows().map(expected).collect::<Result<Vec<f64>>>();
     let scores = data.graded.iter().map(of_row).collect::<Result<Vec<_>>>()?;
     let numbers: Vec<usize> = (0..=data.n_layers).collect();
-    let found = layers::agreement(&numbers, &scores, &data.human(), weights.map(LayerWeights::weights))?;
-    layers::svg(
+    let found = layer_agreement::agreement(&numbers, &scores, &data.human(), weights.map(LayerWeights::weights))?;
+    layer_agreement::svg(
         &found,
-        layers::SPEARMAN,
+        layer_agreement::SPEARMAN,
         &format!("{}, n = {}, 95 % intervals", name_of(&data.path), data.graded.len()),
     )
 }

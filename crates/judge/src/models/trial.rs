@@ -111,17 +111,17 @@ fn questions(
         (true, _) => "the model has a head or an adapter of its own for questions".to_owned(),
         (_, Err(error)) => error.to_string(),
         _ if rows.rows.iter().any(has_list) => "rows have checklists of their own".to_owned(),
-        (false, Ok(())) => match DecisionJudge::new(settings, model) {
-            Err(error) => error.to_string(),
-            Ok(judge) => {
-                let judge = ChecklistJudge::new(judge, Some(checklist.clone()));
-                match rows.rows.first().map(|row| judge.ask(&row.record)) {
+        (false, Ok(())) => {
+            let judge = DecisionJudge::new(settings, model);
+            match judge.and_then(|judge| ChecklistJudge::new(judge, Some(checklist.clone()))) {
+                Err(error) => error.to_string(),
+                Ok(judge) => match rows.rows.first().map(|row| judge.ask(&row.record)) {
                     Some(Err(JudgeError::Unscored(why))) => why.to_string(),
                     Some(Ok(asked)) if asked.is_empty() => "its tokenizer has no labels for yes and no".to_owned(),
                     _ => return Ok(Ok((judge, yes_column))),
-                }
+                },
             }
-        },
+        }
     };
     tell(format_args!("note: P(yes) is not tried: {refused}"));
     Ok(Err(refused))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_cli::args::decisions::{DecisionArgs, refuse_dressing};
+use judge_cli::args::decisions::{DecisionArgs, NO_ANSWER, refuse_dressing};
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::checklists::{criteria, read_checklist};
@@ -17,8 +17,6 @@ use judge_core::{Fields, ItemResult, Unscored, Verdict};
 use judge_data::{Carry, DatasetFormat, Error, Fate, Human, Judged, Numbered, OutputRow, Outputs, Settings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
-use crate::rows::decide::NO_ANSWER;
 
 /// Judge responses by a list of criteria, each of which the model is asked about by itself.
 ///
@@ -88,7 +86,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let job = job.with_settings(settings).with_model(&model, None)?;
     let finished = job.run(&checked, |pending| {
         let model = model.load()?;
-        let judge = ChecklistJudge::new(DecisionJudge::new(decisions, &model)?, list);
+        let judge = ChecklistJudge::new(DecisionJudge::new(decisions, &model)?, list)?;
         let resolved = resolved(&model, None, Settings::new());
         let result = pending.judge(resolved, &model, &[&judge], |result| row(result, &cli.carry.fields()))?;
         tell_label_mass(&result.summary, "the labels of the criteria's answers", NO_ANSWER);

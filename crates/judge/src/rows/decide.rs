@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use judge_cli::args::bars;
-use judge_cli::args::decisions::{questions, refuse_dressing};
+use judge_cli::args::decisions::{NO_ANSWER, questions, refuse_dressing, tell_without_weights};
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::report::write_json_if;
 use judge_cli::row_job::{Pending, RowJob, Words, resolved};
@@ -28,10 +28,6 @@ use self::rows::{check, row};
 pub(crate) use self::cli::Cli;
 
 const WORDS: Words = Words { doing: "deciding", rows: "rows", done: "answered" };
-
-/// What little probability on the labels means, and what to do.
-pub(super) const NO_ANSWER: &str = "; what the model considers so little says little: the prompt may not lead it to an answer (see \
-                                    --decision-prompt and --decision-template)";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.bars.gate(PROGRAM, || decided(cli))
@@ -52,7 +48,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
     let asked = cli.questions.as_deref().map(questions).transpose()?;
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let named: BTreeSet<&str> = cli.bars.statistics().filter_map(question_of).collect();
-    let checked = check(&job, asked.as_ref(), &named)?;
+    let (checked, kinds) = check(&job, asked.as_ref(), &named)?;
     let (decider, job) = match cli.service.named() {
         Some(named) => {
             let job = cli.service.plan(&named, job, asked.as_ref())?;
@@ -61,6 +57,7 @@ fn decided(cli: &Cli) -> Result<bars::Measured> {
         None => {
             let fits = cli.fitting.fit.is_some();
             let (settings, model) = cli.decisions.settings(&cli.model, asked.clone(), fits)?;
+            tell_without_weights(&settings, kinds);
             let job = job.with_settings([("decision".to_owned(), settings.to_json())]).with_model(&model, None)?;
             (Decider::Model(Box::new(settings), Box::new(model)), job)
         }

@@ -30,7 +30,7 @@ const FEW: usize = 10;
 
 /// Judge how strongly characters of dialogues feel emotions, and compare with people.
 ///
-/// Reads the items of LAGER's emotion experiment: {"dialogue", "human": the character's name, "emotion", "emotion_score": 1 to 9}. Writes
+/// Reads the items of LAGER's emotion experiment: {"dialogue", "human": the character's name, "emotion", "emotion_score"?: 1 to 9}. Writes
 /// one row per item in input order, {"id", "emotion", "score", "human": what people say, …}, and prints the agreement of each score with
 /// people, over all items and for each emotion.
 #[derive(Args)]
@@ -122,7 +122,7 @@ impl Results {
         let written = cli.lager.variant();
 
         let mut scores: Vec<Vec<f64>> = vec![Vec::new(); variants.len()];
-        let (mut human, mut unscored) = (Vec::new(), BTreeMap::new());
+        let (mut n, mut human, mut unscored) = (0, Vec::new(), BTreeMap::new());
         let mut by_emotion: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
         for row in finished.rows()? {
             let (_, row) = row?;
@@ -132,7 +132,9 @@ impl Results {
             match row.outcome {
                 ScoreOutcome::Unscored(why) => *unscored.entry(why.reason.to_string()).or_default() += 1,
                 ScoreOutcome::Read(read, judged) => {
-                    let people = people.with_context(|| format!("item {}: no human score", row.id))?;
+                    n += 1;
+                    // What nobody has graded is compared with nobody.
+                    let Some(people) = people else { continue };
                     for (scores, variant) in scores.iter_mut().zip(&variants) {
                         scores.push(score(*variant, &read, states, weights.as_ref())?);
                     }
@@ -151,7 +153,7 @@ impl Results {
             |(emotion, (scores, human)): (String, (Vec<f64>, Vec<f64>))| Ok((emotion, Compared::new(&scores, &human)?));
         Ok(Self {
             program: program("emotional_understanding"),
-            n: human.len(),
+            n,
             unscored,
             written: written.as_str().to_owned(),
             variants: if human.is_empty() {
@@ -175,6 +177,9 @@ impl Results {
             say_table(&rows)?;
             reasons.lines().try_for_each(say)
         };
+        if self.variants.is_empty() {
+            return say("no item has both a score and a human score, so nothing is compared");
+        }
         show("score", self.variants.iter().map(|(name, found)| (*name, found)).collect())?;
         let mut emotions: Vec<(&str, &Compared)> = self
             .emotions

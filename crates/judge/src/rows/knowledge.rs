@@ -7,7 +7,7 @@ mod boundary;
 use std::cell::Cell;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs};
 use judge_cli::args::lager::LagerArgs;
@@ -19,9 +19,9 @@ use judge_cli::probes::PromptedProbe;
 use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::tell;
 use judge_core::{Prompt, PromptTemplate, Scale, Score, Verdict};
-use judge_data::{Columns, DatasetFormat, Outputs, Record, ScoreOutcome, ScoreRow};
+use judge_data::{Columns, DatasetFormat, Field, Outputs, Record, ScoreOutcome, ScoreRow};
 
-use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, Rule, answerable};
+use self::boundary::{ANSWERABLE, Boundary, Judged, PROBE, PROBE_UNSCORED, Rule, answerable};
 
 /// Find out whether a model knows what it can answer.
 ///
@@ -62,12 +62,17 @@ const PROMPT: &str = "Here is a question. Do not answer it. Judge only whether y
      {low} means that you certainly could not answer it, {high} that you certainly could. Reply with one line of the form\nscore: <number>";
 
 impl Cli {
-    /// Which columns the questions are in. `answerable` is carried along as it is: it is no grade on the scale.
+    /// Which columns the questions are in, where nobody has chosen others. `answerable` is carried along as it is: it is no grade on the
+    /// scale.
     pub(crate) fn columns(&self) -> Result<Columns> {
-        match &self.input.columns {
-            Some(columns) => Ok(columns.clone()),
-            None => "prompt=question,human=".parse().context("the columns of questions"),
+        const OWN: [(Field, &[&str]); 2] = [(Field::Prompt, &["question"]), (Field::Human, &[])];
+        let mut columns = self.input.columns.clone().unwrap_or_default();
+        for (field, names) in OWN {
+            if !columns.is_chosen(field) {
+                columns = columns.with(field, names)?;
+            }
         }
+        Ok(columns)
     }
 }
 
@@ -116,7 +121,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
                     "note: item {id}: {why}; of this and rows like it nothing is known, and they are scored"
                 ));
             }
-            cli.carry.fields().of_row(record.extra().clone(), &["answerable_p", PROBE])?;
+            cli.carry.fields().of_row(record.extra().clone(), &["answerable_p", PROBE, PROBE_UNSCORED])?;
             Ok(())
         },
         template: Some(PromptTemplate::new(Prompt::user(prompt))?),
@@ -137,6 +142,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Some(verdict) => {
                 let expected =
                     |score: &Score| score.distribution.as_ref().map_or(score.value, |known| known.expected());
+                if let Verdict::Unscored(why) = verdict {
+                    row.extra.set(PROBE_UNSCORED, why)?;
+                }
                 row.extra.set(PROBE, &verdict.score().map(expected))
             }
             None => Ok(()),

@@ -24,6 +24,8 @@ use self::api_args::ApiArgs;
 use self::aspects::AspectJudge;
 use self::report::{Report, estimate};
 
+pub(crate) use self::aspects::OtherCriterion;
+
 /// The name in records.
 const PROGRAM: &str = "label_with_api";
 

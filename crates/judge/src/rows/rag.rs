@@ -7,12 +7,12 @@ mod figures;
 
 use anyhow::Result;
 use judge_cli::args::bars;
-use judge_cli::args::decisions::refuse_dressing;
+use judge_cli::args::decisions::{NO_ANSWER, refuse_dressing};
 use judge_cli::judged_probe::JudgedProbe;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::report::write_json_if;
 use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
-use judge_cli::terminal::console::{end_of_rows, tell_label_mass};
+use judge_cli::terminal::console::{end_of_rows, tell_label_mass, usage};
 use judge_core::decision::{DecisionJudge, DecisionWeights};
 use judge_core::rag::{RagJudge, sentence_prompt_settings};
 use judge_core::{Backbone, ItemResult};
@@ -21,7 +21,6 @@ use serde_json::json;
 
 use self::cli::PROGRAM;
 use self::figures::Figures;
-use crate::rows::decide::NO_ANSWER;
 
 pub(crate) use self::cli::Cli;
 
@@ -46,7 +45,9 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
     let source = RagRecords { input: cli.input.open()?, columns, max_rows: cli.model.limit };
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (mut no_grades, mut in_part) = (Unread::default(), Unread::default());
+    let mut has_group = cli.group.is_none();
     let checked = job.check(RagRow::KNOWN, |record| {
+        has_group |= cli.group.as_deref().is_some_and(|field| record.text(field).is_some());
         no_grades.note(&record.id, record.no_grade.clone());
         let why: Vec<String> = measures.iter().filter_map(|measure| measure.lacks(&record.rag)).collect();
         let nothing = why.first().filter(|_| why.len() == measures.len()).cloned();
@@ -54,6 +55,9 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
         in_part.note(&record.id, some.filter(|_| nothing.is_none()));
         Ok(nothing)
     })?;
+    if let (Some(field), false) = (&cli.group, has_group) {
+        return Err(usage(format!("--group: no row has the field {field:?}")));
+    }
     let hint = "name the columns with --columns question=…,contexts=…,response=…,reference=…";
     refuse_unusable(&job.job.source, &checked, "can be measured", Some(hint.to_owned()))?;
     tell_unread_that(&in_part, "have a field that cannot be read, and get no measure that needs it");
@@ -84,7 +88,9 @@ fn measured(cli: &Cli) -> Result<bars::Measured> {
         origin = Some(judge.decisions().origin());
         let row = |result| row(&judge, result, &cli.carry.fields());
         let result = pending.judge(resolved(&model, None, Settings::new()), &model, &[&judge], row)?;
-        tell_label_mass(&result.summary, "yes and no", NO_ANSWER);
+        if !cli.asks_probe_alone() {
+            tell_label_mass(&result.summary, "yes and no", NO_ANSWER);
+        }
         Ok(result)
     })?;
     end_of_rows(&finished.counts)?;

@@ -2,6 +2,7 @@
 //!
 //! `judge select --input examples.jsonl --output graded.jsonl --selected chosen.jsonl --top 0.1`
 
+mod diverse;
 mod example;
 mod graders;
 mod numbers;
@@ -21,7 +22,8 @@ use judge_cli::args::files::{InputArgs, OutputArgs, beside, program};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
 use judge_cli::args::numbers::number;
-use judge_cli::choice::{Choice, Directions, Near, best, diverse, reaching, rows_of_share, tell_few};
+use judge_cli::choice::{Choice, best, reaching, rows_of_share, tell_few};
+use judge_cli::missing_fields::tell_unread;
 use judge_cli::probes::PromptedProbe;
 use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{check_scored, say, usage};
@@ -32,6 +34,7 @@ use judge_core::Unscored;
 use judge_data::{Checked, Job, Outputs, Settings};
 use serde_json::json;
 
+use self::diverse::{Directions, Near, diverse};
 use self::example::{Examples, Form};
 use self::graders::Aspects;
 use self::numbers::{Criterion, Files, Missing, Numbers};
@@ -129,13 +132,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let aspects = is_graded.then(|| Aspects::new(&rubrics, &cli.lager, &cli.model)).transpose()?;
     let probes = PromptedProbe::read(&cli.probes, cli.templates.as_deref(), None)?;
     let job = Job { write: cli.output.write.options(), ..Job::new(source, output, program(PROGRAM)) };
+    let templates = aspects.iter().flat_map(Aspects::templates).chain(probes.iter().map(PromptedProbe::template));
+    job.source.check_templates(templates)?;
     let Seen { checked, repeats, unread } = look_through(&job)?;
+    tell_unread(&checked.unread);
     let rows = checked.rows;
     let passes = Passes { job, checked, model: &cli.model, loaded: OnceCell::new() };
     if cli.reads_a_model(criterion, &others) {
         cli.model.admit(passes.input())?;
     }
-    write::check_fields(passes.input(), rows, cli.groups.as_deref())?;
+    write::check_fields(&passes, cli.groups.as_deref())?;
 
     let settings = cli.choice_settings(criterion, rubrics.names().len());
     passes.plan(output, settings.clone())?.check_settings()?;
@@ -149,7 +155,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         files.likelihood = Some(likelihood);
     }
     if asks(&[Criterion::Probe]) {
-        graders::probes(&passes, &probe, &probes)?;
+        let graded = if is_graded { rubrics.names() } else { Vec::new() };
+        graders::probes(&passes, &probe, &probes, &graded)?;
         files.probe = Some(probe);
     }
     if let Some(part) = &cli.input.part {

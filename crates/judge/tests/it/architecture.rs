@@ -69,22 +69,23 @@ fn one_crate_alone_knows_the_network() {
     let clients = ["curl", "hf-hub", "hyper", "reqwest", "ureq"];
     for (name, all) in dependencies() {
         let found: Vec<&str> = clients.into_iter().filter(|client| all.contains(*client)).collect();
-        // The program and its service have hyper's server, not its client.
+        // The page for grading and the service have hyper's server, not its client.
         let expected: &[&str] = match name.as_str() {
             "judge-hub" => &["ureq"],
-            "judge" | "judge-serve" => &["hyper"],
+            "judge-grade" | "judge-serve" => &["hyper"],
             _ => &[],
         };
         assert_eq!(found, expected, "network clients of {name}");
         if name.starts_with("judge-") && name != "judge-examples" {
             let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates").join(&name).join("src");
             for (path, text) in rust_files(&sources) {
-                // Tests serve models, or a proxy, on the loopback interface; the service listens, and an option names where one is.
+                // Tests serve models, or a proxy, on the loopback interface; the page and the service listen, and an option names where
+                // one is.
                 let place = path.replace('\\', "/");
                 let is_served = ["judge-models/src/hub/tests.rs", "judge-hub/src/api/transport.rs"]
                     .iter()
                     .any(|file| place.ends_with(file))
-                    || ["judge-cli", "judge-serve"].contains(&name.as_str());
+                    || ["judge-cli", "judge-grade", "judge-serve"].contains(&name.as_str());
                 for named in ["ureq::", "std::net"] {
                     let allowed = name == "judge-hub" && named == "ureq::" || is_served && named == "std::net";
                     assert!(allowed || !text.contains(named), "{path} uses {named}");
@@ -94,7 +95,8 @@ fn one_crate_alone_knows_the_network() {
     }
     let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("packages");
-    let serving = packages.iter().filter(|package| package["name"] == "judge" || package["name"] == "judge-serve");
+    let serving =
+        packages.iter().filter(|package| package["name"] == "judge-grade" || package["name"] == "judge-serve");
     for dependency in serving.flat_map(|package| package["dependencies"].as_array().expect("dependencies")) {
         if dependency["name"].as_str().is_some_and(|name| name.starts_with("hyper")) {
             let features = dependency["features"].as_array().expect("features");

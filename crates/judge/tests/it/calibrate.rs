@@ -112,7 +112,12 @@ fn scores_of_another_scale_are_refused_and_another_judge_is_named() {
     assert!(!at("out.jsonl").exists());
     write_record(&at("new.jsonl"), 5, &json!("lager_wo"));
     let (_, told) = finished("calibrate", folder.path(), &args);
-    assert!(told.contains("of another judge than new.jsonl: its variant is null, there \"lager_wo\""), "{told}");
+    let differs = "of another judge than new.jsonl: its variant is \"e_score\", there \"lager_wo\"";
+    assert!(told.contains(differs), "{told}");
+    // The default under its name.
+    write_record(&at("new.jsonl"), 5, &json!("e_score"));
+    let (_, told) = finished("calibrate", folder.path(), &[&args[..], &["--overwrite"]].concat());
+    assert!(!told.contains("another judge"), "{told}");
 }
 
 #[test]

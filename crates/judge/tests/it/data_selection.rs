@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{QUICK_PROBES, finished, ran, read_json, refused, rows, succeed, words, write_rows};
 
 const ASPECTS: [&str; 7] = [
     "answer_accuracy",
@@ -285,6 +285,94 @@ fn rubrics_of_your_own_people_and_groups() {
         let through = with.iter().filter(|row| row["selected"] == true).count();
         assert_eq!((&share["count"], &share["n"]), (&json!(through), &json!(with.len())), "{defect}");
     }
+}
+
+/// A probe is asked what it was trained on, each row's rubric included, and an aspect of its name is another judge.
+#[test]
+fn a_probe_sees_what_a_row_has_besides() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--output", "graded.jsonl", "--rows", "40"]);
+    succeed("inspector_train", folder, &words(QUICK_PROBES));
+    let mut input = rows(folder.join("graded.jsonl"));
+    input.truncate(12);
+    input[3]["response"] = json!("wow ".repeat(2_000));
+    write_rows(folder.join("in.jsonl"), &input);
+    let rubrics = json!([{"name": "quality", "question": "Is it right?", "levels": ["no", "in part", "yes"]}]);
+    fs::write(folder.join("rubrics.json"), rubrics.to_string()).expect("rubrics");
+    succeed("inspector_evaluate", folder, &words("--input in.jsonl --probes probes --output judged.jsonl --quiet"));
+    let args = words("--input in.jsonl --output out.jsonl --json out.json --baseline probe --probes probes --quiet");
+    succeed("data_selection", folder, &[&args[..], &["--compare", "score", "--rubrics", "rubrics.json"]].concat());
+    let graded = rows(folder.join("out.jsonl"));
+    for (row, judged) in graded.iter().zip(rows(folder.join("judged.jsonl"))) {
+        let [here, there] = [&row["score"], &judged["expected_total"]].map(Value::as_f64);
+        let apart = here.zip(there).map(|(here, there)| (here - there).abs());
+        assert!(here.is_some() == there.is_some() && apart.is_none_or(|apart| apart < 1e-9), "{here:?} {there:?}");
+    }
+    assert_eq!(graded.iter().filter(|row| row["score"].is_f64()).count(), 11);
+    let missing = json!({"quality": {"too_long": 1}, "probe quality": {"too_long": 1}});
+    assert_eq!(read_json(folder.join("out.json"))["missing"], missing);
+    assert_eq!(graded[3]["unscored"].as_object().expect("reasons").len(), 2, "{}", graded[3]);
+}
+
+/// A template shows other fields of the rows, and a rubric of a row's own is not the question of an aspect.
+#[test]
+fn a_template_may_name_any_field_of_the_rows() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--output", "in.jsonl", "--rows", "4", "--truth"]);
+    let template = |content: &str| {
+        let template = json!({"chat": {"messages": [{"role": "user", "content": content}]}});
+        fs::write(folder.join("t.json"), template.to_string()).expect("a template");
+    };
+    let args = words("--input in.jsonl --output out.jsonl --template t.json --aspects relevance --overwrite --quiet");
+    let graded = || {
+        succeed("data_selection", folder, &args);
+        rows(folder.join("out.jsonl")).iter().map(|row| row["score"].clone()).collect::<Vec<_>>()
+    };
+    template("{topic}: {instruction}\n{response}\n{rubric}\nscore: ");
+    let with_rubrics = graded();
+    assert!(with_rubrics.iter().all(Value::is_f64), "{with_rubrics:?}");
+    let mut input = rows(folder.join("in.jsonl"));
+    input.iter_mut().for_each(|row| _ = row.as_object_mut().expect("an object").remove("rubric"));
+    write_rows(folder.join("in.jsonl"), &input);
+    assert_eq!(graded(), with_rubrics);
+    template("{subject}: {response}\n{rubric}");
+    let args = words("--input in.jsonl --output none.jsonl --template t.json --aspects relevance");
+    refused("data_selection", folder, &args, 1, &["in.jsonl: none of the first 4 rows has the field \"subject\""]);
+    assert!(!folder.join("none.jsonl.aspects.jsonl").exists());
+}
+
+/// Ids of the output are those of the files beside it, and what was to be no id or no grade is none.
+#[test]
+fn ids_are_those_of_the_rows_and_odd_grades_are_counted() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let row =
+        |id: &Value, human: Value| json!({"id": id, "key": "k", "instruction": "?", "output": "!", "human": human});
+    let select = |input: &str, columns: &str| {
+        let args = ["--input", input, "--output", "o.jsonl", "--baseline", "longest", "--top", "1", "--overwrite"];
+        let columns: &[&str] = if columns.is_empty() { &[] } else { &["--columns", columns] };
+        let (_, told) = finished("data_selection", folder, &[&args[..], columns].concat());
+        (rows(folder.join("o.jsonl")), told)
+    };
+    let ids = |rows: &[Value]| rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+    fs::write(folder.join("in.csv"), "id,instruction,output\n,a,b\n,c,d\n").expect("a table");
+    assert_eq!(ids(&select("in.csv", "").0), [json!(0), json!(1)]);
+    let twice = [row(&json!("x"), json!("N/A")), row(&json!("x"), json!([3, "x"])), row(&Value::Null, json!(2))];
+    write_rows(folder.join("in.jsonl"), &twice);
+    let (found, told) = select("in.jsonl", "id=");
+    assert_eq!(ids(&found), [json!(0), json!(1), json!(2)]);
+    assert!(told.contains("in 2 of 3 rows what people gave is no grade and is left out; the first is 0: "), "{told}");
+    let mut scored = row(&json!("a"), json!(1));
+    scored["score"] = json!(7);
+    write_rows(folder.join("in.jsonl"), std::slice::from_ref(&scored));
+    let (found, _) = select("in.jsonl", "human=");
+    assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!("a"), &json!(1.0)));
+    // Of two ids one would be lost.
+    let args = words("--input in.jsonl --output o.jsonl --baseline longest --overwrite --columns");
+    let clash = ["the input has a field \"id\""];
+    refused("data_selection", folder, &[&args[..], &["human=,id=key"]].concat(), 1, &clash);
 }
 
 #[test]

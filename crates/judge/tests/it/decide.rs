@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::program::{Said, fails, fixture, ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Said, fails, finished, fixture, ran, read_json, refused, rows, succeed, write_rows};
 use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
@@ -305,6 +305,58 @@ fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
     std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
     let args = [&used[..], &["--decision-prompt", "turn.jinja", "--overwrite"]].concat();
     fails("decide", path, &args, &["these decision weights were fitted with the prompt"]);
+}
+
+/// A temperature alone was learned by steps that ended long before its best, and a kind of question without weights was read as if there
+/// were none, without a word.
+#[test]
+fn what_a_fit_did_not_find_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    questions(path);
+    states(path);
+    let mut labelled = rows(path.join("states.jsonl"));
+    labelled.retain(|row| row["labels"]["tone"].is_object() || row["labels"]["tone"] == "angry");
+    labelled.iter_mut().for_each(|row| row["labels"] = json!({"tone": row["labels"]["tone"]}));
+    write_rows(path.join("tone.jsonl"), &labelled);
+    let args = ["--input", "tone.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model", &model];
+    let fit = [&args[..], &["--output", "fit.jsonl", "--fit", "w.json"]].concat();
+    let (said, notes) = finished("decide", path, &[&fit[..], &["--fit-steps", "5"]].concat());
+    assert!(said.contains("choice: cross-entropy") && !said.contains("noul: "), "{said}");
+    assert!(
+        notes.contains("note: choice: the cross-entropy still fell, by ") && notes.contains("--fit-steps 50"),
+        "{notes}"
+    );
+    let unsettled = &read_json(path.join("w.json"))["content"]["kinds"]["choice"]["unsettled"];
+    assert!(unsettled["still_falling"]["fell"].as_f64().is_some_and(|fell| fell > 1e-3), "{unsettled}");
+    // No temperature is worse than the same probability for both options, and no step has a part in it.
+    let alone = [&args[..], &["--output", "fit.jsonl", "--fit", "cold.json", "--fit-temperature"]].concat();
+    succeed("decide", path, &alone);
+    let found = read_json(path.join("cold.json"))["content"]["kinds"]["choice"].clone();
+    assert!(found["loss"][1].as_f64().is_some_and(|loss| loss <= 2f64.ln() + 1e-12), "{found}");
+    fails("decide", path, &[&alone[..], &["--fit-steps", "9"]].concat(), &["--fit-steps", "cannot be used with"]);
+
+    // Of what weights have none for, the command says so, or refuses where nothing else is asked.
+    let used = [&ARGS[..], &[&model, "--output", "used.jsonl", "--weights", "w.json"]].concat();
+    let (_, notes) = finished("decide", path, &used);
+    assert!(
+        notes.contains("the weights have none for noul and score questions, which are read at the last layer"),
+        "{notes}"
+    );
+    let choice = json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}});
+    std::fs::write(path.join("choice.json"), choice.to_string()).unwrap();
+    let of_choice = ["--input", "tone.jsonl", "--questions", "choice.json", "--dtype", "f32", "--model", &model];
+    let (_, notes) =
+        finished("decide", path, &[&of_choice[..], &["--output", "choice.jsonl", "--weights", "w.json"]].concat());
+    assert!(!notes.contains("the weights have none"), "{notes}");
+    std::fs::write(path.join("list.json"), r#"["is short"]"#).unwrap();
+    write_rows(path.join("in.jsonl"), &[json!({"id": 1, "instruction": "?", "response": "It is."})]);
+    let checklist = ["--input", "in.jsonl", "--checklist", "list.json", "--output", "o", "--weights", "w.json"];
+    let of_model = ["--dtype", "f32", "--model", &model];
+    fails("checklist", path, &[&checklist[..], &of_model].concat(), &["have none for noul questions"]);
+    write_rows(path.join("rag.jsonl"), &[json!({"id": 1, "contexts": ["In Paris."], "response": "It is."})]);
+    let rag = ["--input", "rag.jsonl", "--output", "r", "--measures", "faithfulness", "--weights", "w.json"];
+    fails("rag", path, &[&rag[..], &of_model].concat(), &["have none for noul questions"]);
 }
 
 #[test]

@@ -169,7 +169,11 @@ fn what_the_records_do_not_have_in_common_is_said() {
     let path = folder.path();
     succeed("rows", path, &["--rows", "12", "--output", "in.jsonl"]);
     for (output, dtype) in [("one.jsonl", "f32"), ("two.jsonl", "f32"), ("three.jsonl", "bf16")] {
-        succeed("score", path, &["--input", "in.jsonl", "--output", output, "--dtype", dtype]);
+        // Who names the default variant asks the same, and finds a finished output complete.
+        let variant: &[&str] = if output == "two.jsonl" { &["--variant", "e_score"] } else { &[] };
+        let args = ["--input", "in.jsonl", "--output", output, "--dtype", dtype];
+        succeed("score", path, &[&args[..], variant].concat());
+        assert!(succeed("score", path, &args).contains("is complete"));
     }
     let drift = |now: &str| {
         ran("drift", path, &["--input", now, "--against", "one.jsonl", "--json", "a.json", "--require", "mae<=0"])

@@ -117,8 +117,39 @@ fn what_is_wrong_with_an_item_costs_it_alone_and_is_said() {
         assert_eq!(written[1]["unscored"]["reason"], "missing");
         assert!(written[1]["unscored"]["detail"].as_str().is_some_and(|detail| detail.contains(said)), "{written:?}");
     };
-    costs(|item| item["emotion_score"] = json!("much"), "a whole number, bare or as a string");
-    costs(|item| item["emotion_score"] = json!(null), "emotion_score");
     costs(|item| _ = item.as_object_mut().expect("an object").remove("emotion"), "emotion");
     costs(|item| item["dialogue"] = json!(["a", "b"]), "dialogue");
+}
+
+/// What people gave is not judged: an odd grade, or none, costs the comparison alone.
+#[test]
+fn an_item_without_a_grade_is_scored_and_not_compared() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let mut items = dialogues();
+    items.truncate(12);
+    items[2]["emotion_score"] = json!("N/A");
+    items[3]["emotion_score"] = Value::Null;
+    items[4]["emotion_score"] = json!([4, 5, null]);
+    items[5]["emotion_score"] = json!(6.5);
+    write_rows(folder.join("in.jsonl"), &items);
+    let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--json", "out.json", "--quiet"];
+    let (code, said, told) = ran("emotional_understanding", folder, &args);
+    assert!(code == Some(0) && said.contains("12 of 12 items scored (e_score), 10 with a human score"), "{said}{told}");
+    assert!(told.contains("in 1 of 12 rows what people gave is no grade and is left out; the first is 2: "), "{told}");
+    let scored = rows(folder.join("out.jsonl"));
+    assert!(scored.iter().all(|row| row["score"].is_f64() && row["emotion"].is_string()), "{scored:?}");
+    let human = [2, 3, 4, 5].map(|row: usize| scored[row]["human"].clone());
+    assert_eq!(human, [Value::Null, Value::Null, json!([4.0, 5.0, null]), json!(6.5)]);
+    let found = read_json(folder.join("out.json"));
+    assert_eq!((&found["n"], &found["variants"]["e_score"]["n"]), (&json!(12), &json!(10)));
+
+    // Nobody has graded new dialogues.
+    items.iter_mut().for_each(|item| _ = item.as_object_mut().expect("an object").remove("emotion_score"));
+    write_rows(folder.join("in.jsonl"), &items);
+    let (code, said, told) = ran("emotional_understanding", folder, &[&args[..], &["--overwrite"]].concat());
+    assert!(code == Some(0) && said.contains("12 of 12 items scored"), "{said}{told}");
+    assert!(said.contains("no item has both a score and a human score"), "{said}");
+    let found = read_json(folder.join("out.json"));
+    assert_eq!((&found["n"], &found["variants"]), (&json!(12), &json!({})));
 }

@@ -298,10 +298,28 @@ fn what_is_missing_in_a_row_is_said_with_the_way_out() {
     null["response"] = Value::Null;
     let error = train(folder.path(), &[null], &[]).unwrap_err();
     assert!(error.contains("no field for response") && !error.contains("no field for prompt"), "{error}");
+    let absent = json!({"id": 1, "instruction": "q", "rubric": "r", "score": 3});
+    let error = train(folder.path(), &[absent], &[]).unwrap_err();
+    assert!(error.contains("no field for response") && !error.contains("no field for prompt"), "{error}");
     // One answer may be graded in several aspects.
     let error = train(folder.path(), &[row(Some("fluency")), row(Some("factuality"))], &[]).unwrap_err();
     assert!(error.contains("nothing to learn"), "{error}");
     assert!(!folder.path().join("out").exists(), "nothing was read by the model");
+}
+
+/// As in every command.
+#[test]
+fn rows_of_a_table_without_ids_go_by_their_numbers() {
+    let folder = TempDir::new().unwrap();
+    let split = |n: usize| if n < 30 { "train" } else { "test" };
+    let row = |n: usize| format!("What is {n} + 1?,It is {n}.,{},{}\n", 1 + n * n % 3, split(n));
+    let table = (0..40).map(row).collect::<String>();
+    fs::write(folder.path().join("in.csv"), format!("question,response,human,split\n{table}")).unwrap();
+    let args = ["--input", "in.csv", "--output", "out", "--folds", "2", "--c", "0.01", "--top-k", "1", "--quiet"];
+    let (code, table, said) = ran("inspector_train", folder.path(), &[&args[..], &QUICK].concat());
+    assert_eq!(code, Some(0), "{table}{said}");
+    assert!(said.contains("in.csv: no row has an id: rows are numbered from 0"), "{said}");
+    assert_eq!(report(folder.path())["aspects"]["quality"]["n"], 40);
 }
 
 #[test]

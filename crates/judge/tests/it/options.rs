@@ -19,15 +19,15 @@ fn source_of(name: &str) -> PathBuf {
     source().join("../..").join(name).join("src")
 }
 
-/// The folders of commands, by what these are over. The page where people grade is in its own, and the service is a crate.
+/// The folders of commands, by what these are over. The page where people grade and the service are crates.
 fn of_commands() -> Vec<PathBuf> {
     ["rows", "figures", "models"].map(|folder| source().join(folder)).to_vec()
 }
 
 /// The sources of a command: its file, and those in its folder.
 fn sources_of(command: &str) -> Vec<PathBuf> {
-    if command == "serve" {
-        return sources(&source_of("judge-serve"));
+    if let "grade" | "serve" = command {
+        return sources(&source_of(&format!("judge-{command}")));
     }
     let path = match command {
         "rows" => "exercises".to_owned(),
@@ -125,7 +125,8 @@ fn advised(text: &str) -> Vec<&str> {
 #[test]
 fn a_library_names_no_option() {
     let mut wrong = Vec::new();
-    for name in ["judge-arch", "judge-core", "judge-data", "judge-metrics", "judge-models", "judge-probe"] {
+    for name in ["judge-arch", "judge-core", "judge-data", "judge-metrics", "judge-models", "judge-probe", "judge-text"]
+    {
         let of_tests = |path: &PathBuf| path.to_string_lossy().contains("tests");
         for path in sources(&source_of(name)).iter().filter(|path| !of_tests(path)) {
             let texts = literals(&code(path));
@@ -177,7 +178,7 @@ fn defined(source: &str) -> BTreeSet<String> {
 /// takes from another module, or it passes through `offered`, which leaves out what the program lacks.
 #[test]
 fn shared_messages_name_options_of_their_own_arguments() {
-    let commands: Vec<PathBuf> = of_commands().into_iter().chain([source().join("grade")]).collect();
+    let commands = of_commands();
     let is_of = |folder: &PathBuf, path: &PathBuf| path.starts_with(folder) || *path == folder.with_extension("rs");
     let is_shared = |path: &PathBuf| !commands.iter().any(|folder| is_of(folder, path));
     let shared = sources(&source()).into_iter().filter(is_shared).chain(sources(&source_of("judge-cli")));

@@ -327,6 +327,9 @@ fn a_service_scores_documents_in_every_form() {
     let refused = service.post("/rerank", &body);
     assert_eq!(refused.status, 413);
     assert!(refused.body.contains("tokens too long; `truncate` cuts it"), "{}", refused.body);
+    // It refuses the others too, before any is read.
+    let refused = service.post("/rerank", &json!({"query": "ba de", "texts": ["go", long]}));
+    assert!(refused.status == 413 && refused.body.contains("text 1 is "), "{refused:?}");
     let cut = service.post("/rerank", &json!({"query": "ba de", "texts": [long], "truncate": true}));
     assert_eq!(cut.status, 200);
     let cohere = service.post("/rerank", &json!({"query": "ba de", "documents": [long]})).json();
@@ -469,6 +472,10 @@ fn a_service_scores_labels_behind_texts_and_by_a_template() {
     let generative = post("/generative_scoring", &body(true)).json();
     assert_eq!(generative["object"], "list");
     assert_eq!(generative["data"][1]["score"].as_f64(), Some(among[1][0]));
+    // A request that does not say whether gets what vLLM gives there, and SGLang elsewhere.
+    let unsaid = json!({"query": "Which? ", "items": texts, "label_token_ids": [3, 4]});
+    assert_eq!(post("/generative_scoring", &unsaid).json()["data"], generative["data"]);
+    assert_eq!(of(&post("/v1/score", &unsaid).json()), all);
     // The item may come first: it is the same text.
     let turned = json!({"query": texts[0], "items": ["Which? "], "label_token_ids": [3, 4], "apply_softmax": true, "item_first": true});
     assert_eq!(of(&post("/score", &turned).json())[0], among[0]);

@@ -794,19 +794,22 @@ fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
 #[test]
 fn rows_of_others_are_refused_unless_the_plan_insists() {
     let desk = Desk::planned("100");
-    let run = |plan: &str, parts: &str| {
+    let unasked = |args: &[&str]| {
         let mut command = judge("score_files");
         command.env_remove("JUDGE_EMBEDDED").current_dir(desk.0.path());
-        let args = ["run", "--plan", plan, "--output", parts, "--shard", "0/1"];
         let output = command.args(args).output().expect("the program starts");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
+    let run = |plan: &str, parts: &str| unasked(&["run", "--plan", plan, "--output", parts, "--shard", "0/1"]);
     let (code, stderr) = run("plan.json", "parts");
     assert!(code == Some(0) && !stderr.contains("exercise"), "{stderr}");
     let strange: Vec<(String, String, String)> =
         (0..4).map(|id| (id.to_string(), "Name a river.".to_owned(), "The Rhine.".to_owned())).collect();
     write(&desk.path("strange.parquet"), &batch(&strange), Compression::SNAPPY);
     let plan = ["plan", "--input", "strange.parquet", "--columns", "instruction=prompt,response=completion"];
+    let (code, stderr) = unasked(&[&plan[..], &["--output", "refused.json"]].concat());
+    assert!(code == Some(2) && stderr.contains("row \"0\"") && stderr.contains("--embedded"), "{stderr}");
+    assert!(!desk.path("refused.json").exists());
     desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "strange.json"]].concat());
     let (code, stderr) = run("strange.json", "strange");
     assert!(code == Some(2) && stderr.contains("row \"0\"") && stderr.contains("--embedded"), "{stderr}");

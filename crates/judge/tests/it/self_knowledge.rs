@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{finished, read_json, refused, rows, succeed, words, write_record, write_rows};
+use crate::program::{QUICK_PROBES, finished, read_json, refused, rows, succeed, words, write_record, write_rows};
 
 fn questions() -> Vec<Value> {
     rows(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/self_knowledge/questions.jsonl"))
@@ -127,6 +127,35 @@ fn a_probe_is_the_second_method() {
     for (row, alone) in scored.iter().zip(rows(folder.join("alone.jsonl"))) {
         assert_eq!(row["score"], alone["score"]);
     }
+}
+
+/// A column that is chosen replaces the names of its own field alone: questions stay where they are, and a score stays no grade.
+#[test]
+fn a_chosen_column_leaves_the_other_fields_as_they_are() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    let row = |of: &str, n: usize| json!({of: format!("What is {n} + {n}?"), "score": 3});
+    for (of, columns) in [("question", "id="), ("q", "id=,prompt=q")] {
+        write_rows(folder.join("in.jsonl"), &(0..3).map(|n| row(of, n)).collect::<Vec<_>>());
+        let args = ["--input", "in.jsonl", "--columns", columns, "--output", "out.jsonl", "--overwrite", "--quiet"];
+        succeed("self_knowledge", folder, &args);
+        for (place, row) in rows(folder.join("out.jsonl")).iter().enumerate() {
+            assert!(row["id"] == place && row["score"].is_f64() && row["human"].is_null(), "{columns}: {row}");
+        }
+    }
+}
+
+/// A probe of responses finds none among questions, which is said before any work.
+#[test]
+fn a_probe_that_can_read_no_question_is_refused() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    succeed("generate_rows", folder, &["--output", "graded.jsonl", "--rows", "40"]);
+    succeed("inspector_train", folder, &words(QUICK_PROBES));
+    write_rows(folder.join("in.jsonl"), &questions());
+    let args = words("--input in.jsonl --output out.jsonl --probe probes/quality.safetensors --model /nowhere");
+    refused("self_knowledge", folder, &args, 1, &["the probe of quality", "has the field \"instruction\""]);
+    assert!(!folder.join("out.jsonl").exists());
 }
 
 /// A cell of a table says it in its own way; what says neither costs nobody a score.

@@ -29,10 +29,17 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// With the id of what was shown, or else the tool's own, which is in the field `own`.
+    /// With the id of what was shown, or else the tool's own, which is in the field `own`. Another thing in the place of an id is an error:
+    /// by the tool's own id the row would be found nowhere else.
     pub(super) fn new(mut fields: Map<String, Value>, row: &Row, own: &'static str) -> Result<Self, String> {
-        let shown: Option<ItemId> = fields.shift_remove("id").and_then(|id| serde_json::from_value(id).ok());
         let expected = "a string or a whole number";
+        let shown = fields.shift_remove("id").filter(|id| !id.is_null());
+        let shown = shown.map(|id| {
+            let found = id.to_string();
+            serde_json::from_value(id)
+                .map_err(|_| format!("expected the id of what was shown to be {expected}, found {found}"))
+        });
+        let shown: Option<ItemId> = shown.transpose()?;
         let (id, own) = match shown {
             Some(id) => (id, row.optional(own, expected).ok().flatten()),
             None => {
@@ -94,9 +101,7 @@ pub(super) fn name(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(name) if !name.is_empty() => Some(name.clone()),
         Value::Number(number) => Some(number.to_string()),
-        Value::Object(fields) => {
-            name(fields.get("email").or_else(|| fields.get("username")).or_else(|| fields.get("id")))
-        }
+        Value::Object(fields) => ["email", "username", "id"].into_iter().find_map(|of| name(fields.get(of))),
         _ => None,
     }
 }

@@ -12,11 +12,9 @@ use crate::Row;
 #[derive(Deserialize)]
 struct Annotation {
     completed_by: Option<Value>,
-    #[serde(default)]
-    was_cancelled: bool,
+    was_cancelled: Option<bool>,
     lead_time: Option<f64>,
-    #[serde(default)]
-    result: Vec<Found>,
+    result: Option<Vec<Found>>,
 }
 
 #[derive(Deserialize)]
@@ -37,17 +35,18 @@ pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> 
     let all: Vec<Annotation> = row.required("annotations", expected).map_err(|error| error.in_row())?;
     for (number, annotation) in (1..).zip(all) {
         let rater = name(annotation.completed_by.as_ref()).unwrap_or_else(|| format!("annotation {number}"));
-        let skipped = annotation.was_cancelled.then(|| "skipped".to_owned());
+        let was_cancelled = annotation.was_cancelled.unwrap_or_default();
+        let skipped = was_cancelled.then(|| "skipped".to_owned());
         let mut said = Answers { seconds: annotation.lead_time, skipped, ..Answers::default() };
         let (mut notes, mut answers) = (Vec::new(), BTreeMap::<String, Vec<Value>>::new());
         let mut refuse = |why: String| {
             odd.get_or_insert_with(|| format!("annotation {number}: expected {why}"));
         };
-        for Found { from_name, kind, value } in annotation.result {
+        for Found { from_name, kind, value } in annotation.result.into_iter().flatten() {
             let (question, kind) = (from_name.unwrap_or_else(|| "grade".to_owned()), kind.unwrap_or_default());
             let is_note = kind == "textarea";
             // What was chosen before the skip is no answer.
-            if annotation.was_cancelled && !is_note {
+            if was_cancelled && !is_note {
                 continue;
             }
             if REGION.iter().any(|part| !value[*part].is_null()) {

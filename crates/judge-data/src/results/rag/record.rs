@@ -12,7 +12,7 @@ use crate::rows::grades::{self, Given, unless_nobody};
 use crate::rows::reading::Reading;
 use crate::rows::row::in_cell;
 use crate::run::of_fields;
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
+use crate::{Columns, Dataset, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
 
 /// An answer from retrieved contexts: `{"id"?, "question"?, "contexts"?, "response"?, "reference"?, "sentences"?, "human"?, …}`, under the
 /// names that ragas, deepeval, LangSmith, TruLens and promptfoo have for them, or with the columns that are chosen for these [`Field`]s.
@@ -46,8 +46,19 @@ const RESPONSE: [&str; 1] = ["actual_output"];
 /// Names for a right answer that other commands do not look for.
 const REFERENCE: [&str; 4] = ["ground_truth", "ground_truths", "expected_output", "expected"];
 
+/// Where deepeval has the contexts, also if nothing was retrieved.
+const RETRIEVED: &str = "retrieval_context";
+
+/// Whether a row is deepeval's, in which `context` is what should have been retrieved.
+fn is_ideal(row: &Row, columns: &Columns) -> bool {
+    !columns.is_chosen(Field::Contexts) && row.keys().any(|key| key == RETRIEVED)
+}
+
 /// What a reference is read from, in words.
 const ONE_TEXT: &str = "one text, or a list of one";
+
+/// What marks of a sentence are read from, in words.
+const MARKS: &str = "a number from 0 to 1, or a list of them and nulls";
 
 /// A sentence as a row has it.
 #[derive(Deserialize)]
@@ -69,7 +80,21 @@ impl RagRecord {
         most: Option<usize>,
         columns: &Columns,
     ) -> Result<impl Iterator<Item = Result<Self, Error>> + use<>, Error> {
-        numbered_rows(input, most, &Self::columns(columns), Self::of)
+        numbered_rows(input, most, &Self::settled(input, columns)?, Self::of)
+    }
+
+    /// The columns of a file, as its first rows have them.
+    fn settled(input: &Input, columns: &Columns) -> Result<Columns, Error> {
+        let head = input.whole().rows()?.take(Dataset::HEAD).map_while(Result::ok);
+        let head: Vec<Row> = head.map(|row| row.with_inner("vars").into_owned()).collect();
+        let mut columns = Self::columns(columns);
+        if !columns.is_chosen(Field::Id) {
+            columns = columns.held_to(Field::Id, "id");
+        }
+        if head.iter().any(|row| is_ideal(row, &columns)) {
+            columns = columns.held_to(Field::Contexts, RETRIEVED);
+        }
+        Ok(columns.settled(&head))
     }
 
     /// These columns, with the names that such rows have besides.
@@ -79,10 +104,8 @@ impl RagRecord {
 
     pub(crate) fn of(row: Row, place: usize, number: usize, options: &DatasetOptions) -> Result<Self, Error> {
         let flat = row.with_inner("vars");
-        // In deepeval's rows `context` is what should have been retrieved.
-        let is_ideal = !options.columns.is_chosen(Field::Contexts) && flat.has("retrieval_context");
-        let columns = match is_ideal {
-            true => Cow::Owned(options.columns.clone().held_to(Field::Contexts, "retrieval_context")),
+        let columns = match is_ideal(&flat, &options.columns) {
+            true => Cow::Owned(options.columns.clone().held_to(Field::Contexts, RETRIEVED)),
             false => Cow::Borrowed(&options.columns),
         };
         let mut reading = Reading::of(&flat, &columns, options.ids);
@@ -180,10 +203,10 @@ fn cut(json: &str, response: &str, no_grade: &mut Option<String>) -> Result<Labe
             ));
         }
         let given = human.as_ref().map_or("null", |human| human.get());
-        let Given { raters, odd } = Given::of(given, grades::number);
+        let mark = |json: &str| grades::number(json).filter(|mark| (0.0..=1.0).contains(mark));
+        let Given { raters, odd } = Given::of(given, mark);
         if let Some(odd) = odd {
-            no_grade
-                .get_or_insert_with(|| format!("sentence {number} has {odd} as `human`, expected {}", grades::NUMBERS));
+            no_grade.get_or_insert_with(|| format!("sentence {number} has {odd} as `human`, expected {MARKS}"));
         }
         labels.push(unless_nobody(raters));
         sentences.push(Sentence { chars: start..end, text: found });

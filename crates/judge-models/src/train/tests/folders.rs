@@ -185,7 +185,7 @@ fn a_fully_tuned_folder_keeps_what_it_decides_by() {
 /// back, and all steps are lost.
 #[test]
 fn a_folder_with_sentencepiece_alone_is_written_whole() {
-    let models = folder("../sentencepiece");
+    let models = folder("../../../../judge-text/tests/fixtures/sentencepiece");
     let at = tempfile::tempdir().unwrap();
     let [base, out, merged] = ["base", "out", "merged"].map(|name| at.path().join(name));
     copy_into(&folder("../encoders/xlm-roberta-off"), &base);

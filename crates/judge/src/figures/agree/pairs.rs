@@ -15,11 +15,11 @@ use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, text, value};
+use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use judge_cli::terminal::console::{counted, counted_that, tell};
 
 use super::cli::Cli;
 use super::means::Unlabelled;
-use crate::figures::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 
 /// What the file holds.
 #[derive(Default)]

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use judge_cli::layer_agreement::{self, LayerAgreement};
 use judge_cli::preferences::{Worth, of_pairs};
 use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals};
 use judge_data::Published;
 use judge_metrics::comparison::PairComparisons;
 use serde_json::{Value, json};
-
-use crate::figures::layers::{self, LayerAgreement};
 
 /// What verdicts come to, and what preferences are worth where probabilities were read.
 pub(super) type Found = (PairComparisons, Option<Worth>);
@@ -56,7 +55,11 @@ pub(super) fn plot(title: &str, (overall, worth): &Found, groups: &BTreeMap<&str
         let of = worth.layers.iter().map(|(layer, known)| {
             LayerAgreement::new(layer.0, known.statistic.estimate(), known.statistic.interval(), None)
         });
-        return layers::svg(&of.collect::<Vec<_>>(), layers::ACCURACY, &format!("{title}, 95 % intervals"));
+        return layer_agreement::svg(
+            &of.collect::<Vec<_>>(),
+            layer_agreement::ACCURACY,
+            &format!("{title}, 95 % intervals"),
+        );
     }
     let of_all = overall.statistics.iter().filter_map(|known| Line::of(known.name, &known.statistic, BLUE));
     let of_groups = groups.iter().filter_map(|(group, (found, _))| {

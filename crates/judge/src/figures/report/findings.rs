@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use judge_cli::args::files::program;
+use judge_cli::layer_agreement::{self, LayerAgreement};
 use judge_cli::preferences::Worth;
 use judge_cli::reliability::{self, Bin, histogram};
 use judge_cli::report::{BOOTSTRAP, OF_AGREEMENT};
@@ -20,7 +21,6 @@ use super::answers::Answers;
 use super::measures::Measured;
 use super::record::Record;
 use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
-use crate::figures::layers::{self, LayerAgreement};
 
 /// Bars of each histogram.
 const BARS: usize = 40;
@@ -122,7 +122,7 @@ impl Findings {
         let layers = if no_layers.is_none() {
             let numbers = rows.layer_numbers();
             let weights = record.layer_weights().filter(|weights| weights.len() <= numbers.len());
-            layers::agreement(numbers, &rows.layers, &human, weights.as_deref())?
+            layer_agreement::agreement(numbers, &rows.layers, &human, weights.as_deref())?
         } else {
             Vec::new()
         };

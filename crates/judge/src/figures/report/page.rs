@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use judge_cli::layer_agreement;
 use judge_cli::pages::{page, stylesheet};
+use judge_cli::sampling::SAMPLING_PROBABILITY;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::decimals;
 use maud::{Markup, PreEscaped, html};
@@ -16,8 +18,6 @@ use super::figures;
 use super::findings::{Findings, SAID};
 use super::list;
 use super::texts::{ID, SETTINGS, TEXT, shown, visible};
-use crate::figures::layers;
-use crate::figures::sampling::SAMPLING_PROBABILITY;
 
 /// Problems of a check that are shown.
 const PROBLEMS: usize = 40;
@@ -265,7 +265,7 @@ fn of_layers(found: &Findings) -> Result<Markup> {
     Ok(section(
         "Layers",
         &html! {
-            (figure(&figures::inline(&layers::svg(&found.layers, layers::SPEARMAN, "")?), &caption))
+            (figure(&figures::inline(&layer_agreement::svg(&found.layers, layer_agreement::SPEARMAN, "")?), &caption))
             @if let Some((layer, rho)) = best {
                 p { "The best layer by itself is " (layer) ", with " (format!("{rho:.3}")) ". Chosen on these rows, it flatters itself." }
             }

@@ -5,9 +5,11 @@ use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use judge_cli::ids::alike;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::rating;
+use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use judge_cli::terminal::console::usage;
 use judge_core::ItemId;
 use judge_core::rag::RagMeasure;
@@ -22,8 +24,6 @@ use super::answers::Answers;
 use super::layers::{OfLayers, Tables, of_layers};
 use super::measures::Measures;
 use super::texts::{ID, TEXT, cut};
-use crate::figures::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
-use crate::ids::alike;
 
 /// Rows that are listed.
 pub const ROWS: usize = 1_000;

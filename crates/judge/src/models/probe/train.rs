@@ -7,6 +7,7 @@ mod cli;
 mod figure;
 mod groups;
 mod print;
+mod row_error;
 mod rows;
 mod sentences;
 mod settings;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use judge_cli::args::model_args::is_template;
+use judge_cli::args::words::Words;
 use judge_cli::checklists::read_checklist;
 use judge_cli::probes::read_saved;
 use judge_cli::terminal::console::usage;
@@ -21,7 +22,6 @@ use super::cli::{Cli, PROGRAM};
 use super::rows::Rows;
 use super::tables;
 use crate::models::probe::import::is_probe;
-use crate::models::words::Words;
 
 /// What a probe of `judge try` judges, and the name of its file.
 const ASPECT: &str = "quality";

@@ -1,6 +1,7 @@
 //! The table for people, and what it comes to in words.
 
 use anyhow::Result;
+use judge_cli::args::words::in_a_shell;
 use judge_cli::terminal::console::{counted, say, say_table};
 use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals, name_of};
 use judge_metrics::comparison::Statistic;
@@ -10,7 +11,6 @@ use judge_probe::trial::{Compared, Kept, Measure, Tried};
 use super::advice::{Use, layer_of};
 use super::cli::Cli;
 use super::rows::Rows;
-use crate::models::words::in_a_shell;
 
 /// How narrow an interval decides most questions.
 const NARROW: f64 = 0.1;

@@ -154,13 +154,11 @@ fn questions(rows: &[Row]) -> Vec<usize> {
 /// What belongs together by its texts, and by a field whose values repeat.
 fn found_together(rows: &[Row], others: OtherFields) -> RowGroups {
     let text = |of: &[&str], row: &Row| of.iter().find_map(|name| row.record.field(name).map(|text| text.into_owned()));
-    let questions: Vec<Option<String>> = rows.iter().map(|row| text(&["instruction", "dialogue"], row)).collect();
-    let others_of: Vec<Option<String>> =
-        rows.iter().map(|row| text(&["response", "prompt", "user_prompt"], row)).collect();
-    let all_known = questions.iter().all(Option::is_some);
-    let [questions, prompts] =
-        [&questions, &others_of].map(|texts| texts.iter().map(Option::as_deref).collect::<Vec<_>>());
-    let texts = RowGroups::of_questions_and_prompts(&questions, &prompts);
+    let of_row = |row| [&["instruction", "dialogue"][..], &["response", "prompt", "user_prompt"]].map(|of| text(of, row));
+    let asked: Vec<[Option<String>; 2]> = rows.iter().map(of_row).collect();
+    let all_known = asked.iter().all(|[question, _]| question.is_some());
+    let asked: Vec<_> = asked.iter().map(|[question, prompt]| (question.as_deref(), prompt.as_deref())).collect();
+    let texts = RowGroups::of_questions_and_prompts(&asked);
     match others.together(texts.clone(), all_known) {
         Ok(together) => {
             if let Some(field) = together.by.first() {

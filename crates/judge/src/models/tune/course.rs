@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use judge_cli::args::files::program;
+use judge_cli::args::words::{Words, in_a_shell};
 use judge_cli::report::{write_json_if, write_marked};
 use judge_cli::terminal::console::{counted, say, tell};
 use judge_cli::terminal::interrupt::Interrupts;
@@ -27,7 +28,6 @@ use super::measure::{Figures, examples};
 use super::prompt::AtEnd;
 use super::settings::Chosen;
 use super::{plot, prompt, settings, weights};
-use crate::models::words::{Words, in_a_shell};
 
 /// What is done, whatever is learned.
 pub(super) struct Task<'a> {

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use judge_cli::args::decisions::questions;
 use judge_cli::args::prompt_judge::{Asked, PromptedArgs, suited};
+use judge_cli::args::words::Words;
 use judge_cli::terminal::console::{quoted, usage};
 use judge_core::decision::DecisionSettings;
 use judge_core::lager::{LagerSettings, States};
@@ -12,7 +13,6 @@ use judge_data::{DatasetFormat, Input};
 
 use super::Cli;
 use super::cli::Objective;
-use crate::models::words::Words;
 
 /// A prompt at whose end labels of a scale are read, or a score head.
 pub(super) struct AtEnd {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use judge_core::ItemResult;
-use judge_core::decision::{DecisionTable, Questions};
+use judge_core::decision::{DecisionTable, QuestionKind, Questions};
 use judge_data::{Carry, Checked, DecisionRecord, DecisionRecords, DecisionRow, Fate, Unread};
 
 use judge_cli::missing_fields::tell_unread_that;
@@ -13,20 +13,23 @@ use judge_cli::terminal::console::usage;
 use judge_cli::terminal::options::offered;
 
 /// Reads the whole input before any model work. All rows must have questions, of their own or `asked`, and each name in `named`, of
-/// questions that bars are for, must be that of one.
+/// questions that bars are for, must be that of one. Also the kinds of question that are asked.
 pub(super) fn check(
     job: &RowJob<DecisionRecords>,
     asked: Option<&Questions>,
     named: &BTreeSet<&str>,
-) -> Result<Checked> {
+) -> Result<(Checked, BTreeSet<QuestionKind>)> {
     let (mut without, mut no_labels, mut has_state) = (0, Unread::default(), false);
     let mut unknown: BTreeSet<&str> = named.clone();
+    let mut kinds = BTreeSet::new();
     let is_of = |questions: Option<&Questions>, name: &str| questions.is_some_and(|all| all.get(name).is_some());
     unknown.retain(|name| !is_of(asked, name));
     let checked = job.job.check(DecisionRow::KNOWN, |record| {
         no_labels.note(&record.id, record.no_labels.clone());
         has_state |= !record.state.is_null();
         unknown.retain(|name| !is_of(record.questions.as_ref(), name));
+        let questions = record.questions.as_ref().or(asked);
+        kinds.extend(questions.into_iter().flat_map(Questions::iter).map(|(_, question)| question.kind()));
         without += usize::from(record.questions.is_none() && record.unread.is_none());
         anyhow::Ok(None)
     })?;
@@ -44,7 +47,7 @@ pub(super) fn check(
         let known = if known.is_empty() { String::new() } else { format!("; --questions has {}", known.join(", ")) };
         return Err(usage(format!("--require: no row is asked the question {name:?}{known}")));
     }
-    Ok(checked)
+    Ok((checked, kinds))
 }
 
 /// The row of a result; `asked` are the questions for rows without their own, and `tables` finds the label logits of all layers.

@@ -24,6 +24,9 @@ pub const ANSWERABLE: &str = "answerable";
 /// The field that has what a probe says.
 pub const PROBE: &str = "probe";
 
+/// The field that has why a probe says nothing.
+pub const PROBE_UNSCORED: &str = "probe_unscored";
+
 /// Points of the curve that are kept.
 const POINTS: usize = 200;
 
@@ -79,6 +82,8 @@ pub struct Judged {
     known: Vec<(usize, bool)>,
     /// What a probe says of the same rows, where there was one.
     probe: Vec<Option<f64>>,
+    /// Whether there was one, whatever it could read.
+    is_probed: bool,
     unscored: BTreeMap<String, usize>,
     /// Rows with something else in the place of that.
     odd: Unread,
@@ -103,6 +108,7 @@ impl Judged {
                     found.known.extend(answerable.map(|answerable| (found.scores.len(), answerable)));
                     found.scores.push(score);
                     found.probe.push(row.row.optional(PROBE, "a number")?);
+                    found.is_probed |= row.row.keys().any(|key| key == PROBE);
                 }
                 None => {
                     let why = row.unscored.as_ref();
@@ -207,7 +213,7 @@ struct ByProbe {
 
 impl ByProbe {
     fn new(judged: &Judged) -> Result<Option<Self>> {
-        if judged.probe.iter().all(Option::is_none) {
+        if !judged.is_probed {
             return Ok(None);
         }
         let of = |&(row, answerable): &(usize, bool)| Some(((judged.scores[row], judged.probe[row]?), answerable));
@@ -373,8 +379,13 @@ mod tests {
     fn a_probe_is_compared_on_the_rows_that_it_knows() {
         let mut rows = judged(&[(1.0, false), (3.0, false), (2.0, true), (4.0, true), (5.0, false)]);
         rows.probe = vec![Some(0.1), Some(0.2), Some(0.8), Some(0.9), None];
+        rows.is_probed = true;
         let found = Boundary::new(&rows, Rule::MinMax, None).unwrap().probe.unwrap();
         assert_eq!((found.n, found.auroc.estimate(), found.difference.estimate()), (4, Some(1.0), Some(-0.25)));
+        // One that could read none of them has no figures, and is not passed over.
+        rows.probe.fill(None);
+        let none = Boundary::new(&rows, Rule::MinMax, None).unwrap().probe.unwrap();
+        assert_eq!((none.n, none.auroc.estimate(), none.difference.estimate()), (0, None, None));
         assert!(Boundary::new(&judged(&[(1.0, false), (2.0, true)]), Rule::MinMax, None).unwrap().probe.is_none());
     }
 

@@ -109,7 +109,7 @@ impl Judge<Numbered> for AspectJudge {
 }
 
 /// A record without its own rubric: it is graded by the aspect.
-struct OtherCriterion<'a>(&'a dyn Fields);
+pub struct OtherCriterion<'a>(pub &'a dyn Fields);
 
 impl Fields for OtherCriterion<'_> {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {

@@ -80,6 +80,9 @@ impl Cli {
         if self.probe.is_some() && !measures.contains(&RagMeasure::Faithfulness) {
             return Err(usage("--probe has no effect without the measure faithfulness"));
         }
+        if self.asks_probe_alone() && self.decisions.has_temperature() {
+            return Err(usage("--temperature has no effect: the probe alone says whether sentences are supported"));
+        }
         if self.fitting.fit.is_some() && (self.by_context || !measures.contains(&RagMeasure::Faithfulness)) {
             return Err(usage(
                 "--fit learns from sentences by the measure faithfulness, of contexts that are read together",
@@ -92,6 +95,12 @@ impl Cli {
             ));
         }
         Ok(measures)
+    }
+
+    /// Whether no number is made of yes and no.
+    pub(super) fn asks_probe_alone(&self) -> bool {
+        let is_faithfulness = |measure: &RagMeasure| *measure == RagMeasure::Faithfulness;
+        self.probe.is_some() && !self.claims_only && self.measures.iter().all(is_faithfulness)
     }
 
     pub(super) fn settings(&self, measures: Vec<RagMeasure>) -> RagSettings {

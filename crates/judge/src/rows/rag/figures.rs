@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use judge_cli::args::bars::{Lost, Measured, first_names, rows_compared};
 use judge_cli::report::{BOOTSTRAP, SHARE, agreement, mean_of_clusters, share_of_clusters};
-use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell, usage};
+use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell};
 
 /// A measure as a row has it.
 #[derive(Clone, Copy, Deserialize)]
@@ -132,10 +132,8 @@ impl Figures {
     ) -> Result<Self> {
         let mut rows = Vec::new();
         let mut absent: BTreeMap<RagMeasure, BTreeMap<String, usize>> = BTreeMap::new();
-        let mut has_group = group.is_none();
         for row in finished.rows()? {
             let (record, row) = row?;
-            has_group |= group.is_some_and(|field| record.text(field).is_some());
             for (measure, why) in
                 row.optional::<BTreeMap<RagMeasure, Value>>("unscored", "reasons by measure")?.unwrap_or_default()
             {
@@ -143,9 +141,6 @@ impl Figures {
                 *absent.entry(measure).or_default().entry(why).or_default() += 1;
             }
             rows.push(read(&record, &row, group)?);
-        }
-        if let (Some(field), false) = (group, has_group) {
-            return Err(usage(format!("--group: no row has the field {field:?}")));
         }
         let mut statistics: BTreeMap<String, Statistic> = BTreeMap::new();
         let all: Vec<&Read> = rows.iter().collect();

@@ -3,7 +3,7 @@
 use judge_core::{
     Fields, ItemResult, Judge, JudgeError, Reason, Score, Unscored, Verdict,
     combine::{Compared, Pairing, Tournament},
-    verdict::Part,
+    verdict::{Part, likelier},
 };
 use judge_data::{Carry, Error, Fate, Human, Judged, Numbered, OutputRow, PairVerdict, Record};
 use judge_metrics::Interval;
@@ -236,7 +236,7 @@ impl ComparisonRow {
 impl OrderOfTwo {
     /// The verdict, or where the row has none the answer that the preference is for.
     fn said(&self) -> Option<Preference> {
-        let verdict = self.verdict.or_else(|| Some(self.preference?.total_cmp(&0.5).into()));
+        let verdict = self.verdict.or_else(|| Some(likelier(self.preference?).into()));
         Some(verdict?.ordering()?.into())
     }
 }

@@ -1,5 +1,6 @@
 //! What labelled rows say of the order, and what is learned from them.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
@@ -9,7 +10,7 @@ use judge_data::{Finished, RerankRecord, RerankRecords, Row, WrittenResult};
 use serde::Deserialize;
 
 use judge_cli::rankings::Queries;
-use judge_cli::terminal::console::usage;
+use judge_cli::terminal::console::{counted_that, tell, usage};
 
 #[derive(Deserialize)]
 struct WrittenTable {
@@ -56,7 +57,7 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, mut of_pairs: Judg
         }
         queries[place].documents.extend(documents(&record, &row)?);
     }
-    let mut measured = Queries::default();
+    let (mut measured, mut tied) = (Queries::default(), 0);
     for Query { name, text, documents } in queries {
         let (mut ranked, mut missed) = (Vec::new(), Vec::new());
         for (score, relevance) in documents {
@@ -65,13 +66,29 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, mut of_pairs: Judg
                 None => missed.push(relevance),
             }
         }
-        // Of equal scores the one that the output has first.
-        ranked.sort_by(|(a, _), (b, _)| (b + 0.0).total_cmp(&(a + 0.0)));
+        tied += usize::from(sort(&mut ranked));
         let order: Vec<f64> = ranked.into_iter().map(|(_, relevance)| relevance).collect();
         // Without any score there is no order.
         measured.push(name, text, Some(&order[..]).filter(|order| !order.is_empty()), &missed, k)?;
     }
+    if tied > 0 {
+        let of_queries = counted_that(tied, "query", ["has", "have"]);
+        tell(format_args!(
+            "note: {of_queries} relevant and other documents with the same score: the relevant ones count as behind the others"
+        ));
+    }
     Ok(measured)
+}
+
+/// Puts documents, each with its score and its relevance, in order: whether documents of different relevance have the same score. The
+/// relevant ones are behind then, or an order that says nothing would be as good as that of the file. A score of 1 is what a sigmoid rounds
+/// to, and the order of the output knows more.
+fn sort(ranked: &mut [(f64, f64)]) -> bool {
+    ranked.sort_by(|(a, of_a), (b, of_b)| {
+        let by_relevance = if *a == 1.0 { Ordering::Equal } else { of_a.total_cmp(of_b) };
+        (b + 0.0).total_cmp(&(a + 0.0)).then(by_relevance)
+    });
+    ranked.windows(2).any(|two| two[0].0 == two[1].0 && two[0].0 != 1.0 && two[0].1 != two[1].1)
 }
 
 /// The query of a row; without one it is that of its row alone.
@@ -116,4 +133,22 @@ pub(super) fn labelled(finished: &Finished<'_, RerankRecords>) -> Result<Vec<Lab
         Labelled { kind: QuestionKind::Noul, table, target: vec![share, 1.0 - share] }
     };
     Ok(tables.into_iter().map(share).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_scores_are_no_order() {
+        let mut alike = [(0.5, 1.0), (0.5, 0.0), (0.7, 0.0), (0.5, 2.0)];
+        assert!(sort(&mut alike));
+        assert_eq!(alike.map(|(_, relevance)| relevance), [0.0, 0.0, 1.0, 2.0]);
+        let mut clear = [(0.2, 1.0), (0.9, 0.0), (0.2, 1.0)];
+        assert!(!sort(&mut clear));
+        // Beyond what a sigmoid tells apart the order of the output counts.
+        let mut rounded = [(1.0, 2.0), (1.0, 0.0), (1.0, 1.0)];
+        assert!(!sort(&mut rounded));
+        assert_eq!(rounded.map(|(_, relevance)| relevance), [2.0, 0.0, 1.0]);
+    }
 }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use anyhow::Result;
-use judge_core::{Fields, ItemId, Message, Reason, Unscored};
+use judge_core::{Fields, ItemId, Message, PromptTemplate, Reason, Unscored};
 use judge_data::{
-    Columns, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, Records, RowItem, Source,
-    with_input,
+    Columns, Dataset, DatasetFormat, DatasetOptions, Error, Field, Ids, Input, PromptInput, Record, Records, RowItem,
+    Source, check_templates_on, with_input,
 };
 use serde_json::{Value, json};
 
@@ -17,10 +17,8 @@ use judge_cli::args::files::InputArgs;
 pub struct Example {
     /// The row's place in the file, from 0.
     pub row: usize,
-    /// Its id.
-    pub id: ItemId,
-    /// What people gave it, if they did.
-    pub human: Option<f64>,
+    /// What the row holds.
+    pub record: Record,
     /// What was said, or why that is not known.
     pub said: Result<Said, Unscored>,
 }
@@ -31,11 +29,15 @@ impl RowItem for Example {
     }
 
     fn id(&self) -> ItemId {
-        self.id.clone()
+        self.record.id().clone()
     }
 
     fn unread(&self) -> Option<&Unscored> {
         self.said.as_ref().err()
+    }
+
+    fn no_grade(&self) -> Option<&str> {
+        self.record.no_grade()
     }
 }
 
@@ -84,6 +86,17 @@ impl Examples {
         );
         Ok(Self(records))
     }
+
+    /// Looks for a field of the templates that none of the rows has which the file begins with.
+    ///
+    /// # Errors
+    /// As [`check_templates_on`].
+    pub fn check_templates<'t>(&self, templates: impl IntoIterator<Item = &'t PromptTemplate>) -> Result<(), Error> {
+        let whole = Self(self.0.whole());
+        let mut head = whole.items()?.take(Dataset::HEAD).collect::<Result<Vec<_>, _>>()?;
+        head.retain(|example| example.said.is_ok());
+        check_templates_on(self.0.input.path(), &head, templates)
+    }
 }
 
 impl Source for Examples {
@@ -120,7 +133,6 @@ pub fn options(columns: &InputArgs, limit: Option<usize>) -> DatasetOptions {
 
 impl Example {
     fn new(row: usize, record: Record) -> Result<Self, Error> {
-        let (id, human) = (record.id().clone(), record.human());
         let system = record.extra().rendered("system").filter(|text| !text.is_empty()).map(Cow::into_owned);
         let said = match &record {
             Record::Prompt(prompt) => match &prompt.input {
@@ -148,7 +160,7 @@ impl Example {
         };
         let missing = |why| record.unread().cloned().unwrap_or_else(|| Unscored::new(Reason::Missing, why));
         let said = said.map_err(missing);
-        Ok(Self { row, id, human, said })
+        Ok(Self { row, record, said })
     }
 
     /// Characters of the response; 0 without one.
@@ -179,7 +191,10 @@ impl Said {
     /// A conversation: what the system is told, if anything, then requests and answers in turns. `None` if it is not so.
     fn of_messages(messages: &[Message]) -> Option<Self> {
         let (system, turns) = match messages {
-            [first, turns @ ..] if first.role == "system" => (Some(first.content.clone()), turns),
+            [first, turns @ ..] if first.role == "system" => {
+                // Dumps have the turn in every conversation, and mostly nothing in it.
+                (Some(&first.content).filter(|text| !text.is_empty()).cloned(), turns)
+            }
             turns => (None, turns),
         };
         let mut history = Vec::new();
@@ -244,7 +259,8 @@ impl Said {
     }
 }
 
-/// `instruction` (also as `question`), all that the response answers, `response` (also as `prediction`), and `input`.
+/// `instruction` (also as `question`), all that the response answers, `response` (also as `prediction`), `input`, and what the row has besides.
+/// Beside the `conversation` before it, the instruction is the last request alone.
 impl Fields for Example {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.field_beside(name, &[])
@@ -253,19 +269,28 @@ impl Fields for Example {
     fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
         let said = self.said.as_ref().ok()?;
         match name {
+            "instruction" | "question" if shown.contains(&"conversation") => {
+                self.record.field_beside("instruction", shown)
+            }
             "instruction" | "question" if shown.contains(&"input") => Some(said.asked_with("").into()),
             "instruction" | "question" => Some(said.asked().into()),
             "input" => Some(said.input.as_str().into()),
             "response" | "prediction" => Some(said.response.as_str().into()),
-            _ => None,
+            _ => self.record.field_beside(name, shown),
         }
     }
 
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        self.record.json(name)
+    }
+
     fn names(&self) -> Vec<String> {
-        match self.said {
-            Ok(_) => ["instruction", "input", "response"].map(str::to_owned).into(),
-            Err(_) => Vec::new(),
+        if self.said.is_err() {
+            return Vec::new();
         }
+        let own = ["instruction", "input", "response"].map(str::to_owned);
+        let others = self.record.names().into_iter().filter(|name| !own.contains(name));
+        own.iter().cloned().chain(others).collect()
     }
 }
 
@@ -311,9 +336,36 @@ mod tests {
         assert!(others[0].field("instruction").unwrap().starts_with("System: Be kind.\n\nUser: Hi"));
         let told = |row: usize| others[row].said.as_ref().unwrap().to(Form::Alpaca).unwrap()["system"].clone();
         assert_eq!((told(0), told(1)), (json!("Be kind."), json!("Be brief.")));
+        // An empty turn of the system says nothing, as in the form that has a field for it.
+        let empty = [&[turn("system", "")][..], &whole[1..]].concat();
+        let quiet = read(&[beside(&empty), json!({"conversations": empty})]);
+        assert_eq!(quiet[0].said, others[0].said);
+        assert!(quiet[1].field("instruction").unwrap().starts_with("User: Hi"));
+        let alpaca = quiet[1].said.as_ref().unwrap().to(Form::Alpaca).unwrap();
+        assert_eq!((alpaca.get("system"), read(&[alpaca.clone()])[0].digest()), (None, quiet[1].digest()));
         // Not in turns: kept, and without texts, so that judges list it.
         assert_eq!((found[1].field("response"), found[1].digest()), (None, None));
         assert!(found[1].unread().unwrap().detail.contains("turns of a user and an assistant"));
+    }
+
+    /// Templates see what the row has besides, under the names that it has for it, and what was said before but once.
+    #[test]
+    fn other_fields_of_a_row_are_there() {
+        let turn = |from: &str, value: &str| json!({"from": from, "value": value});
+        let talk = [turn("human", "Hi"), turn("gpt", "Hello"), turn("human", "Sum."), turn("gpt", "3")];
+        let row =
+            json!({"instruction": "Sum.", "output": "3", "rubric": "Is it right?", "topic": "sums", "tags": ["a"]});
+        let found = read(&[row]).remove(0);
+        assert_eq!(
+            ["rubric", "topic", "output"].map(|name| found.field(name).unwrap().into_owned()),
+            ["Is it right?", "sums", "3"]
+        );
+        assert_eq!((found.field("input").as_deref(), found.field("other")), (Some(""), None));
+        assert!(found.json("tags").is_some() && found.names().contains(&"topic".to_owned()));
+        let found = read(&[json!({"conversations": talk})]).remove(0);
+        let shown = ["conversation", "instruction"];
+        let texts = shown.map(|name| found.field_beside(name, &shown).unwrap().into_owned());
+        assert_eq!(texts, ["User: Hi\n\nAssistant: Hello", "Sum."]);
     }
 
     #[test]

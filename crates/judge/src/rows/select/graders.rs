@@ -21,7 +21,8 @@ use serde_json::json;
 
 use super::example::Example;
 use super::pass::{Answer, Passes};
-use super::rubrics::{Rubric, Rubrics};
+use super::rubrics::{LIKELIHOOD, Rubric, Rubrics};
+use crate::rows::label::OtherCriterion;
 
 /// How each aspect is asked about.
 pub struct Aspects {
@@ -73,6 +74,11 @@ impl Aspects {
             Ok((rubric.name.clone(), LagerSettings { template, ..base.clone() }))
         };
         Ok(Self { settings: rubrics.asked().map(of).collect::<Result<_>>()? })
+    }
+
+    /// The prompts.
+    pub fn templates(&self) -> impl Iterator<Item = &PromptTemplate> {
+        self.settings.iter().map(|(_, settings)| &settings.template)
     }
 
     /// Grades all examples on each aspect; see [`Passes::pass`].
@@ -146,8 +152,9 @@ impl Judge<Example> for AspectJudge {
         &self.aspect
     }
 
+    /// The aspect's question is the rubric, and not what the row has.
     fn ask(&self, item: &Example) -> Result<Vec<judge_core::Request>, JudgeError> {
-        self.judge.ask(item)
+        self.judge.ask(&OtherCriterion(item))
     }
 
     fn decide(&self, item: &Example, rounds: &Rounds<'_>) -> Result<judge_core::Score, JudgeError> {
@@ -178,18 +185,22 @@ pub fn likelihoods(passes: &Passes<'_>, output: &Path) -> Result<()> {
                 answer.set("perplexity", &found.perplexity().filter(|perplexity| perplexity.is_finite()))?;
                 answer.set("difficulty", &found.difficulty())?;
             }
-            Verdict::Unscored(why) => answer.lacks("likelihood", why.clone()),
+            Verdict::Unscored(why) => answer.lacks(LIKELIHOOD, why.clone()),
         }
         Ok(answer)
     })
 }
 
 /// Judges all examples by probes; see [`Passes::pass`]. A row's number is the sum of the expected grades, or of the classes where a probe
-/// knows no probabilities.
+/// knows no probabilities. What a probe lacks is noted by its name, which is that of an aspect too if it is `graded`.
 ///
 /// # Errors
 /// As there.
-pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> Result<()> {
+pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe], graded: &[String]) -> Result<()> {
+    let name = |probe: &PromptedProbe| match graded.contains(&probe.aspect) || probe.aspect == LIKELIHOOD {
+        true => format!("probe {}", probe.aspect),
+        false => probe.aspect.clone(),
+    };
     let mut settings = Settings::new();
     settings.insert("probes".to_owned(), PromptedProbe::settings(probes));
     let judges = |model: &judge_models::Model| -> Result<Vec<InspectorJudge>> {
@@ -207,7 +218,7 @@ pub fn probes(passes: &Passes<'_>, output: &Path, probes: &[PromptedProbe]) -> R
                 }
                 Verdict::Unscored(why) => {
                     expected = None;
-                    answer.lacks(&probe.aspect, why.clone());
+                    answer.lacks(&name(probe), why.clone());
                 }
             }
         }
@@ -251,7 +262,7 @@ pub fn states(passes: &Passes<'_>, output: &Path) -> Result<StatesFile> {
             Ok(_) => Ok(template.fill(&example)?),
             Err(why) => Err(why.clone()),
         };
-        Ok((example.id, example.row, prompt))
+        Ok((example.record.id().clone(), example.row, prompt))
     });
     keep_states(&plan, model, writer, vec![layer], pooling, passes.model.quiet, prompts)?;
     Ok(StatesFile::open(output)?)

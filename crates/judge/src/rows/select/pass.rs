@@ -10,7 +10,7 @@ use judge_cli::row_job::resolved;
 use judge_cli::terminal::console::tell_label_mass;
 use judge_cli::terminal::pace::Watch;
 use judge_core::{ItemId, ItemResult, Judge, Unscored};
-use judge_data::{Checked, Error, Fate, Input, Job, RunPlan, Settings, Source};
+use judge_data::{Checked, Columns, Error, Fate, Input, Job, RunPlan, Settings, Source};
 use judge_models::Model;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,6 +45,11 @@ impl Passes<'_> {
     /// The file of examples.
     pub fn input(&self) -> &Input {
         &self.job.source.0.input
+    }
+
+    /// How its columns are looked for.
+    pub fn columns(&self) -> &Columns {
+        &self.job.source.0.options.columns
     }
 
     /// The examples, from the first.

@@ -191,7 +191,7 @@ pub struct Report {
     pub tied: usize,
     /// Equal texts, but for case and white space.
     pub duplicates: Repeats,
-    /// Rows that were passed over beside one that they are like, with --diversity.
+    /// Rows that were passed over beside one that they are like, with --diversity: of those whose turn to be compared came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near_duplicates: Option<Repeats>,
     /// By name: `score`, each aspect, and characters of instructions and responses.
@@ -256,7 +256,7 @@ pub fn choices(
 ) -> Result<(Vec<Compared>, Option<f64>)> {
     let (n, wanted) = (choice.chosen.len(), choice.count());
     let human: Vec<Option<f64>> =
-        numbers.passes.examples()?.map(|example| Ok(example?.human)).collect::<Result<_>>()?;
+        numbers.passes.examples()?.map(|example| Ok(example?.record.human())).collect::<Result<_>>()?;
     let known = human.iter().flatten().count();
     let human_mean = (known > 0).then(|| human.iter().flatten().sum::<f64>() / known as f64);
     // All that people rate as high as the last of the best.
@@ -360,7 +360,7 @@ impl Report {
         }
         if let Some(Repeats { rows, .. }) = &self.near_duplicates {
             let passed = counted_that(*rows, "row", ["was", "were"]);
-            say(format_args!("{passed} passed over beside a chosen one that is nearly equal"))?;
+            say(format_args!("at least {passed} passed over beside a chosen one that is nearly equal"))?;
         }
         let mut lines = vec![["", "all", "±", "chosen", "±"].map(str::to_owned).to_vec()];
         for (name, Distribution { before, after, .. }) in &self.distributions {

@@ -12,6 +12,12 @@ use judge_cli::terminal::console::usage;
 /// The built-in aspects: those of LAGER's experiment, in wording of our own.
 const BUILT_IN: &str = include_str!("rubrics.json");
 
+/// What says by its name why a row has no likelihood.
+pub const LIKELIHOOD: &str = "likelihood";
+
+/// What reports have by these names beside aspects.
+const TAKEN: [&str; 2] = ["score", LIKELIHOOD];
+
 /// An aspect that an example is graded on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -123,6 +129,11 @@ fn check(all: &[Rubric]) -> Result<()> {
     for (place, Rubric { name, question, levels }) in all.iter().enumerate() {
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         ensure!(is_name, "expected a name of letters, digits and _, found {name:?}");
+        ensure!(
+            !TAKEN.contains(&name.as_str()),
+            "an aspect cannot be called {name:?}: reports have {} beside the aspects; give it another name",
+            TAKEN.join(" and ")
+        );
         ensure!(!question.trim().is_empty(), "{name}: expected a question, found an empty text");
         ensure!(all[..place].iter().all(|other| other.name != *name), "there are two aspects {name:?}");
         let (found, of_first) = (levels.len(), first.levels.len());
@@ -176,6 +187,8 @@ mod tests {
         assert!(said(&format!("[{one}, {one}]")).contains("two aspects \"a\""));
         assert!(said(one).contains("holds no rubrics"));
         assert!(said(r#"[{"name": "a b", "question": "q", "levels": ["no", "yes"]}]"#).contains("\"a b\""));
+        let score = one.replace("\"a\"", "\"score\"");
+        assert!(said(&format!("[{score}]")).contains("an aspect cannot be called \"score\""));
         let three = r#"{"name": "b", "question": "q", "levels": ["1", "2", "3"]}"#;
         assert!(said(&format!("[{one}, {three}]")).contains("b: expected as many levels as \"a\" has, 2, found 3"));
         let single = r#"[{"name": "a", "question": "q", "levels": ["no"]}]"#;

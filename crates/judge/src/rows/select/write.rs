@@ -5,11 +5,15 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use judge_cli::choice::Choice;
 use judge_cli::terminal::console::usage;
-use judge_data::{Error, Extra, Fate, Input, Opened, Resolved, Row, Rows, Settings};
+use judge_data::{Columns, Error, Extra, Fate, Field, Input, Opened, Resolved, Row, Rows, Settings};
 use serde_json::{Map, Value, json};
 
 use super::example::Form;
 use super::numbers::Numbers;
+use super::pass::Passes;
+
+/// The field of a row's id.
+const ID: &str = "id";
 
 /// The fields that a row gets, which the input may not have.
 const ADDED: [&str; 7] = ["aspects", "variants", "likelihood", "probe", "score", "selected", "unscored"];
@@ -17,16 +21,25 @@ const ADDED: [&str; 7] = ["aspects", "variants", "likelihood", "probe", "score",
 /// What a row lacks that cannot be read, where no model was asked about it.
 pub const UNREAD: &str = "score";
 
+/// The fields of the input that a row is written without, since it gets its own of that name: what was to be no id, or no grade.
+fn left_out(columns: &Columns) -> Vec<&'static str> {
+    columns.ignored().filter(|name| *name == ID || ADDED.contains(name)).collect()
+}
+
 /// Refuses an input with fields that would be overwritten, or without the one that its rows are grouped by.
 ///
 /// # Errors
 /// The first of them; whatever is wrong with a row.
-pub fn check_fields(input: &Input, rows: usize, groups: Option<&str>) -> Result<()> {
-    let mut is_grouped = false;
-    for row in Rows::open(input)?.take(rows) {
+pub fn check_fields(passes: &Passes<'_>, groups: Option<&str>) -> Result<()> {
+    let (mut is_grouped, columns) = (false, passes.columns());
+    let left_out = left_out(columns);
+    // The id is that of another column.
+    let is_other_id = columns.is_chosen(Field::Id) && !columns.names(Field::Id).any(|name| name == ID);
+    for row in Rows::open(passes.input())?.take(passes.checked.rows) {
         let row = row?;
         is_grouped |= groups.is_some_and(|field| row.has(field));
-        if let Some(field) = row.keys().find(|key| ADDED.contains(key)) {
+        let is_own = |key: &str| ADDED.contains(&key) || key == ID && is_other_id && row.has(ID);
+        if let Some(field) = row.keys().find(|&key| is_own(key) && !left_out.contains(&key)) {
             let clash = Error::FieldClash { field: field.to_owned() };
             return Err(clash).with_context(|| row.place().to_string());
         }
@@ -64,9 +77,10 @@ pub fn rows(
     let mut likelihood = files.likelihood.as_ref().map(Rows::open).transpose()?;
     let mut probe = files.probe.as_ref().map(Rows::open).transpose()?;
     let mut examples = numbers.passes.examples()?;
+    let left_out = left_out(numbers.passes.columns());
     for (place, row) in Rows::open(numbers.passes.input())?.take(values.len()).enumerate() {
         let example = examples.next().context("the input has become shorter")??;
-        let mut value = row?.into_extra(&[]);
+        let mut value = row?.into_extra(&left_out);
         let mut unscored: Map<String, Value> = Map::new();
         let mut take = |file: &mut Option<Rows>| -> Result<Option<Row>> {
             let Some(file) = file else { return Ok(None) };
@@ -75,8 +89,8 @@ pub fn rows(
             unscored.extend(why.into_iter().flatten());
             Ok(Some(row))
         };
-        if value.text("id").is_none() {
-            value.set("id", &example.id)?;
+        if value.text(ID).is_none_or(|id| id == "null") {
+            value.set(ID, example.record.id())?;
         }
         if let Some(graded) = take(&mut aspects)? {
             value.set("aspects", &graded.required::<Value>("aspects", "an object of numbers")?)?;
@@ -84,7 +98,7 @@ pub fn rows(
         }
         for (name, file) in [("likelihood", &mut likelihood), ("probe", &mut probe)] {
             if let Some(found) = take(file)? {
-                value.set(name, &found.into_extra(&["id", "unscored"]))?;
+                value.set(name, &found.into_extra(&[ID, "unscored"]))?;
             }
         }
         if let Some(why) = numbers.unread_by_no_model().and_then(|unread| unread.get(&place)) {
@@ -134,14 +148,14 @@ pub fn selected(output: &Path, numbers: &Numbers<'_>, choice: &Choice, form: For
             bail!(
                 "{}: the chosen row {} can no longer be read; the file has changed",
                 input.path().display(),
-                example.id
+                example.record.id()
             );
         };
         match said.to(form) {
             None => run.push(place, &row.into_extra(&[]), Fate::SCORED)?,
             Some(value) => {
                 let mut fields = Extra::new();
-                fields.set("id", &example.id)?;
+                fields.set(ID, example.record.id())?;
                 let Value::Object(of_form) = value else { continue }; // forms are objects
                 for (name, value) in of_form {
                     fields.set(name, &value)?;

@@ -31,16 +31,15 @@ pub struct Found {
 pub fn keep_together(data: &mut Data, training: &ProbeTraining) -> Result<BTreeMap<String, Found>> {
     let mut found = BTreeMap::new();
     for (aspect, rows) in &mut data.rows {
-        let questions: Vec<Option<&str>> =
-            rows.iter().map(|row| Some(row.question.as_str()).filter(|text| !text.is_empty())).collect();
-        let prompts: Vec<Option<&str>> = rows.iter().map(|row| Some(row.response.as_str())).collect();
+        let questions = rows.iter().map(|row| Some(row.question.as_str()).filter(|text| !text.is_empty()));
+        let asked: Vec<_> = questions.zip(rows.iter().map(|row| Some(row.response.as_str()))).collect();
         let mut own = RowGroups::alone(rows.len());
         own.join(rows.iter().map(|row| Some(row.group.as_str())));
-        let mut texts = RowGroups::of_questions_and_prompts(&questions, &prompts);
+        let mut texts = RowGroups::of_questions_and_prompts(&asked);
         texts.join(rows.iter().map(|row| Some(row.group.as_str())));
         let by_text = texts.n_groups() < own.n_groups();
 
-        let all_known = questions.iter().all(Option::is_some);
+        let all_known = asked.iter().all(|(question, _)| question.is_some());
         let fields = data.other_fields.remove(aspect).unwrap_or_default();
         let (groups, mut by): (RowGroups, Vec<String>) = match fields.together(texts.clone(), all_known) {
             Ok(Together { groups, by }) => (groups, by.iter().map(|name| format!("the field {name:?}")).collect()),

@@ -10,7 +10,7 @@ use judge_core::{
     request::Generation,
 };
 use judge_data::{
-    Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Input, PromptInput, PromptRecord, Row,
+    Columns, DatasetFormat, DatasetOptions, Extra, Field, GradedRecord, Ids, Input, PromptInput, PromptRecord, Row,
     RowColumns, Unread,
 };
 use judge_probe::training::{GradeScale, GradedRow};
@@ -20,9 +20,10 @@ use tiny_judge::planted::{Split, generate, prompt};
 
 use judge_cli::args::model_args::{ModelArgs, OWN_POINTS};
 use judge_cli::groups::OtherFields;
-use judge_cli::missing_fields::RowError;
 use judge_cli::probes::check_aspect;
 use judge_cli::terminal::console::usage;
+
+use super::row_error::RowError;
 
 /// The aspect of rows that name none.
 const UNNAMED: &str = "quality";
@@ -137,7 +138,7 @@ impl Data {
 
     /// A probing file `{"ASPECT": [{"id", "eval_prompt", "score"}, …], …}`, or JSON lines. The file is parsed once.
     pub fn read(input: &Input, reading: &Reading<'_>) -> Result<Self> {
-        let path = input.path();
+        let (path, ids) = (input.path(), Ids::of_rows(input, reading.columns)?);
         let mut data = Self::default();
         let (mut seen, mut first) = (BTreeSet::new(), None);
         let mut read = |data: &mut Self, index: usize, row: Row, of: &Reading<'_>| {
@@ -147,7 +148,7 @@ impl Data {
                 true => error,
                 false => error.context(place.to_string()),
             };
-            match data.read_line(row, index, of, &mut seen) {
+            match data.read_line(row, index, ids, of, &mut seen) {
                 Ok(()) => data.unread.note(&place, None),
                 Err(RowError::Odd { why, error }) => {
                     data.unread.note(&place, Some(why));
@@ -224,10 +225,11 @@ impl Data {
         &mut self,
         row: Row,
         index: usize,
+        ids: Ids,
         reading: &Reading<'_>,
         seen: &mut BTreeSet<(String, ItemId)>,
     ) -> Result<(), RowError> {
-        let options = DatasetOptions { columns: reading.columns.clone(), ..DatasetOptions::default() };
+        let options = DatasetOptions { columns: reading.columns.clone(), ids, ..DatasetOptions::default() };
         let aspect = text_field(&row, reading.columns, Field::Aspect)?;
         let fields = row.clone().into_extra(&[]);
         let used = used(&row, reading.columns)?;
@@ -236,9 +238,10 @@ impl Data {
         let published = matches!(DatasetFormat::detect(&row, reading.columns), Ok(DatasetFormat::Prometheus));
         let has = |field| reading.columns.has(&row, field);
         let is_named = |field| reading.columns.names(field).any(|name| row.keys().any(|key| key == name));
-        // A response that is null makes no prompt of a row that has none.
+        // A response that is null, or not there beside an instruction, makes no prompt of a row that has none.
         let is_prompt = has(Field::Prompt) || has(Field::Messages);
-        let is_pair = has(Field::Response) || (is_named(Field::Response) && !is_prompt);
+        let is_asked = row.has(Field::Instruction.as_str()) || reading.columns.is_chosen(Field::Instruction);
+        let is_pair = has(Field::Response) || ((is_asked || is_named(Field::Response)) && !is_prompt);
         let (grade, mut graded) = if published && reading.template.is_none() {
             let whole = reading.columns.text(&row, Field::Instruction)?;
             let record = GradedRecord::from_prometheus(row, index, &options)?;

@@ -1,19 +1,19 @@
 # scikit-learn==1.9.1 numpy==2.4.6
 """Times a scan of layers with logistic probes here and in scikit-learn, alternately on the same two cores, and prints a table.
 
-    python scripts/bench/probe.py [--views 56] [--rows 1000] [--features 2048] [--classes 2] [--repeats 2] [--tol 1e-4] [--results FILE]
+    python scripts/bench/probe.py [--views 56] [--rows 1000] [--features 2048] [--classes 2] [--repeats 2] [--tol 1e-4]
 
 For every view (28 layers × 2 poolings): five stratified folds, a StandardScaler fitted inside the fold, four values of C with balanced weights.
 Both sides run two views at a time, each on one thread, which is what scikit-learn is fastest with, on features that are in memory already;
 scikit-learn's solver is its default, lbfgs, at its default tolerance unless told otherwise, while ours runs to convergence. The scaler is fitted
-once a fold on both sides. Predictions are compared too: those that differ are counted. --results keeps
-the last repeat in a file of results/.
+once a fold on both sides. Predictions are compared too: those that differ are counted.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -27,8 +27,7 @@ from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.model_selection import StratifiedKFold  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
-from results import ROOT, keep, of_checkout, of_results  # noqa: E402
-
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/probe"))
 from formula import uniform  # noqa: E402
 
@@ -46,7 +45,6 @@ parser.add_argument("--features", type=int, default=2048)
 parser.add_argument("--classes", type=int, default=2)
 parser.add_argument("--repeats", type=int, default=2)
 parser.add_argument("--tol", type=float, default=1e-4, help="scikit-learn's")
-of_results(parser)
 options = parser.parse_args()
 
 
@@ -106,9 +104,4 @@ print(f"{options.views} views of {options.rows} rows × {options.features}, {opt
 print("| run | scikit-learn, s | here, s | ratio | predictions that differ |\n|---|---|---|---|---|")
 for run in range(options.repeats):
     (here, mine), (there, others) = ours(), theirs()
-    differ = [int((mine != others).sum()), mine.size]
-    print(f"| {run + 1} | {there:.2f} | {here:.2f} | {there / here:.1f} | {differ[0]} of {differ[1]} |", flush=True)
-ABOUT = {"command": "python scripts/bench/probe.py --classes CLASSES", "versions": {"scikit-learn": "1.9.1", "numpy": "2.4.6"}}
-kind = {"classes": options.classes, "views": options.views, "rows": options.rows, "features": options.features}
-row = {"theirs_s": round(there, 1), "here_s": round(here, 1), "ratio": round(there / here, 1), "differ": differ}
-keep(options.results, "scans", ABOUT, kind, row, built=of_checkout)
+    print(f"| {run + 1} | {there:.2f} | {here:.2f} | {there / here:.1f} | {(mine != others).sum()} of {mine.size} |", flush=True)

@@ -79,14 +79,17 @@ def shares(rows, question):
 
 def prior(rows, share):
     """The same figures of an answer that is always the same."""
-    best, right, kl, brier = max(share, key=share.get), 0, 0.0, 0.0
+    best, right, clear, kl, brier = max(share, key=share.get), 0, 0, 0.0, 0.0
     for _, _, label in rows:
         label = label if isinstance(label, dict) else {str(label): 1}
         target = {option: label.get(option, 0) / sum(label.values()) for option in share}
-        right += max(target, key=target.get) == best
+        most = [option for option, t in target.items() if t == max(target.values())]
+        # Where people are divided evenly nobody is right.
+        clear += len(most) == 1
+        right += most == [best]
         kl += sum(t * math.log(t / share[o]) for o, t in target.items() if t > 0)
         brier += sum((share[o] - t) ** 2 for o, t in target.items())
-    return [f"{right / len(rows):.3f}", "", "1.000", f"{kl / len(rows):.3f}", f"{brier / len(rows):.3f}", ""]
+    return [f"{right / clear:.3f}", "", "1.000", f"{kl / len(rows):.3f}", f"{brier / len(rows):.3f}", ""]
 
 
 def main():

@@ -272,8 +272,8 @@ impl<I: Fields + ?Sized> Fields for WithDefaults<'_, I> {
 
     fn field_beside(&self, name: &str, shown: &[&str]) -> Option<Cow<'_, str>> {
         // A list or an object is no text, and is not lacking either: `fill` says what it is.
-        let default = self.defaults.get(name).filter(|_| self.item.json(name).is_none());
-        self.item.field_beside(name, shown).or_else(|| default.map(|text| text.as_str().into()))
+        let default = || self.defaults.get(name).filter(|_| self.item.json(name).is_none());
+        self.item.field_beside(name, shown).or_else(|| Some(default()?.as_str().into()))
     }
 
     fn json(&self, name: &str) -> Option<Cow<'_, Value>> {

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use crate::dataset::prometheus::Graded;
-use crate::rows::columns::Unseen;
+use crate::rows::columns::{HEAD, Unseen};
 use crate::rows::ids::UniqueIds;
 use crate::rows::reading::Rest;
 use crate::rows::row::rendered;
@@ -173,7 +173,7 @@ pub struct Dataset {
 
 impl Dataset {
     /// How many rows say what a file is, if it has as many.
-    pub const HEAD: usize = 100;
+    pub const HEAD: usize = HEAD;
 
     /// Opens a data set: a path, `-` for standard input, or an [`Input`](crate::Input) that is read several times.
     ///

@@ -53,7 +53,7 @@ fn enqueue(
     }
 }
 
-/// `x` as cuBLASLt can read it, copied where a row's numbers are not side by side, or rows not equally far apart.
+/// `x` as cuBLASLt can read it, copied where a row's numbers are not side by side, or where rows lie over one another.
 fn rows(x: CubeTensor) -> CubeTensor {
     let rank = x.meta.shape().num_dims();
     let (shape, strides) = (x.meta.shape(), x.meta.strides());

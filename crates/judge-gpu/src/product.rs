@@ -87,8 +87,8 @@ pub fn side_by_side(a: Tensor<3>, parts: &[Tensor<3>], dtype: DType, products: P
     cast(joined(parts.iter().map(by).collect(), 2), dtype)
 }
 
-/// The sum of products of columns of `a` `[heads, m, k of all parts]` with each of `parts`, `[heads, k, n]` or with fewer heads as
-/// [`side_by_side`] takes them: `[heads, m, n]` in the operands' dtype.
+/// The sum of products of columns of `a` `[heads, m, k of all parts]` with each of `parts`, of which there is at least one, `[heads, k, n]`
+/// or with fewer heads as [`side_by_side`] takes them: `[heads, m, n]` in the operands' dtype.
 pub fn summed(a: Tensor<3>, parts: &[Tensor<3>], products: Products) -> Tensor<3> {
     let [heads, m, _] = a.dims();
     #[cfg(feature = "cuda")]
@@ -103,8 +103,8 @@ pub fn summed(a: Tensor<3>, parts: &[Tensor<3>], products: Products) -> Tensor<3
         first += k;
         columns.matmul(part.clone()).reshape([heads, m, n])
     };
-    let products: Vec<Tensor<3>> = parts.iter().map(by).collect();
-    products.into_iter().reduce(|sum, product| sum + product).unwrap_or(a)
+    let mixed: Vec<Tensor<3>> = parts.iter().map(by).collect();
+    mixed.into_iter().reduce(|sum, mixed| sum + mixed).expect("at least one part")
 }
 
 fn cast<const D: usize>(x: Tensor<D>, dtype: DType) -> Tensor<D> {

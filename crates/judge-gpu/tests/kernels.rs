@@ -214,7 +214,7 @@ fn libm_erf(x: f64) -> f64 {
 #[test]
 fn weights_and_entropies() {
     let Some(device) = device() else { return };
-    let (batch, n_kv_heads, group) = (2, 2, 3);
+    let (batch, n_kv_heads, group) = (3, 2, 3);
     let heads = batch * n_kv_heads;
     for (seq, keys) in [(1, 1), (1, 150), (5, 5), (4, 9), (80, 80)] {
         let before = keys - seq;
@@ -270,7 +270,7 @@ fn weights_and_entropies() {
 #[test]
 fn attention_mixes_values() {
     let Some(device) = device() else { return };
-    let (batch, n_kv_heads, group, seq, head_dim) = (2, 2, 3, 4, 8);
+    let (batch, n_kv_heads, group, seq, head_dim) = (3, 2, 3, 4, 8);
     let n_heads = n_kv_heads * group;
     let q = numbers(batch * n_heads * seq * head_dim, 13);
     let queries = || tensor::<5>(&q, [n_kv_heads, batch, group, seq, head_dim], &device);

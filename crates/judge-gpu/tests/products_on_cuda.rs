@@ -19,7 +19,7 @@ fn products_reach_cublaslt_as_they_lie() {
     // Every product is behind what cubecl has queued, and before what it queues next.
     let lines: Vec<&str> = calls.lines().collect();
     let products: Vec<usize> = (0..lines.len()).filter(|&i| lines[i].starts_with("product")).collect();
-    assert_eq!(products.len(), 14, "{calls}");
+    assert_eq!(products.len(), 16, "{calls}");
     // A residual stream and a bias are parts of the product: 4 is CUBLASLT_EPILOGUE_BIAS.
     let ends = ["epilogue 0, alone", "epilogue 0, onto another", "epilogue 4, alone", "epilogue 4, onto another"];
     for (at, end) in products.iter().zip(ends.iter().cycle()).take(8) {
@@ -27,10 +27,10 @@ fn products_reach_cublaslt_as_they_lie() {
     }
     // What all rows have is one product with the rows of all for each key head, beside and onto which those of each row come.
     let beside = [
-        "2 of 8 x 64 x 8, dtypes 14 and 0, rows 64, 64 and 16 apart, epilogue 0, alone",
-        "4 of 4 x 64 x 8, dtypes 14 and 0, rows 64, 64 and 16 apart, epilogue 0, alone",
-        "2 of 8 x 8 x 64, dtypes 14 and 14, rows 16, 64 and 64 apart, epilogue 0, alone",
-        "4 of 4 x 8 x 64, dtypes 14 and 14, rows 16, 64 and 64 apart, epilogue 0, onto another",
+        "2 of 12 x 64 x 8, dtypes 14 and 0, rows 64, 64 and 16 apart, epilogue 0, alone",
+        "6 of 4 x 64 x 8, dtypes 14 and 0, rows 64, 64 and 16 apart, epilogue 0, alone",
+        "2 of 12 x 8 x 64, dtypes 14 and 14, rows 16, 64 and 64 apart, epilogue 0, alone",
+        "6 of 4 x 8 x 64, dtypes 14 and 14, rows 16, 64 and 64 apart, epilogue 0, onto another",
     ];
     for (at, expected) in products.iter().skip(8).zip(beside) {
         assert_eq!(lines[*at].strip_prefix("product "), Some(expected), "{calls}");
@@ -73,9 +73,9 @@ fn inside() {
         let both = product(matrix(&x, m), matrix(&w, n), Some(onto), Some(bias), 0.5, DType::F32, Products::default());
         assert_eq!(read(both.into_data()), expected(&|i, j| c[i * n + j] + 0.5 * dot(i, j) + b[j]), "{dtype:?}");
     }
-    // Two rows of the batch with two key heads each, head by head. Some keys are those of both rows. The others lie in a cache with more
+    // Three rows of the batch with two key heads each, head by head. Some keys are those of all rows. The others lie in a cache with more
     // places than are used, and values likewise: neither is copied, where cubecl can name such a part.
-    let (batch, heads, rows, common, places, used, width) = (2, 4, 4, 8, 16, 8, 64);
+    let (batch, heads, rows, common, places, used, width) = (3, 6, 4, 8, 16, 8, 64);
     let all = common + used;
     let (q, cache, prefix) = (
         numbers(heads * rows * width, 4),
@@ -108,6 +108,12 @@ fn inside() {
         })
         .collect();
     assert_eq!(mixed, expected);
+    // The same keys twice are two products of one shape, of which the second's result does not begin at a multiple of 256 bytes.
+    let few = || tensor(&cache, places, width).narrow(1, 0, 4);
+    let twice = side_by_side(tensor(&q, rows, width), &[few(), few()], DType::F32, Products::default());
+    for (twice, scores) in read(twice.into_data()).chunks(2 * 4).zip(scores.chunks(all)) {
+        assert_eq!(twice, [&scores[common..common + 4]; 2].concat());
+    }
     assert_eq!(judge_gpu::failure(), None);
     // A result that finds no memory is counted, and the products after it are right.
     let matrix =

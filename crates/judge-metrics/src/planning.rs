@@ -283,7 +283,8 @@ fn power_of_ratio(ratio: f64, n: usize, level: f64) -> f64 {
             let weight = (-z * z / 2.0).exp();
             (weight, weight * f_sf((t / (ratio.abs() + z)).powi(2), 1e15, dof))
         });
-        let (total, power) = deviates.fold((0.0, 0.0), |(total, power), (weight, found)| (total + weight, power + found));
+        let (total, power) =
+            deviates.fold((0.0, 0.0), |(total, power), (weight, found)| (total + weight, power + found));
         return power / total;
     }
     let tail = |j: f64| f_sf(t * t / (1.0 + 2.0 * j), 1.0 + 2.0 * j, dof);

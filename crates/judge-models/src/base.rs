@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "train")]
 use judge_hub::cache::repo_of_snapshot;
+use judge_text::{Files, chat_template};
 use serde_json::Value;
 
-use crate::folder::{file, read_json};
+use crate::folder::{Folder, file, read_json};
 use crate::hub::ModelSource;
 use crate::{AdapterProblem, Error, FoundModel, HubOptions, WeightsError};
 
@@ -67,31 +68,71 @@ impl Based {
     }
 }
 
-/// The folder that has the files of a model by these names: the model's own, that of a GGUF file, and of an adapter's folder without any
-/// of them its base's.
+/// The folder that has the files by these names for a model with adapters over it: that of the last adapter with any of them, else the
+/// model's own, or that of a GGUF file. An adapter's folder in the place of the model's is the first of the adapters, over its base.
 ///
 /// # Errors
 /// Those of finding an adapter's base.
-pub(crate) fn home(path: &Path, names: &[&str]) -> Result<PathBuf, Error> {
+pub(crate) fn home(path: &Path, adapters: &[PathBuf], names: &[&str]) -> Result<PathBuf, Error> {
+    let has_any = |path: &Path| names.iter().any(|name| path.join(name).is_file());
+    if let Some(adapter) = adapters.iter().rfind(|adapter| has_any(adapter)) {
+        return Ok(adapter.clone());
+    }
     let of_file = |path: &Path| match path.parent() {
         Some(parent) if path.is_file() && parent.as_os_str().is_empty() => PathBuf::from("."),
         Some(parent) if path.is_file() => parent.to_owned(),
         _ => path.to_owned(),
     };
-    if path.is_file() || names.iter().any(|name| path.join(name).is_file()) {
+    if path.is_file() || has_any(path) {
         return Ok(of_file(path));
     }
     Based::of(path, &[], &HubOptions::from_env()).map(|based| of_file(&based.model.path))
 }
 
-/// The file [`JUDGE_TEMPLATE`](crate::JUDGE_TEMPLATE) of a model: in its folder, beside a GGUF file, of an adapter's folder its own or its
-/// base's. `None` for a model without one.
+/// The file [`JUDGE_TEMPLATE`](crate::JUDGE_TEMPLATE) of a model with adapters over it: in the folder of the last adapter that has one,
+/// else in the model's, or beside a GGUF file. An adapter's folder in the place of the model's is the first of the adapters. `None` for a
+/// model without one.
 ///
 /// # Errors
 /// Those of finding an adapter's base.
-pub fn judge_template(model: impl AsRef<Path>) -> Result<Option<PathBuf>, Error> {
-    let path = home(model.as_ref(), &[file::JUDGE_TEMPLATE])?.join(file::JUDGE_TEMPLATE);
+pub fn judge_template(model: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<Option<PathBuf>, Error> {
+    let path = home(model.as_ref(), adapters, &[file::JUDGE_TEMPLATE])?.join(file::JUDGE_TEMPLATE);
     Ok(path.is_file().then_some(path))
+}
+
+/// What is to be said of a model's folder and of adapters over it before a run: what lies there and does not count.
+pub(crate) fn notes(folder: &Folder, adapters: &[PathBuf]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let path = folder.path();
+    let is_over = |adapter: &PathBuf| matches!((adapter.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    if folder.gguf().is_none() && folder.has(file::ADAPTER_CONFIG) && !adapters.iter().any(is_over) {
+        notes.push(format!(
+            "{0} has {1} beside its weights: the weights are read as they are, and that adapter is not applied, though transformers \
+             applies it to the base that it names; give {0} as an adapter too, or a folder with the adapter alone",
+            path.display(),
+            file::ADAPTER_CONFIG
+        ));
+    }
+    if let (Some(head), Some(file)) = (folder.unread_head(), folder.gguf()) {
+        notes.push(format!(
+            "{}: its head of labels ({head}) is not read, only heads of folders with safetensors are: take the model's own folder",
+            file.path().display()
+        ));
+    }
+    let template = |files: &Files| chat_template(files).ok().flatten();
+    let of_base = template(folder.files());
+    for adapter in adapters {
+        let own = template(&Files::new(adapter.clone(), Value::Null));
+        if own.is_some_and(|own| of_base.as_ref().is_none_or(|base| base.trim_end() != own.trim_end())) {
+            notes.push(format!(
+                "{}: its chat template is not that of the base model, which counts here: where the adapter was trained with its own, put \
+                 that into the base's folder as {}",
+                adapter.display(),
+                file::CHAT_TEMPLATE
+            ));
+        }
+    }
+    notes
 }
 
 /// What an adapter's configuration says of its base.
@@ -212,15 +253,28 @@ mod tests {
         // The base's template is the adapter's, unless it has its own; a GGUF file has that of its folder.
         let path = adapter(at.path(), &json!({ BASE: "../base" }));
         fs::write(base.join("x.gguf"), "GGUF").unwrap();
-        assert_eq!(judge_template(&path).unwrap(), None);
+        assert_eq!(judge_template(&path, &[]).unwrap(), None);
         for (own, models) in [(&base, &[&path, &base, &base.join("x.gguf")][..]), (&path, &[&path])] {
             let template = own.join(file::JUDGE_TEMPLATE);
             fs::write(&template, "{}").unwrap();
             for model in models {
-                let found = judge_template(model).unwrap().unwrap();
+                let found = judge_template(model, &[]).unwrap().unwrap();
                 assert_eq!(found.canonicalize().unwrap(), template.canonicalize().unwrap());
             }
         }
+        // Named beside the base, an adapter's file counts alike, and of several adapters that of the last with one.
+        let [plain, last] = ["plain", "last"].map(|name| at.path().join(name));
+        fs::create_dir_all(&plain).unwrap();
+        fs::create_dir_all(&last).unwrap();
+        let of = |adapters: &[&PathBuf]| {
+            let adapters: Vec<PathBuf> = adapters.iter().map(|adapter| (*adapter).clone()).collect();
+            judge_template(&base, &adapters).unwrap().unwrap().parent().unwrap().to_owned()
+        };
+        assert_eq!(of(&[&plain]), base);
+        assert_eq!(of(&[&path, &plain]), path);
+        fs::write(last.join(file::JUDGE_TEMPLATE), "{}").unwrap();
+        assert_eq!(of(&[&last, &path]), path);
+        assert_eq!(judge_template(&path, std::slice::from_ref(&last)).unwrap(), Some(last.join(file::JUDGE_TEMPLATE)));
         // Weights beside it make it a model.
         fs::write(path.join(file::WEIGHTS), "").unwrap();
         let found = Based::of(&path, &[], &hub).unwrap();

@@ -91,6 +91,32 @@ pub(crate) fn store(folder: &Folder, spec: &Architecture) -> Result<Box<dyn Stor
     }
 }
 
+/// Opens adapters by the names of a description, and gives that the head of labels which one of them brings. Returns the tensors of
+/// that head too, which are not the base's.
+///
+/// # Errors
+/// Those of the adapters' files, [`AdapterProblem::NoLabels`], and [`Error::Config`] for a head that is not read.
+pub(crate) fn open_adapters(
+    folder: &Folder,
+    spec: &mut Architecture,
+    adapters: &[PathBuf],
+) -> Result<(Vec<Adapter>, Vec<String>), Error> {
+    let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let brought = match spec {
+        Architecture::Decoder(spec) => {
+            let own = OwnNames::of(spec);
+            adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| own.own(name)))?;
+            bring_labels(folder, Arc::make_mut(spec), &adapters)?.into_iter().collect()
+        }
+        Architecture::Encoder(spec) => {
+            let brings = bring_encoder_head(folder, spec, &adapters)?;
+            adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| spec.own_name(name)))?;
+            if brings { replaced_of_head(spec, &adapters) } else { Vec::new() }
+        }
+    };
+    Ok((adapters, brought))
+}
+
 impl CheckedWeights {
     /// Opens the files of a folder and of adapters and checks both against `spec`.
     ///
@@ -109,21 +135,10 @@ impl CheckedWeights {
         adapters: &[PathBuf],
     ) -> Result<Self, Error> {
         let folders = adapters;
-        let mut adapters = adapters.iter().map(|path| Adapter::open(path)).collect::<Result<Vec<_>, _>>()?;
-        let brought: Vec<String>;
-        let base = match &mut *spec {
-            Architecture::Decoder(spec) => {
-                let own = OwnNames::of(spec);
-                adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| own.own(name)))?;
-                brought = bring_labels(folder, Arc::make_mut(spec), &adapters)?.into_iter().collect();
-                store(folder, &Architecture::Decoder(Arc::clone(spec)))?
-            }
-            Architecture::Encoder(spec) => {
-                let brings = bring_encoder_head(folder, spec, &adapters)?;
-                adapters.iter_mut().try_for_each(|adapter| adapter.rename(|name| spec.own_name(name)))?;
-                brought = if brings { replaced_of_head(spec, &adapters) } else { Vec::new() };
-                weights::open_encoder(folder, spec, &brought)?
-            }
+        let (mut adapters, brought) = open_adapters(folder, spec, adapters)?;
+        let base = match &*spec {
+            Architecture::Decoder(_) => store(folder, spec)?,
+            Architecture::Encoder(spec) => weights::open_encoder(folder, spec, &brought)?,
         };
         let mut untied_from = None;
         if let Architecture::Decoder(spec) = &mut *spec {

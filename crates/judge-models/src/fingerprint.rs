@@ -2,8 +2,8 @@
 //! `ModelInfo::fingerprint` and that run records keep.
 //!
 //! It covers all that changes what a model says: configuration, tokenizer, template, weights and
-//! adapters. It leaves out what does not: the folder's path and name, how tensors are cut into
-//! shards, the layout of JSON, and how the model is loaded (dtype, device, kernel).
+//! adapters. It leaves out what does not: the folder's path and name and those of an adapter's base, how
+//! tensors are cut into shards, the layout of JSON, and how the model is loaded (dtype, device, kernel).
 //!
 //! What is hashed, with BLAKE3. `‹x›` is a part with its length before it ([`put`]):
 //!
@@ -15,7 +15,7 @@
 //! ‹name› ‹content›                 of the default among several chat templates, where it is a file
 //! ‹chat_template.jinja›
 //! tensors of the base
-//! ‹adapter_config.json› tensors    for each adapter, in the order in which they are merged
+//! ‹adapter_config.json› tensors    for each adapter, in the order in which they are merged, without OF_NO_NUMBER
 //! ‹value_head.safetensors› tensors of a value head, if there is one
 //!
 //! tensor:  ‹name› ‹dtype and shape› ‹piece› … ‹piece›      a sample
@@ -51,6 +51,10 @@ const JSON_FILES: [&str; 5] = [
     file::SPECIAL_TOKENS_MAP,
     file::CHAT_TEMPLATE_JSON,
 ];
+
+/// Fields of `adapter_config.json` that change nothing a model says: where its base lies, which PEFT wrote it, and how it was trained.
+const OF_NO_NUMBER: [&str; 6] =
+    ["base_model_name_or_path", "revision", "peft_version", "auto_mapping", "inference_mode", "lora_dropout"];
 
 /// Pieces that are hashed of a tensor with more than [`PIECES`] × [`PIECE`] bytes. They are evenly
 /// spaced, and the first and the last bytes are among them. A smaller tensor is hashed whole.
@@ -116,7 +120,11 @@ fn hash(folder: &Folder, weights: &Hashed<'_>, full: bool) -> Result<String, Err
     put(&mut hasher, folder.text(file::CHAT_TEMPLATE)?.unwrap_or_default().as_bytes());
     put_tensors(&mut hasher, weights.base, full);
     for adapter in weights.adapters {
-        put(&mut hasher, canonical(adapter.config()).as_bytes());
+        let mut config = adapter.config().clone();
+        if let Some(fields) = config.as_object_mut() {
+            fields.retain(|name, _| !OF_NO_NUMBER.contains(&name.as_str()));
+        }
+        put(&mut hasher, canonical(&config).as_bytes());
         put_tensors(&mut hasher, adapter.tensors(), full);
     }
     if let Some(head) = weights.value_head {

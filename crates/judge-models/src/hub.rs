@@ -166,6 +166,14 @@ impl ModelSource {
         let (repo, revision, parts) = named(repo, revision.as_deref(), file.as_deref()).ok()?;
         cached(&options.cache, repo, revision, &parts).map(|cached| cached.found)
     }
+
+    /// Where the hub's cache has an adapter by this name, whose folder can be named in its place; `None` for anything else.
+    #[must_use]
+    pub fn adapter_in_cache(&self, options: &HubOptions) -> Option<FoundModel> {
+        let Self::Hub { repo, revision, file: None } = self else { return None };
+        let (repo, revision, _) = named(repo, revision.as_deref(), None).ok()?;
+        cache::adapter(&options.cache, repo, revision)
+    }
 }
 
 /// A repository, its revision, and the parts of the GGUF file that is named of it.

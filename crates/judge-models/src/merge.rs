@@ -34,10 +34,11 @@ use std::path::{Path, PathBuf};
 
 use half::bf16;
 use judge_kernels::numbers::Numbers;
+use judge_text::Files;
 use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
-use crate::base::{Based, judge_template};
+use crate::base::{self, Based, judge_template};
 use crate::checked::CheckedWeights;
 use crate::folder::file::{FILES, FileRole, Reader, Written};
 use crate::folder::{Folder, file};
@@ -104,8 +105,9 @@ pub fn merge_adapters(
     output: impl AsRef<Path>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
-    let decisions = decision::home(model.as_ref())?;
-    let template = judge_template(model.as_ref())?;
+    let decisions = decision::home(model.as_ref(), adapters)?;
+    let template = judge_template(model.as_ref(), adapters)?;
+    let rerankers = base::home(model.as_ref(), adapters, &file::OF_RERANKERS)?;
     let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
     let folder = Folder::open(model.path)?;
     refuse_head_of_decisions(&folder)?;
@@ -116,10 +118,12 @@ pub fn merge_adapters(
         let found = format!("{}, an encoder,", spec.family);
         return Err(Error::unsupported(folder.file(file::CONFIG), "model_type", found, supported));
     }
+    spec.warn_of_unread(folder.config());
     if let Some(loss) = &weights.loss {
         tracing::warn!("{loss}");
     }
-    let copied = Copied { template: template.as_deref(), decisions: &decisions, merged: &adapters };
+    let copied =
+        Copied { template: template.as_deref(), decisions: &decisions, rerankers: &rerankers, merged: &adapters };
     let new = copied.begin(output.as_ref())?;
     let merged = write((&folder, copied), &spec, &mut weights, &BTreeMap::new(), new.path(), SHARD_BYTES, progress)?;
     new.finish()?;
@@ -133,6 +137,8 @@ struct Copied<'a> {
     template: Option<&'a Path>,
     /// The folder that has the files of decisions.
     decisions: &'a Path,
+    /// The folder that has the files of rerankers.
+    rerankers: &'a Path,
     /// The adapters that are merged into the weights.
     merged: &'a [PathBuf],
 }
@@ -180,7 +186,8 @@ pub(crate) fn write_replaced<E: From<Error>>(
     check: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<(), E> {
     let template = Some(folder.file(file::JUDGE_TEMPLATE)).filter(|path| path.is_file());
-    let copied = Copied { template: template.as_deref(), decisions: folder.path(), merged: &[] };
+    let home = folder.path();
+    let copied = Copied { template: template.as_deref(), decisions: home, rerankers: home, merged: &[] };
     let new = copied.begin(output)?;
     // A head over the vocabulary that gives way to one of labels is not written.
     let given_up = spec.labels().map(|_| HEAD);
@@ -211,7 +218,11 @@ fn write(
     let is_apart = |role: &FileRole| matches!(role.reader, Reader::Decisions | Reader::Program);
     for role in FILES.iter().filter(|role| role.written == Written::Copied && !is_apart(role)) {
         let name = role.name;
-        if let Some(bytes) = folder.bytes(name)? {
+        let bytes = match role.reader {
+            Reader::Rerankers => Files::new(copied.rerankers.to_owned(), Value::Null).bytes(name)?,
+            _ => folder.bytes(name)?,
+        };
+        if let Some(bytes) = bytes {
             decision::write(&to.join(name), &bytes)?;
             files.push(name.to_owned());
         }
@@ -424,7 +435,8 @@ mod tests {
             spec.tensors().iter().map(|(name, shape)| tensors.take(name, shape, Dtype::F32).unwrap()).collect()
         };
         let (spec, mut weights) = open(&folder);
-        let folder = (&folder, Copied { template: None, decisions: folder.path(), merged: &[] });
+        let home = folder.path();
+        let folder = (&folder, Copied { template: None, decisions: home, rerankers: home, merged: &[] });
         let none = &BTreeMap::new();
         let merged = write(folder, &spec, &mut weights, none, to.path(), shard_bytes, &mut |_, _| {}).unwrap();
         let folder = folder.0;

@@ -31,7 +31,7 @@ use judge_hub::cache::repo_of_snapshot;
 use judge_kernels::supported::Supported;
 use judge_text::{TextCodec, TextOptions};
 
-use crate::base::Based;
+use crate::base::{self, Based};
 use crate::checked::CheckedWeights;
 use crate::engine::Engine;
 use crate::engine::devices::{self, BurnDevice};
@@ -377,6 +377,7 @@ impl Model {
         };
         info.final_soft_cap = spec.final_soft_cap();
         let context = Context { spec, codec, eos };
+        info.notes = base::notes(&folder, &adapters);
         info.notes.extend(weights.loss.into_iter().chain(context.tokens_beyond()).chain(context.codec.notes()));
         for note in &info.notes {
             tracing::warn!("{note}");

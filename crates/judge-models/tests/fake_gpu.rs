@@ -85,9 +85,9 @@ fn inside() {
     let model = load(&fixtures.join("qwen3-off"), Dtype::Bf16).unwrap();
     let (one, two) = (calls_of(&model, &requests(state(1))), calls_of(&model, &requests(state(2))));
     assert_eq!(two.len() - one.len(), 14 + 14 + 2, "{two:#?}");
-    // Of prompts with their padding, and of new tokens with the room for three: all queries of a key head with the prefix, and its values.
+    // Of prompts with their padding, and of new tokens with room for 16: all queries of a key head with the prefix, and its values.
     let text = Want { generate: Some(generate.clone()), ..Want::default() };
-    for (rows, keys, want) in [(24 * 2 * 16, 32 + 16, state(2)), (24 * 2, 32 + 16 + 3, text)] {
+    for (rows, keys, want) in [(24 * 2 * 16, 32 + 16, state(2)), (24 * 2, 32 + 16 + 16, text)] {
         let lines = calls_of(&model, &requests(want));
         for line in [
             format!("product 2 of {rows} x 16 x 32, dtypes 14 and 0, rows 16, 16 and {keys} apart, epilogue 0, alone"),

@@ -42,10 +42,8 @@ impl ChatTemplate {
             self.render(&turns, special_tokens, &BTreeMap::new()).ok()
         };
         let system = [Message::new("system", "a")];
-        [&[], &system[..]].into_iter().any(|before| match [rendered(before, "b"), rendered(before, "c d")] {
-            [Some(one), Some(other)] => one != other,
-            _ => false,
-        })
+        let differs = |before: &[Message], one: String| rendered(before, "c d").is_some_and(|other| one != other);
+        [&[], &system[..]].into_iter().any(|before| rendered(before, "b").is_some_and(|one| differs(before, one)))
     }
 
     /// The template's text as its file has it. `Control` looks in it for the
@@ -69,7 +67,9 @@ impl ChatTemplate {
     /// | `add_generation_prompt` | true |
     /// | `bos_token`, `eos_token`, … | `special_tokens`, as texts |
     /// | any other name | `args` |
-    /// | `messages` | a list of maps with `role` and `content`: a text, or `[{"type": "text", "text": …}]` for a template that reads parts |
+    /// | `messages` | a list of maps with `role` and `content` |
+    ///
+    /// `content` is a text, or `[{"type": "text", "text": …}]` for a template that walks over parts.
     ///
     /// # Errors
     /// Those of [`Template::render`]. They cost the item, not the run.

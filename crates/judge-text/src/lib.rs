@@ -34,5 +34,6 @@ pub use chat_template::ChatTemplate;
 pub use error::Error;
 pub use files::Files;
 pub use tokenizer::{
-    ChatTokens, MARK, SPLIT, SentencePieceProblem, TextCodec, TextOptions, Typed, added_tokens, with_texts,
+    ChatTokens, MARK, SPLIT, SentencePieceProblem, TextCodec, TextOptions, Typed, added_tokens, chat_template,
+    with_texts,
 };

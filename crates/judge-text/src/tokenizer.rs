@@ -75,8 +75,8 @@ use notes::Rules;
 pub use pair::Typed;
 use sentencepiece::Made;
 pub use sentencepiece::SentencePieceProblem;
-pub use special_tokens::added_tokens;
-use special_tokens::{SpecialTokens, Surround, other_templates, template_source};
+use special_tokens::{SpecialTokens, Surround, other_templates, tells_apart, template_source};
+pub use special_tokens::{added_tokens, chat_template};
 use vocabulary::Spelling;
 use whole::WholeTemplate;
 pub use whole::{MARK, SPLIT, with_texts};
@@ -145,8 +145,8 @@ pub struct TextCodec {
 enum Template {
     /// It compiles.
     Ready(Box<ChatTemplate>),
-    /// No file has one: [`Error::NoChatTemplate`] for chat prompts, or [`WeightsError::Unsupported`] where there are `others` with names and
-    /// none of them is the default.
+    /// No file has one: [`Error::NoChatTemplate`] for chat prompts, or [`WeightsError::Unsupported`] where there are `others`
+    /// with names and none of them is the default.
     Absent { path: PathBuf, others: Option<String>, wanted: &'static str },
     /// The one in `path` does not compile: [`Error::ChatTemplate`] for chat prompts, each time the
     /// same.
@@ -281,9 +281,9 @@ impl TextCodec {
     ///
     /// # Errors
     /// [`Error::Prompt`] for what the prompt itself is to blame for: [`Reason::EmptyPrompt`] says that
-    /// it has no text or no token, or that the template renders none of it or of the user's last turn, [`Reason::Template`] that the template refuses it or that a
-    /// message spells a control token that cannot be kept apart, [`Reason::TooLong`] that its bytes
-    /// show that it has more than `most` tokens.
+    /// it has no text or no token, or that the template renders none of it or of the user's last turn,
+    /// [`Reason::Template`] that the template refuses it or that a message spells a control token that
+    /// cannot be kept apart, [`Reason::TooLong`] that its bytes show that it has more than `most` tokens.
     /// [`Error::NoChatTemplate`], [`WeightsError::Unsupported`] or [`Error::ChatTemplate`] for a chat prompt where there is no
     /// template, none of its names is the default or it does not compile; [`Error::Tokenizer`] if the tokenizer fails.
     pub fn encode_within(&self, prompt: &Prompt, most: usize) -> Result<Vec<TokenId>, Error> {
@@ -629,8 +629,10 @@ fn as_classes_read(
             let note = notes::of_class(class, Class::is_named(files, &text), &rules, &Rules::of(&json));
             Ok((json.to_string(), json, note))
         }
-        None if has_changed => Ok((json.to_string(), json, None)),
-        None => Ok((text, json, None)),
+        None => {
+            let note = notes::of_bert(&class, settings, &json);
+            Ok((if has_changed { json.to_string() } else { text }, json, note))
+        }
     }
 }
 
@@ -645,7 +647,7 @@ fn types(files: &Files, settings: &serde_json::Value, tokenizer: &Tokenizer) -> 
     // This class is the only one that transformers 4 gave them for and 5 does not.
     let is_of_old = class.as_deref() == Some("PreTrainedTokenizer");
     let is_read = files.config()["type_vocab_size"].as_u64().is_some_and(|types| types > 1);
-    let is_loss = !has_types && is_of_old && is_read && pair::tells_apart(tokenizer);
+    let is_loss = !has_types && is_of_old && is_read && guarded(|| tells_apart(tokenizer)).unwrap_or(false);
     let note = is_loss.then(|| {
         format!(
             "the tokenizer's class is PreTrainedTokenizerFast, for which transformers 4 gave the model the types of tokens ({FIELD}) and \

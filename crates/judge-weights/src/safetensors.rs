@@ -137,6 +137,7 @@ impl Checkpoint {
             let Some(shard) = shard.as_str() else {
                 return Err(fault(IndexProblem::NotAName { tensor: tensor.clone() }));
             };
+            let shard = shard.strip_prefix("./").unwrap_or(shard);
             if !stays_inside(Path::new(shard)) {
                 return Err(fault(IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() }));
             }

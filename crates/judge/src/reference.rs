@@ -54,8 +54,6 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/benchmarks.md", "cpu", on_cpus()),
         ("docs/benchmarks.md", "weights", weights()),
         ("docs/benchmarks.md", "llama", beside_llama()),
-        ("docs/benchmarks.md", "statistics", statistics()),
-        ("docs/benchmarks.md", "scans", scans()),
     ]
 }
 
@@ -206,47 +204,6 @@ fn beside_llama() -> String {
         [machine, file, workload, date, theirs.join(", "), here.join(", ")]
     });
     by_machine(["machine", "file", "workload", "date", "llama.cpp", "here, by kernel"], rows.collect())
-}
-
-fn statistics() -> String {
-    let rows = of_machines("statistics").into_iter().map(|(machine, row): (String, StatisticsRow)| {
-        let [theirs, here] = [row.theirs_ms, row.here_ms].map(|ms| ms.to_string());
-        [machine, row.workload, row.date, theirs, here, row.ratio.to_string()]
-    });
-    by_machine(["machine", "workload", "date", "SciPy, ms", "here, ms", "ratio"], rows.collect())
-}
-
-fn scans() -> String {
-    let rows = of_machines("scans").into_iter().map(|(machine, row): (String, ScanRow)| {
-        let [differ, all] = row.differ;
-        let of = format!("{} classes, {} views of {} rows × {}", row.classes, row.views, row.rows, row.features);
-        let [theirs, here] = [row.theirs_s, row.here_s].map(|seconds| seconds.to_string());
-        [machine, of, row.date, theirs, here, times(row.ratio), format!("{differ} of {all}")]
-    });
-    let head = ["machine", "workload", "date", "scikit-learn, s", "here, s", "ratio", "predictions that differ"];
-    by_machine(head, rows.collect())
-}
-
-#[derive(serde::Deserialize)]
-struct StatisticsRow {
-    workload: String,
-    date: String,
-    theirs_ms: f64,
-    here_ms: f64,
-    ratio: f64,
-}
-
-#[derive(serde::Deserialize)]
-struct ScanRow {
-    classes: usize,
-    views: usize,
-    rows: usize,
-    features: usize,
-    date: String,
-    theirs_s: f64,
-    here_s: f64,
-    ratio: f64,
-    differ: [u64; 2],
 }
 
 #[derive(serde::Deserialize)]

@@ -52,6 +52,13 @@ fn fixtures_and_published_folders_have_no_unread_field() {
             "hidden_act": "gelu", "pad_token_id": 0, "pooler_fc_size": 768, "pooler_num_attention_heads": 12,
             "pooler_num_fc_layers": 3, "pooler_size_per_head": 128, "pooler_type": "first_token_transform", "type_vocab_size": 2
         }),
+        // Cross-encoders as sentence-transformers has saved them, and fields of first releases.
+        json!({
+            "model_type": "bert", "architectures": ["BertForSequenceClassification"], "id2label": { "0": "LABEL_0" }, "_num_labels": 1,
+            "sentence_transformers": { "version": "4.1.0", "activation_fn": "torch.nn.modules.linear.Identity" },
+            "sbert_ce_default_activation_function": "torch.nn.modules.linear.Identity", "num_choices": 2, "pruned_heads": {},
+            "summary_last_dropout": 0
+        }),
         json!({
             "model_type": "xlm-roberta", "architectures": ["XLMRobertaForMaskedLM"], "bos_token_id": 0, "eos_token_id": 2,
             "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-5, "max_position_embeddings": 514,

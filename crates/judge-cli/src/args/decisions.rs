@@ -209,7 +209,7 @@ impl DecisionPromptArgs {
             Some(path) if of_config.is_none() => {
                 return Err(usage(format!("--decision-config: there is no {}", path.display())));
             }
-            _ => DecisionFolder::open(&model.folder()?.path)?,
+            _ => DecisionFolder::open_with(&model.folder()?.path, &model.adapters)?,
         };
         let mut settings = folder.settings(self.prompt()?)?;
         if let Some(form) = of_config {
@@ -343,10 +343,11 @@ pub fn refuse_dressing(model: &ModelArgs) -> Result<()> {
 /// Says which of these kinds of question are read at the last layer because weights have none for them.
 pub fn tell_without_weights(settings: &DecisionSettings, kinds: impl IntoIterator<Item = QuestionKind>) {
     let without = kinds.into_iter().filter(|&kind| settings.lacks_weights(kind)).map(QuestionKind::as_str);
-    let without: Vec<&str> = without.collect();
+    let without = without.collect::<Vec<_>>().join(" and ");
     if !without.is_empty() {
-        let kinds = without.join(" and ");
-        tell(format_args!("note: the weights have none for {kinds} questions, which are read at the last layer alone"));
+        tell(format_args!(
+            "note: the weights have none for {without} questions, which are read at the last layer alone"
+        ));
     }
 }
 

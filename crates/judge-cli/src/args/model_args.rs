@@ -378,7 +378,7 @@ impl ModelArgs {
     /// # Errors
     /// If the file is there but is no template; a usage error for other grades than its own question names.
     pub fn own_template(&self, points: u16, rubric: Option<&str>) -> Result<Option<PromptTemplate>> {
-        let Some(path) = judge_template(&self.folder()?.path)? else { return Ok(None) };
+        let Some(path) = judge_template(&self.folder()?.path, &self.adapters)? else { return Ok(None) };
         if points != OWN_POINTS {
             let own = format!("the model's own template is for grades from 1 to {OWN_POINTS}, not to {points}");
             if rubric.is_none() {

@@ -112,7 +112,11 @@ impl RerankArgs {
                     offered(["\n  --labels YES,NO".to_owned()])
                 }
                 Error::Rerank {
-                    problem: RerankFormProblem::LayerWithoutHead { .. } | RerankFormProblem::WeightsOfHead,
+                    problem:
+                        RerankFormProblem::LayerWithoutHead { .. }
+                        | RerankFormProblem::WeightsOfHead
+                        | RerankFormProblem::EncoderWithoutHead { .. }
+                        | RerankFormProblem::HeadOfGguf { .. },
                     ..
                 } => None,
                 Error::Rerank { .. } => offered(["\n  --rerank-template FILE".to_owned()]),

@@ -47,8 +47,8 @@ impl<J> GradedPair<J> {
         Self { judge, rule: Rule::LogOdds, margin: 0.0 }
     }
 
-    /// Written grades, or rewards, that differ by no more than this, and their rounding, are a tie (MT-bench: 0.1). Negative counts as 0.
-    /// How other grades become a preference stays as it is.
+    /// Written grades, or rewards, that differ by no more than this are a tie (MT-bench: 0.1). Negative counts as 0. What rounding alone adds
+    /// to a margin above 0 does not count. How other grades become a preference stays as it is.
     #[must_use]
     pub fn with_margin(self, margin: f64) -> Self {
         Self { margin: margin.max(0.0), ..self }
@@ -93,9 +93,10 @@ impl<J: for<'i> Judge<dyn Fields + 'i>, Item: Fields + ?Sized> Judge<Item> for G
             let scale = PromptFamily::pair_scale("A", None, "B")?;
             Ok(Score::expected(ScoreDistribution::from_weights(&scale, &[1.0 - first, first])?))
         };
-        // A margin and grades of a few decimals have each their rounding.
-        let rounding = 4.0 * f64::EPSILON * a.value.abs().max(b.value.abs());
-        let is_tie = (a.value - b.value).abs() <= self.margin + rounding;
+        // As `judge_metrics::preference::Preference::from_scores`.
+        let largest = a.value.abs().max(b.value.abs());
+        let rounding = if self.margin > 0.0 { 4.0 * f64::EPSILON * largest } else { 0.0 };
+        let is_tie = (a.value - b.value).abs() - self.margin <= rounding;
         let score = match (&a.distribution, &b.distribution, self.rule) {
             (Some(a), Some(b), _) => expected(above(a, b))?,
             (_, _, Rule::LogOdds) if is_tie => expected(0.5)?,

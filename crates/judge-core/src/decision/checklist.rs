@@ -41,8 +41,8 @@ impl Checklist {
     /// A list of these criteria.
     ///
     /// # Errors
-    /// [`DecisionProblem::Checklist`] for an empty list or text, a weight that is 0 or not finite, and no weight above 0;
-    /// [`DecisionProblem::SameName`].
+    /// [`DecisionProblem::Checklist`] for an empty list or text, a weight that is 0 or not finite, weights whose sum is not finite, and no
+    /// weight above 0; [`DecisionProblem::SameName`].
     pub fn new(criteria: Vec<Criterion>) -> Result<Self, DecisionProblem> {
         let wrong = |expected, found: String| Err(DecisionProblem::Checklist { expected, found });
         for Criterion { name, criterion, weight, .. } in &criteria {
@@ -52,6 +52,10 @@ impl Checklist {
             if !weight.is_finite() || *weight == 0.0 {
                 return wrong("weights that are finite and not 0", format!("{weight} for {name:?}"));
             }
+        }
+        let sum: f64 = criteria.iter().map(|criterion| criterion.weight.abs()).sum();
+        if !sum.is_finite() {
+            return wrong("weights with a finite sum", format!("{} that are too large", criteria.len()));
         }
         if !criteria.iter().any(|criterion| criterion.weight > 0.0) {
             return wrong("at least one criterion with a weight above 0", format!("none of {}", criteria.len()));

@@ -51,7 +51,7 @@ pub struct KindWeights {
     pub n: usize,
     /// The mean cross-entropy of these, in nats, before and after the fit.
     pub loss: [f64; 2],
-    /// Why these are not the best there are; `None`: a temperature alone is, and the loss of weights no longer fell.
+    /// Why these are not the best there are; `None` where they are, or as near as the steps came: the loss of weights no longer fell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsettled: Option<Unsettled>,
 }
@@ -76,7 +76,7 @@ pub enum Unsettled {
     /// Every label is an option with the largest logit, so no temperature is low enough. This one is the best with one label more, spread
     /// evenly over the options of all decisions.
     #[error(
-        "the labels are all as the last layer has it, so no temperature is low enough; this one is with one label more, spread evenly"
+        "the last layer is right on every label, so no temperature is low enough; this one is the best with one label more, spread evenly"
     )]
     AllAgree,
 }

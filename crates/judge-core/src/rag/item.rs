@@ -73,8 +73,8 @@ impl RagItem {
         };
         match text {
             None => Some(format!("the row has no {field}")),
-            Some(_) if !text.as_ref().is_some_and(has_words) => Some(format!("the {field} has no words")),
-            Some(_) => None,
+            Some(text) if has_words(text) => None,
+            Some(_) => Some(format!("the {field} has no words")),
         }
     }
 

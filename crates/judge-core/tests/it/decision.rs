@@ -514,6 +514,10 @@ fn a_checklist_is_a_weighted_share_with_a_veto() {
         (json!({"instruction": "?", "checklist": ["a"]}), "response"),
         (row(json!([])), "at least one criterion"),
         (row(json!([{"criterion": "a", "weight": 0}])), "weights that are finite and not 0"),
+        (
+            row(json!([{"criterion": "a", "weight": 1e308}, {"criterion": "b", "weight": -1e308}])),
+            "weights with a finite sum, found 2 that are too large",
+        ),
         (row(json!([{"criterion": "a", "weigth": 1}])), "no fields but"),
         (row(json!([{"criterion": "a", "weight": "2"}])), "found \"2\" for `weight` of criterion 1"),
         (row(json!([" "])), "criteria in words"),

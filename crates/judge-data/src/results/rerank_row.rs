@@ -302,7 +302,25 @@ impl Serialize for Reranked {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn documents_of_a_cell_are_those_of_a_list() {
+        let list = json!([{"id": "d1", "text": "Jane"}, "a text", {"title": "none"}, 7]);
+        let cell = json!(list.to_string());
+        for (found, expected) in [
+            (&list, Some(list.clone())),
+            (&cell, Some(list.clone())),
+            (&json!("['It\\'s', \"Joe's\"]"), Some(json!(["It's", "Joe's"]))),
+            (&json!("[]"), Some(json!([]))),
+            (&json!("[{'id': 'd1'}]"), None),
+            (&json!({"text": "a"}), None),
+        ] {
+            assert_eq!(documents(&found.to_string()).ok().map(Value::Array), expected, "{found}");
+        }
+    }
 
     #[test]
     fn relevance_is_read_as_other_grades_are() {

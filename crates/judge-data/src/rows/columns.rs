@@ -32,6 +32,9 @@ pub struct Columns {
     kept: Vec<String>,
 }
 
+/// How many rows say which columns a file has its fields in, if it has as many.
+pub(crate) const HEAD: usize = 100;
+
 /// Fields that every output has of its own.
 pub(crate) const OWN: [&str; 2] = ["id", "human"];
 

@@ -71,3 +71,14 @@ pub(crate) fn preference(choice: Ordering) -> f64 {
         Ordering::Less => 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_rounding_leaves_of_one_half_is_a_tie() {
+        let verdicts = [0.5 - 1e-16, 0.5 + 2e-16, 0.5 - 1e-11, 0.5 + 1e-11].map(PairVerdict::of_preference);
+        assert_eq!(verdicts, [PairVerdict::Tie, PairVerdict::Tie, PairVerdict::B, PairVerdict::A]);
+    }
+}

@@ -17,8 +17,8 @@ pub struct Qrels(BTreeMap<String, HashMap<String, f64>>);
 /// Documents in order for queries, by their names: lines `QUERY Q0 DOCUMENT RANK SCORE NAME` as trec_eval reads them, or rows of
 /// [`RerankRow`](crate::RerankRow) whose documents have an id.
 ///
-/// As in trec_eval the score decides, not the rank, and of equal scores the later name comes first. Rows of this project keep their order;
-/// their documents without a score have no place in it, and a row of which none has one is no ranking.
+/// As in trec_eval the score decides, not the rank or the place in a row, and of equal scores the later name comes first. Documents of rows
+/// without a score have no place in the order, and a row of which none has one is no ranking.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrecRun(BTreeMap<String, Vec<String>>);
 
@@ -91,15 +91,15 @@ impl TrecRun {
     /// [`Error::Line`] for a line of another form, [`Error::Twice`] for a document or a row that is there twice; [`Error::Io`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let mut scored: BTreeMap<String, HashMap<String, f64>> = BTreeMap::new();
-        let mut rankings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut rankings: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
         for_lines(path.as_ref(), |place, line| {
             if line.starts_with('{') {
                 let row: RankedRow = serde_json::from_str(line).map_err(|_| wrong(place, RANKED, line))?;
                 let query = plain(&row.id);
-                // One without a score has no place.
-                let ranked = row.results.into_iter().filter(|result| result.unscored.is_none());
-                let ids = ranked.map(|result| result.id.as_ref().map(plain));
-                let ranking = ids.collect::<Option<Vec<_>>>().ok_or_else(|| wrong(place, RANKED, line))?;
+                let results = row.results.iter();
+                let found = results.filter_map(|result| Some((result.id.as_ref(), result.relevance_score?)));
+                let ranking = found.map(|(id, score)| Some((plain(id?), score))).collect::<Option<Vec<_>>>();
+                let ranking = ranking.ok_or_else(|| wrong(place, RANKED, line))?;
                 return match rankings.insert(query.clone(), ranking) {
                     None => Ok(()),
                     Some(_) => Err(Error::Twice { place: place.clone(), what: format!("row of the query {query:?}") }),
@@ -113,13 +113,14 @@ impl TrecRun {
                 Some(_) => Err(twice(place, query, document)),
             }
         })?;
-        rankings.retain(|_, ranking| !ranking.is_empty());
-        for (query, documents) in scored {
-            let mut order: Vec<(String, f64)> = documents.into_iter().collect();
-            order.sort_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then_with(|| b.cmp(a)));
-            rankings.insert(query, order.into_iter().map(|(document, _)| document).collect());
-        }
-        Ok(Self(rankings))
+        rankings
+            .extend(scored.into_iter().map(|(query, documents)| (query, documents.into_iter().collect::<Vec<_>>())));
+        rankings.retain(|_, documents| !documents.is_empty());
+        let in_order = |mut documents: Vec<(String, f64)>| -> Vec<String> {
+            documents.sort_by(|(a, of_a), (b, of_b)| (of_b + 0.0).total_cmp(&(of_a + 0.0)).then_with(|| b.cmp(a)));
+            documents.into_iter().map(|(document, _)| document).collect()
+        };
+        Ok(Self(rankings.into_iter().map(|(query, documents)| (query, in_order(documents))).collect()))
     }
 
     /// The documents of a query, the best first.
@@ -165,6 +166,8 @@ fn twice(place: &Place, query: &str, document: &str) -> Error {
 mod tests {
     use std::fs;
 
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn written(text: &str) -> tempfile::NamedTempFile {
@@ -190,12 +193,18 @@ mod tests {
     fn the_score_decides_and_of_equal_ones_the_later_name() {
         let run = TrecRun::read(written("q Q0 a 1 0.5 x\nq Q0 c 2 0.5 x\nq Q0 b 3 2e0 x\n").path()).unwrap();
         assert_eq!(run.ranking("q").unwrap(), ["b", "c", "a"]);
-        let rows = r#"{"id": "q", "results": [{"index": 1, "id": 7, "relevance_score": 0.5}, {"index": 0, "id": "a"}], "x": 1}
-{"id": 4, "unscored": {"reason": "missing", "detail": "x"}}
-{"id": 5, "results": [{"index": 0, "id": "a", "relevance_score": 0.5}, {"index": 1, "id": "b", "unscored": {"reason": "missing", "detail": "x"}}]}"#;
-        let run = TrecRun::read(written(rows).path()).unwrap();
-        assert_eq!(run.ranking("q").unwrap(), ["7", "a"]);
-        assert_eq!(run.ranking("4"), None);
+        let scored = |index: usize, id: Value, score: f64| json!({"index": index, "id": id, "relevance_score": score});
+        let unscored = json!({"reason": "missing", "detail": "x"});
+        let all = [scored(1, json!(7), 0.5), scored(0, json!("a"), 0.7), scored(2, json!("c"), 0.5)];
+        let some = [scored(0, json!("a"), 0.5), json!({"index": 1, "id": "b", "unscored": unscored})];
+        let rows = [
+            json!({"id": "q", "results": all, "x": 1}),
+            json!({"id": 4, "unscored": unscored}),
+            json!({"id": 5, "results": some}),
+        ];
+        let run = TrecRun::read(written(&rows.map(|row| row.to_string()).join("\n")).path()).unwrap();
+        assert_eq!(run.ranking("q").unwrap(), ["a", "c", "7"]);
+        assert_eq!(run.ranking("4"), None, "it is no ranking");
         assert_eq!(run.ranking("5").unwrap(), ["a"]);
         assert_eq!(run.queries().count(), 2);
     }

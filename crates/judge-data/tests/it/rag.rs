@@ -45,6 +45,59 @@ fn the_names_and_forms_of_other_tools_are_known() {
     assert_eq!(ideal[0].extra.text("context"), Some(r#"["c"]"#), "what is not read is carried");
 }
 
+/// The ideal contexts of a row for which nothing was retrieved stood in for these.
+#[test]
+fn the_ideal_context_of_deepeval_is_never_what_was_retrieved() {
+    let row = |retrieved: &str| format!(r#"{{"input": "a", {retrieved}"context": ["ideal"], "actual_output": "b"}}"#);
+    let rows = [r#""retrieval_context": ["In Paris."], "#, r#""retrieval_context": null, "#, ""].map(row).join("\n");
+    let records = read("rows.jsonl", &rows);
+    assert_eq!(records[0].rag.contexts, ["In Paris."]);
+    for record in &records[1..] {
+        assert_eq!(record.rag.lacks(RagField::Contexts).as_deref(), Some("the row has no contexts"));
+        assert_eq!(record.extra.text("context"), Some(r#"["ideal"]"#));
+    }
+    // In a file of its own it is what it seems to be, and so it is where it is chosen.
+    assert_eq!(read("rows.jsonl", &row(""))[0].rag.contexts, ["ideal"]);
+    let chosen = read_with("rows.jsonl", &rows, "contexts=context").unwrap();
+    assert!(chosen.iter().all(|record| record.rag.contexts == ["ideal"]));
+}
+
+/// A log in a column `output` was the response of rows whose `answer` was `null`, or was not there.
+#[test]
+fn a_field_stays_in_the_column_of_the_first_rows() {
+    let first = r#"{"contexts": ["a"], "answer": "b"}"#;
+    let rows = [
+        first,
+        first,
+        r#"{"contexts": ["a"], "answer": null, "output": "log: 200 OK sent."}"#,
+        r#"{"contexts": ["a"], "output": "log: 200 OK sent."}"#,
+        r#"{"context": ["a"], "answer": "b"}"#,
+    ];
+    let records = read("rows.jsonl", &rows.join("\n"));
+    assert!(records[..2].iter().all(|record| record.rag.response.as_deref() == Some("b")));
+    assert_eq!(records[2].rag.lacks(RagField::Response).as_deref(), Some("the row has no response"));
+    let moved = records[3].rag.lacks(RagField::Response).unwrap();
+    assert!(moved.contains("output") && moved.contains("answer"), "{moved}");
+    assert!(records[3].rag.contexts == ["a"] && records[4].rag.response.is_some(), "the rest of the row stays");
+    let moved = records[4].rag.lacks(RagField::Contexts).unwrap();
+    assert!(moved.contains("\"context\"") && moved.contains("\"contexts\""), "{moved}");
+    // Those of promptfoo's `vars` are columns too.
+    let vars = r#"{"vars": {"context": ["a"]}, "output": "b"}"#;
+    let records =
+        read("rows.jsonl", &[vars, vars, r#"{"vars": {"context": null}, "context": ["c"], "output": "b"}"#].join("\n"));
+    assert_eq!(records[0].rag.contexts, ["a"]);
+    assert!(records[2].rag.lacks(RagField::Contexts).is_some(), "{:?}", records[2].rag);
+}
+
+#[test]
+fn contexts_without_words_are_none() {
+    for (contexts, lacks) in [(r#"["", " "]"#, true), (r#"["--"]"#, true), (r#"["", "In 1889."]"#, false)] {
+        let found = &read("rows.jsonl", &format!(r#"{{"contexts": {contexts}, "answer": "b"}}"#))[0];
+        let why = found.rag.lacks(RagField::Contexts);
+        assert_eq!(why.as_deref(), lacks.then_some("the contexts have no words"), "{contexts}");
+    }
+}
+
 #[test]
 fn a_table_of_pandas_holds_lists_as_text() {
     let text = "question,contexts,answer,ground_truth,team\nWhere?,\"['In Paris.', 'It\\'s \"\"here\"\"']\",Paris,In Paris,a\n\
@@ -96,8 +149,21 @@ fn sentences_that_people_marked_keep_their_places() {
         (vec![vec![Some(1.0), None, Some(0.0)], vec![]], vec![Some(0.5)])
     );
     assert_eq!(record.extra.len(), 0);
+    // A mark of another scale is none.
+    for odd in ["5", "-1", "[1, 2]", r#""yes""#] {
+        let sentences =
+            format!(r#"[{{"start": 0.0, "end": 12.0, "human": {odd}}}, {{"start": 13, "end": 16, "human": 0.25}}]"#);
+        let row = format!(r#"{{"contexts": ["a"], "response": "Größe zählt. Ja.", "sentences": {sentences}}}"#);
+        let record = &read("rows.json", &row)[0];
+        let kept = if odd.starts_with('[') { vec![Some(1.0), None] } else { vec![] };
+        assert_eq!(record.labels, [kept, vec![Some(0.25)]], "{odd}");
+        let why = record.no_grade.as_deref().unwrap();
+        assert!(why.contains("sentence 1 has ") && why.contains("expected a number from 0 to 1"), "{why}");
+    }
     for (sentences, expected) in [
         (r#"[{"start": 0, "end": 99}]"#, "up to 16 characters"),
+        (r#"[{"start": 0.5, "end": 3}]"#, "`start` and `end`"),
+        (r#"[{"start": -1, "end": 3}]"#, "`start` and `end`"),
         (r#"[{"start": 5, "end": 5}]"#, "from 5 to 5"),
         (r#"[{"start": 0, "end": 3, "text": "Klein"}]"#, "found \"Grö\""),
         (r#"["Größe"]"#, "`start` and `end`"),

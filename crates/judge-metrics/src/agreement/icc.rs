@@ -11,7 +11,7 @@ use crate::{Error, Estimate, NullDistribution};
 /// freedom vanish, and that of the mean where the one of a single rater reaches so far below 0 that means have none. None has a standard
 /// error. With few raters who differ in level and many subjects the intervals of agreement are too narrow: of three raters with a spread
 /// of levels half that of their errors, 95 % intervals held the truth in 94 % of simulated samples of 100 subjects, and in 81 % of those
-/// of 1,000: take [`MixedRatings`](super::MixedRatings) for them, as reports do. Of three to five subjects that agree less than by chance
+/// of 1,000: take [`MixedRatings`](super::MixedRatings) for them, as reports do. Of fewer than six subjects that agree less than by chance
 /// the interval of agreement can miss its own estimate, as that of `[[5, 1, 0.688], [2, 3, 0.828], [4, 2, 0.722]]` does.
 ///
 /// ```

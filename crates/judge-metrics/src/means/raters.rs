@@ -79,7 +79,8 @@ mod tests {
                 let point = |k: u32| if is_fraction { f64::from(k) / f64::from(steps) } else { f64::from(k) * unit };
                 let mut seen = std::collections::BTreeMap::new();
                 for number in 0..(steps + 1).pow(3) {
-                    let [a, b, c] = [number, number / (steps + 1), number / (steps + 1).pow(2)].map(|k| k % (steps + 1));
+                    let [a, b, c] =
+                        [number, number / (steps + 1), number / (steps + 1).pow(2)].map(|k| k % (steps + 1));
                     let mean = mean_of_raters(&[point(a), point(b), point(c)]);
                     let known = *seen.entry(a + b + c).or_insert(mean);
                     assert_eq!(mean, known, "{a}, {b}, {c} of {steps} in {unit}");

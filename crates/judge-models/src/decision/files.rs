@@ -14,13 +14,12 @@ use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{names, read_json};
 use crate::{Error, WeightsError};
 
-/// The folder whose files say how a model decides: the model's own, that of a GGUF file, and of an adapter's folder without such files its
-/// base's.
+/// The folder whose files say how a model with adapters over it decides; see [`base::home`].
 ///
 /// # Errors
 /// Those of finding an adapter's base.
-pub(crate) fn home(path: &Path) -> Result<PathBuf, Error> {
-    base::home(path, &file::OF_DECISIONS)
+pub(crate) fn home(path: &Path, adapters: &[PathBuf]) -> Result<PathBuf, Error> {
+    base::home(path, adapters, &file::OF_DECISIONS)
 }
 
 /// The folders of the adapters that the files of a folder name, whether or not they are there; of nested ones the outermost.

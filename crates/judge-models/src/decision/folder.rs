@@ -39,8 +39,16 @@ impl DecisionFolder {
     /// [`WeightsError::Unsupported`](crate::WeightsError::Unsupported) for a model that attends to later tokens; those of reading the
     /// files, and of finding an adapter's base.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_with(path, &[])
+    }
+
+    /// The same of a model that adapters are merged into: the files of the last adapter's folder that has any count, else the model's.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<Self, Error> {
         let given = path.as_ref();
-        let path = home(given)?;
+        let path = home(given, adapters)?;
         let plain =
             Self { path, form: DecisionForm::default(), template: None, adapter: None, head: None, unread: Vec::new() };
         if !plain.path.is_dir() {
@@ -62,7 +70,9 @@ impl DecisionFolder {
         }
         let found = Self { unread, ..found };
         // An adapter that is named itself is over its base already.
-        let found = Self { adapter: found.adapter.filter(|adapter| !is_same(adapter, given)), ..found };
+        let mut merged = adapters.iter().map(PathBuf::as_path).chain([given]);
+        let found =
+            Self { adapter: found.adapter.filter(|adapter| !merged.any(|merged| is_same(adapter, merged))), ..found };
         let sanitizes = settings.as_ref().and_then(|settings| settings.get("sanitize_control_tokens"));
         found.with_template(sanitizes != Some(&Value::Bool(false)))
     }

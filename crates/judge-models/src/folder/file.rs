@@ -8,8 +8,8 @@
 //! `decision.json` or `judge_config.json` names (`decision/files.rs`).
 
 pub(crate) use judge_text::file::{
-    ADDED_TOKENS, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON, CONFIG, DEFAULT_CHAT_TEMPLATE, OF_SENTENCEPIECE, SENTENCEPIECE, SENTENCEPIECE_DEBERTA,
-    SENTENCEPIECE_XLM_R, SPECIAL_TOKENS_MAP, TOKENIZER, TOKENIZER_CONFIG,
+    ADDED_TOKENS, CHAT_TEMPLATE, CHAT_TEMPLATE_JSON, CONFIG, DEFAULT_CHAT_TEMPLATE, OF_SENTENCEPIECE, SENTENCEPIECE,
+    SENTENCEPIECE_DEBERTA, SENTENCEPIECE_XLM_R, SPECIAL_TOKENS_MAP, TOKENIZER, TOKENIZER_CONFIG,
 };
 pub(crate) use judge_weights::file::{
     ADAPTER_CONFIG, ADAPTER_PICKLE, ADAPTER_WEIGHTS, PICKLE, PICKLE_INDEX, WEIGHTS, WEIGHTS_INDEX,
@@ -51,6 +51,8 @@ pub(crate) const SENTENCE_TRANSFORMERS: &str = "config_sentence_transformers.jso
 pub(crate) const SENTENCE_BERT: &str = "sentence_bert_config.json";
 /// The labels whose logits a reranker is read by.
 pub(crate) const LOGIT_SCORE: &str = "1_LogitScore/config.json";
+/// The files of which one says that a folder has something to say of reranking.
+pub(crate) const OF_RERANKERS: [&str; 4] = [MODULES, SENTENCE_TRANSFORMERS, SENTENCE_BERT, LOGIT_SCORE];
 
 /// What becomes of a file of a model folder.
 pub(crate) struct FileRole {

@@ -84,21 +84,33 @@ impl Cached {
     }
 }
 
+/// The folder of a revision, whatever is in it, and its commit.
+fn snapshot(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
+    let folder = repo_folder(cache, repo);
+    let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
+        Ok(commit) => commit.trim().to_owned(),
+        Err(_) => revision.to_owned(),
+    };
+    let path = folder.join("snapshots").join(&commit);
+    is_commit(&commit).then_some(FoundModel { path, revision: Some(commit) })
+}
+
+/// Where the cache has an adapter, which is no model by itself.
+pub(super) fn adapter(cache: &Path, repo: &str, revision: &str) -> Option<FoundModel> {
+    let found = snapshot(cache, repo, revision)?;
+    let has = |name: &str| found.path.join(name).is_file();
+    (has(file::ADAPTER_CONFIG) && !file::OF_WEIGHTS.into_iter().any(has)).then_some(found)
+}
+
 /// What the cache has of a revision: the parts of a GGUF file where they are named; else `config.json`, a tokenizer and the weights.
 /// A GGUF file stands for them where the revision is known to have no safetensors, or where there is nothing else. A download that broke
 /// off left less, and is no model yet. A revision without a file in `refs` may be a commit itself.
 ///
 /// What a fetch of all found missing is marked, as `huggingface_hub` does it; a file that is neither there nor marked is not known.
 pub(super) fn cached(cache: &Path, repo: &str, revision: &str, parts: &[String]) -> Option<Cached> {
-    let folder = repo_folder(cache, repo);
-    let commit = match fs::read_to_string(folder.join("refs").join(revision)) {
-        Ok(commit) => commit.trim().to_owned(),
-        Err(_) => revision.to_owned(),
-    };
-    if !is_commit(&commit) {
-        return None;
-    }
-    let (path, absent) = (folder.join("snapshots").join(&commit), absent_folder(&folder, &commit));
+    let FoundModel { path, revision } = snapshot(cache, repo, revision)?;
+    let commit = revision?;
+    let absent = absent_folder(&repo_folder(cache, repo), &commit);
     let has = |name: &str| path.join(name).is_file();
     let is_absent = |name: &str| absent.join(name).is_file();
     let mut unknown = wanted(&path, &beside(parts), has);
@@ -146,6 +158,7 @@ pub(super) fn shards(index: &Path) -> Result<Vec<String>, Error> {
     let mut shards = Vec::new();
     for (tensor, shard) in map.into_iter().flatten() {
         let Some(shard) = shard.as_str() else { continue };
+        let shard = shard.strip_prefix("./").unwrap_or(shard);
         if !stays_inside(Path::new(shard)) {
             let problem = IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() };
             return Err(Error::Weights(WeightsError::Index { path: index.to_owned(), problem }));

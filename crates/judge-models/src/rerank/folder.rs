@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use judge_arch::Architecture;
 use judge_core::rerank::{Activation, Label, Relevance};
+use judge_text::Files;
 use serde_json::Value;
 
 use super::RerankFormProblem;
-use crate::Error;
-use crate::decision::home;
+use crate::base::{Based, home};
+use crate::checked::open_adapters;
 use crate::folder::{Folder, file};
+use crate::{Error, HubOptions};
 
 /// What a model's folder says of how documents are scored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RerankFolder {
     pub(super) path: PathBuf,
-    /// The class that `config.json` names.
-    pub(super) class: String,
     pub(super) kind: Kind,
     /// The layers that have a head of labels, if there is one.
     pub(super) head_layers: RangeInclusive<usize>,
@@ -42,8 +42,8 @@ pub(super) enum Kind {
     LayerHeads,
     /// A decoder whose label logits are read.
     Labels(Relevance),
-    /// Anything else.
-    Unsaid,
+    /// Anything else, and what is wrong where it is asked for nevertheless.
+    Unsaid(RerankFormProblem),
 }
 
 /// What says in `modules.json` that label logits are read: the class of today, and that of the time before.
@@ -52,55 +52,65 @@ const LOGIT_SCORES: [&str; 2] = ["LogitScore", "CausalScoreHead"];
 const NO_LIMIT: f64 = 1e9;
 
 impl RerankFolder {
-    /// Reads what a folder, or the folder of a GGUF file or of an adapter's base, says.
+    /// Reads what a folder, or the folder of a GGUF file or of an adapter, says.
     ///
     /// # Errors
-    /// [`Error::Rerank`] for a file that is not of its form; those of reading the files, and of finding an adapter's base.
+    /// [`Error::Rerank`] for a file that is not of its form; those of reading the files and adapters, and of finding an adapter's base.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, &[])
     }
 
-    /// The same of a model that adapters are merged into, any of which may bring a head of labels.
+    /// The same of a model that adapters are merged into, any of which may bring a head of labels. The files of sentence-transformers are
+    /// those of the last adapter's folder that has any, else the model's.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<Self, Error> {
         let given = path.as_ref();
-        let path = home(given)?;
-        let folder = Folder::open(if given.is_file() { given } else { &path })?;
-        let found = Found { folder: &folder };
-        let modules = folder.json(file::MODULES)?;
-        let sentence = folder.json(file::SENTENCE_TRANSFORMERS)?;
-        let transformer = folder.json(file::SENTENCE_BERT)?.unwrap_or_default();
+        let beside = Files::new(home(given, adapters, &file::OF_RERANKERS)?, Value::Null);
+        let Based { model, adapters } = Based::of(given, adapters, &HubOptions::from_env())?;
+        let folder = Folder::open(model.path)?;
+        let found = Found { folder: &folder, beside: &beside };
+        let modules = beside.json(file::MODULES)?;
+        let sentence = beside.json(file::SENTENCE_TRANSFORMERS)?;
+        let transformer = beside.json(file::SENTENCE_BERT)?.unwrap_or_default();
         let config = folder.config();
         let class = config["architectures"][0].as_str().unwrap_or("no class").to_owned();
-        let architecture = Architecture::from_json(config).ok();
+        let mut architecture = Architecture::from_json(config).ok();
         let is_encoder = matches!(architecture, Some(Architecture::Encoder(_)));
-        let inner = architecture.as_ref().and_then(Architecture::labels).and_then(|head| head.inner.as_ref());
+        let inner = architecture.as_ref().and_then(Architecture::labels).and_then(|head| head.inner.clone());
         let last = architecture.as_ref().map_or(0, |spec| spec.dimensions().n_layers);
-        let first = inner.and_then(|inner| inner.first()).map_or(last, |(layer, _)| *layer);
-        let mut brings_head = false;
-        for adapter in [given].into_iter().chain(adapters.iter().map(PathBuf::as_path)) {
-            brings_head |= adapter_classifies(adapter)?;
-        }
+        let first = inner.as_ref().and_then(|inner| inner.first()).map_or(last, |(layer, _)| *layer);
+        let brings_head = match &mut architecture {
+            Some(spec) => !open_adapters(&folder, spec, &adapters)?.1.is_empty(),
+            None => false,
+        };
+        let has_value_head = |name| folder.has(name) || adapters.iter().any(|adapter| adapter.join(name).is_file());
         let has_head = class.ends_with("ForSequenceClassification")
-            || folder.has(file::VALUE_HEAD)
-            || folder.has(file::VALUE_HEAD_PICKLE)
+            || has_value_head(file::VALUE_HEAD)
+            || has_value_head(file::VALUE_HEAD_PICKLE)
             || brings_head;
-        let is_cross_encoder = sentence.as_ref().is_some_and(|config| config["model_type"] == "CrossEncoder");
+        // Before version 5.4 sentence-transformers said in `config.json` alone that it has saved a decoder.
+        let of_config = ["sentence_transformers", "sbert_ce_default_activation_function"];
+        let is_cross_encoder = sentence.as_ref().is_some_and(|config| config["model_type"] == "CrossEncoder")
+            || of_config.into_iter().any(|field| !config[field].is_null());
         let kind = match found.logit_score(modules.as_ref())? {
             Some(relevance) => Kind::Labels(relevance),
             None if inner.is_some() => Kind::LayerHeads,
             None if has_head && is_encoder => Kind::Pairs,
             None if has_head => Kind::Head { roles: is_cross_encoder || modules.is_some() },
-            None => Kind::Unsaid,
+            None => Kind::Unsaid(match folder.unread_head() {
+                Some(tensor) => RerankFormProblem::HeadOfGguf { tensor },
+                None if is_encoder => RerankFormProblem::EncoderWithoutHead { class: class.clone() },
+                None => RerankFormProblem::NotSaid { class: class.clone() },
+            }),
         };
         let activation = found.activation(sentence.as_ref(), config)?;
         // sentence-transformers puts a sigmoid over the one number of a model unless a file says otherwise.
         let default = match &kind {
             Kind::Pairs | Kind::Head { roles: true } | Kind::Labels(_) => Some(Activation::Sigmoid),
             Kind::Head { roles: false } | Kind::LayerHeads => Some(Activation::Identity),
-            Kind::Unsaid => None,
+            Kind::Unsaid(_) => None,
         };
         let sentence = sentence.unwrap_or_default();
         let name = sentence["default_prompt_name"].as_str();
@@ -110,7 +120,6 @@ impl RerankFolder {
             args.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
         Ok(Self {
             path: given.to_owned(),
-            class,
             kind,
             head_layers: first..=last,
             activation: activation.or(default),
@@ -123,7 +132,7 @@ impl RerankFolder {
     /// Whether any file says that the model scores documents: it has a head of labels, or is a reranker of sentence-transformers.
     #[must_use]
     pub fn is_said(&self) -> bool {
-        self.kind != Kind::Unsaid
+        !matches!(self.kind, Kind::Unsaid(_))
     }
 
     pub(super) fn fault(&self, problem: RerankFormProblem) -> Error {
@@ -134,21 +143,15 @@ impl RerankFolder {
 /// A folder that is read.
 struct Found<'f> {
     folder: &'f Folder,
-}
-
-/// Whether the folder is that of an adapter that brings a head of labels.
-fn adapter_classifies(folder: &Path) -> Result<bool, Error> {
-    let config = folder.join(file::ADAPTER_CONFIG);
-    if !config.is_file() {
-        return Ok(false);
-    }
-    Ok(crate::folder::read_json(&config)?["task_type"] == "SEQ_CLS")
+    /// Where the files of sentence-transformers are: the same folder, or an adapter's.
+    beside: &'f Files,
 }
 
 impl Found<'_> {
     fn wrong(&self, name: &str, setting: &str, expected: &'static str, found: &Value) -> Error {
         let problem = RerankFormProblem::Setting { setting: setting.to_owned(), expected, found: found.to_string() };
-        Error::Rerank { path: Some(self.folder.file(name)), problem }
+        let path = if name == file::CONFIG { self.folder.file(name) } else { self.beside.file(name) };
+        Error::Rerank { path: Some(path), problem }
     }
 
     /// The labels whose logits are read, if `modules.json` says that some are.
@@ -166,8 +169,8 @@ impl Found<'_> {
         if format!("{name}/{}", file::CONFIG) != file::LOGIT_SCORE {
             return Err(self.wrong(file::MODULES, "path", "1_LogitScore, the folder of the labels", &module["path"]));
         }
-        let Some(config) = self.folder.json(file::LOGIT_SCORE)? else {
-            let folder = self.folder.path().to_owned();
+        let Some(config) = self.beside.json(file::LOGIT_SCORE)? else {
+            let folder = self.beside.folder().to_owned();
             let found = crate::folder::names(&folder).unwrap_or_default();
             return Err(Error::missing_file(folder, file::LOGIT_SCORE, found));
         };
@@ -211,13 +214,14 @@ impl Found<'_> {
         }
     }
 
-    /// The limit of the tokenizer, or that of sentence-transformers.
+    /// The limit of the tokenizer, or that of sentence-transformers, which has the tokenizer's beside an adapter too.
     fn most_tokens(&self, transformer: &Value) -> Result<Option<usize>, Error> {
-        let tokenizer = self.folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+        let limit = |of: Option<Value>| of.unwrap_or_default()["model_max_length"].clone();
         let stated = [
             &transformer["processor_kwargs"]["model_max_length"],
             &transformer["max_seq_length"],
-            &tokenizer["model_max_length"],
+            &limit(self.beside.json(file::TOKENIZER_CONFIG)?),
+            &limit(self.folder.json(file::TOKENIZER_CONFIG)?),
         ];
         let most = stated.into_iter().find(|found| !found.is_null()).and_then(Value::as_f64);
         Ok(most.filter(|most| (1.0..NO_LIMIT).contains(most)).map(|most| most as usize))

@@ -74,10 +74,10 @@ impl RerankFolder {
             (Some(relevance), _) => (Some(relevance), false),
             (None, Kind::Labels(relevance)) => (Some(relevance.clone()), false),
             (None, Kind::Pairs | Kind::Head { .. } | Kind::LayerHeads) => (None, true),
-            (None, Kind::Unsaid) if template.is_some() => return Err(self.fault(RerankFormProblem::NoLabels)),
-            (None, Kind::Unsaid) => {
-                return Err(self.fault(RerankFormProblem::NotSaid { class: self.class.clone() }));
+            (None, Kind::Unsaid(RerankFormProblem::NotSaid { .. })) if template.is_some() => {
+                return Err(self.fault(RerankFormProblem::NoLabels));
             }
+            (None, Kind::Unsaid(problem)) => return Err(self.fault(problem.clone())),
         };
         if is_head {
             self.check_layer(readout)?;

@@ -15,6 +15,23 @@ pub enum RerankFormProblem {
         /// The class of the model, as `config.json` has it.
         class: String,
     },
+    /// The same of an encoder, of which nothing but a head could be read.
+    #[error(
+        "nothing says how this model ({class}), an encoder, scores a document: expected a head with one label, as of a sequence \
+         classifier"
+    )]
+    EncoderWithoutHead {
+        /// The class of the model, as `config.json` has it.
+        class: String,
+    },
+    /// An encoder in a GGUF file, whose head is there.
+    #[error(
+        "its head of labels ({tensor}) is not read, only heads of folders with safetensors are: take the model's own folder"
+    )]
+    HeadOfGguf {
+        /// The matrix of the head.
+        tensor: &'static str,
+    },
     /// Labels or a head without a prompt.
     #[error(
         "nothing says what the prompt is that the model scores behind: give a template that writes `query` and `document`"

@@ -92,6 +92,7 @@ impl Base {
     ) -> Result<(Self, Vec<Trainable>), TrainError> {
         let folder = Folder::open(path)?;
         let (mut spec, mut weights) = open(&folder)?;
+        spec.warn_of_unread(folder.config());
         let (stored_labels, stored_dtype) = (spec.n_labels(), weights.base.stored_dtype());
         let (new_head, selected) = settle(&folder, &mut spec, tuning, labels)?;
         let fingerprint = fingerprint::of(&folder, &weights.hashed(), false)?;

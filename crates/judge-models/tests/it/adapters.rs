@@ -193,6 +193,19 @@ fn an_adapters_folder_is_the_model_that_it_was_trained_on_with_it() {
     merge(alone.path(), &[], Dtype::F32, to.path());
     assert_eq!(Model::load(to.path(), &options).unwrap().reward_head(), model.reward_head());
 
+    // Where the base lies, and how the adapter was trained, changes nothing that the model says; what it adds does.
+    let (there, moved) = (copy("families/llama-off"), copy("adapters/reward"));
+    let fingerprint = |change: &dyn Fn(&mut Value)| {
+        edit(moved.path().join("adapter_config.json"), |config| change(config));
+        Model::fingerprint_of(moved.path(), &options).unwrap()
+    };
+    let elsewhere = fingerprint(&|config| {
+        config["base_model_name_or_path"] = json!(there.path());
+        config["lora_dropout"] = json!(0.1);
+    });
+    assert_eq!(elsewhere, model.info().fingerprint);
+    assert_ne!(fingerprint(&|config| config["lora_alpha"] = json!(8)), elsewhere);
+
     // Its base is nowhere, or an adapter as well.
     let lost = Model::load(adapter("plain"), &options).unwrap_err();
     assert!(lost.to_string().contains("families/llama-off"), "{lost}");
@@ -202,6 +215,32 @@ fn an_adapters_folder_is_the_model_that_it_was_trained_on_with_it() {
         matches!(&refused, Error::Weights(WeightsError::Unsupported { found, .. }) if found.contains("adapter")),
         "{refused:?}"
     );
+}
+
+/// Where transformers would do otherwise, a note says so.
+#[test]
+fn what_lies_beside_and_does_not_count_is_noted() {
+    let is_noted = |folder: &TempDir, adapters: &[&TempDir], text: &str| {
+        let adapters = adapters.iter().map(|adapter| adapter.path().to_owned()).collect();
+        let model = Model::load(folder.path(), &LoadOptions { adapters, ..LoadOptions::default() }).unwrap();
+        model.info().notes.iter().any(|note| note.contains(text))
+    };
+    let (folder, adapter) = (copy("families/llama-off"), copy("adapters/plain"));
+    let own_template = "chat template is not that of the base model";
+    let write = |of: &TempDir| fs::write(of.path().join("chat_template.jinja"), "o {{ messages[0].content }}").unwrap();
+    assert!(!is_noted(&folder, &[&adapter], own_template));
+    write(&adapter);
+    assert!(is_noted(&folder, &[&adapter], own_template));
+    write(&folder);
+    assert!(!is_noted(&folder, &[&adapter], own_template));
+
+    let beside = "has adapter_config.json beside its weights";
+    assert!(!is_noted(&folder, &[], beside));
+    for name in ["adapter_config.json", "adapter_model.safetensors"] {
+        fs::copy(adapter.path().join(name), folder.path().join(name)).unwrap();
+    }
+    assert!(is_noted(&folder, &[], beside));
+    assert!(!is_noted(&folder, &[&folder], beside));
 }
 
 #[test]
@@ -404,6 +443,26 @@ fn merged_folders_are_the_models_with_their_adapters() {
                 assert!(relative_error(&states[0], &states[1]) < 2e-2, "{name}");
             }
         }
+    }
+}
+
+#[test]
+fn a_merged_folder_has_the_files_that_counted_beside_the_adapter() {
+    let adapter = copy("adapters/plain");
+    let files = [
+        ("judge_template.json", r#"{"messages": []}"#),
+        ("decision.json", r#"{"temperature": {"noul": 3.0, "choice": 1, "score": 1}}"#),
+        ("modules.json", "[]"),
+        ("config_sentence_transformers.json", r#"{"activation_fn": null}"#),
+    ];
+    for (name, text) in files {
+        fs::write(adapter.path().join(name), text).unwrap();
+    }
+    let to = TempDir::new().unwrap();
+    let merged = merge(&fixtures().join("families/llama-off"), &[adapter.path().to_owned()], Dtype::F32, to.path());
+    for (name, text) in files {
+        assert!(merged.files.iter().any(|file| file == name), "{name}: {:?}", merged.files);
+        assert_eq!(fs::read_to_string(to.path().join(name)).unwrap(), text, "{name}");
     }
 }
 

@@ -237,6 +237,9 @@ fn settings_are_those_of_the_base_and_of_the_files_folder() {
     // With settings of its own it speaks for itself.
     std::fs::write(lora.join("decision.json"), r#"{"labels": {"noul": ["t", "f"]}}"#).unwrap();
     assert!(of(&lora) != of(base.path()) && !of(&lora).1);
+    // So it does beside its base.
+    let beside = DecisionFolder::open_with(base.path(), std::slice::from_ref(&lora)).unwrap();
+    assert_eq!((format!("{:?}", beside.form()), beside.has_template()), of(&lora));
     let file = base.path().join("model.gguf");
     std::fs::write(&file, "GGUF").unwrap();
     assert_eq!(of(&file), of(base.path()));
@@ -247,6 +250,8 @@ fn settings_are_those_of_the_base_and_of_the_files_folder() {
     edit(path, |config| config["base_model_name_or_path"] = json!(".."));
     assert!(DecisionFolder::open(labels.path()).unwrap().adapter().is_some());
     assert!(DecisionFolder::open(labels.path().join("adapter")).unwrap().adapter().is_none());
+    let beside = [labels.path().join("adapter")];
+    assert!(DecisionFolder::open_with(labels.path(), &beside).unwrap().adapter().is_none());
 }
 
 /// <https://github.com/getainode/ainode/issues/276>: a file of temperatures that nothing reads is named.

@@ -209,6 +209,11 @@ fn an_index_stays_in_its_folder_and_names_the_files_there() {
         let error = index(&|json| json["weight_map"]["model.norm.weight"] = json!(path));
         assert_error!(error, IndexProblem::OutsideFolder { .. });
     }
+    // A folder's own name for itself leads nowhere else.
+    let dotted = copy("families/llama-on");
+    let shard = |json: &Value| format!("./{}", json["weight_map"]["model.norm.weight"].as_str().unwrap());
+    edit(dotted.path().join(INDEX), |json| json["weight_map"]["model.norm.weight"] = json!(shard(json)));
+    load(dotted.path()).unwrap();
     assert_error!(index(&|json| json["weight_map"] = json!([])), IndexProblem::NoWeightMap);
     assert_error!(index(&|json| json["weight_map"]["model.norm.weight"] = json!(3)), IndexProblem::NotAName { .. });
     assert_error!(

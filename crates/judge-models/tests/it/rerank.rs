@@ -254,10 +254,77 @@ fn a_reward_model_reads_a_conversation_and_labels_are_one() {
     let beside = RerankFolder::open_with(&base, &adapters).unwrap().form(&RerankOptions::default()).unwrap();
     assert!(beside.reads_head() && beside.is_conversation());
 
+    // A task that is not stated, and a value head beside an adapter, as `Model::load` reads them.
+    let unstated = copy("adapters/reward");
+    edit(unstated.path().join("adapter_config.json"), |config| config["task_type"] = Value::Null);
+    for adapter in [unstated.path().to_owned(), fixtures().join("adapters/value")] {
+        let found = RerankFolder::open_with(&base, std::slice::from_ref(&adapter)).unwrap();
+        assert!(found.form(&RerankOptions::default()).unwrap().reads_head(), "{}", adapter.display());
+    }
+
     let labels = fixtures().join("encoder_heads/bert-labels");
     let settings = form(&labels, &RerankOptions::default()).unwrap().settings(&load(&labels)).unwrap();
     let refused = RerankJudge::new(settings, &load(&labels)).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("contradiction, entailment, neutral"), "{refused}");
+}
+
+/// sentence-transformers puts them beside the adapter that it saves, with the limit in the tokenizer's settings.
+#[test]
+fn files_beside_an_adapter_count_before_those_of_its_base() {
+    let (base, adapter) = (copy("families/llama-off"), copy("adapters/reward"));
+    edit(adapter.path().join("adapter_config.json"), |config| config["base_model_name_or_path"] = json!(base.path()));
+    let said = |folder: &TempDir, prompt: &str, activation: &str| {
+        let config = json!({
+            "model_type": "CrossEncoder", "activation_fn": activation, "prompts": {"web": prompt}, "default_prompt_name": "web",
+        });
+        fs::write(folder.path().join("config_sentence_transformers.json"), config.to_string()).unwrap();
+    };
+    said(&base, "of the base", "torch.nn.modules.activation.Sigmoid");
+    let adapters = [adapter.path().to_owned()];
+    let both = || {
+        let forms = [RerankFolder::open_with(base.path(), &adapters), RerankFolder::open(adapter.path())];
+        forms.map(|found| found.unwrap().form(&RerankOptions::default()).unwrap().to_json())
+    };
+    let [beside, alone] = both();
+    assert_eq!(beside, alone);
+    assert_eq!(beside["prompt"]["instruction"], "of the base");
+
+    said(&adapter, "of the adapter", "torch.nn.modules.linear.Identity");
+    fs::write(adapter.path().join("tokenizer_config.json"), r#"{"model_max_length": 8}"#).unwrap();
+    let [beside, alone] = both();
+    assert_eq!(beside, alone);
+    assert_eq!(
+        (&beside["prompt"]["instruction"], &beside["prompt"]["most_tokens"]),
+        (&json!("of the adapter"), &json!(8))
+    );
+    assert_eq!(beside["scoring"]["activation"], json!(Activation::Identity));
+}
+
+/// As sentence-transformers 4.0 to 5.3 saved a decoder: it is asked by turns of the roles of a pair, as version 6.2 asks it.
+#[test]
+fn a_decoder_whose_config_names_sentence_transformers_is_a_cross_encoder() {
+    let said = json!({"version": "5.1.0", "activation_fn": "torch.nn.modules.activation.Sigmoid"});
+    let folder = plain("heads/llama", json!({"sentence_transformers": said}));
+    let of = form(folder.path(), &RerankOptions::default()).unwrap();
+    assert!(of.reads_head() && !of.is_conversation());
+    assert_eq!(
+        (of.activation(), &of.to_json()["prompt"]["roles"]),
+        (Activation::Sigmoid, &json!(["query", "document"]))
+    );
+}
+
+#[test]
+fn an_encoder_without_a_head_that_is_read_is_refused_without_advice_that_cannot_work() {
+    let refused = problem(&fixtures().join("encoders/bert-on"), &RerankOptions::default());
+    assert!(matches!(refused, RerankFormProblem::EncoderWithoutHead { .. }), "{refused}");
+    // llama.cpp keeps the head of a sequence classifier.
+    let (to, names) = (TempDir::new().unwrap(), [&b"blk.0.ffn_up.bias"[..], b"cls.output.weight"]);
+    let mut bytes = fs::read(fixtures().join("gguf_encoders/bert.gguf")).unwrap();
+    let at = bytes.windows(names[0].len()).position(|found| found == names[0]).unwrap();
+    bytes[at..at + names[1].len()].copy_from_slice(names[1]);
+    fs::write(to.path().join("bert.gguf"), bytes).unwrap();
+    let refused = problem(&to.path().join("bert.gguf"), &RerankOptions::default());
+    assert_eq!(refused, RerankFormProblem::HeadOfGguf { tensor: "cls.output.weight" });
 }
 
 #[test]

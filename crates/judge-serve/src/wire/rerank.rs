@@ -36,7 +36,8 @@ pub(in super::super) enum ScoresOf {
 pub(in super::super) enum ScoreForm {
     Cohere {
         top: usize,
-        documents: Option<Vec<String>>,
+        /// The list of documents as the request has it, where they are returned.
+        documents: Option<Value>,
         /// Tokens that a document keeps.
         most_tokens: Option<usize>,
         /// Tokens that each document lost to that.
@@ -85,12 +86,13 @@ fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<Sco
         "user",
         "truncate_prompt_tokens",
     ];
+    let returned = body.get("documents").filter(|_| body.get("return_documents") == Some(&Value::Bool(true))).cloned();
     let mut fields = Fields::new(body, &[], &KNOWN, problems);
     let model = fields.optional_text("model");
     let query = fields.text("query");
     let documents = texts(&mut fields, "documents");
     let top = whole(&mut fields, "top_n");
-    let returns = flag(&mut fields, "return_documents", false);
+    flag(&mut fields, "return_documents", false);
     let most_tokens = whole(&mut fields, "max_tokens_per_doc");
     if let Some(found) = fields.optional("rank_fields").filter(|found| *found != json!(["text"])) {
         fields.wrong("rank_fields", "value_error", "[\"text\"]: of an object, its `text` is read", &found);
@@ -100,13 +102,8 @@ fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<Sco
         fields.wrong("truncate_prompt_tokens", "value_error", why, &found);
     }
     let (query, documents) = (query?, documents?);
-    let of = ScoresOf::Documents(vec![RerankItem::new(query, documents.clone())]);
-    let form = ScoreForm::Cohere {
-        top: top.unwrap_or(usize::MAX),
-        documents: returns.then_some(documents),
-        most_tokens,
-        lost: Vec::new(),
-    };
+    let of = ScoresOf::Documents(vec![RerankItem::new(query, documents)]);
+    let form = ScoreForm::Cohere { top: top.unwrap_or(usize::MAX), documents: returned, most_tokens, lost: Vec::new() };
     Some(Asked { model, of, form })
 }
 
@@ -294,8 +291,10 @@ impl ScoreForm {
                 let cut = |index: usize| cut(index) + lost(&before, index);
                 let result = |&(index, raw): &(usize, f64)| {
                     let mut result = json!({"index": index, "relevance_score": activation.at(raw)});
-                    if let Some(text) = documents.as_ref().and_then(|documents| documents.get(index)) {
-                        result["document"] = json!({"text": text});
+                    if let Some(document) = documents.as_ref().and_then(|documents| documents.get(index)) {
+                        // An object keeps all of its fields.
+                        result["document"] =
+                            if document.is_object() { document.clone() } else { json!({"text": document}) };
                     }
                     if cut(index) > 0 {
                         result["cut_tokens"] = json!(cut(index));
@@ -312,7 +311,7 @@ impl ScoreForm {
                 }
                 Ok(body)
             }
-            Self::Tei { raw, texts, may_cut: _ } => {
+            Self::Tei { raw, texts, .. } => {
                 // Whatever the folder says, as there.
                 let over = if raw { Activation::Identity } else { Activation::Sigmoid };
                 let result = |&(index, number): &(usize, f64)| {

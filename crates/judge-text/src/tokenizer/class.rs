@@ -145,7 +145,14 @@ pub(super) fn names_of(class: &str) -> Names {
 /// its class.
 pub(super) fn has_types(class: &str) -> bool {
     const OF_BERT: [&str; 9] = [
-        "Bert", "ConvBert", "DPRContextEncoder", "DPRQuestionEncoder", "Electra", "LayoutLM", "Lxmert", "MobileBert",
+        "Bert",
+        "ConvBert",
+        "DPRContextEncoder",
+        "DPRQuestionEncoder",
+        "Electra",
+        "LayoutLM",
+        "Lxmert",
+        "MobileBert",
         "SqueezeBert",
     ];
     let name = class.strip_suffix("Tokenizer").unwrap_or(class);

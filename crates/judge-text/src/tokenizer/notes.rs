@@ -87,6 +87,18 @@ pub(super) fn of_class(class: Class, is_named: bool, file: &Rules, own: &Rules) 
     ))
 }
 
+/// Where the class of BERT's tokenizers would take capitals otherwise than the file.
+pub(super) fn of_bert(class: &str, settings: &Value, tokenizer: &Value) -> Option<String> {
+    let file = tokenizer["normalizer"]["lowercase"].as_bool()?;
+    let own = settings.get("do_lower_case").and_then(Value::as_bool).unwrap_or(true);
+    (["BertTokenizer", "ElectraTokenizer"].contains(&class) && file != own).then(|| {
+        format!(
+            "tokenizer.json says \"lowercase\": {file}, and do_lower_case of tokenizer_config.json is {own} (true where it is not \
+             stated), by which transformers goes: tokenizer.json counts here; where the model was trained otherwise, write {own} there"
+        )
+    })
+}
+
 /// The control tokens that a chat template writes into these texts and the tokenizer does not know.
 pub(super) fn of_template(rendered: &[String], is_known: impl Fn(&str) -> bool) -> Option<String> {
     /// Tokens that are named.

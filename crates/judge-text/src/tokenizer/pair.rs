@@ -6,7 +6,7 @@
 
 use judge_core::request::TokenId;
 use tokenizers::utils::truncation::{TruncationParams, truncate_encodings};
-use tokenizers::{Encoding, PostProcessor as _, Token, Tokenizer};
+use tokenizers::{Encoding, PostProcessor as _, Token};
 
 use super::TextCodec;
 use super::guarded::{guarded, ids};
@@ -22,13 +22,6 @@ pub struct Typed {
     pub lengths: Option<[usize; 2]>,
     /// How many tokens were cut.
     pub cut: usize,
-}
-
-/// Whether the post-processor gives the two texts of a pair other types.
-pub(super) fn tells_apart(tokenizer: &Tokenizer) -> bool {
-    let text = || Encoding::from_tokens(vec![Token::new(0, String::new(), (0, 0))], 0);
-    let both = guarded(|| tokenizer.post_process(text(), Some(text()), true));
-    both.is_ok_and(|both| both.get_type_ids().iter().any(|&kind| kind != 0))
 }
 
 impl TextCodec {

@@ -87,6 +87,16 @@ impl Surround {
     }
 }
 
+/// Whether the post-processor gives the two texts of a pair other types.
+///
+/// # Errors
+/// Those of the post-processor.
+pub(super) fn tells_apart(tokenizer: &Tokenizer) -> tokenizers::Result<bool> {
+    let text = || Encoding::from_tokens(vec![Token::new(0, String::new(), (0, 0))], 0);
+    let both = tokenizer.post_process(text(), Some(text()), true)?;
+    Ok(both.get_type_ids().iter().any(|&kind| kind != 0))
+}
+
 impl SpecialTokens {
     /// Reads `config`, which is `tokenizer_config.json`, and, where there is none or it is of the old kind without
     /// `added_tokens_decoder`, `special_tokens_map.json`, whose fields win, and `added_tokens.json`.
@@ -310,6 +320,14 @@ pub(super) fn template_source(files: &Files) -> Result<Option<(PathBuf, String)>
         None => None,
     };
     Ok(source.map(|source| (files.file(file::TOKENIZER_CONFIG), source)))
+}
+
+/// The chat template that a folder has, as its file has it; `None` if it has none that counts.
+///
+/// # Errors
+/// Those of reading the files.
+pub fn chat_template(files: &Files) -> Result<Option<String>, Error> {
+    Ok(template_source(files)?.map(|(_, source)| source))
 }
 
 /// The templates of `tokenizer_config.json` that have names, with their texts: a list, or an object.

@@ -206,7 +206,8 @@ fn special_tokens_may_be_in_their_own_file_alone() {
     let folder = folder_of(&fixture("byte-level", "tokenizer.json"), &json!({}), &json!({}), &files);
     fs::remove_file(folder.path().join("tokenizer_config.json")).unwrap();
     assert!(matches!(codec_of(&folder).encode(&Prompt::user("a")), Err(Error::NoChatTemplate { .. })));
-    fs::write(folder.path().join("chat_template.jinja"), "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}").unwrap();
+    fs::write(folder.path().join("chat_template.jinja"), "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}")
+        .unwrap();
     let (_, expected) = load("byte-level");
     let ids = encode(&codec_of(&folder), &Prompt::user("a"));
     assert_eq!((ids[0], ids[ids.len() - 1]), (expected.bos, expected.eos));
@@ -697,7 +698,8 @@ fn of_several_template_files_the_default_counts() {
     const TEXT: &str = "{{ messages[0].content }}";
     let settings = json!({ "bos_token": "<s>", "eos_token": "</s>", "chat_template": format!("settings {TEXT}") });
     let texts = ["own", "default", "other"].map(|name| format!("{name} {TEXT}"));
-    let names = ["chat_template.jinja", "additional_chat_templates/default.jinja", "additional_chat_templates/tool_use.jinja"];
+    let names =
+        ["chat_template.jinja", "additional_chat_templates/default.jinja", "additional_chat_templates/tool_use.jinja"];
     let [own, default, other] = [0, 1, 2].map(|at| (names[at], texts[at].as_str()));
     for (files, expected) in [
         (vec![], Some("settings x")),
@@ -736,7 +738,9 @@ fn a_folder_without_a_chat_template_says_where_one_is_read() {
         let codec = codec_of(&small_folder(&json!({}), &json!({}), files));
         codec.encode(&Prompt::user("x")).unwrap_err().to_string()
     };
-    assert!(refused(&[]).ends_with("has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)"));
+    assert!(
+        refused(&[]).ends_with("has no chat template (chat_template.jinja, or chat_template in tokenizer_config.json)")
+    );
     let of_processor = refused(&[("chat_template.json", r#"{"chat_template": "x"}"#)]);
     assert!(of_processor.contains("chat_template.json is that of a processor"), "{of_processor}");
 
@@ -763,8 +767,11 @@ fn a_template_that_renders_nothing_is_no_prompt() {
 }
 
 /// SmolVLM's and Idefics 3's own template, which walks over the parts of a turn.
-const OF_PARTS: &str = r"<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}{% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>
-{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
+const OF_PARTS: &str = "<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}\
+    {% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}\
+    {% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}\
+    {% elif line['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}<end_of_utterance>\n\
+    {% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
 
 /// As transformers' processors, vLLM and llama.cpp do. Given texts, this template writes none, so all rows would be scored alike.
 #[test]
@@ -782,8 +789,10 @@ fn a_template_that_walks_over_parts_is_given_parts() {
     assert!(!spelt.contains(&ids.eos), "{spelt:?}");
 
     // Those that take either form get texts, and those that want a system turn first are tried with one.
-    let either = "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}parts{% endif %}{% endfor %}";
-    let behind_system = "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}{{ messages[1].content[0].text }}";
+    let either =
+        "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}parts{% endif %}{% endfor %}";
+    let behind_system =
+        "{% if messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}{{ messages[1].content[0].text }}";
     for (template, expected) in [(either, "Be brief.Hi"), (behind_system, "Hi")] {
         let codec = codec_of(&small_folder(&json!({}), &json!({}), &[("chat_template.jinja", template)]));
         assert_eq!(render(codec.template().unwrap()), expected);
@@ -793,7 +802,8 @@ fn a_template_that_walks_over_parts_is_given_parts() {
 /// It would score rows alike, too.
 #[test]
 fn a_template_that_leaves_out_the_users_text_is_no_prompt() {
-    let of_human = "{% for m in messages %}{{ m.role }}: {% if m.role == 'human' %}{{ m.content }}{% endif %}{% endfor %}";
+    let of_human =
+        "{% for m in messages %}{{ m.role }}: {% if m.role == 'human' %}{{ m.content }}{% endif %}{% endfor %}";
     let codec = codec_of(&small_folder(&json!({}), &json!({}), &[("chat_template.jinja", of_human)]));
     let left_out = unscored(&codec, &Prompt::user("de fi"));
     assert_eq!(left_out.reason, Reason::EmptyPrompt);
@@ -802,7 +812,10 @@ fn a_template_that_leaves_out_the_users_text_is_no_prompt() {
     encode(&codec, &Prompt::user(" "));
     encode(&codec, &Prompt::chat(vec![Message::new("human", "de fi")]));
     let changed = "{% for m in messages %}{{ m.content | upper }}{% endfor %}";
-    encode(&codec_of(&small_folder(&json!({}), &json!({}), &[("chat_template.jinja", changed)])), &Prompt::user("de fi"));
+    encode(
+        &codec_of(&small_folder(&json!({}), &json!({}), &[("chat_template.jinja", changed)])),
+        &Prompt::user("de fi"),
+    );
 }
 
 /// As `model_input_names` of transformers 5.24 by class; `make_rerank_fixtures.py` has what sentence-transformers makes of it.
@@ -814,7 +827,9 @@ fn types_of_tokens_are_given_where_the_folder_says_so_or_else_by_its_class() {
     for class in ["BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "DebertaV2Tokenizer"] {
         assert!(by_class(class), "{class}");
     }
-    for class in ["TokenizersBackend", "PreTrainedTokenizerFast", "DistilBertTokenizer", "RobertaTokenizer", "MPNetTokenizer"] {
+    for class in
+        ["TokenizersBackend", "PreTrainedTokenizerFast", "DistilBertTokenizer", "RobertaTokenizer", "MPNetTokenizer"]
+    {
         assert!(!by_class(class), "{class}");
     }
     assert!(of(bert(), json!({})).has_types, "the class that is registered for the model type");

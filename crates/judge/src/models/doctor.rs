@@ -49,6 +49,9 @@ struct Cached {
     repo: String,
     /// Its folder, if all of its files are there.
     path: Option<PathBuf>,
+    /// What is to be said of it otherwise.
+    #[serde(skip)]
+    state: String,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -78,8 +81,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     }
     let exists = if hub.cache.is_dir() { "" } else { " (there is no such folder yet)" };
     fields.push(("cache", format!("{}{exists}", hub.cache.display())));
-    for Cached { repo, path } in &models {
-        let state = if path.is_some() { "" } else { ", in part: a command that reads it fetches the rest" };
+    for Cached { repo, state, .. } in &models {
         fields.push(("", format!("{repo}{state}")));
     }
     if hub.offline {
@@ -142,7 +144,17 @@ fn cached(hub: &HubOptions) -> Vec<Cached> {
     repos.sort_unstable();
     let found = |repo: String| {
         let source = ModelSource::Hub { repo: repo.clone(), revision: None, file: None };
-        Cached { path: source.in_cache(hub).map(|model| model.path), repo }
+        let path = source.in_cache(hub).map(|model| model.path);
+        let state = match (&path, source.adapter_in_cache(hub)) {
+            (Some(_), _) => String::new(),
+            (None, Some(adapter)) => format!(", an adapter: name its folder, {}", adapter.path.display()),
+            (None, None) if !repo.contains('/') => ", which has no name here: expected ORG/NAME".to_owned(),
+            (None, None) => {
+                ", in part, or of a form that is not read: a command that names it fetches the rest or says what is wrong"
+                    .to_owned()
+            }
+        };
+        Cached { path, state, repo }
     };
     repos.into_iter().map(found).collect()
 }

@@ -24,11 +24,11 @@ use judge_cli::terminal::progress::Progress;
 /// of a vision-language folder the text model alone.
 #[derive(Args)]
 pub(crate) struct Cli {
-    /// Hugging Face model folder, a GGUF file, or a hub id
+    /// Hugging Face folder of a model or adapter, a GGUF file, or a hub id
     #[arg(long, value_name = "DIR|FILE|ORG/NAME[@REV]")]
     model: String,
-    /// Folder of a LoRA adapter, as PEFT saves it (repeatable: merged in this order)
-    #[arg(long = "adapter", value_name = "DIR", required = true)]
+    /// Folder of a LoRA adapter, as PEFT saves it (repeatable: merged in this order) [default: none, which writes the model as it is read]
+    #[arg(long = "adapter", value_name = "DIR")]
     adapters: Vec<PathBuf>,
     /// Folder to write, which is absent or empty
     #[arg(long, value_name = "DIR")]

@@ -359,6 +359,29 @@ fn what_a_fit_did_not_find_is_said() {
     fails("rag", path, &[&rag[..], &of_model].concat(), &["have none for noul questions"]);
 }
 
+/// The first option of the question passed for what most people chose where they were divided, so a judge that always says it was right.
+#[test]
+fn where_people_are_divided_no_answer_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let tied = |n: usize| json!({"id": n, "state": format!("mail {n}"), "labels": {"tone": {"calm": 1, "angry": 1}}});
+    write_rows(path.join("tied.jsonl"), &(0..4).map(tied).collect::<Vec<_>>());
+    for (first, second) in [("calm", "angry"), ("angry", "calm")] {
+        let question = json!({"tone": {"type": "choice", "criteria": {first: null, second: null}}});
+        std::fs::write(path.join("q.json"), question.to_string()).unwrap();
+        let args = ["--input", "tied.jsonl", "--questions", "q.json", "--dtype", "f32", "--model", &model];
+        let more = ["--output", "out.jsonl", "--json", "figures.json", "--overwrite"];
+        let said = succeed("decide", path, &[&args[..], &more].concat());
+        assert!(said.contains("people are divided evenly on 4 decisions, counted in KL and Brier alone"), "{said}");
+        let all = &read_json(path.join("figures.json"))["all"];
+        assert_eq!((&all["n"], &all["divided"]), (&json!(4), &json!(4)));
+        for name in ["accuracy", "majority_share", "ece"] {
+            assert!(all[name]["undefined"].is_string(), "{name}: {all}");
+        }
+        assert!(all["kl"]["estimate"].is_number() && all["brier"]["estimate"].is_number(), "{all}");
+    }
+}
+
 #[test]
 fn a_head_and_wrong_options_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,6 +27,10 @@ fn a_machine_is_described_with_what_is_missing_and_the_models_that_are_there() {
     let hub = folder.path().join("hub");
     cache(&hub, "org--whole-model", &["config.json", "tokenizer.json", "model.safetensors"]);
     cache(&hub, "org--half", &["config.json", "tokenizer.json"]);
+    cache(&hub, "org--lora", &[]);
+    let lora = hub.join("models--org--lora/snapshots").join("a".repeat(40));
+    fs::write(lora.join("adapter_config.json"), "{}").expect("a file");
+    cache(&hub, "gpt2", &["config.json"]);
     let mut command = judge("doctor");
     command.current_dir(&folder).args(["--json", "found.json"]).env("HF_HUB_CACHE", &hub).env("HF_TOKEN", "hf_secret");
     let output = command.output().expect("the program runs");
@@ -42,8 +46,11 @@ fn a_machine_is_described_with_what_is_missing_and_the_models_that_are_there() {
     assert_eq!(found["cache"]["token"], true);
     let models = found["cache"]["models"].as_array().expect("a list");
     let state = |at: usize| (models[at]["repo"].as_str().expect("a name"), models[at]["path"].is_string());
-    assert_eq!([state(0), state(1)], [("org/half", false), ("org/whole-model", true)]);
+    let states = [("gpt2", false), ("org/half", false), ("org/lora", false), ("org/whole-model", true)];
+    assert_eq!([0, 1, 2, 3].map(state), states);
     assert!(told.contains("org/half, in part") && told.contains(&kernels[0]), "{told}");
+    assert!(told.contains("gpt2, which has no name here"), "{told}");
+    assert!(told.contains(&format!("org/lora, an adapter: name its folder, {}", lora.display())), "{told}");
     for gpu in found["gpus"].as_array().expect("a list") {
         let (device, problem) = (gpu["device"].as_str().expect("a name"), &gpu["problem"]);
         assert!(told.lines().any(|line| line.starts_with(device)), "{told}");

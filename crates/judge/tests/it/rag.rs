@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::decide::model;
-use crate::program::{fails, ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{fails, finished, ran, read_json, refused, rows, succeed, write_rows};
 
 const TABLE: &str = "question,contexts,answer,ground_truth,team\n\
     Where?,\"['In Paris.', 'It\\'s here.']\",It is in Paris. It is old.,In Paris.,a\n\
@@ -145,6 +145,7 @@ fn fields_that_are_read_are_carried_and_group_rows() {
     assert!(statistics.get("faithfulness:In Rome.").is_some(), "{statistics}");
     let none = [&args(&model, "answers.csv", "o.jsonl")[..], &["--group", "desk"]].concat();
     refused("rag", path, &none, 2, &["no row has the field \"desk\""]);
+    assert!(!path.join("o.jsonl").exists(), "it is said before anything is read by a model");
 }
 
 /// A probe on the states in which the model is asked takes the place of yes and no, for the prompt and the model that it was trained on.
@@ -184,6 +185,15 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
     let auroc = read_json(path.join("figures.json"))["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();
     assert!(auroc > 0.95, "capitals are easily told apart: {auroc}");
     assert!(rows(path.join("probed.jsonl"))[0]["label_mass"].is_number());
+    // Nothing of it rests on yes and no.
+    let again = [&args(&model, "marked.jsonl", "again.jsonl")[..], &probe[..4]].concat();
+    let notes = finished("rag", path, &again).1;
+    assert!(!notes.contains("yes and no"), "{notes}");
+    let hot = [&args(&model, "marked.jsonl", "hot.jsonl")[..], &probe[..4], &["--temperature", "2"]].concat();
+    refused("rag", path, &hot, 2, &["--temperature has no effect"]);
+    // Another measure does.
+    let more = ["--measures", "faithfulness,context_relevance", "--temperature", "2"];
+    succeed("rag", path, &[&args(&model, "marked.jsonl", "both.jsonl")[..], &probe[2..4], &more].concat());
     std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }}").unwrap();
     let other = [&args(&model, "marked.jsonl", "o")[..], &probe[..4], &["--decision-prompt", "turn.jinja"]].concat();
     fails("rag", path, &other, &["--probe", "trained on another judge"]);
@@ -238,6 +248,24 @@ fn what_a_row_lacks_is_not_counted_as_there() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(read_json(path.join("figures.json"))["statistics"]["faithfulness:51"]["estimate"].is_number());
+}
+
+/// Marks of a scale from 1 to 5 all were "supported", and a fit failed on them once the model had read everything.
+#[test]
+fn marks_of_another_scale_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, model) = (folder.path(), model(folder.path(), None));
+    let row = |n: usize| {
+        let sentences = json!([{"start": 0.0, "end": 15.0, "human": 5}, {"start": 16, "end": 26, "human": n % 2}]);
+        json!({"id": n, "contexts": ["In Paris."], "response": "It is in Paris. It is old.", "sentences": sentences})
+    };
+    write_rows(path.join("rows.jsonl"), &(0..4).map(row).collect::<Vec<_>>());
+    let more = ["--measures", "faithfulness", "--json", "figures.json", "--fit", "w.json", "--fit-steps", "5"];
+    let (said, notes) = finished("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &more].concat());
+    assert!(said.contains("on 4 labels"), "{said}");
+    assert!(notes.contains("grades that cannot be read") && notes.contains("a number from 0 to 1"), "{notes}");
+    let share = &read_json(path.join("figures.json"))["statistics"]["sentence_supported_share"]["estimate"];
+    assert_eq!(*share, json!(0.5));
 }
 
 #[test]

@@ -57,6 +57,14 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     let of_table = ["--input", "queries.csv", "--output", "table.jsonl", "--model", &model, "--dtype", "f32"];
     succeed("rerank", path, &of_table);
     assert_eq!(rows(path.join("table.jsonl"))[0]["results"], found[0]["results"]);
+    // Objects of a cell have their names, and one that is no document costs itself alone.
+    let objects = r#"one,ba de,"[{""id"": ""d1"", ""text"": ""go ku""}, {""title"": ""x""}, {""id"": 2, ""text"": ""ba de fi""}]""#;
+    fs::write(path.join("queries.csv"), format!("id,query,documents\n{objects}\n")).unwrap();
+    succeed("rerank", path, &[&of_table[..], &["--overwrite"]].concat());
+    let cell = rows(path.join("table.jsonl")).remove(0)["results"].take();
+    let named: Vec<&Value> = cell.as_array().unwrap().iter().filter_map(|result| result.get("id")).collect();
+    assert!(named.len() == 2 && named.contains(&&json!("d1")) && named.contains(&&json!(2)), "{cell}");
+    assert_eq!((&cell[2]["index"], &cell[2]["unscored"]["reason"]), (&json!(1), &json!("missing")));
     let keys: Vec<&str> = found[0].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["id", "results", "input_tokens", "from"]);
     let all = scores(&found[0]);
@@ -93,6 +101,27 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     ] {
         refused("rerank", path, &[&args[..3], &["other.jsonl"], &args[4..], &more].concat(), 2, &[words]);
     }
+}
+
+/// A folder is described several times before it is loaded, and what sentence-transformers writes into `config.json` is read.
+#[test]
+fn a_field_that_is_not_read_is_named_once() {
+    let folder = TempDir::new().unwrap();
+    let (path, model) = (folder.path(), folder.path().join("model"));
+    fs::create_dir(&model).unwrap();
+    for file in fs::read_dir(cross_encoder()).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), model.join(file.file_name())).unwrap();
+    }
+    let mut config = read_json(model.join("config.json"));
+    config["new_field"] = json!(1);
+    config["sentence_transformers"] = json!({"activation_fn": "torch.nn.modules.linear.Identity"});
+    fs::write(model.join("config.json"), config.to_string()).unwrap();
+    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "query": "ba de", "document": "go ku"})]);
+    let args = ["--input", "rows.jsonl", "--output", "ranked.jsonl", "--model", "model", "--dtype", "f32"];
+    let (_, told) = finished("rerank", path, &args);
+    assert_eq!(told.matches("fields that are not read").count(), 1, "{told}");
+    assert!(told.contains("new_field") && !told.contains("sentence_transformers"), "{told}");
 }
 
 #[test]
@@ -162,6 +191,76 @@ fn relevance_is_measured_and_held_against_bars() {
     for name in ["ndcg_10", "mrr", "recall_k", "map"] {
         assert_eq!(of_pairs["statistics"][name]["estimate"], figures["statistics"][name]["estimate"], "{name}");
     }
+}
+
+/// Where all scores are equal the order of the file was that of the judge, which was perfect where relevant documents come first.
+#[test]
+fn equal_scores_are_no_order() {
+    let folder = TempDir::new().unwrap();
+    let (path, model) = (folder.path(), characters(folder.path(), None));
+    template(path);
+    let texts = ["It is so.", "NO!", "maybe"];
+    let query = |turned: bool| {
+        let (mut texts, mut relevance) = (texts, [1, 0, 0]);
+        if turned {
+            texts.reverse();
+            relevance.reverse();
+        }
+        let documents: Vec<Value> = texts.iter().map(|text| json!({"id": text, "text": text})).collect();
+        json!({"id": "q", "query": "Which?", "documents": documents, "relevance": relevance})
+    };
+    for turned in [false, true] {
+        write_rows(path.join("in.jsonl"), &[query(turned)]);
+        // No block is run, and all prompts end with the same token.
+        let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--overwrite", "--model", &model, "--layer", "0"];
+        let (_, notes) = finished("rerank", path, &[&args[..], &LABELS, &["--json", "figures.json"]].concat());
+        let all = scores(&rows(path.join("out.jsonl"))[0]);
+        assert!(all.iter().all(|(_, score)| *score == all[0].1), "{all:?}");
+        assert!(notes.contains("1 query has documents of different relevance with the same score"), "{notes}");
+        let figures = read_json(path.join("figures.json"));
+        for (name, expected) in [("ndcg_10", 0.5), ("mrr", 1.0 / 3.0), ("map", 1.0 / 3.0), ("recall_k", 1.0)] {
+            let found = figures["statistics"][name]["estimate"].as_f64().unwrap();
+            assert!((found - expected).abs() < 1e-12, "{name}: {found}");
+        }
+        // As a run they go by names, whatever the order of the file.
+        fs::write(path.join("qrels.tsv"), "query-id\tcorpus-id\tscore\nq\tmaybe\t1\n").unwrap();
+        let bench = ["--benchmark", "trec", "--data", "qrels.tsv", "--run", "out.jsonl", "--json", "bench.json"];
+        succeed("bench", path, &[&bench[..], &["--overwrite"]].concat());
+        let found = read_json(path.join("bench.json"))["statistics"]["mrr"]["estimate"].as_f64().unwrap();
+        assert!((found - 1.0).abs() < 1e-12, "{found}");
+    }
+}
+
+/// `judge bench` took documents without a score for ranked, and rows without any for rankings, which `judge rerank` does not.
+#[test]
+fn a_document_without_a_score_is_found_by_neither_command() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let found = [json!({"id": "d1", "text": "ba de"}), json!({"id": "d2", "text": "go ku"})];
+    let unread = [json!({"id": "d3", "title": "no text"})];
+    let documents = [&found[..], &unread].concat();
+    write_rows(
+        path.join("in.jsonl"),
+        &[
+            json!({"id": "q1", "query": "ba", "documents": documents, "relevance": [0, 0, 1]}),
+            json!({"id": "q2", "query": "ba", "documents": unread, "relevance": [1]}),
+        ],
+    );
+    let model = cross_encoder();
+    let args =
+        ["--input", "in.jsonl", "--output", "out.jsonl", "--model", &model, "--dtype", "f32", "--json", "a.json"];
+    succeed("rerank", path, &args);
+    fs::write(path.join("qrels.txt"), "q1 0 d3 1\nq2 0 d3 1\n").unwrap();
+    succeed("bench", path, &words("--benchmark trec --data qrels.txt --run out.jsonl --json b.json"));
+    let [own, of_run] = ["a.json", "b.json"].map(|file| read_json(path.join(file)));
+    for name in ["ndcg_10", "mrr", "recall_k", "map"] {
+        let estimate = |of: &Value| of["statistics"][name]["estimate"].clone();
+        assert_eq!((estimate(&own), estimate(&of_run)), (json!(0.0), json!(0.0)), "{name}");
+    }
+    for name in ["n", "unranked"] {
+        assert_eq!((&own[name], &of_run[name]), (&json!(1), &json!(1)), "{name}");
+    }
+    assert_eq!(own["statistics"]["coverage"]["estimate"], of_run["statistics"]["coverage"]["estimate"]);
 }
 
 #[test]
@@ -306,6 +405,13 @@ fn a_service_scores_documents_in_every_form() {
     let top = service.post("/v2/rerank", &top).json();
     assert_eq!(scores(&top), all[..1]);
     assert_eq!(top["results"][0]["document"]["text"], texts[all[0].0 as usize]);
+    // An object is returned with all of its fields.
+    let named = json!({"id": "n7", "text": "go ku", "title": {"en": "T"}});
+    let named = json!({"query": "ba de", "documents": [named, "ba de fi"], "return_documents": true});
+    for result in service.post("/v2/rerank", &named).json()["results"].as_array().unwrap() {
+        let expected = [named["documents"][0].clone(), json!({"text": "ba de fi"})];
+        assert_eq!(result["document"], expected[result["index"].as_u64().unwrap() as usize]);
+    }
 
     // text-embeddings-inference's form, with and without the sigmoid.
     let tei = |more: Value| {

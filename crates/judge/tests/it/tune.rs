@@ -359,6 +359,10 @@ fn decisions_are_those_that_decide_reads() {
     assert!(told.contains(left), "{told}");
     let (_, told) = finished("merge", path, &["--model", &model, "--adapter", "tuned", "--output", "merged"]);
     assert!(told.contains(rounded), "{told}");
+    // An adapter's folder names its base.
+    succeed("merge", path, &["--model", "tuned", "--output", "merged-alone"]);
+    let merged = |name: &str| fs::read(path.join(name).join("model.safetensors")).unwrap();
+    assert!(merged("merged") == merged("merged-alone"));
     // An adapter is no model to begin with.
     let line =
         ["--objective", "decision", "--input", "states.jsonl", "--questions", "questions.json", "--output", "again"];

@@ -2,24 +2,25 @@ use std::borrow::Cow;
 
 use judge_core::ItemId;
 use judge_core::rag::{RagField, RagItem, Sentence};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::contexts::{CONTEXTS, contexts, list_of_cell};
 use crate::results::numbered_rows::numbered_rows;
+use crate::rows::columns::HEAD;
 use crate::rows::grades::{self, Given, unless_nobody};
 use crate::rows::reading::Reading;
 use crate::rows::row::in_cell;
 use crate::run::of_fields;
-use crate::{Columns, Dataset, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
+use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
 
 /// An answer from retrieved contexts: `{"id"?, "question"?, "contexts"?, "response"?, "reference"?, "sentences"?, "human"?, …}`, under the
 /// names that ragas, deepeval, LangSmith, TruLens and promptfoo have for them, or with the columns that are chosen for these [`Field`]s.
 ///
 /// `sentences` are those of the response, `[{"start", "end", "human"?}]` with places in characters, where they are cut already, or JSON of
 /// them as a table's cell holds it; a row of `judge rag` has them. A row without an id goes by its number in the file. What cannot be read
-/// costs the measures that need it.
+/// costs the measures that need it, and so does what stands in another column than in most of the first rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RagRecord {
     /// Its place in the file, from 0.
@@ -63,10 +64,19 @@ const MARKS: &str = "a number from 0 to 1, or a list of them and nulls";
 /// A sentence as a row has it.
 #[derive(Deserialize)]
 struct Cut {
+    #[serde(deserialize_with = "character")]
     start: usize,
+    #[serde(deserialize_with = "character")]
     end: usize,
     text: Option<String>,
     human: Option<Box<RawValue>>,
+}
+
+/// A place in a text. pandas writes those of a column with gaps as `19.0`.
+fn character<'de, D: Deserializer<'de>>(place: D) -> Result<usize, D::Error> {
+    let number = f64::deserialize(place)?;
+    let whole = number as usize; // that of another number is another
+    if whole as f64 == number { Ok(whole) } else { Err(D::Error::custom("no place")) }
 }
 
 impl RagRecord {
@@ -83,14 +93,11 @@ impl RagRecord {
         numbered_rows(input, most, &Self::settled(input, columns)?, Self::of)
     }
 
-    /// The columns of a file, as its first rows have them.
+    /// The columns of a file, each field in that in which most of its first rows have it.
     fn settled(input: &Input, columns: &Columns) -> Result<Columns, Error> {
-        let head = input.whole().rows()?.take(Dataset::HEAD).map_while(Result::ok);
+        let head = input.whole().rows()?.take(HEAD).map_while(Result::ok);
         let head: Vec<Row> = head.map(|row| row.with_inner("vars").into_owned()).collect();
         let mut columns = Self::columns(columns);
-        if !columns.is_chosen(Field::Id) {
-            columns = columns.held_to(Field::Id, "id");
-        }
         if head.iter().any(|row| is_ideal(row, &columns)) {
             columns = columns.held_to(Field::Contexts, RETRIEVED);
         }

@@ -8,10 +8,11 @@
 //!
 //! ```text
 //! prompts   the failed batch and those behind it are planned anew, none larger than half of it
-//! texts     each half of the rows is fed its prompts and what is written so far, and goes on from there
+//! texts     each half of the rows is fed its prompts and what is written so far, and goes on from there;
+//!           a prefix that they are behind is fed before each half, in one row
 //! ```
 //!
-//! What prefixes have left is dropped, since it may be wrong too, and devices give back what they keep
+//! What prefixes had left is dropped, since it may be wrong too, and devices give back what they keep
 //! for later. A batch of one row has nothing to give up, and what fails a second time among requests
 //! that are answered together is their error, as is every failure of another kind.
 
@@ -45,6 +46,7 @@ impl<'a> BatchedPasses<'a> {
         let most = self.half(live.len(), batch.positions(), error)?;
         for rows in live.chunks(live.len().div_ceil(2)) {
             self.parked.push_back(Parked {
+                start: batch.start,
                 members: rows.iter().map(|&row| batch.members[row]).collect(),
                 jobs: rows.iter().map(|&row| batch.jobs[row]).collect(),
                 written: rows.iter().map(|&row| std::mem::take(&mut written[row])).collect(),

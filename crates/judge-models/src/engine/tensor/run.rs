@@ -51,6 +51,8 @@ const ROOM: usize = 4;
 
 /// Texts that wait to be computed again.
 pub(super) struct Parked<'a> {
+    /// Where the prefix ends that they are behind; 0 if there is none.
+    pub(super) start: usize,
     /// The jobs' places in the group.
     pub(super) members: Vec<usize>,
     /// The jobs.
@@ -187,16 +189,20 @@ impl<'a> BatchedPasses<'a> {
         Ok(())
     }
 
-    /// Feeds texts that were parked all but their last tokens again. `false` if there are none.
+    /// Feeds parked texts again, all but their last tokens, behind their prefix if they have one. `false` if there are none.
     ///
     /// # Errors
     /// [`Error::Device`].
     fn resume(&mut self) -> Result<bool, Error> {
-        let Some(Parked { members, jobs, written }) = self.parked.pop_front() else { return Ok(false) };
+        let Some(Parked { start, members, jobs, written }) = self.parked.pop_front() else { return Ok(false) };
         let longest = jobs.iter().zip(&written).map(|(job, written)| job.ids.len() + written.len() - 1).max();
-        let seq = self.engine.shapes.up(longest.unwrap_or(0));
-        let batch = OneBatch { engine: self.engine, members, jobs, start: 0, seq, blocks: self.group.blocks };
-        let text = on_device(|| Ok(batch.rewritten(&written)))?;
+        let seq = self.engine.shapes.up(longest.unwrap_or(0) - start);
+        let batch = OneBatch { engine: self.engine, members, jobs, start, seq, blocks: self.group.blocks };
+        let text = on_device(|| {
+            // The path was cleared, so this prefix has none before it.
+            let before = (start > 0).then(|| self.prefix(batch.members[0], 0..start));
+            Ok(batch.rewritten(before.as_ref(), &written))
+        })?;
         let tokens = written.iter().map(|written| written.last().copied()).collect();
         self.writing = Some(Writing { batch, text, tokens, written });
         Ok(true)
@@ -332,7 +338,7 @@ pub(super) struct OneBatch<'a> {
     /// The jobs, one per row.
     pub(super) jobs: Vec<&'a Job<'a>>,
     /// The first position that is fed: behind a prefix, if there is one.
-    start: usize,
+    pub(super) start: usize,
     /// Positions from `start` on that each prompt is padded to.
     seq: usize,
     /// Blocks to run, from the first: those of the group.
@@ -340,7 +346,7 @@ pub(super) struct OneBatch<'a> {
 }
 
 impl OneBatch<'_> {
-    /// Positions that are computed or have room: prefix, and padding and new tokens of all rows.
+    /// Positions that are computed or have room: the prefix before, once, and of all rows prompts, padding and new tokens.
     pub(super) fn positions(&self) -> usize {
         let new = self.jobs.iter().map(|job| job.new_tokens()).max().unwrap_or(0);
         self.start + self.jobs.len() * (self.seq + self.engine.shapes.up(new))
@@ -384,7 +390,7 @@ impl OneBatch<'_> {
     fn prompts(&self, before: Option<&Slots>, writes: bool) -> (Queued, Option<Text>) {
         let (decoder, shapes) = (&self.engine.decoder, self.engine.shapes);
         let n_layers = decoder.spec().n_layers();
-        let new = self.jobs.iter().map(|job| job.new_tokens()).max().unwrap_or(0);
+        let new = shapes.up(self.jobs.iter().map(|job| job.new_tokens()).max().unwrap_or(0));
         let rotations = self.rotations(self.start + self.seq + new);
         let lens = || self.jobs.iter().map(|job| job.ids.len()).collect::<Vec<_>>();
         let mut text = writes.then(|| {
@@ -419,24 +425,24 @@ impl OneBatch<'_> {
         (reads.queued(), text)
     }
 
-    /// Queues prompts and what is written behind each, but for the last token, which is to be fed next. Nothing is read of
-    /// them.
-    fn rewritten(&self, written: &[Vec<TokenId>]) -> Text {
-        let decoder = &self.engine.decoder;
+    /// Queues prompts behind the prefix `before` and what is written behind each, but for the last token, which is to be fed next.
+    /// Nothing is read of them.
+    fn rewritten(&self, before: Option<&Slots>, written: &[Vec<TokenId>]) -> Text {
+        let (decoder, shapes) = (&self.engine.decoder, self.engine.shapes);
         let fed: Vec<&[TokenId]> = written.iter().map(|written| &written[..written.len().saturating_sub(1)]).collect();
         let lens: Vec<usize> = self.jobs.iter().zip(&fed).map(|(job, fed)| job.ids.len() + fed.len()).collect();
         let left = self.jobs.iter().zip(&fed).map(|(job, fed)| job.new_tokens().saturating_sub(fed.len()));
-        let new = left.max().unwrap_or(0);
-        let rotations = self.rotations(self.seq + new);
-        let room = (new, ROOM * self.engine.shapes.step);
+        let new = shapes.up(left.max().unwrap_or(0));
+        let rotations = self.rotations(self.start + self.seq + new);
+        let room = (new, ROOM * shapes.step);
         let ids = self.jobs.iter().zip(&fed).zip(&lens).flat_map(|((job, fed), len)| {
-            let padding = std::iter::repeat_n(0, self.seq - len);
-            job.ids.iter().chain(*fed).copied().chain(padding)
+            let padding = std::iter::repeat_n(0, self.start + self.seq - len);
+            job.ids[self.start..].iter().chain(*fed).copied().chain(padding)
         });
         let ids = ids.collect();
         let n_layers = decoder.spec().n_layers();
-        let mut slots = Slots::writing(n_layers, None, lens, self.seq, room, &decoder.devices());
-        let at: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(0, self.seq)).collect();
+        let mut slots = Slots::writing(n_layers, before, lens, self.seq, room, &decoder.devices());
+        let at: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(self.start, self.seq)).collect();
         // As of a prefix, one row is enough where keys are made.
         let first = [0];
         let kept = self.blocks.checked_sub(1).map(|block| (block, &first[..]));

@@ -18,7 +18,8 @@
 //! positions as two passes cost: its own, and that of the batch that has to be one of its own.
 //!
 //! Memory is bounded by `max_tokens`: kept prefixes have at most half of it, and batches behind them
-//! what is left. All rows of a batch read the keys of a prefix where they lie.
+//! what is left. All rows of a batch read the keys of a prefix where they lie. Masks are not counted: those of
+//! texts have a number for each column, the prefix's too, of each row and key head.
 //!
 //! Only positions of which nothing is read are shared (`Sequence::shareable`): states that are pooled
 //! over all positions, attention entropies and log-probabilities of a prompt are reduced in one pass
@@ -259,7 +260,8 @@ mod tests {
                             prop_assert!(start <= shareable && ids.len() <= start + batch.seq);
                             prop_assert_eq!(new.is_some(), writes);
                         }
-                        let positions = batch.members.len() * batch.seq;
+                        let new = batch.members.iter().filter_map(|&member| sequences[member].new).max().unwrap_or(0);
+                        let positions = batch.members.len() * (batch.seq + Shapes { step, pass }.up(new));
                         prop_assert!(positions + kept <= max_tokens || batch.members.len() == 1);
                     }
                 }

@@ -203,7 +203,8 @@ impl Slots {
     pub(crate) fn extend(&mut self, block: usize, (keys, values): KeysValues) -> Vec<KeysValues> {
         let [heads, batch, _, head_dim] = keys.dims();
         let before = self.before[block].clone();
-        let Some((step, kept)) = self.step.zip(self.blocks[block].take()) else {
+        let kept = self.blocks[block].take();
+        let Some((step, kept)) = self.step.zip(kept) else {
             let (before, own) = match (&self.keeps, before) {
                 (Keeps::Prefix, Some((k, v))) => {
                     (None, (Tensor::cat(vec![k, keys], 2), Tensor::cat(vec![v, values], 2)))

@@ -194,7 +194,8 @@ impl Pairs {
             unread.note(&place, None);
             odd_raters.note(&place, row.no_grade.clone());
             if let Some(orders) = row.row.value("orders") {
-                pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone())?;
+                let pushed = pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone());
+                pushed.with_context(|| place.clone())?;
             }
             if cli.cluster.is_none() {
                 let others = row.row.keys().filter(|&name| is_identifier(name) && !own.contains(&name));

@@ -154,7 +154,8 @@ fn questions(rows: &[Row]) -> Vec<usize> {
 /// What belongs together by its texts, and by a field whose values repeat.
 fn found_together(rows: &[Row], others: OtherFields) -> RowGroups {
     let text = |of: &[&str], row: &Row| of.iter().find_map(|name| row.record.field(name).map(|text| text.into_owned()));
-    let of_row = |row| [&["instruction", "dialogue"][..], &["response", "prompt", "user_prompt"]].map(|of| text(of, row));
+    let of_row =
+        |row| [&["instruction", "dialogue"][..], &["response", "prompt", "user_prompt"]].map(|of| text(of, row));
     let asked: Vec<[Option<String>; 2]> = rows.iter().map(of_row).collect();
     let all_known = asked.iter().all(|[question, _]| question.is_some());
     let asked: Vec<_> = asked.iter().map(|[question, prompt]| (question.as_deref(), prompt.as_deref())).collect();

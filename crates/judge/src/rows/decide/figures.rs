@@ -203,8 +203,8 @@ impl Measured {
         say_table(&rows)?;
         say("constant: the accuracy of always giving the commonest label of these rows")?;
         if all.divided > 0 {
-            let divided = counted_that(all.divided, "decision", ["and it is", "and they are"]);
-            say(format_args!("people are divided evenly on {divided} in KL and Brier alone"))?;
+            let divided = counted(all.divided, "decision");
+            say(format_args!("people are divided evenly on {divided}, counted in KL and Brier alone"))?;
         }
         let answers = questions.iter().filter_map(|(name, found)| Some((name, found.predicted_mode_share.estimate()?)));
         for (name, share) in answers.filter(|(_, share)| *share > 0.95) {

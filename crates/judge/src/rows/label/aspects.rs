@@ -120,6 +120,10 @@ impl Fields for OtherCriterion<'_> {
         if name == "rubric" { None } else { self.0.field_beside(name, shown) }
     }
 
+    fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        if name == "rubric" { None } else { self.0.json(name) }
+    }
+
     fn names(&self) -> Vec<String> {
         self.0.names().into_iter().filter(|name| name != "rubric").collect()
     }

@@ -271,6 +271,8 @@ mod tests {
         assert_eq!(comparison(&both(", \"verdict\": \"tie\"")), Some([Preference::Tie; 2]));
         // Rows of before verdicts were written.
         assert_eq!(comparison(&both("")), Some([Preference::First; 2]));
+        let rounded = |name: &str| format!("{{\"order\": \"{name}\", \"preference\": 0.49999999999999994}}");
+        assert_eq!(comparison(&["given", "swapped"].map(rounded).join(", ")), Some([Preference::Tie; 2]));
         assert_eq!(comparison(&order("given", "")), None);
     }
 }

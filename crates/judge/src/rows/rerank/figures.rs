@@ -1,6 +1,5 @@
 //! What labelled rows say of the order, and what is learned from them.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
@@ -74,21 +73,17 @@ pub(super) fn queries(finished: &Finished<'_, RerankRecords>, mut of_pairs: Judg
     if tied > 0 {
         let of_queries = counted_that(tied, "query", ["has", "have"]);
         tell(format_args!(
-            "note: {of_queries} relevant and other documents with the same score: the relevant ones count as behind the others"
+            "note: {of_queries} documents of different relevance with the same score: the more relevant count as behind the others"
         ));
     }
     Ok(measured)
 }
 
 /// Puts documents, each with its score and its relevance, in order: whether documents of different relevance have the same score. The
-/// relevant ones are behind then, or an order that says nothing would be as good as that of the file. A score of 1 is what a sigmoid rounds
-/// to, and the order of the output knows more.
+/// more relevant are behind then, or scores that say nothing would be as good as the order of the file.
 fn sort(ranked: &mut [(f64, f64)]) -> bool {
-    ranked.sort_by(|(a, of_a), (b, of_b)| {
-        let by_relevance = if *a == 1.0 { Ordering::Equal } else { of_a.total_cmp(of_b) };
-        (b + 0.0).total_cmp(&(a + 0.0)).then(by_relevance)
-    });
-    ranked.windows(2).any(|two| two[0].0 == two[1].0 && two[0].0 != 1.0 && two[0].1 != two[1].1)
+    ranked.sort_by(|(a, of_a), (b, of_b)| (b + 0.0).total_cmp(&(a + 0.0)).then(of_a.total_cmp(of_b)));
+    ranked.windows(2).any(|two| two[0].0 == two[1].0 && two[0].1 != two[1].1)
 }
 
 /// The query of a row; without one it is that of its row alone.
@@ -146,9 +141,5 @@ mod tests {
         assert_eq!(alike.map(|(_, relevance)| relevance), [0.0, 0.0, 1.0, 2.0]);
         let mut clear = [(0.2, 1.0), (0.9, 0.0), (0.2, 1.0)];
         assert!(!sort(&mut clear));
-        // Beyond what a sigmoid tells apart the order of the output counts.
-        let mut rounded = [(1.0, 2.0), (1.0, 0.0), (1.0, 1.0)];
-        assert!(!sort(&mut rounded));
-        assert_eq!(rounded.map(|(_, relevance)| relevance), [2.0, 0.0, 1.0]);
     }
 }

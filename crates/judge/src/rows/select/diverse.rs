@@ -210,11 +210,13 @@ mod tests {
             let values: Vec<Option<f64>> = rows.iter().map(|row| row.0.map(f64::from)).collect();
             let states: Vec<Vec<f32>> = rows.iter().map(|row| direction(row.1 + 1e-3, row.2)).collect();
             let of = |row: usize| Ok(Some(states[row].clone()));
-            let (choice, _) = diverse(&values, rows_of_share(rows.len(), share), weight, 2.0, of, || ControlFlow::Continue(())).unwrap().unwrap();
+            let wanted = rows_of_share(rows.len(), share);
+            let found = diverse(&values, wanted, weight, 2.0, of, || ControlFlow::Continue(()));
+            let (choice, _) = found.unwrap().unwrap();
 
             let ranks = ranks(&values);
             let mut chosen: Vec<usize> = Vec::new();
-            while chosen.len() < rows_of_share(rows.len(), share) {
+            while chosen.len() < wanted {
                 let merit = |row: usize| {
                     let cosine = |other: &usize| -> f64 {
                         states[row].iter().zip(&states[*other]).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()

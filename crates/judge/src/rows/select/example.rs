@@ -259,8 +259,8 @@ impl Said {
     }
 }
 
-/// `instruction` (also as `question`), all that the response answers, `response` (also as `prediction`), `input`, and what the row has besides.
-/// Beside the `conversation` before it, the instruction is the last request alone.
+/// `instruction` (also as `question`), all that the response answers, `response` (also as `prediction`), `input`, and what the row has
+/// besides. Where a template shows `conversation` too, the instruction is the last request alone.
 impl Fields for Example {
     fn field(&self, name: &str) -> Option<Cow<'_, str>> {
         self.field_beside(name, &[])
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(quiet[0].said, others[0].said);
         assert!(quiet[1].field("instruction").unwrap().starts_with("User: Hi"));
         let alpaca = quiet[1].said.as_ref().unwrap().to(Form::Alpaca).unwrap();
-        assert_eq!((alpaca.get("system"), read(&[alpaca.clone()])[0].digest()), (None, quiet[1].digest()));
+        assert_eq!((alpaca.get("system"), read(std::slice::from_ref(&alpaca))[0].digest()), (None, quiet[1].digest()));
         // Not in turns: kept, and without texts, so that judges list it.
         assert_eq!((found[1].field("response"), found[1].digest()), (None, None));
         assert!(found[1].unread().unwrap().detail.contains("turns of a user and an assistant"));

@@ -12,10 +12,10 @@ use judge_cli::terminal::console::usage;
 /// The built-in aspects: those of LAGER's experiment, in wording of our own.
 const BUILT_IN: &str = include_str!("rubrics.json");
 
-/// What says by its name why a row has no likelihood.
+/// The name under which a row says why it has no likelihood.
 pub const LIKELIHOOD: &str = "likelihood";
 
-/// What reports have by these names beside aspects.
+/// Names of what reports have beside aspects.
 const TAKEN: [&str; 2] = ["score", LIKELIHOOD];
 
 /// An aspect that an example is graded on.

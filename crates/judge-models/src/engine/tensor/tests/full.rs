@@ -167,6 +167,35 @@ fn texts_go_on_from_where_they_were() {
     assert_eq!(again, [live.div_ceil(2), live / 2], "{passes:?}");
 }
 
+/// Behind a beginning that all share, which is fed once before each half, and not with each of its rows.
+#[test]
+fn texts_go_on_behind_a_prefix() {
+    let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
+    let common = (0..40).map(|j| words[j * j % 7]).collect::<Vec<_>>().join(" ");
+    for family in ["llama-off", "gemma3_text-on", "lfm2-off", "qwen3_5_text-off", "granitemoehybrid-mamba"] {
+        let model = || batched(family, Dtype::F32, 8, 400);
+        let mut requests = prompts(8, 6, Some(6));
+        for request in &mut requests {
+            let Prompt::Raw(text) = &mut request.prompt else { unreachable!() };
+            *text = format!("{common} {text}");
+            request.want.pooled = vec![(Layer(2), Pooling::Last)];
+        }
+        let expected = answers(&model(), &requests);
+        let (_, before) = run(&model(), &requests, &[]);
+        let [[1, prefix], [8, own], .., [live, 1]] = before[..5] else { panic!("{family}: {before:?}") };
+        let (found, passes) = run(&model(), &requests, &[(4, Fault::Product)]);
+        for (found, expected) in found.unwrap().iter().zip(&expected) {
+            assert!(compare(reading(found), reading(expected)) < TOLERANCE, "{family}");
+        }
+        assert_eq!(passes[..5], before[..5], "{family}");
+        let half = (prefix + live * (own + 8)) / 2;
+        assert!(passes[5..].iter().all(|&[rows, seq]| rows == 1 || rows * seq <= half), "{family}: {half}, {passes:?}");
+        // Each half is fed behind its prefix, and nothing is fed twice.
+        let again: Vec<[usize; 2]> = passes[5..].iter().copied().filter(|pass| pass[1] > 1).collect();
+        assert_eq!(again, [[1, prefix], [live.div_ceil(2), own], [1, prefix], [live / 2, own]], "{family}: {passes:?}");
+    }
+}
+
 #[test]
 fn a_second_failure_and_one_of_another_kind_are_errors() {
     let model = || batched("llama-off", Dtype::F32, 8, 200);

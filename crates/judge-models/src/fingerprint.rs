@@ -38,8 +38,8 @@ use crate::Error;
 use crate::folder::{Folder, file};
 use crate::weights::{Adapter, Checkpoint, Store};
 
-/// Hashed first. Change its number whenever the same folder would get another fingerprint. What few folders have is put only where it is
-/// there and counts, so that the others keep theirs.
+/// Hashed first. Change its number whenever any folder would get another fingerprint. What few folders have, such as adapters, is put only
+/// where it is there and counts, so that the others keep theirs.
 const DOMAIN: &[u8] = b"judge-models fingerprint 1";
 
 /// JSON files that change what a model says, apart from `config.json`. A new file here changes

@@ -163,7 +163,7 @@ impl Folder {
         self.gguf.as_ref()
     }
 
-    /// The matrix of a GGUF file's head of labels, where llama.cpp's converter has kept one of an encoder; it is not read.
+    /// The matrix of a GGUF file's head of labels, where llama.cpp's converter has kept one; it is not read.
     pub(crate) fn unread_head(&self) -> Option<&'static str> {
         const HEAD: &str = "cls.output.weight";
         self.gguf.as_ref().filter(|file| file.header.tensors.contains_key(HEAD)).map(|_| HEAD)

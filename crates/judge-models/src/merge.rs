@@ -220,6 +220,7 @@ fn write(
         let name = role.name;
         let bytes = match role.reader {
             Reader::Rerankers => Files::new(copied.rerankers.to_owned(), Value::Null).bytes(name)?,
+            _ if name == file::TOKENIZER_CONFIG => tokenizer_config(folder, copied.rerankers)?,
             _ => folder.bytes(name)?,
         };
         if let Some(bytes) = bytes {
@@ -255,6 +256,20 @@ fn write(
     files.push(file::CONFIG.to_owned());
     files.sort();
     Ok(Merged { dtype, n_tensors, bytes, files })
+}
+
+/// `tokenizer_config.json` as it is, but for the limit of tokens that counts beside the files of rerankers.
+fn tokenizer_config(folder: &Folder, rerankers: &Path) -> Result<Option<Vec<u8>>, Error> {
+    const LIMIT: &str = "model_max_length";
+    let beside = Files::new(rerankers.to_owned(), Value::Null).json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+    let mut own = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+    match own.as_object_mut() {
+        Some(fields) if !beside[LIMIT].is_null() && fields.get(LIMIT) != Some(&beside[LIMIT]) => {
+            fields.insert(LIMIT.to_owned(), beside[LIMIT].clone());
+            Ok(Some(format!("{own:#}\n").into_bytes()))
+        }
+        _ => Ok(folder.bytes(file::TOKENIZER_CONFIG)?),
+    }
 }
 
 /// A tensor as other programs know it.

@@ -99,7 +99,8 @@ impl TrecRun {
                 let results = row.results.iter();
                 let found = results.filter_map(|result| Some((result.id.as_ref(), result.relevance_score?)));
                 let ranking = found.map(|(id, score)| Some((plain(id?), score))).collect::<Option<Vec<_>>>();
-                let ranking = ranking.ok_or_else(|| wrong(place, RANKED, line))?;
+                let are_named = row.results.is_empty() || row.results.iter().any(|result| result.id.is_some());
+                let ranking = ranking.filter(|_| are_named).ok_or_else(|| wrong(place, RANKED, line))?;
                 return match rankings.insert(query.clone(), ranking) {
                     None => Ok(()),
                     Some(_) => Err(Error::Twice { place: place.clone(), what: format!("row of the query {query:?}") }),

@@ -458,12 +458,19 @@ fn a_merged_folder_has_the_files_that_counted_beside_the_adapter() {
     for (name, text) in files {
         fs::write(adapter.path().join(name), text).unwrap();
     }
-    let to = TempDir::new().unwrap();
-    let merged = merge(&fixtures().join("families/llama-off"), &[adapter.path().to_owned()], Dtype::F32, to.path());
+    // Of the tokenizer's settings the limit of rerankers alone.
+    fs::write(adapter.path().join("tokenizer_config.json"), r#"{"model_max_length": 8, "bos_token": "x"}"#).unwrap();
+    let (to, base) = (TempDir::new().unwrap(), fixtures().join("families/llama-off"));
+    let merged = merge(&base, &[adapter.path().to_owned()], Dtype::F32, to.path());
     for (name, text) in files {
         assert!(merged.files.iter().any(|file| file == name), "{name}: {:?}", merged.files);
         assert_eq!(fs::read_to_string(to.path().join(name)).unwrap(), text, "{name}");
     }
+    let [mut expected, found] = [base.as_path(), to.path()].map(|folder| {
+        serde_json::from_slice::<Value>(&fs::read(folder.join("tokenizer_config.json")).unwrap()).unwrap()
+    });
+    expected["model_max_length"] = json!(8);
+    assert_eq!(found, expected);
 }
 
 #[test]

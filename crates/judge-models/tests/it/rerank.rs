@@ -315,7 +315,7 @@ fn a_decoder_whose_config_names_sentence_transformers_is_a_cross_encoder() {
 
 #[test]
 fn an_encoder_without_a_head_that_is_read_is_refused_without_advice_that_cannot_work() {
-    let refused = problem(&fixtures().join("encoders/bert-on"), &RerankOptions::default());
+    let refused = problem(&fixtures().join("encoders/bert-off"), &RerankOptions::default());
     assert!(matches!(refused, RerankFormProblem::EncoderWithoutHead { .. }), "{refused}");
     // llama.cpp keeps the head of a sequence classifier.
     let (to, names) = (TempDir::new().unwrap(), [&b"blk.0.ffn_up.bias"[..], b"cls.output.weight"]);

@@ -27,7 +27,9 @@ fn a_merged_folder_is_the_model_with_its_adapter() {
     assert!(!folder.path().join(".merged.partial").exists());
     // What is there is never written over.
     refused("merge_adapter", folder.path(), &args, 2, &["merged: it is a folder with something in it"]);
-    refused("merge_adapter", folder.path(), &["--model", &base, "--output", "other"], 2, &["--adapter"]);
+    // Without an adapter the model is written as it is.
+    succeed("merge_adapter", folder.path(), &["--model", &base, "--output", "alone"]);
+    assert!(folder.path().join("alone/model.safetensors").exists());
     let line = ["--model", &base, "--adapter", &base, "--output", "other"];
     refused("merge_adapter", folder.path(), &line, 1, &["adapter_config.json"]);
     let line = ["--model", &base, "--adapter", "ORG/NAME", "--output", "other"];

@@ -1,14 +1,15 @@
 # scipy==1.17.1 numpy==2.4.6
 """Times judge-metrics beside SciPy on the same machine, one after the other, and prints a table.
 
-    python scripts/bench/metrics.py
+    python scripts/bench/metrics.py [--results FILE]
 
 Both sides compute the statistic with its p-value on the same columns; medians and minima, in milliseconds. Both may use all cores. SciPy's
 bootstrap is timed twice: with `spearmanr` as its statistic, as its documentation shows, and with a vectorized one that ranks 100 resamples
 in one call. People's scores are means of three whole grades, tied as such are, unless it says otherwise. The load of the machine beforehand
-is printed too: an idle machine has nearly none.
+is printed too: an idle machine has nearly none. --results keeps the medians in a file of results/.
 """
 
+import argparse
 import json
 import os
 import pathlib
@@ -20,7 +21,9 @@ import numpy as np
 import scipy
 from scipy import stats
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from results import ROOT, keep, of_checkout, of_results
+
+ABOUT = {"command": "python scripts/bench/metrics.py", "versions": {"scipy": "1.17.1", "numpy": "2.4.6"}}
 for module, wanted in ((scipy, "1.17.1"), (np, "2.4.6")):
     if module.__version__ != wanted:
         raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
@@ -93,9 +96,14 @@ def ours():
     return found
 
 
+parser = argparse.ArgumentParser()
+of_results(parser)
+results = parser.parse_args().results
 print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
 mine, theirs = ours(), scipys()
 print("| workload | SciPy, ms (least) | here, ms (least) | ratio of medians | of minima |\n|---|---|---|---|---|")
 for name, (median, least) in theirs.items():
     here, here_least = mine[name.split(",")[0]]
     print(f"| {name} | {median:.3g} ({least:.3g}) | {here:.3g} ({here_least:.3g}) | {median / here:.1f} | {least / here_least:.1f} |")
+    row = {"theirs_ms": float(f"{median:.3g}"), "here_ms": float(f"{here:.3g}"), "ratio": float(f"{median / here:.2g}")}
+    keep(results, "statistics", ABOUT, {"workload": name}, row, built=of_checkout)

@@ -23,18 +23,26 @@ def commit():
     return found and found[1]
 
 
+def of_checkout():
+    """The commit of the checkout, for what a script builds itself."""
+    def said(*words):
+        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    return said("rev-parse", "--short", "HEAD") + ("-dirty" if said("status", "--porcelain", "--untracked-files=no") else "")
+
+
 def machine():
     name = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     return f"{os.cpu_count()} cores: {name[1] if name else 'a processor without a name'}"
 
 
-def keep(path, part, about, kind, figures):
+def keep(path, part, about, kind, figures, built=commit):
     """Puts a row in the place of the one of the same kind, in one part of the file; `about` has the part's command. No path, no row."""
     if path is None:
         return
     whole = json.loads(path.read_text()) if path.exists() else {"what": "cpu", "machine": machine()}
     rows = [row for row in whole.get(part, {}).get("rows", []) if any(row[key] != kind[key] for key in kind)]
-    rows.append({**kind, "date": time.strftime("%Y-%m-%d"), "commit": commit(), **figures})
+    rows.append({**kind, "date": time.strftime("%Y-%m-%d"), "commit": built(), **figures})
     whole[part] = {**about, "rows": sorted(rows, key=lambda row: [row[key] for key in kind])}
     # A row to a line.
     path.write_text(re.sub(r"\{[^{}]*\}", lambda row: json.dumps(json.loads(row[0])), json.dumps(whole, indent=2)) + "\n")

@@ -54,6 +54,7 @@ fn regions() -> Vec<(&'static str, &'static str, String)> {
         ("docs/benchmarks.md", "cpu", on_cpus()),
         ("docs/benchmarks.md", "weights", weights()),
         ("docs/benchmarks.md", "llama", beside_llama()),
+        ("docs/benchmarks.md", "statistics", statistics()),
     ]
 }
 
@@ -204,6 +205,23 @@ fn beside_llama() -> String {
         [machine, file, workload, date, theirs.join(", "), here.join(", ")]
     });
     by_machine(["machine", "file", "workload", "date", "llama.cpp", "here, by kernel"], rows.collect())
+}
+
+fn statistics() -> String {
+    let rows = of_machines("statistics").into_iter().map(|(machine, row): (String, StatisticsRow)| {
+        let [theirs, here] = [row.theirs_ms, row.here_ms].map(|ms| ms.to_string());
+        [machine, row.workload, row.date, theirs, here, row.ratio.to_string()]
+    });
+    by_machine(["machine", "workload", "date", "SciPy, ms", "here, ms", "ratio"], rows.collect())
+}
+
+#[derive(serde::Deserialize)]
+struct StatisticsRow {
+    workload: String,
+    date: String,
+    theirs_ms: f64,
+    here_ms: f64,
+    ratio: f64,
 }
 
 #[derive(serde::Deserialize)]

@@ -23,10 +23,11 @@ from scipy import stats
 
 from results import ROOT, keep, of_checkout, of_results
 
-ABOUT = {"command": "python scripts/bench/metrics.py", "versions": {"scipy": "1.17.1", "numpy": "2.4.6"}}
-for module, wanted in ((scipy, "1.17.1"), (np, "2.4.6")):
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6"}
+ABOUT = {"command": "python scripts/bench/metrics.py", "versions": VERSIONS}
+for module in (scipy, np):
+    if module.__version__ != VERSIONS[module.__name__]:
+        raise SystemExit(f"{module.__name__} {VERSIONS[module.__name__]} is needed, found {module.__version__}")
 
 
 SIZES = [(f"{n}{ties}", n, not ties) for n in (100, 10_000, 1_000_000) for ties in ("", " without ties")]

@@ -24,11 +24,12 @@ def commit():
 
 
 def of_checkout():
-    """The commit of the checkout, for what a script builds itself."""
+    """The commit of the checkout, for what a script builds itself; as the program says its own. The results are no part of it."""
     def said(*words):
         return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True).stdout.strip()
 
-    return said("rev-parse", "--short", "HEAD") + ("-dirty" if said("status", "--porcelain", "--untracked-files=no") else "")
+    changed = said("status", "--porcelain", "--untracked-files=no", "--", ":!results")
+    return said("rev-parse", "--short=12", "HEAD") + ("-dirty" if changed else "")
 
 
 def machine():
@@ -37,7 +38,8 @@ def machine():
 
 
 def keep(path, part, about, kind, figures, built=commit):
-    """Puts a row in the place of the one of the same kind, in one part of the file; `about` has the part's command. No path, no row."""
+    """Puts a row in the place of the one of the same kind, in one part of the file; `about` has the part's command, and `built` says of
+    which commit the row is. No path, no row."""
     if path is None:
         return
     whole = json.loads(path.read_text()) if path.exists() else {"what": "cpu", "machine": machine()}

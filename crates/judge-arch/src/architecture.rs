@@ -51,7 +51,7 @@ impl Architecture {
         }
     }
 
-    /// Warns of the fields of the `config.json` that it was made of which nothing here reads, unless they are known to change no number.
+    /// Warns of fields of `config`, from which it was made, that nothing here reads, unless they are known to change no number.
     /// It is for whoever loads the model: a program may describe a folder several times before.
     pub fn warn_of_unread(&self, config: &Value) {
         let Some(file) = config.as_object() else { return };

@@ -202,10 +202,7 @@ fn filled(family: &Family, file: &Map<String, Value>) -> Value {
 
 /// Names of the fields of an encoder's file that nothing reads and that may change a state.
 pub(super) fn unread_of(file: &Map<String, Value>) -> Vec<String> {
-    family(file).map_or_else(Vec::new, |family| unread_keys(family, file))
-}
-
-fn unread_keys(family: &Family, file: &Map<String, Value>) -> Vec<String> {
+    let Some(family) = family(file) else { return Vec::new() };
     let mut unread = unread::unread_keys(file, &|file| lower(family, file).is_ok());
     unread.retain(|name| !HARMLESS.contains(&name.as_str()));
     unread

@@ -269,6 +269,15 @@ impl Error {
             None => Ok(()),
         }
     }
+
+    /// The sum of weights; fails if one is negative, all are 0, or the sum is not finite.
+    pub(crate) fn check_weights(weights: &[f64]) -> Result<f64, Self> {
+        let sum: f64 = weights.iter().sum();
+        if weights.iter().any(|&w| w < 0.0) || sum <= 0.0 || !sum.is_finite() {
+            return Err(Self::NotADistribution { weights: weights.to_vec() });
+        }
+        Ok(sum)
+    }
 }
 
 impl From<TemplateProblem> for Error {

@@ -82,7 +82,8 @@ mod layer;
 pub mod mersenne_twister;
 pub mod model;
 mod model_info;
-mod panicked;
+#[doc(hidden)]
+pub mod panicked;
 mod prompt;
 pub mod prompted;
 pub mod rag;

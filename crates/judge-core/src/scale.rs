@@ -138,10 +138,7 @@ impl ScoreDistribution {
     /// As [`softmax`](Self::softmax), and [`Error::NotADistribution`] if a weight is negative, all are 0, or their sum is infinite.
     pub fn from_weights(scale: &Scale, weights: &[f64]) -> Result<Self, Error> {
         check(scale, "score weights", weights)?;
-        let sum: f64 = weights.iter().sum();
-        if weights.iter().any(|&w| w < 0.0) || sum <= 0.0 || !sum.is_finite() {
-            return Err(Error::NotADistribution { weights: weights.to_vec() });
-        }
+        let sum = Error::check_weights(weights)?;
         Ok(Self { scale: scale.clone(), probabilities: weights.iter().map(|w| w / sum + 0.0).collect() })
     }
 

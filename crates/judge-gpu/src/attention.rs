@@ -155,15 +155,9 @@ mod tests {
         let sinks = tensor([1, 1, n_kv_heads, group], 9).reshape([n_kv_heads * group]);
         let with = Softmax {
             scale: 1.5,
-            soft_cap: None,
-            batch,
-            group,
-            first_head: 0,
-            first_row: 0,
-            seq,
-            before: n_keys - seq,
             hidden: Some(&hidden),
             sinks: Some(&sinks),
+            ..Softmax::plain(batch, group, seq, n_keys)
         };
         let products = Products::default();
         let host = |x: Tensor<3>| x.into_data().try_to_vec::<f32>().unwrap();

@@ -35,22 +35,6 @@ fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_to_vec().unwrap()
 }
 
-/// A softmax of unchanged scores, over all heads and rows; the queries are at the last of the keys' positions.
-fn plain<'a>(batch: usize, group: usize, seq: usize, keys: usize) -> Softmax<'a> {
-    Softmax {
-        scale: 1.0,
-        soft_cap: None,
-        batch,
-        group,
-        first_head: 0,
-        first_row: 0,
-        seq,
-        before: keys - seq,
-        hidden: None,
-        sinks: None,
-    }
-}
-
 /// Both are numbers within 2e-6 of one another, relative to 1 or to what is expected.
 #[track_caller]
 fn close(found: &[f32], expected: &[f64], what: &str) {
@@ -235,7 +219,7 @@ fn weights_and_entropies() {
                 soft_cap,
                 hidden: masked.then_some(&mask),
                 sinks: sunk.then_some(&of_sinks),
-                ..plain(batch, group, seq, keys)
+                ..Softmax::plain(batch, group, seq, keys)
             };
             let given = || tensor(&scores, [heads, group * seq, keys], &device);
             let weights = host(softmax(given(), with, DType::F32));
@@ -277,7 +261,7 @@ fn attention_mixes_values() {
     // Some keys are those of all rows of the batch, and come before the rows' own.
     for (common, own) in [(0, 7), (3, 4), (5, 9)] {
         let keys = common + own;
-        let with = Softmax { scale: 1.5, ..plain(batch, group, seq, keys) };
+        let with = Softmax { scale: 1.5, ..Softmax::plain(batch, group, seq, keys) };
         let drawn = |seed| {
             [numbers(n_kv_heads * common * head_dim, seed), numbers(n_kv_heads * batch * own * head_dim, seed + 1)]
         };
@@ -362,7 +346,7 @@ fn what_is_not_a_number_stays_none() {
     };
     let found = host(heads(row(), &of, DType::F32));
     assert!(found[5].is_nan() && !found[6].is_nan());
-    let with = plain(1, 1, 1, 64);
+    let with = Softmax::plain(1, 1, 1, 64);
     assert!(host(softmax(row(), with, DType::F32)).iter().all(|x| x.is_nan()));
     assert!(host(entropy(row(), with))[0].is_nan());
     assert!(host(add(row(), row(), 2.0))[5].is_nan());

@@ -4,6 +4,7 @@
 //! (`base_model_name_or_path` of `adapter_config.json`): a folder, or `ORG/NAME` of the hub, perhaps with a `revision`.
 //! Nothing is fetched: a base of the hub must be in its cache. [`BaseName`] is what adapters that are trained here say.
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "train")]
@@ -66,27 +67,40 @@ impl Based {
         let all = [path.to_owned()].into_iter().chain(adapters.iter().cloned());
         Ok(Self { model, adapters: all.collect() })
     }
+
+    /// The folder that has the files by these names: that of the last adapter with any of them, else the model's own, or that of a
+    /// GGUF file.
+    pub(crate) fn home(&self, names: &[&str]) -> PathBuf {
+        let model = self.model.path.as_path();
+        let own = match model.parent() {
+            Some(parent) if model.is_file() && parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) if model.is_file() => parent,
+            _ => model,
+        };
+        last_with(self.adapters.iter().map(PathBuf::as_path), names).unwrap_or(own).to_owned()
+    }
 }
 
-/// The folder that has the files by these names for a model with adapters over it: that of the last adapter with any of them, else the
-/// model's own, or that of a GGUF file. An adapter's folder in the place of the model's is the first of the adapters, over its base.
+/// The last of some folders that has any of the files by these names.
+fn last_with<'a>(mut folders: impl DoubleEndedIterator<Item = &'a Path>, names: &[&str]) -> Option<&'a Path> {
+    folders.rfind(|folder| names.iter().any(|name| folder.join(name).is_file()))
+}
+
+/// [`Based::home`] of what `path` is with `adapters` over it. A base is looked for only where none of these folders has such a file.
 ///
 /// # Errors
 /// Those of finding an adapter's base.
 pub(crate) fn home(path: &Path, adapters: &[PathBuf], names: &[&str]) -> Result<PathBuf, Error> {
-    let has_any = |path: &Path| names.iter().any(|name| path.join(name).is_file());
-    if let Some(adapter) = adapters.iter().rfind(|adapter| has_any(adapter)) {
-        return Ok(adapter.clone());
+    let given = [path].into_iter().chain(adapters.iter().map(PathBuf::as_path));
+    match last_with(given, names) {
+        Some(folder) => Ok(folder.to_owned()),
+        None => Ok(Based::of(path, &[], &HubOptions::from_env())?.home(names)),
     }
-    let of_file = |path: &Path| match path.parent() {
-        Some(parent) if path.is_file() && parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) if path.is_file() => parent.to_owned(),
-        _ => path.to_owned(),
-    };
-    if path.is_file() || has_any(path) {
-        return Ok(of_file(path));
-    }
-    Based::of(path, &[], &HubOptions::from_env()).map(|based| of_file(&based.model.path))
+}
+
+/// Whether two paths are those of one folder that is there.
+pub(crate) fn is_same_folder(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// The file [`JUDGE_TEMPLATE`](crate::JUDGE_TEMPLATE) of a model with adapters over it: in the folder of the last adapter that has one,
@@ -104,7 +118,7 @@ pub fn judge_template(model: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<O
 pub(crate) fn notes(folder: &Folder, adapters: &[PathBuf]) -> Vec<String> {
     let mut notes = Vec::new();
     let path = folder.path();
-    let is_over = |adapter: &PathBuf| matches!((adapter.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let is_over = |adapter: &PathBuf| is_same_folder(adapter, path);
     if folder.gguf().is_none() && folder.has(file::ADAPTER_CONFIG) && !adapters.iter().any(is_over) {
         notes.push(format!(
             "{0} has {1} beside its weights: the weights are read as they are, and that adapter is not applied, though transformers \
@@ -120,7 +134,7 @@ pub(crate) fn notes(folder: &Folder, adapters: &[PathBuf]) -> Vec<String> {
         ));
     }
     let template = |files: &Files| chat_template(files).ok().flatten();
-    let of_base = template(folder.files());
+    let of_base = LazyCell::new(|| template(folder.files()));
     for adapter in adapters {
         let own = template(&Files::new(adapter.clone(), Value::Null));
         if own.is_some_and(|own| of_base.as_ref().is_none_or(|base| base.trim_end() != own.trim_end())) {

@@ -20,7 +20,7 @@ mod files;
 mod folder;
 mod prompts;
 
-pub(crate) use files::{adapters_in, copy, home, write};
+pub(crate) use files::{adapters_in, copy, write};
 pub use folder::DecisionFolder;
 pub(crate) use prompts::compiled;
 pub use prompts::{TemplatePrompt, TurnPrompt};

@@ -202,17 +202,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for a field or setting that asks for something which this crate does not do.
-    pub(crate) fn unsupported(
-        path: impl Into<PathBuf>,
-        field: impl Into<String>,
-        found: impl Into<String>,
-        supported: &'static str,
-    ) -> Self {
-        let (path, field, found) = (path.into(), field.into(), found.into());
-        Self::Weights(WeightsError::Unsupported { path, field, found, supported })
-    }
-
     /// The error for a file that a folder of these files must have and has not.
     pub(crate) fn missing_file(folder: PathBuf, wanted: &'static str, found: Vec<String>) -> Self {
         Self::Weights(WeightsError::MissingFile { folder, wanted, found })

@@ -97,12 +97,13 @@ impl Folder {
         let has_weights = chosen.is_none() && (has(file::WEIGHTS) || has(file::WEIGHTS_INDEX));
         let has_pickle = chosen.is_none() && (has(file::PICKLE) || has(file::PICKLE_INDEX));
         if has(file::ADAPTER_CONFIG) && chosen.is_none() && !has_weights && !has_pickle {
-            return Err(Error::unsupported(
+            return Err(WeightsError::unsupported(
                 path.join(file::ADAPTER_CONFIG),
                 "peft_type",
                 "an adapter in the place of a base model",
                 "folders with all weights: name its base and the adapters over it; `judge merge` makes one folder of them",
-            ));
+            )
+            .into());
         }
         let gguf = match &chosen {
             _ if has_weights => None,
@@ -116,7 +117,9 @@ impl Folder {
                     [name] => Some(name.clone()),
                     _ => {
                         let supported = "one model in a folder: name the file";
-                        return Err(Error::unsupported(path.join(""), "weights", all.join(", "), supported));
+                        return Err(
+                            WeightsError::unsupported(path.join(""), "weights", all.join(", "), supported).into()
+                        );
                     }
                 }
             }

@@ -38,13 +38,13 @@ use judge_text::Files;
 use serde_json::{Map, Value};
 
 use self::shards::{Entry, Shards};
-use crate::base::{self, Based, judge_template};
+use crate::base::Based;
 use crate::checked::CheckedWeights;
 use crate::folder::file::{FILES, FileRole, Reader, Written};
 use crate::folder::{Folder, file};
 use crate::new_folder::NewFolder;
 use crate::weights::{Replaced, Tensors};
-use crate::{Dtype, Error, HubOptions, decision};
+use crate::{Dtype, Error, HubOptions, WeightsError, decision};
 #[cfg(feature = "train")]
 use judge_arch::HEAD;
 use judge_arch::{
@@ -95,7 +95,7 @@ pub struct Merged {
 ///
 /// # Errors
 /// [`Error::OutputExists`] unless `output` is absent or an empty folder, [`Error::OutputHeld`] if another process is writing it,
-/// [`WeightsError::Unsupported`](crate::WeightsError::Unsupported) for an encoder or a decision model whose head is among its weights,
+/// [`WeightsError::Unsupported`] for an encoder or a decision model whose head is among its weights,
 /// [`Error::Write`], and those of [`Model::load`](crate::Model::load) for the folder and the adapters. After an error while writing, the
 /// hidden folder is deleted.
 pub fn merge_adapters(
@@ -105,10 +105,11 @@ pub fn merge_adapters(
     output: impl AsRef<Path>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
-    let decisions = decision::home(model.as_ref(), adapters)?;
-    let template = judge_template(model.as_ref(), adapters)?;
-    let rerankers = base::home(model.as_ref(), adapters, &file::OF_RERANKERS)?;
-    let Based { model, adapters } = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
+    let based = Based::of(model.as_ref(), adapters, &HubOptions::from_env())?;
+    let (decisions, rerankers) = (based.home(&file::OF_DECISIONS), based.home(&file::OF_RERANKERS));
+    let template = based.home(&[file::JUDGE_TEMPLATE]).join(file::JUDGE_TEMPLATE);
+    let template = Some(template).filter(|path| path.is_file());
+    let Based { model, adapters } = based;
     let folder = Folder::open(model.path)?;
     refuse_head_of_decisions(&folder)?;
     let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
@@ -116,7 +117,7 @@ pub fn merge_adapters(
     if let Architecture::Encoder(spec) = &spec {
         let supported = "decoders, where an adapter is to be merged into a folder";
         let found = format!("{}, an encoder,", spec.family);
-        return Err(Error::unsupported(folder.file(file::CONFIG), "model_type", found, supported));
+        return Err(WeightsError::unsupported(folder.file(file::CONFIG), "model_type", found, supported).into());
     }
     spec.warn_of_unread(folder.config());
     if let Some(loss) = &weights.loss {
@@ -166,7 +167,7 @@ pub(crate) fn refuse_head_of_decisions(folder: &Folder) -> Result<(), Error> {
     }
     let found = "a decision model whose head is among its weights";
     let supported = "decision models whose head is in a file beside a text model";
-    Err(Error::unsupported(folder.file(file::CONFIG), "model_type", found, supported))
+    Err(WeightsError::unsupported(folder.file(file::CONFIG), "model_type", found, supported).into())
 }
 
 /// Writes a model's folder in f32 or bf16 with some of its tensors replaced: `replaced` has their numbers,
@@ -215,12 +216,13 @@ fn write(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Merged, Error> {
     let mut files = Vec::new();
+    let beside = Files::new(copied.rerankers.to_owned(), Value::Null);
     let is_apart = |role: &FileRole| matches!(role.reader, Reader::Decisions | Reader::Program);
     for role in FILES.iter().filter(|role| role.written == Written::Copied && !is_apart(role)) {
         let name = role.name;
         let bytes = match role.reader {
-            Reader::Rerankers => Files::new(copied.rerankers.to_owned(), Value::Null).bytes(name)?,
-            _ if name == file::TOKENIZER_CONFIG => tokenizer_config(folder, copied.rerankers)?,
+            Reader::Rerankers => beside.bytes(name)?,
+            _ if name == file::TOKENIZER_CONFIG => tokenizer_config(folder, &beside)?,
             _ => folder.bytes(name)?,
         };
         if let Some(bytes) = bytes {
@@ -259,9 +261,9 @@ fn write(
 }
 
 /// `tokenizer_config.json` as it is, but for the limit of tokens that counts beside the files of rerankers.
-fn tokenizer_config(folder: &Folder, rerankers: &Path) -> Result<Option<Vec<u8>>, Error> {
+fn tokenizer_config(folder: &Folder, rerankers: &Files) -> Result<Option<Vec<u8>>, Error> {
     const LIMIT: &str = "model_max_length";
-    let beside = Files::new(rerankers.to_owned(), Value::Null).json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
+    let beside = rerankers.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
     let mut own = folder.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
     match own.as_object_mut() {
         Some(fields) if !beside[LIMIT].is_null() && fields.get(LIMIT) != Some(&beside[LIMIT]) => {

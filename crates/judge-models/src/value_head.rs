@@ -18,7 +18,7 @@ use judge_core::reward::RewardHead;
 
 use crate::folder::{Folder, file};
 use crate::weights::{Checkpoint, Store, Tensors};
-use crate::{Dtype, Error};
+use crate::{Dtype, Error, WeightsError};
 
 /// Name of the matrix.
 const WEIGHT: &str = "v_head.summary.weight";
@@ -55,7 +55,7 @@ impl ValueHead {
         if !is_causal {
             let found = "a value head over a model with a head of labels, or over an encoder,";
             let supported = "one head, of a causal model: remove the file, if the other head is the one that counts";
-            return Err(Error::unsupported(path, "v_head", found, supported));
+            return Err(WeightsError::unsupported(path, "v_head", found, supported).into());
         }
         let tensors = Checkpoint::of_file(path.clone())?;
         let d_model = spec.dimensions().d_model;

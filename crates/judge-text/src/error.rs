@@ -63,19 +63,6 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// The error for a field or setting that asks for something which this crate does not do.
-    pub(crate) fn unsupported(
-        path: impl Into<PathBuf>,
-        field: impl Into<String>,
-        found: impl Into<String>,
-        supported: &'static str,
-    ) -> Self {
-        let (path, field, found) = (path.into(), field.into(), found.into());
-        WeightsError::Unsupported { path, field, found, supported }.into()
-    }
-}
-
 impl From<WeightsError> for Error {
     fn from(error: WeightsError) -> Self {
         Self::Weights(Box::new(error))

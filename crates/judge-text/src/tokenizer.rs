@@ -178,28 +178,6 @@ impl TextCodec {
         if helps { "; the chat template takes no system turn: put its text into the user's turn" } else { "" }
     }
 
-    /// Whether the last of the user's turns that has a text is in `output`, what the template made of the conversation: the text itself, or
-    /// another one makes another output.
-    fn reads_user(
-        &self,
-        template: &ChatTemplate,
-        messages: &[Message],
-        args: &BTreeMap<String, serde_json::Value>,
-        output: &str,
-    ) -> bool {
-        let is_users = |message: &Message| message.role == "user" && !message.content.trim().is_empty();
-        let Some(at) = messages.iter().rposition(is_users) else { return true };
-        if output.contains(messages[at].content.trim()) {
-            return true;
-        }
-        let mut others = messages.to_vec();
-        others[at].content = format!("b{}b", messages[at].content);
-        match [messages, &others].map(|turns| template.render(turns, self.special.named(), args)) {
-            [Ok(one), Ok(other)] => one != other,
-            _ => true,
-        }
-    }
-
     /// Reads `tokenizer.json` or SentencePiece's file, `tokenizer_config.json` and the chat template.
     ///
     /// The order matters: special tokens are added to the tokenizer before it is asked what it puts
@@ -234,7 +212,7 @@ impl TextCodec {
         }
         let surround = guarded(|| Surround::of(&tokenizer)).map_err(fault)?;
         let template = match template_source(files)? {
-            None => absent(files)?,
+            None => absent(files, &settings),
             Some((path, source)) => match ChatTemplate::new(&source, options.date) {
                 Ok(template) => Template::Ready(Box::new(template.with_its_content(special.named()))),
                 Err(source) => Template::Broken { path, source: Arc::new(source) },
@@ -484,10 +462,11 @@ impl TextCodec {
                 let template = self.template()?;
                 let texts: Vec<&str> = messages.iter().flat_map(|m| [m.role.as_str(), m.content.as_str()]).collect();
                 let is_blank = Cell::new(false);
+                let render = |messages: &[Message]| template.render(messages, self.special.named(), template_args);
                 let rendered = self.control.render(&texts, prefill, |mark| {
                     let messages: Vec<_> =
                         messages.iter().map(|m| Message::new(mark(&m.role), mark(&m.content))).collect();
-                    let text = template.render(&messages, self.special.named(), template_args)?;
+                    let text = render(&messages)?;
                     is_blank.set(text.trim().is_empty());
                     Ok(text + trusted_prefill)
                 });
@@ -502,7 +481,8 @@ impl TextCodec {
                     }
                     other => self.refused(other),
                 })?;
-                if !self.reads_user(template, messages, template_args, rendered.text()) {
+                let whole = |messages: &[Message]| render(messages).map(|text| text + trusted_prefill + prefill);
+                if !reads_user(messages, rendered.text(), whole) {
                     let detail = "the chat template renders nothing of the user's turn";
                     return Err(Unscored::new(Reason::EmptyPrompt, detail).into());
                 }
@@ -570,7 +550,7 @@ impl TextCodec {
         match &self.template {
             Template::Ready(template) => Ok(template),
             Template::Absent { path, others, wanted } => Err(match others {
-                Some(found) => Error::unsupported(path, "chat template", found, wanted),
+                Some(found) => WeightsError::unsupported(path, "chat template", found, wanted).into(),
                 None => Error::NoChatTemplate { path: path.clone(), wanted },
             }),
             Template::Broken { path, source } => {
@@ -580,17 +560,34 @@ impl TextCodec {
     }
 }
 
-/// A folder without a chat template, and where one would be read.
-///
-/// # Errors
-/// Those of reading `tokenizer_config.json`.
-fn absent(files: &Files) -> Result<Template, Error> {
-    if let Some((path, others)) = other_templates(files)? {
+/// Whether the last of the user's turns that has a text is in `output`, what `render` makes of the conversation: the text itself, or
+/// another one makes another output.
+fn reads_user(
+    messages: &[Message],
+    output: &str,
+    render: impl FnOnce(&[Message]) -> Result<String, TemplateError>,
+) -> bool {
+    let is_users = |message: &Message| message.role == "user" && !message.content.trim().is_empty();
+    let Some(at) = messages.iter().rposition(is_users) else { return true };
+    if output.contains(messages[at].content.trim()) {
+        return true;
+    }
+    let mut others = messages.to_vec();
+    others[at].content = format!("b{}b", messages[at].content);
+    match render(&others) {
+        Ok(other) => other != output,
+        Err(_) => true,
+    }
+}
+
+/// A folder without a chat template, and where one would be read. `settings` are `tokenizer_config.json`.
+fn absent(files: &Files, settings: &serde_json::Value) -> Template {
+    if let Some((path, others)) = other_templates(files, settings) {
         let wanted = match path.is_dir() {
             true => "default.jinja among them, or chat_template.jinja in the model's folder",
             false => "default among them, or chat_template.jinja in the model's folder",
         };
-        return Ok(Template::Absent { path, others: Some(others), wanted });
+        return Template::Absent { path, others: Some(others), wanted };
     }
     let (path, wanted) = if files.made(file::TOKENIZER_CONFIG).is_some() {
         (files.file(file::TOKENIZER_CONFIG), "tokenizer.chat_template among its keys, or chat_template.jinja beside it")
@@ -601,7 +598,7 @@ fn absent(files: &Files) -> Result<Template, Error> {
     } else {
         (files.folder().to_owned(), "chat_template.jinja, or chat_template in tokenizer_config.json")
     };
-    Ok(Template::Absent { path, others: None, wanted })
+    Template::Absent { path, others: None, wanted }
 }
 
 /// A folder's `tokenizer.json` with the rules of its class, as text and parsed, and what is to be said where those are not the
@@ -663,13 +660,14 @@ fn types(files: &Files, settings: &serde_json::Value, tokenizer: &Tokenizer) -> 
 fn refuse_splitting(files: &Files, settings: &serde_json::Value) -> Result<(), Error> {
     const FIELD: &str = "split_special_tokens";
     match settings.get(FIELD).and_then(serde_json::Value::as_bool) {
-        Some(true) => Err(Error::unsupported(
+        Some(true) => Err(WeightsError::unsupported(
             files.file(file::TOKENIZER_CONFIG),
             FIELD,
             "true",
             "false: with true even the control tokens of the chat template would be plain text; set it to false, \
                 with which what messages spell stays text nevertheless",
-        )),
+        )
+        .into()),
         _ => Ok(()),
     }
 }
@@ -682,7 +680,7 @@ fn refuse_dropout(path: &Path, json: &serde_json::Value) -> Result<(), Error> {
         None => Ok(()),
         Some(found) => {
             let supported = "null and 0, with which a text always has the same tokens";
-            Err(Error::unsupported(path, "model.dropout", found.to_string(), supported))
+            Err(WeightsError::unsupported(path, "model.dropout", found.to_string(), supported).into())
         }
     }
 }

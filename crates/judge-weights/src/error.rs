@@ -134,6 +134,18 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The error for a field or setting that asks for something which is not supported.
+    pub fn unsupported(
+        path: impl Into<PathBuf>,
+        field: impl Into<String>,
+        found: impl Into<String>,
+        supported: &'static str,
+    ) -> Self {
+        Self::Unsupported { path: path.into(), field: field.into(), found: found.into(), supported }
+    }
+}
+
 /// How many names there are, and the first of them.
 fn few(names: &[String]) -> String {
     const SHOWN: usize = 4;

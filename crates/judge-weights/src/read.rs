@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 use serde_json::Value;
 
 use crate::Error;
-use crate::error::StandIn;
+use crate::error::{IndexProblem, StandIn};
 
 /// Names in a folder, sorted, so that an error can say what was there. Bytes that are no UTF-8 are
 /// replaced.
@@ -30,6 +30,19 @@ pub fn names(path: &Path) -> Result<Vec<String>, Error> {
 /// to. It must have names only: no root, no `..`, no `.` at its start. Links are not looked at.
 pub fn stays_inside(path: &Path) -> bool {
     !path.as_os_str().is_empty() && path.components().all(|c| matches!(c, Component::Normal(_)))
+}
+
+/// The path of the shard that an index names for a tensor, without a `./` at its start.
+///
+/// # Errors
+/// [`IndexProblem::OutsideFolder`] unless it [stays inside](stays_inside) the index's folder.
+pub fn shard_path<'s>(tensor: &str, shard: &'s str) -> Result<&'s str, IndexProblem> {
+    let shard = shard.strip_prefix("./").unwrap_or(shard);
+    if stays_inside(Path::new(shard)) {
+        Ok(shard)
+    } else {
+        Err(IndexProblem::OutsideFolder { tensor: tensor.to_owned(), shard: shard.to_owned() })
+    }
 }
 
 /// Whether a file is one of torch.save's by its name.

@@ -26,7 +26,7 @@ mod stacks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use half::{bf16, f16};
@@ -44,7 +44,7 @@ use super::tensors::{Store, TakeRows, Tensors};
 use crate::error::{IndexProblem, TensorProblem};
 use crate::file;
 use crate::names::{EMBEDDING, HEAD};
-use crate::read::{is_pickle, read_json, stays_inside};
+use crate::read::{is_pickle, read_json, shard_path};
 use crate::{Dtype, Error};
 
 /// Elements of a matrix that are converted at a time: 16 MiB of f32, or one row if that has more.
@@ -137,11 +137,7 @@ impl Checkpoint {
             let Some(shard) = shard.as_str() else {
                 return Err(fault(IndexProblem::NotAName { tensor: tensor.clone() }));
             };
-            let shard = shard.strip_prefix("./").unwrap_or(shard);
-            if !stays_inside(Path::new(shard)) {
-                return Err(fault(IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() }));
-            }
-            let shard = path.with_file_name("").join(shard);
+            let shard = path.with_file_name("").join(shard_path(tensor, shard).map_err(fault)?);
             if !shard.is_file() {
                 absent.insert(tensor.clone(), shard);
                 continue;

@@ -13,7 +13,7 @@ fn unread(config: &Value) -> Vec<String> {
     let file = config.as_object().unwrap();
     let family = FAMILIES.iter().find(|family| config["model_type"] == family.model_type).unwrap();
     assert!(lower(family, file).is_ok(), "{config}");
-    unread_keys(family, file)
+    unread_of(file)
 }
 
 #[test]

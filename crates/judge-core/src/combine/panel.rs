@@ -69,10 +69,7 @@ impl<'a, Item: ?Sized> Panel<'a, Item> {
         }
         if let PanelRule::Weighted(weights) = &rule {
             Error::check_count("weights of a panel", judges.len(), weights.len())?;
-            let sum: f64 = weights.iter().sum();
-            if weights.iter().any(|w| *w < 0.0) || sum <= 0.0 || !sum.is_finite() {
-                return Err(Error::NotADistribution { weights: weights.clone() });
-            }
+            Error::check_weights(weights)?;
         }
         Ok(Self { name: name.into(), least: judges.len(), judges, rule })
     }

@@ -113,32 +113,16 @@ impl AlternativeAnnotatorTest {
         annotations: &[R],
     ) -> Result<AlternativeAnnotators, Error> {
         check_ratings(judge, annotations)?;
-        self.of_scores(judge, annotations, closeness, |rating| rating.abs())
+        self.of_scored(&self.scored(judge, annotations, closeness, |rating| rating.abs())?)
     }
 
-    /// What the advantage of any of the items follows from.
+    /// What all of the test follows from, of annotations that have a size, 0 where they are no numbers: scores of one item that differ by
+    /// no more than the rounding of its largest annotation are equal.
     ///
     /// # Errors
     ///
     /// As [`of`](Self::of).
-    pub(crate) fn advantages<L, R: AsRef<[Option<L>]>>(
-        &self,
-        judge: &[Option<L>],
-        annotations: &[R],
-        score: impl Fn(&L, &[&L]) -> f64,
-        size: impl Fn(&L) -> f64,
-    ) -> Result<Advantages, Error> {
-        let Scored { n_annotators, items, tested, .. } = self.scored(judge, annotations, score, size)?;
-        let mut as_good = vec![None; judge.len() * n_annotators];
-        for item in items {
-            for one in &item.left_out {
-                as_good[item.item * n_annotators + one.annotator] = Some(one.judge >= one.person);
-            }
-        }
-        Ok(Advantages { n_annotators, tested, as_good })
-    }
-
-    fn scored<L, R: AsRef<[Option<L>]>>(
+    pub(crate) fn scored<L, R: AsRef<[Option<L>]>>(
         &self,
         judge: &[Option<L>],
         annotations: &[R],
@@ -159,7 +143,7 @@ impl AlternativeAnnotatorTest {
         items.iter().flat_map(|item| &item.left_out).for_each(|one| counts[one.annotator] += 1);
         check_count(self.min_items, counts.iter().copied().max().unwrap_or(0))?;
         let (tested, skipped) = (0..n_annotators).partition(|&annotator| counts[annotator] >= self.min_items);
-        Ok(Scored { n_annotators, items, tested, skipped })
+        Ok(Scored { n_rows: judge.len(), n_annotators, items, tested, skipped })
     }
 
     /// For any annotation, with a score of your own: how well one annotation agrees with the others (at least one) of the same item; larger
@@ -175,30 +159,23 @@ impl AlternativeAnnotatorTest {
         annotations: &[R],
         score: impl Fn(&L, &[&L]) -> f64,
     ) -> Result<AlternativeAnnotators, Error> {
-        self.of_scores(judge, annotations, score, |_| 0.0)
+        self.of_scored(&self.scored(judge, annotations, score, |_| 0.0)?)
     }
 
-    /// The same of annotations that have a size, 0 where they are no numbers: scores of one item that differ by no more than the rounding
-    /// of its largest annotation are equal.
+    /// The test of what these settings have scored.
     ///
     /// # Errors
     ///
-    /// As [`of`](Self::of).
-    pub(crate) fn of_scores<L, R: AsRef<[Option<L>]>>(
-        &self,
-        judge: &[Option<L>],
-        annotations: &[R],
-        score: impl Fn(&L, &[&L]) -> f64,
-        size: impl Fn(&L) -> f64,
-    ) -> Result<AlternativeAnnotators, Error> {
-        let Scored { n_annotators, items, tested, skipped } = self.scored(judge, annotations, score, size)?;
+    /// None that is known of: [`scored`](Self::scored) has checked the settings, and somebody is tested.
+    pub(crate) fn of_scored(&self, scored: &Scored) -> Result<AlternativeAnnotators, Error> {
+        let Scored { n_annotators, items, tested, skipped, .. } = scored;
         // Per annotator, 1 where they alone have the advantage, -1 where the judge alone has it, 0 where both score alike.
-        let mut differences: Vec<Vec<f64>> = vec![Vec::new(); n_annotators];
+        let mut differences: Vec<Vec<f64>> = vec![Vec::new(); *n_annotators];
         for ScoredAnnotator { annotator, person, judge } in items.iter().flat_map(|item| &item.left_out) {
             differences[*annotator].push(f64::from(i8::from(person >= judge) - i8::from(judge >= person)));
         }
         let mut annotators = Vec::with_capacity(tested.len());
-        for annotator in tested {
+        for &annotator in tested {
             let found = &differences[annotator];
             let count = |loses: f64| found.iter().filter(|difference| **difference != loses).count();
             let difference = sample_mean(found)?;
@@ -220,16 +197,31 @@ impl AlternativeAnnotatorTest {
         let shares =
             annotators.iter().map(|left_out| left_out.judge.estimate()).collect::<Result<Vec<f64>, Error>>()?;
         let advantage = shares.iter().sum::<f64>() / shares.len() as f64;
-        Ok(AlternativeAnnotators { advantage, annotators, skipped, n_items: items.len() })
+        Ok(AlternativeAnnotators { advantage, annotators, skipped: skipped.clone(), n_items: items.len() })
     }
 }
 
 /// The scores of each annotator and of the judge beside them, and which annotators have items enough.
-struct Scored {
+pub(crate) struct Scored {
+    /// Items, also those that nobody is scored on.
+    n_rows: usize,
     n_annotators: usize,
     items: Vec<ScoredItem>,
     tested: Vec<usize>,
     skipped: Vec<usize>,
+}
+
+impl Scored {
+    /// What the advantage of any of the items follows from.
+    pub(crate) fn advantages(&self) -> Advantages {
+        let mut as_good = vec![None; self.n_rows * self.n_annotators];
+        for item in &self.items {
+            for one in &item.left_out {
+                as_good[item.item * self.n_annotators + one.annotator] = Some(one.judge >= one.person);
+            }
+        }
+        Advantages { n_annotators: self.n_annotators, tested: self.tested.clone(), as_good }
+    }
 }
 
 impl AlternativeAnnotators {

@@ -1,6 +1,7 @@
 use super::mean_squares::{IntraclassForm, McGrawWong, MeanSquares, STATISTIC, less, ratio};
 use crate::estimate::{Missing, Spread};
 use crate::input::{check_count, check_finite, check_lengths, unit_of};
+use crate::means::largest;
 use crate::{Error, Estimate, NullDistribution};
 
 /// The mean squares from which all intraclass correlations are made (McGraw and Wong, 1996), of k raters who each rated all of n subjects.
@@ -167,7 +168,7 @@ impl RatedSubjects {
         rows.iter().for_each(|&row| ratings.extend_from_slice(&self.ratings[row * k..(row + 1) * k]));
         let (subjects_n, raters_n) = (n as f64, k as f64);
         // Correlations and F ratios do not depend on the unit, but squares of very large or small ratings would not be numbers.
-        let largest = ratings.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let largest = largest(&ratings);
         let unit = unit_of(largest);
         let largest = largest * unit;
         ratings.iter_mut().for_each(|x| *x *= unit);

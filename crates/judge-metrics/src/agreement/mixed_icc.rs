@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::mean_squares::{IntraclassForm, STATISTIC};
 use crate::distribution::normal_two_sided_quantile;
 use crate::input::{check_count, check_finite, check_lengths, check_level, unit_of};
+use crate::means::largest;
 use crate::newton::{Cholesky, logistic};
 use crate::{Error, Interval};
 
@@ -97,7 +98,7 @@ impl MixedRatings {
             return Err(Error::Undefined { statistic: STATISTIC, reason: "all ratings are one value" });
         }
         // No correlation depends on level or unit.
-        let unit = unit_of(all.iter().fold(0.0, |largest: f64, rating| largest.max(rating.abs())));
+        let unit = unit_of(largest(&all));
         let mean = all.iter().map(|rating| rating * unit).sum::<f64>() / all.len() as f64;
         let centred = |rating: f64| rating * unit - mean;
         let none = Subjects {

@@ -16,7 +16,7 @@ use super::statistic::PValue;
 use super::{ComparedItem, ComparisonSettings, Reported, Statistic, StatisticStarted};
 use crate::agreement::AlternativeAnnotatorTest;
 use crate::estimate::SHARE;
-pub(super) use crate::groups::take;
+use crate::groups::take;
 use crate::means::{clustered_mean_of_scale, largest, mean_of, mean_of_scale, weighted_mean_of_scale};
 use crate::resampling::{Bootstrap, BootstrapInterval, PermutationTest};
 use crate::{Error, Estimate, Interval, Proportion};

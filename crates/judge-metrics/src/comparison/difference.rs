@@ -6,7 +6,7 @@
 //! only the order counts (Spearman, AUROC), because raw scores of two judges on different scales are not exchangeable.
 
 use super::Reported;
-use super::collector::{Collector, Items, of_both, take};
+use super::collector::{Collector, Items, of_both};
 use super::probabilities::{why_no_outcomes, why_no_probabilities};
 use super::rank_test::{ROUNDING, rounding_of};
 use super::statistic::PValue;
@@ -14,6 +14,7 @@ use crate::Error;
 use crate::agreement::{Measurement, RatedUnits};
 use crate::correlation::{DependentCorrelations, DifferenceTest, average_ranks, pearson};
 use crate::estimate::UNBOUNDED;
+use crate::groups::take;
 use crate::means::{largest, sample_mean};
 use crate::prediction::{auroc, auroc_difference};
 use crate::resampling::RankedPair;

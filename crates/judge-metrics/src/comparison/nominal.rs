@@ -15,6 +15,7 @@ use crate::agreement::{
 };
 use crate::bias::scale_use::ScaleUse;
 use crate::estimate::SHARE;
+use crate::groups::take;
 use crate::means::mean_of_scale;
 use crate::{Error, Estimate, Proportion};
 
@@ -82,7 +83,7 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
     if kept.is_empty() {
         found.all_undefined(&[&OF_MAJORITY[..], of_second].concat(), "no row has a majority of its raters");
     } else {
-        let judged: Vec<usize> = kept.iter().map(|&row| predicted[row]).collect();
+        let judged = take(&predicted, &kept);
         found.on_rows(&kept, |found| {
             against_majority(found, labels, &truth, &judged);
             if has_second {

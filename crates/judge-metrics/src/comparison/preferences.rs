@@ -1,13 +1,14 @@
 //! What a judge's preferences on pairs are worth, beside its verdicts: the sign of its averaged probabilities and log-odds against
 //! gold labels, of its log-odds in one order with the place's pull taken off, and of a layer that is chosen.
 
-use super::collector::{Collector, Items, of_both, take};
+use super::collector::{Collector, Items, of_both};
 use super::joined;
 use super::out_of_fold::out_of_fold;
 use super::pairs::{PairStatistic, of_pairs};
 use crate::Error;
 use crate::calibration::{Binning, LogisticRecalibration, ReliabilityCurve};
 use crate::estimate::SHARE;
+use crate::groups::take;
 use crate::means::mean_of;
 use crate::newton::logistic;
 use crate::prediction::{auroc, brier_score};

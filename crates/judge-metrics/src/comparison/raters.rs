@@ -3,6 +3,8 @@
 //! A rater is a place in `ComparedItem::human`, the same person in every row. Rows may lack ratings. Where one does, intraclass
 //! correlations are those of a mixed model; Krippendorff's alpha, the ceiling and the alternative annotator test take what is there.
 
+use std::cell::LazyCell;
+
 use super::collector::{Collector, Items};
 use super::numbers::{alphas, alphas_of_texts, intraclass};
 use super::{ComparedItem, Labels, Rating, Reported};
@@ -144,10 +146,13 @@ fn alternative<T: Copy + Sync>(
     }
     let [winning_rate, advantage] = ALTERNATIVE;
     let settings = found.alternative;
+    // Once for both.
+    let scored = LazyCell::new(|| settings.scored(judge, ratings, score, size));
     if found.has_clusters() {
         found.undefined(winning_rate, "rows come in clusters, and this test takes them as independent");
     } else if found.starts(winning_rate) {
-        let known = settings.of_scores(judge, ratings, score, size).and_then(|tested| {
+        let tested = scored.as_ref().map_err(Error::clone).and_then(|scored| settings.of_scored(scored));
+        let known = tested.and_then(|tested| {
             let share = tested.winning_rate();
             let more = match tested.skipped.len() {
                 0 => String::new(),
@@ -160,9 +165,9 @@ fn alternative<T: Copy + Sync>(
         found.add(winning_rate, known);
     }
     if found.starts(advantage) {
-        match settings.advantages(judge, ratings, score, size) {
-            Ok(scored) => found.resample(advantage, None, |rows| scored.advantage(rows), ratings.len()),
-            Err(error) => found.add(advantage, Err(error)),
+        match scored.as_ref().map(|scored| scored.advantages()) {
+            Ok(of_all) => found.resample(advantage, None, |rows| of_all.advantage(rows), ratings.len()),
+            Err(error) => found.add(advantage, Err(error.clone())),
         }
     }
 }

@@ -3,9 +3,10 @@
 //! Each row stands for as many as the inverse of its probability. Correlations and tables of labels are those of all these rows, so what is
 //! estimated is what all rows would give; their uncertainty is that of the bootstrap, in which rows keep their weights.
 
-use super::collector::{Collector, take};
+use super::collector::Collector;
 use super::{ComparedItem, Labels, Rating};
 use crate::Error;
+use crate::groups::take;
 
 /// Puts the weighted form in the place of what is undefined without weights.
 pub(super) fn fill(found: &mut Collector<'_>, items: &[&ComparedItem], labels: Result<&Labels, &String>) {

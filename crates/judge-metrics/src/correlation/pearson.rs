@@ -1,6 +1,7 @@
 use crate::distribution::correlation_tail;
 use crate::estimate::Spread;
 use crate::input::check_varying_pair;
+use crate::means::largest;
 use crate::sum::{dot, sum};
 use crate::{Error, Estimate, NullDistribution};
 
@@ -40,7 +41,7 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Estimate, Error> {
 
 /// The deviations from the mean of finite `values`, up to a power of two that keeps sums of their squares in range.
 pub(super) fn centred(values: &[f64]) -> Vec<f64> {
-    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let largest = largest(values);
     // Powers of two scale without rounding. Both land far enough from either end for squares of the smallest
     // deviations, 2^-53 of the largest value, and for sums of squares of the largest.
     let scale = match largest {

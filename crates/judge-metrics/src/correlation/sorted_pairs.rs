@@ -93,6 +93,7 @@ fn distinct(values: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::correlation::{KendallTest, kendall_tau_b, kendall_tau_c, somers_d};
+    use crate::groups::take;
     use crate::resampling::Bootstrap;
 
     /// Whatever the numbers of values, and whichever column has fewer.
@@ -114,8 +115,7 @@ mod tests {
             };
             for resample in 0..draws.resamples {
                 let rows = draws.rows(n, resample);
-                let pick = |column: &[f64]| rows.iter().map(|&row| column[row]).collect::<Vec<_>>();
-                let (x, y) = (pick(&x), pick(&y));
+                let (x, y) = (take(&x, &rows), take(&y, &rows));
                 let counts = sorted.counts(&rows);
                 let Ok(tau_b) = kendall_tau_b(&x, &y, KendallTest::Asymptotic) else {
                     assert!(counts.check_varies().is_err_and(|error| error.is_undefined()));

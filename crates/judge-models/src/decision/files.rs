@@ -1,4 +1,4 @@
-//! The files of a decision model as files: which folder has them, which adapter they name, and how they are copied.
+//! The files of a decision model as files: which adapter they name, and how they are copied.
 //!
 //! What they say is read in `folder.rs`. The hub's client, merges and full tuning ask here, so that a model answers alike
 //! wherever its files went.
@@ -8,19 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::base;
+use crate::base::is_same_folder;
 use crate::folder::file::{self, FILES, Fetched, Reader, Written};
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{names, read_json};
 use crate::{Error, WeightsError};
-
-/// The folder whose files say how a model with adapters over it decides; see [`base::home`].
-///
-/// # Errors
-/// Those of finding an adapter's base.
-pub(crate) fn home(path: &Path, adapters: &[PathBuf]) -> Result<PathBuf, Error> {
-    base::home(path, adapters, &file::OF_DECISIONS)
-}
 
 /// The folders of the adapters that the files of a folder name, whether or not they are there; of nested ones the outermost.
 pub(crate) fn adapters_in(home: &Path) -> Vec<String> {
@@ -106,11 +98,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 
 /// Whether two folders are one adapter's: the same folder, or one and its copy.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
-    let is_folder = match (fs::canonicalize(one), fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    };
-    is_folder
+    is_same_folder(one, other)
         || [file::ADAPTER_WEIGHTS, file::ADAPTER_PICKLE].into_iter().any(|name| {
             match (fs::read(one.join(name)), fs::read(other.join(name))) {
                 (Ok(one), Ok(other)) => one == other,

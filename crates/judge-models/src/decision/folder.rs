@@ -12,11 +12,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::TemplatePrompt;
-use super::files::{home, is_same, unread};
+use super::files::{is_same, unread};
+use crate::base::home;
 use crate::folder::named_adapter::{adapter_field, adapter_of};
 use crate::folder::{Folder, file, names, read_json, read_text};
 use crate::weights::{Checkpoint, Tensors, checkpoint};
-use crate::{Dtype, Error, TextError};
+use crate::{Dtype, Error, TextError, WeightsError};
 
 /// What a model folder has for decisions.
 #[derive(Clone)]
@@ -34,9 +35,9 @@ impl DecisionFolder {
     /// it is in speaks, and of an adapter's folder without such files the base that it names.
     ///
     /// # Errors
-    /// [`Error::Decision`] for a file that is not of its form; [`WeightsError::MissingFile`](crate::WeightsError::MissingFile) for a head,
+    /// [`Error::Decision`] for a file that is not of its form; [`WeightsError::MissingFile`] for a head,
     /// temperatures or an adapter that another file names and that are not there;
-    /// [`WeightsError::Unsupported`](crate::WeightsError::Unsupported) for a model that attends to later tokens; those of reading the
+    /// [`WeightsError::Unsupported`] for a model that attends to later tokens; those of reading the
     /// files, and of finding an adapter's base.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, &[])
@@ -48,7 +49,7 @@ impl DecisionFolder {
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<Self, Error> {
         let given = path.as_ref();
-        let path = home(given, adapters)?;
+        let path = home(given, adapters, &file::OF_DECISIONS)?;
         let plain =
             Self { path, form: DecisionForm::default(), template: None, adapter: None, head: None, unread: Vec::new() };
         if !plain.path.is_dir() {
@@ -111,7 +112,7 @@ impl DecisionFolder {
     /// The settings of a judge of this model, with a prompt in the place of the folder's. Without any it is this project's own.
     ///
     /// # Errors
-    /// [`WeightsError::MissingFile`](crate::WeightsError::MissingFile) for a model with a head and without a template, if no prompt is
+    /// [`WeightsError::MissingFile`] for a model with a head and without a template, if no prompt is
     /// given: its head knows one prompt alone.
     pub fn settings(&self, prompt: Option<Arc<dyn DecisionPrompt>>) -> Result<DecisionSettings, Error> {
         let prompt: Arc<dyn DecisionPrompt> = match (prompt, &self.template) {
@@ -244,7 +245,9 @@ impl DecisionFolder {
             && found == "noncausal_full_attention"
         {
             let supported = "models whose tokens see those before them";
-            return Err(Error::unsupported(self.path.join(file::CODES), "attention_mode", found, supported));
+            return Err(
+                WeightsError::unsupported(self.path.join(file::CODES), "attention_mode", found, supported).into()
+            );
         }
         let given = config.get("temperature");
         let temperature: f64 = self.setting(file::CODES, "temperature", "a number above 0", given, is_temperature)?;

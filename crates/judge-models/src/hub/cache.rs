@@ -5,12 +5,13 @@ use std::path::Path;
 
 use judge_hub::cache::{FoundModel, absent_folder, is_commit, repo_folder};
 use judge_weights::gguf::file::SplitName;
+use judge_weights::read::shard_path;
 use serde_json::Value;
 
 use crate::folder::file::Fetched;
 use crate::folder::named_adapter::adapter_of;
-use crate::folder::{file, is_gguf_model, read_json, stays_inside};
-use crate::{Error, IndexProblem, WeightsError};
+use crate::folder::{file, is_gguf_model, read_json};
+use crate::{Error, WeightsError};
 
 /// The files that a GGUF file consists of: itself, or all parts of a split one, whichever of them is
 /// named.
@@ -158,12 +159,8 @@ pub(super) fn shards(index: &Path) -> Result<Vec<String>, Error> {
     let mut shards = Vec::new();
     for (tensor, shard) in map.into_iter().flatten() {
         let Some(shard) = shard.as_str() else { continue };
-        let shard = shard.strip_prefix("./").unwrap_or(shard);
-        if !stays_inside(Path::new(shard)) {
-            let problem = IndexProblem::OutsideFolder { tensor: tensor.clone(), shard: shard.to_owned() };
-            return Err(Error::Weights(WeightsError::Index { path: index.to_owned(), problem }));
-        }
-        shards.push(shard.to_owned());
+        let outside = |problem| Error::Weights(WeightsError::Index { path: index.to_owned(), problem });
+        shards.push(shard_path(tensor, shard).map_err(outside)?.to_owned());
     }
     shards.sort_unstable();
     shards.dedup();

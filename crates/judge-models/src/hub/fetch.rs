@@ -16,8 +16,8 @@ use judge_hub::options::{Download, HubOptions};
 use judge_hub::snapshot::{Asked, Snapshot};
 
 use super::cache::{Cached, OTHER_GGUF, beside, looked_for, parts_of, shards, wanted};
-use crate::Error;
 use crate::folder::{file, is_gguf_model};
+use crate::{Error, WeightsError};
 
 /// Fetches what the cache lacks of `repo` at `revision`, and returns the snapshot's folder and
 /// commit.
@@ -140,7 +140,7 @@ fn only_gguf(snapshot: &Snapshot<'_>) -> Result<Vec<String>, Error> {
         0 | 1 => Ok(models.pop().unwrap_or_default()),
         _ => {
             let supported = "one .gguf file in a repository: name the one that you want, as ORG/NAME:FILE";
-            Err(Error::unsupported(snapshot.path(), "weights", names.join(", "), supported))
+            Err(WeightsError::unsupported(snapshot.path(), "weights", names.join(", "), supported).into())
         }
     }
 }

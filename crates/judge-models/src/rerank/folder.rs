@@ -10,7 +10,7 @@ use judge_text::Files;
 use serde_json::Value;
 
 use super::RerankFormProblem;
-use crate::base::{Based, home};
+use crate::base::Based;
 use crate::checked::open_adapters;
 use crate::folder::{Folder, file};
 use crate::{Error, HubOptions};
@@ -67,8 +67,9 @@ impl RerankFolder {
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, adapters: &[PathBuf]) -> Result<Self, Error> {
         let given = path.as_ref();
-        let beside = Files::new(home(given, adapters, &file::OF_RERANKERS)?, Value::Null);
-        let Based { model, adapters } = Based::of(given, adapters, &HubOptions::from_env())?;
+        let based = Based::of(given, adapters, &HubOptions::from_env())?;
+        let beside = Files::new(based.home(&file::OF_RERANKERS), Value::Null);
+        let Based { model, adapters } = based;
         let folder = Folder::open(model.path)?;
         let found = Found { folder: &folder, beside: &beside };
         let modules = beside.json(file::MODULES)?;

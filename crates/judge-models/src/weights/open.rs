@@ -19,8 +19,8 @@ use judge_weights::safetensors::Checkpoint;
 
 use super::OwnNames;
 use super::gguf::{Gguf, HeadCounts};
-use crate::Error;
 use crate::folder::{Folder, file};
+use crate::{Error, WeightsError};
 
 /// The weights of a decoder's folder, whichever way they are stored.
 ///
@@ -51,12 +51,13 @@ pub(crate) fn open<'a>(
     let method = quantised::method(folder.config(), folder.file(file::CONFIG))?;
     let stacks: Vec<_> = stacks.collect();
     if method.as_ref().is_some_and(|method| !method.has_stacks) && stacks.iter().any(|stack| stack.is_only_form) {
-        return Err(Error::unsupported(
+        return Err(WeightsError::unsupported(
             folder.file(file::CONFIG),
             "quantization_config.quant_method",
             folder.config()["quantization_config"]["quant_method"].to_string(),
             "f32, f16 and bf16, and mxfp4 in gpt_oss, where experts are one tensor",
-        ));
+        )
+        .into());
     }
     let mut stored = checkpoint(folder)?;
     stored.rename(|name| own.own(name))?;
@@ -86,7 +87,9 @@ pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[Strin
     }
     if quantised::method(folder.config(), folder.file(file::CONFIG))?.is_some() {
         let (found, supported) = ("a quantised encoder", "plain numbers and GGUF files, for this model_type");
-        return Err(Error::unsupported(folder.file(file::CONFIG), "quantization_config", found, supported));
+        return Err(
+            WeightsError::unsupported(folder.file(file::CONFIG), "quantization_config", found, supported).into()
+        );
     }
     let mut stored = checkpoint(folder)?;
     stored.rename(|name| own(&unwrapped(name)))?;

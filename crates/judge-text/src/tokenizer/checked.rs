@@ -6,9 +6,8 @@
 
 use std::path::Path;
 
+use judge_weights::error::Error;
 use serde_json::Value;
-
-use crate::error::Error;
 
 /// Parts that change or cut text.
 const PARTS: [&str; 4] = ["normalizer", "pre_tokenizer", "post_processor", "decoder"];

@@ -5,9 +5,9 @@
 //! file says. Three such classes are those of Llama, Gemma and Qwen models. [`class_of_folder`] tells which class it would
 //! take, and [`Class::rewrite`] gives the file's JSON that class's rules. Everything else is read as the file says.
 
+use judge_weights::error::Error;
 use serde_json::{Value, json};
 
-use crate::error::Error;
 use crate::file;
 use crate::files::Files;
 use crate::made::patterns::{QWEN2, QWEN35};
@@ -144,19 +144,20 @@ pub(super) fn names_of(class: &str) -> Names {
 /// Whether transformers 5.24 gives a model the types of tokens (`token_type_ids`) where the folder does not say (`model_input_names`), by
 /// its class.
 pub(super) fn has_types(class: &str) -> bool {
-    const OF_BERT: [&str; 9] = [
+    const GIVEN: [&str; 11] = [
         "Bert",
         "ConvBert",
         "DPRContextEncoder",
         "DPRQuestionEncoder",
+        "Deberta",
+        "DebertaV2",
         "Electra",
         "LayoutLM",
         "Lxmert",
         "MobileBert",
         "SqueezeBert",
     ];
-    let name = class.strip_suffix("Tokenizer").unwrap_or(class);
-    OF_BERT.contains(&name) || ["Deberta", "DebertaV2"].contains(&name)
+    GIVEN.contains(&class.strip_suffix("Tokenizer").unwrap_or(class))
 }
 
 /// The name of the class that transformers 5.24 would build a folder's tokenizer from; `None` for one that takes

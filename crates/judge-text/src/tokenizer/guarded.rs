@@ -3,10 +3,9 @@
 //!
 //! Everything that builds a tokenizer, or reads text or tokens with it, does so inside [`guarded()`].
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use judge_core::request::TokenId;
+use judge_core::{panicked, request::TokenId};
 use tokenizers::Tokenizer;
 
 /// What the crate's code said when it panicked, or that it said nothing.
@@ -20,13 +19,7 @@ struct Panicked(String);
 /// Whatever the code was changing must not be used after an error. A tokenizer that was only read
 /// may be: what it changes inside is a cache, and it does not wait for the cache's lock.
 pub(super) fn guarded<T>(run: impl FnOnce() -> tokenizers::Result<T>) -> tokenizers::Result<T> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Panicked(message(&*panic).to_owned()).into()))
-}
-
-/// The message of a panic, which is a text in all but exotic cases.
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message")
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(Panicked(panicked::message(&*panic)).into()))
 }
 
 /// The tokens of a text, without any that the post-processor adds. Added tokens are matched, unless

@@ -78,11 +78,13 @@ impl Made {
         let model = ModelProto::read(&bytes).map_err(fault)?;
         if model.treat_whitespace_as_suffix {
             let supported = "false: spaces belong to the word behind them";
-            return Err(Error::unsupported(path, "trainer_spec.treat_whitespace_as_suffix", "true", supported));
+            return Err(
+                WeightsError::unsupported(path, "trainer_spec.treat_whitespace_as_suffix", "true", supported).into()
+            );
         }
         if !matches!(model.model_type, 1 | 2) {
             let (found, supported) = (model.model_type.to_string(), "1 (unigram) and 2 (BPE)");
-            return Err(Error::unsupported(path, "trainer_spec.model_type", found, supported));
+            return Err(WeightsError::unsupported(path, "trainer_spec.model_type", found, supported).into());
         }
         let (json, single, pair) = match maker {
             Maker::File => of_file(&model, settings, special).map_err(fault)?,
@@ -118,13 +120,14 @@ impl Made {
 fn around_as_stated(files: &Files, settings: &Value) -> Result<(Around, Around), Error> {
     let flag = |name: &str| settings.get(name).and_then(Value::as_bool);
     let Some(has_bos) = flag("add_bos_token") else {
-        return Err(Error::unsupported(
+        return Err(WeightsError::unsupported(
             files.file(file::TOKENIZER_CONFIG),
             "add_bos_token",
             settings.get("add_bos_token").map_or_else(|| "nothing".to_owned(), Value::to_string),
             "true and false beside a SentencePiece model without tokenizer.json: write true to put a BOS before a \
                 text, as releases of transformers before 5 did where nothing was said",
-        ));
+        )
+        .into());
     };
     let one = |text: &'static str, kind: u8| {
         let bos = has_bos.then_some(("bos_token", kind));

@@ -338,17 +338,14 @@ fn templates(named: &Value) -> impl DoubleEndedIterator<Item = (&str, Option<Str
     listed.chain(named.as_object().into_iter().flatten().map(move |(name, template)| (name.as_str(), text(template))))
 }
 
-/// Where there are chat templates of other names than that of the default alone, and these names.
-///
-/// # Errors
-/// Those of reading `tokenizer_config.json`.
-pub(super) fn other_templates(files: &Files) -> Result<Option<(PathBuf, String)>, Error> {
-    if let Some(found) = beside_the_default(files.folder()) {
-        return Ok(Some(found));
-    }
-    let json = files.json(file::TOKENIZER_CONFIG)?.unwrap_or_default();
-    let names: Vec<&str> = json.get("chat_template").into_iter().flat_map(templates).map(|(name, _)| name).collect();
-    Ok((!names.is_empty()).then(|| (files.file(file::TOKENIZER_CONFIG), names.join(", "))))
+/// Where there are chat templates of other names than that of the default alone, and these names. `settings` are
+/// `tokenizer_config.json`.
+pub(super) fn other_templates(files: &Files, settings: &Value) -> Option<(PathBuf, String)> {
+    beside_the_default(files.folder()).or_else(|| {
+        let named = settings.get("chat_template").into_iter().flat_map(templates);
+        let names: Vec<&str> = named.map(|(name, _)| name).collect();
+        (!names.is_empty()).then(|| (files.file(file::TOKENIZER_CONFIG), names.join(", ")))
+    })
 }
 
 /// The folder of several chat templates and the names of its files, if it has any.

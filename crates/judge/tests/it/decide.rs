@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 
-use crate::program::{Said, fails, finished, fixture, ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Said, copy_files, fails, finished, fixture, ran, read_json, refused, rows, succeed, write_rows};
 use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
@@ -13,10 +14,7 @@ pub fn model(folder: &Path, beside: Option<&str>) -> String {
     std::fs::create_dir_all(&path).unwrap();
     let parts = [Some("families/llama-on"), Some("decisions/tokenizer"), beside];
     for part in parts.into_iter().flatten() {
-        for entry in std::fs::read_dir(fixture(part)).unwrap() {
-            let entry = entry.unwrap();
-            std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
-        }
+        copy_files(fixture(part), &path);
     }
     let config = path.join("config.json");
     let mut json = read_json(&config);
@@ -56,14 +54,22 @@ fn states(folder: &Path) {
     write_rows(folder.join("states.jsonl"), &all);
 }
 
+/// A folder with the questions, the states and a model; and the path of that.
+fn desk(beside: Option<&str>) -> (TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let model = model(path, beside);
+    questions(path);
+    states(path);
+    (folder, model)
+}
+
 const ARGS: [&str; 7] = ["--input", "states.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model"];
 
 #[test]
 fn states_are_answered_measured_and_resumed() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    questions(path);
-    states(path);
+    let (folder, model) = desk(None);
+    let path = folder.path();
     let args = [&ARGS[..], &[&model, "--output", "answers.jsonl", "--json", "figures.json"]].concat();
     let said = succeed("decide", path, &args);
     assert!(said.contains("25 of 28 rows answered"), "{said}");
@@ -277,10 +283,8 @@ fn a_whole_number_of_any_size_stands_in_the_prompt_as_it_is() {
 
 #[test]
 fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    questions(path);
-    states(path);
+    let (folder, model) = desk(None);
+    let path = folder.path();
     let fit = [&ARGS[..], &[&model, "--output", "fit.jsonl", "--fit", "weights.json", "--json", "plain.json"]].concat();
     let said = succeed("decide", path, &fit);
     assert!(said.contains("noul: cross-entropy") && said.contains("weights -> weights.json"), "{said}");
@@ -311,10 +315,8 @@ fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
 /// were none, without a word.
 #[test]
 fn what_a_fit_did_not_find_is_said() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    questions(path);
-    states(path);
+    let (folder, model) = desk(None);
+    let path = folder.path();
     let mut labelled = rows(path.join("states.jsonl"));
     labelled.retain(|row| row["labels"]["tone"].is_object() || row["labels"]["tone"] == "angry");
     labelled.iter_mut().for_each(|row| row["labels"] = json!({"tone": row["labels"]["tone"]}));
@@ -384,10 +386,8 @@ fn where_people_are_divided_no_answer_is_right() {
 
 #[test]
 fn a_head_and_wrong_options_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), Some("decisions/jev_merged")));
-    questions(path);
-    states(path);
+    let (folder, model) = desk(Some("decisions/jev_merged"));
+    let path = folder.path();
     let args = [&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat();
     fails("decide", path, &args, &["decision_template.jinja"]);
     std::fs::write(path.join("whole.jinja"), "<s>{{ state }} {{ question.instructions }}:<|mark|>").unwrap();
@@ -415,10 +415,8 @@ fn a_head_and_wrong_options_are_named() {
 /// A service is asked as a model on this machine is read, in both forms, and its rows are resumed and measured alike.
 #[test]
 fn a_service_is_asked_as_a_model_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    questions(path);
-    states(path);
+    let (folder, model) = desk(None);
+    let path = folder.path();
     let here = [&ARGS[..], &[&model, "--output", "here.jsonl", "--json", "here.json"]].concat();
     succeed("decide", path, &here);
     let expected = rows(path.join("here.jsonl"));

@@ -64,6 +64,14 @@ pub fn fixture(name: &str) -> String {
     fixtures.join(name).to_str().expect("text").to_owned()
 }
 
+/// Copies the files of a folder into one that is there.
+pub fn copy_files(from: impl AsRef<Path>, to: &Path) {
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
 /// A command line, cut at spaces.
 pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()

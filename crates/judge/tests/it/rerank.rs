@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::decide::model as characters;
-use crate::program::{fails, finished, fixture, ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{copy_files, fails, finished, fixture, ran, read_json, refused, rows, succeed, words, write_rows};
 use crate::service::Service;
 
 /// A cross-encoder of `scripts/parity/make_encoder_head_fixtures.py`.
@@ -109,10 +109,7 @@ fn a_field_that_is_not_read_is_named_once() {
     let folder = TempDir::new().unwrap();
     let (path, model) = (folder.path(), folder.path().join("model"));
     fs::create_dir(&model).unwrap();
-    for file in fs::read_dir(cross_encoder()).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), model.join(file.file_name())).unwrap();
-    }
+    copy_files(cross_encoder(), &model);
     let mut config = read_json(model.join("config.json"));
     config["new_field"] = json!(1);
     config["sentence_transformers"] = json!({"activation_fn": "torch.nn.modules.linear.Identity"});

@@ -104,14 +104,9 @@ fn softmax<'a>([_, batch, group, seq, _]: [usize; 5], keys: &[Tensor<4>], with: 
     Softmax {
         scale: with.scale,
         soft_cap: with.soft_cap,
-        batch,
-        group,
-        first_head: 0,
-        first_row: 0,
-        seq,
-        before: n_keys - seq,
         hidden: with.hidden,
         sinks: with.sinks,
+        ..Softmax::plain(batch, group, seq, n_keys)
     }
 }
 

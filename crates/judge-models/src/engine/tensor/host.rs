@@ -9,6 +9,7 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 
 use burn::tensor::Tensor;
+use judge_core::panicked;
 
 use crate::Error;
 
@@ -73,15 +74,9 @@ pub(super) fn is_memory(error: &Error) -> bool {
 pub(crate) fn on_device<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let panicked = |panic: Box<dyn Any + Send>| match panic.downcast::<Error>() {
         Ok(error) => *error,
-        Err(panic) => Error::Device { source: message(&*panic).into() },
+        Err(panic) => Error::Device { source: panicked::message(&*panic).into() },
     };
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(panic)))
-}
-
-/// The message of a panic, which is a text in all but exotic cases.
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message")
 }
 
 #[cfg(test)]

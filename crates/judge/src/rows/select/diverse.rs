@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use judge_cli::choice::Choice;
 use judge_data::StatesFile;
+use judge_metrics::correlation::average_ranks;
 
 /// States made comparable: each dimension with mean 0 and deviation 1 over all rows, each row with length 1. Without
 /// that, the few dimensions in which the states of language models are large would decide alone.
@@ -75,7 +76,7 @@ pub struct Near {
 /// choice and every row that is not chosen though its similarity to a chosen one is at least `near`, as far as they were compared.
 ///
 /// # Errors
-/// Of `direction`. `None` if `step` ended the work.
+/// Of `direction`; if a number is not finite. `None` if `step` ended the work.
 pub fn diverse(
     values: &[Option<f64>],
     wanted: usize,
@@ -84,14 +85,13 @@ pub fn diverse(
     mut direction: impl FnMut(usize) -> Result<Option<Vec<f32>>>,
     mut step: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Option<(Choice, Vec<Near>)>> {
-    let ranks = ranks(values);
+    let ranks = ranks(values)?;
     let merit = |row: usize, similarity: f64| (1.0 - weight) * ranks[row] + weight * (1.0 - similarity.max(0.0));
     let mut open: BinaryHeap<Open> = (0..values.len())
         .filter(|&row| values[row].is_some())
         .map(|row| Open { merit: merit(row, 0.0), row, compared: 0, nearest: None })
         .collect();
     let mut chosen: Vec<(usize, Vec<f32>)> = Vec::new();
-    let mut passed: Vec<Near> = Vec::new();
     while chosen.len() < wanted
         && let Some(mut first) = open.pop()
     {
@@ -113,25 +113,20 @@ pub fn diverse(
         first.merit = merit(first.row, first.nearest.map_or(0.0, |nearest| nearest.similarity));
         open.push(first);
     }
-    passed.extend(open.into_iter().filter_map(|open| open.nearest).filter(|nearest| nearest.similarity >= near));
+    let passed = open.into_iter().filter_map(|open| open.nearest).filter(|nearest| nearest.similarity >= near);
+    let mut passed: Vec<Near> = passed.collect();
     passed.sort_by_key(|near| near.row);
     let rows: Vec<usize> = chosen.iter().map(|(row, _)| *row).collect();
     Ok(Some((Choice::of(values, &rows), passed)))
 }
 
 /// Of each row with a number, the share of such rows with a smaller one, half of the equal ones, itself included, added; in (0, 1).
-fn ranks(values: &[Option<f64>]) -> Vec<f64> {
-    let mut order: Vec<(f64, usize)> = values.iter().enumerate().filter_map(|(row, v)| Some(((*v)?, row))).collect();
-    order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut ranks = vec![0.0; values.len()];
-    let n = order.len() as f64;
-    let mut before = 0;
-    for equal in order.chunk_by(|a, b| a.0 == b.0) {
-        let rank = (before as f64 + equal.len() as f64 / 2.0) / n;
-        equal.iter().for_each(|(_, row)| ranks[*row] = rank);
-        before += equal.len();
-    }
-    ranks
+fn ranks(values: &[Option<f64>]) -> Result<Vec<f64>> {
+    let known: Vec<f64> = values.iter().copied().flatten().collect();
+    let n = known.len() as f64;
+    let mut ranks = average_ranks(&known)?.into_iter();
+    let share = |value: &Option<f64>| value.and_then(|_| ranks.next()).map_or(0.0, |rank| (rank - 0.5) / n);
+    Ok(values.iter().map(share).collect())
 }
 
 /// A row that is not chosen yet, with what is known of its merit, which is at most that.
@@ -214,7 +209,7 @@ mod tests {
             let found = diverse(&values, wanted, weight, 2.0, of, || ControlFlow::Continue(()));
             let (choice, _) = found.unwrap().unwrap();
 
-            let ranks = ranks(&values);
+            let ranks = ranks(&values).unwrap();
             let mut chosen: Vec<usize> = Vec::new();
             while chosen.len() < wanted {
                 let merit = |row: usize| {

@@ -158,7 +158,7 @@ impl Judge<Example> for AspectJudge {
     }
 
     fn decide(&self, item: &Example, rounds: &Rounds<'_>) -> Result<judge_core::Score, JudgeError> {
-        self.judge.decide(item, rounds)
+        self.judge.decide(&OtherCriterion(item), rounds)
     }
 
     fn settings(&self) -> Option<serde_json::Value> {

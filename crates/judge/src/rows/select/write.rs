@@ -51,8 +51,7 @@ pub fn check_fields(passes: &Passes<'_>, groups: Option<&str>) -> Result<()> {
 }
 
 /// Writes every row of the input with what is known of it: `aspects`, `variants`, `likelihood` and `probe` as far as they were asked for,
-/// `score`, `selected`, and why something is missing. Rows without an id
-/// get their place as one. `false` if that was done before.
+/// `score`, `selected`, and why something is missing. Rows without an id get their place as one. `false` if that was done before.
 ///
 /// # Errors
 /// Whatever is wrong with a file.

@@ -9,9 +9,7 @@ aggregation.json   crowd-kit's DawidSkene and OneCoinDawidSkene: start and one s
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -19,15 +17,13 @@ from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 from crowdkit.aggregation.classification import dawid_skene
 from scipy import stats
 
+from common import OUT, require
+
 VERSIONS = {"crowd-kit": "1.4.2", "numpy": "2.4.6", "pandas": "3.1.1", "scipy": "1.17.1"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+require(VERSIONS)
 # It calls pandas in ways that pandas would rather not have.
 warnings.filterwarnings("ignore")
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
 MODELS = {"confusion": DawidSkene, "one_coin": OneCoinDawidSkene}
 rng = np.random.default_rng(1979)
 

@@ -11,9 +11,7 @@ pingouin rounds intervals; the unrounded ones are computed here by McGraw and Wo
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import krippendorff
 import numpy as np
@@ -24,14 +22,11 @@ from scipy import stats
 from sklearn import metrics
 from statsmodels.stats import inter_rater
 
+from common import OUT, require
+
 VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0",
             "pingouin": "0.7.0", "irrCAC": "0.4.4"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 
 

@@ -11,9 +11,7 @@ calibrated_mean.json
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import numpy as np
 from cje import calibrated_mean_ci, transport_audit
@@ -23,12 +21,10 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import KFold
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "cje-eval": "0.9.3"}
-for package, wanted in VERSIONS.items():
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "cje-eval": "0.9.3"}
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(2512)
 

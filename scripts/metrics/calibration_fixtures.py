@@ -14,10 +14,8 @@ powered      λ and estimate of ppi_py (lam=None and lam given); at that λ scip
              interval, since ppi_py's own is normal with deviations by n; the classical one is scipy.stats.ttest_1samp's
 """
 
-import importlib.metadata
 import json
 import math
-import pathlib
 import warnings
 from fractions import Fraction
 
@@ -29,13 +27,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "scikit-learn": "1.9.1", "mapie": "1.5.0", "ppi-python": "0.2.3"}
-for name, wanted in VERSIONS.items():
-    found = importlib.metadata.version(name)
-    if found != wanted:
-        raise SystemExit(f"{name} {wanted} is needed, found {found}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+require({"scipy": "1.17.1", "numpy": "2.4.6", "scikit-learn": "1.9.1", "mapie": "1.5.0", "ppi-python": "0.2.3"})
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(30)
 

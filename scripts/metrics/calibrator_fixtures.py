@@ -10,10 +10,8 @@ ordinal   per cut of the scale the same isotonic regression of "the grade is rea
           made of the shares of the grades
 """
 
-import importlib.metadata
 import json
 import math
-import pathlib
 import warnings
 from fractions import Fraction
 
@@ -22,13 +20,9 @@ from mapie.regression import CrossConformalRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import LeaveOneOut
 
-VERSIONS = {"numpy": "2.4.6", "scikit-learn": "1.9.1", "mapie": "1.5.0"}
-for name, wanted in VERSIONS.items():
-    found = importlib.metadata.version(name)
-    if found != wanted:
-        raise SystemExit(f"{name} {wanted} is needed, found {found}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+require({"numpy": "2.4.6", "scikit-learn": "1.9.1", "mapie": "1.5.0"})
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(41)
 

@@ -7,19 +7,14 @@ clustered.json   statsmodels' OLS on a constant with cov_type="cluster" and use_
 """
 
 import json
-import pathlib
-from importlib.metadata import version
 
 import numpy as np
 import statsmodels.api as sm
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
+require(VERSIONS)
 rng = np.random.default_rng(1986)
 
 

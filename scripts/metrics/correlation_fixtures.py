@@ -18,22 +18,16 @@ coefficient moved by four units in the last place either way.
 
 import json
 import math
-import pathlib
 import warnings
 
 import mpmath
 import numpy as np
-import scipy
 from scipy import special, stats
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "mpmath": "1.4.1"}
-for module in (scipy, np, mpmath):
-    wanted = VERSIONS[module.__name__]
-    print(module.__name__, module.__version__)
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "mpmath": "1.4.1"}
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 mpmath.mp.dps = 60
 

@@ -9,18 +9,14 @@ other program that has them.
 """
 
 import json
-import pathlib
-from importlib.metadata import version
 
 import numpy as np
 from calibration import utils
 
-VERSIONS = {"uncertainty-calibration": "0.1.4", "numpy": "2.4.6"}
-for package, wanted in VERSIONS.items():
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"uncertainty-calibration": "0.1.4", "numpy": "2.4.6"}
+require(VERSIONS)
 rng = np.random.default_rng(19)
 SCHEMES = {"mass": utils.get_equal_bins, "width": utils.get_equal_prob_bins}
 

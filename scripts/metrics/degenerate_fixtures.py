@@ -10,9 +10,7 @@ degenerate.json   ranks[]: scipy.stats.permutation_test over all pairings of spe
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import krippendorff
 import numpy as np
@@ -21,13 +19,9 @@ from sklearn import metrics
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+require({"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0"})
 warnings.filterwarnings("ignore")
 
 

@@ -10,8 +10,6 @@ differences.json   the first judge less the second of kappas and AUROC (scikit-l
 
 import itertools
 import json
-import pathlib
-from importlib.metadata import version
 
 import krippendorff
 import numpy as np
@@ -19,13 +17,10 @@ import statsmodels.api as sm
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0"}
+require(VERSIONS)
 rng = np.random.default_rng(43)
 
 

@@ -10,20 +10,16 @@ SciPy's by secant steps. The binomial test is scipy.stats.binomtest's, its rule 
 """
 
 import json
-import pathlib
 from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
-import scipy
 from scipy import stats
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "mpmath": "1.4.1"}
-for module in (scipy, np, mp):
-    if module.__version__ != VERSIONS[module.__name__]:
-        raise SystemExit(f"{module.__name__} {VERSIONS[module.__name__]} is needed, found {module.__version__}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures/distribution.json"
+VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "mpmath": "1.4.1"}
+require(VERSIONS)
 mp.mp.dps = 40
 TINY = 1e-290
 
@@ -160,5 +156,6 @@ for n in (1, 2, 5, 20, 41, 200, 5000, 1_000_000):
 
 rows = [list(r) for r in {json.dumps(r): r for r in rows}.values()]
 head = json.dumps({"script": "scripts/metrics/distribution_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(head + ', "cases": [\n' + ",\n".join(json.dumps(r) for r in rows) + "\n]}\n")
-print(len(rows), "cases", OUT.stat().st_size, "bytes")
+path = OUT / "distribution.json"
+path.write_text(head + ', "cases": [\n' + ",\n".join(json.dumps(r) for r in rows) + "\n]}\n")
+print(len(rows), "cases", path.stat().st_size, "bytes")

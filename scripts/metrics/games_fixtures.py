@@ -8,20 +8,15 @@ games.json   statsmodels' GLM(Binomial) of soft preferences on a design of +1 an
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import numpy as np
 import statsmodels.api as sm
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(1952)
 

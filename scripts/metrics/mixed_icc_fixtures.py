@@ -8,22 +8,17 @@ mixed_icc.json   variance components by restricted maximum likelihood with the w
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 from scipy import optimize, special, stats
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
+require(VERSIONS)
 rng = np.random.default_rng(68)
 
 

@@ -8,17 +8,14 @@ pairwise_accuracy.json   tau_optimization(scores, human, TauSufficientStats.acc_
 """
 
 import json
-import pathlib
-from importlib.metadata import version
 
 import numpy as np
 from mt_metrics_eval.tau_optimization import TauSufficientStats, tau_optimization
 
-VERSIONS = {"numpy": "2.4.6", "mt-metrics-eval": "0b82d96b9a75ac392ddc44587fff2acae2c3c63e"}
-if version("numpy") != VERSIONS["numpy"]:
-    raise SystemExit(f"numpy {VERSIONS['numpy']} is needed, found {version('numpy')}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "mt-metrics-eval": "0b82d96b9a75ac392ddc44587fff2acae2c3c63e"}
+require({"numpy": VERSIONS["numpy"]})
 rng = np.random.default_rng(2023)
 
 
@@ -38,7 +35,6 @@ def case(rows, columns, grades, noise, missing, digits):
         "accuracy": found.best_tau,
         "without": found.taus[0] if len(found.taus) else None,
     }
-
 
 
 cases = [case(*shape) for shape in ((1, 12, 3, 0.5, 0.0, 1), (20, 6, 5, 1.0, 0.0, 2), (15, 8, 2, 0.7, 0.2, 1), (30, 4, 5, 2.0, 0.1, 0), (6, 10, 9, 3.0, 0.0, 3))]

@@ -8,22 +8,17 @@ people.json   Soft labels: entropies and divergences of SciPy, scikit-learn's lo
 """
 
 import json
-import pathlib
 from collections import Counter
-from importlib.metadata import version
 
 import numpy as np
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import log_loss
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1"}
+require(VERSIONS)
 rng = np.random.default_rng(2025)
 
 

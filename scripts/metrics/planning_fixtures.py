@@ -9,20 +9,15 @@ planning.json   statsmodels' ttest_power; the effect and the number of items by 
 
 import json
 import math
-import pathlib
-from importlib.metadata import version
 
 import numpy as np
 from scipy import optimize, stats
 from statsmodels.stats.power import TTestPower, normal_power_het, ttest_power
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
+require(VERSIONS)
 
 
 def solved(of, power, high):

@@ -15,24 +15,17 @@ against that; where it falls short by more than 1e-10 (nearly equal distribution
 
 import json
 import math
-import pathlib
 import warnings
 from fractions import Fraction
 
 import mpmath
 import numpy as np
-import scipy
-import sklearn
 from scipy import spatial, stats
 from sklearn import metrics
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "sklearn": "1.9.1", "mpmath": "1.4.1"}
-for module in (scipy, np, sklearn, mpmath):
-    wanted = VERSIONS[module.__name__]
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+require({"scipy": "1.17.1", "numpy": "2.4.6", "scikit-learn": "1.9.1", "mpmath": "1.4.1"})
 warnings.filterwarnings("ignore")
 mpmath.mp.dps = 700  # probabilities down to 5e-324 beside 1
 rng = np.random.default_rng(20)

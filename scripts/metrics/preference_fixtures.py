@@ -20,22 +20,14 @@ import random
 import sys
 
 import numpy as np
-import scipy
-import sklearn
 import sklearn.metrics
-import statsmodels
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "statsmodels": "0.15.0", "sklearn": "1.9.1"}
-for module in (scipy, np, statsmodels, sklearn):
-    wanted = VERSIONS[module.__name__]
-    print(module.__name__, module.__version__)
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures/preference.json"
+require({"scipy": "1.17.1", "numpy": "2.4.6", "statsmodels": "0.15.0", "scikit-learn": "1.9.1"})
 SWAP = {"1": "2", "2": "1", "T": "T", "-": "-"}
 random.seed(20)
 rng = np.random.default_rng(20)
@@ -287,7 +279,8 @@ def real_counts(folder):
 if __name__ == "__main__":
     fixture = {"mcnemar": mcnemar_cases(), "binomial": binomial_cases(), "proportion": proportion_cases(), "two_proportions": two_proportion_cases(),
                "paired": paired_cases(), "two_order": two_order_cases(), "votes": vote_cases()}
-    OUT.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")
-    print(OUT.name, OUT.stat().st_size, "bytes")
+    path = OUT / "preference.json"
+    path.write_text(json.dumps(fixture, separators=(",", ":")) + "\n")
+    print(path.name, path.stat().st_size, "bytes")
     if len(sys.argv) > 1:
         real_counts(pathlib.Path(sys.argv[1]))

@@ -8,22 +8,17 @@ ranking.json   games.*: Bradley-Terry with ties as half wins by statsmodels GLM(
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import mpmath
 import numpy as np
 import statsmodels.api as sm
 from scipy import optimize
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0", "mpmath": "1.4.1"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0", "mpmath": "1.4.1"}
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 
 

@@ -9,22 +9,16 @@ permutation.json  scipy.stats.permutation_test where it is exact; p-values over 
 """
 
 import json
-import pathlib
 import warnings
 
 import numpy as np
-import scipy
 from scipy import stats
 from scipy.stats import _resampling
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6"}
-for module in (scipy, np):
-    wanted = VERSIONS[module.__name__]
-    print(module.__name__, module.__version__)
-    if module.__version__ != wanted:
-        raise SystemExit(f"{module.__name__} {wanted} is needed, found {module.__version__}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6"}
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 
 

@@ -10,14 +10,14 @@ trec.json        the text of a file of relevance and of two runs, and the mean o
 """
 
 import json
-import pathlib
 import random
 
 import numpy as np
 import pytrec_eval
 from sklearn.metrics import ndcg_score
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+from common import OUT
+
 MEASURES = {"ndcg", "ndcg_cut.3,10", "recip_rank", "recall.5,10", "map"}
 
 

@@ -21,7 +21,8 @@ import sys
 import numpy as np
 import pandas as pd
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures/reward_bench.json"
+from common import OUT
+
 WANTED = {"sample_stats", "process_single_model", "reroll_and_score_dataset"}
 
 
@@ -69,7 +70,7 @@ def main():
     best = known["reroll_and_score_dataset"](unrolled, [4] * 65, cols_to_combine=["scores"])
     subsets = {name: float(np.mean([row["results"] for row in best if row["subset"] == name])) for name in ("Factuality", "Math")}
     _, ties = known["process_single_model"](Dataset(row for row in rows if row["subset"] == "Ties"))
-    OUT.write_text(json.dumps({"rows": rows, "subsets": subsets, "ties": float(ties)}, indent=1) + "\n")
+    (OUT / "reward_bench.json").write_text(json.dumps({"rows": rows, "subsets": subsets, "ties": float(ties)}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

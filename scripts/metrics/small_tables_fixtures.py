@@ -11,21 +11,15 @@ small_tables.json  kappa[]: scipy.stats.permutation_test over all pairings of sk
 
 import itertools
 import json
-import pathlib
-from importlib.metadata import version
 
 import numpy as np
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+require({"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0"})
 rng = np.random.default_rng(59)
 
 

@@ -8,20 +8,15 @@ systems.json   grouped: means over groups of scipy.stats.pearsonr and kendalltau
 """
 
 import json
-import pathlib
 import warnings
-from importlib.metadata import version
 
 import numpy as np
 from scipy import stats
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1"}
-for package, wanted in VERSIONS.items():
-    print(package, version(package))
-    if version(package) != wanted:
-        raise SystemExit(f"{package} {wanted} is needed, found {version(package)}")
+from common import OUT, require
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-metrics/tests/fixtures"
+VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1"}
+require(VERSIONS)
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(2024)
 

@@ -151,15 +151,13 @@ impl Worth {
             let cell = format!("{:.3}", known.statistic);
             vec![format!("  {}", known.name), cell, known.n.to_string()]
         });
-        let head = vec![vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]];
-        say_table(&head.into_iter().chain(rows).collect::<Vec<_>>())?;
+        say_table(["", "estimate [95 %]", "n"], rows)?;
         if !self.layers.is_empty() {
             say("accuracy of the averaged log-odds of each layer alone:")?;
             let rows = self.layers.iter().map(|(layer, known)| {
                 vec![format!("  {}", layer.0), format!("{:.3}", known.statistic), known.n.to_string()]
             });
-            let head = vec![vec!["  layer".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
-            say_table(&head.into_iter().chain(rows).collect::<Vec<_>>())?;
+            say_table(["  layer", "estimate [95 %]", "n"], rows)?;
         }
         if let (Some(layer), Some(known)) = (self.chosen, self.get(PreferenceComparison::CHOSEN_LAYER)) {
             say(format_args!(

@@ -76,13 +76,8 @@ impl Queries {
         let mut least: Vec<(f64, &str)> =
             self.measured.iter().map(|query| (query.values[0], query.name.as_str())).collect();
         least.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let worst = match least.is_empty() {
-            true => String::new(),
-            false => {
-                let names = least.iter().map(|(value, id)| format!("{id} ({value:.3})"));
-                format!("least nDCG@{NDCG}: {}", first_names(names))
-            }
-        };
+        let names = least.iter().map(|(value, id)| format!("{id} ({value:.3})"));
+        let worst = first_names(&format!("least nDCG@{NDCG}"), names);
         let mut lost = Lost::default();
         lost.extend(&self.unranked);
         Figures { n, without_relevant: self.without_relevant, unranked, k, statistics, worst, lost }
@@ -146,13 +141,12 @@ impl Figures {
             of.get(name).map_or_else(String::new, |found| format!("{found:#}"))
         };
         let head = ["statistic", "mean [95 %]"].into_iter().chain(difference.map(|_| "minus the other"));
-        let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
-        rows.extend(NAMES.iter().zip(names).map(|(name, shown)| {
+        let rows = NAMES.iter().zip(names).map(|(name, shown)| {
             let own = [shown, found(&self.statistics, name)].into_iter();
             own.chain(difference.map(|of| found(of, name))).collect()
-        }));
+        });
         say(format_args!("\n{} with a relevant document", counted(self.n, "query")))?;
-        say_table(&rows)?;
+        say_table(head, rows)?;
         if self.without_relevant > 0 {
             let without = counted_that(self.without_relevant, "query", ["without one is", "without one are"]);
             say(format_args!("{without} left out"))?;

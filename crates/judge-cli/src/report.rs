@@ -7,11 +7,12 @@ use judge_data::{report_mark, write_atomic};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{RankAgreement, Reported, Statistic, rank_agreement};
 use judge_metrics::means::{clustered_mean, clustered_share};
+use judge_metrics::prediction::bias_in_words;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde::Serialize;
 
 use crate::args::files;
-use crate::terminal::console::plain;
+use crate::terminal::console::{plain, say, say_table};
 
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
@@ -103,14 +104,43 @@ pub fn agreement(scores: &[f64], human: &[f64]) -> Result<RankAgreement> {
     Ok(rank_agreement(scores, human, &BOOTSTRAP)?)
 }
 
-/// Rows of a table for people: a name, Spearman, Pearson.
-#[must_use]
-pub fn rows<'a>(title: &str, entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> Vec<Vec<String>> {
-    let head = vec![title.to_owned(), "Spearman [95 %]".to_owned(), "Pearson [95 %]".to_owned()];
-    let row = |(name, agreement): (&str, &RankAgreement)| {
-        vec![name.to_owned(), format!("{:#}", agreement.spearman), format!("{:#}", agreement.pearson)]
+/// Scores beside people's.
+#[derive(Serialize)]
+pub struct Compared {
+    /// How well they agree.
+    #[serde(flatten)]
+    pub agreement: RankAgreement,
+    /// Mean score minus mean human score.
+    pub bias: f64,
+}
+
+impl Compared {
+    /// As [`agreement`], and how far scores are off on average.
+    ///
+    /// # Errors
+    /// As [`agreement`].
+    pub fn new(scores: &[f64], human: &[f64]) -> Result<Self> {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        Ok(Self { agreement: agreement(scores, human)?, bias: mean(scores) - mean(human) })
+    }
+}
+
+/// A table for people of what was compared, by name, in a column of its own of how many items where that is given; below it why statistics
+/// are undefined, each reason once with the names that it is of.
+///
+/// # Errors
+/// If stdout takes nothing.
+pub fn say_compared(title: &str, entries: &[(&str, Option<usize>, &Compared)]) -> Result<()> {
+    let items = entries.iter().any(|(_, n, _)| n.is_some()).then_some("items");
+    let head = [title, "Spearman [95 %]", "Pearson [95 %]"].into_iter().chain(items).chain(["bias"]);
+    let row = |(name, n, found): &(&str, Option<usize>, &Compared)| {
+        let RankAgreement { spearman, pearson, .. } = &found.agreement;
+        let cells = [(*name).to_owned(), format!("{spearman:#}"), format!("{pearson:#}")];
+        cells.into_iter().chain(n.map(|n| n.to_string())).chain([bias_in_words(found.bias)]).collect()
     };
-    std::iter::once(head).chain(entries.into_iter().map(row)).collect()
+    say("")?;
+    say_table(head, entries.iter().map(row))?;
+    reasons(entries.iter().map(|(name, _, found)| (*name, &found.agreement))).into_iter().try_for_each(say)
 }
 
 /// A p-value, or the least that the random permutations of its test can show.
@@ -138,14 +168,13 @@ pub fn undefined<'s, N>(found: impl IntoIterator<Item = (N, &'s Statistic)>) -> 
     reasons
 }
 
-/// Why statistics of such a table are undefined, each reason once with the names that it is of.
-#[must_use]
-pub fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> String {
+/// Why correlations are undefined, a line for each reason.
+fn reasons<'a>(entries: impl IntoIterator<Item = (&'a str, &'a RankAgreement)>) -> Vec<String> {
     let of_entry = |(name, agreement): (&str, &'a RankAgreement)| {
         [("Spearman", &agreement.spearman), ("Pearson", &agreement.pearson)]
             .map(|(of, statistic)| (format!("{of} of {name}"), statistic))
     };
-    let line = |(reason, names): (&str, Vec<String>)| format!("undefined ({}): {reason}\n", names.join(", "));
+    let line = |(reason, names): (&str, Vec<String>)| format!("undefined ({}): {reason}", names.join(", "));
     undefined(entries.into_iter().flat_map(of_entry)).into_iter().map(line).collect()
 }
 
@@ -171,7 +200,7 @@ mod tests {
         assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());
         let said = reasons([("length", &found)]);
         let Statistic::Undefined { reason } = &found.spearman else { panic!("{found:?}") };
-        assert!(said.starts_with("undefined (Spearman of length") && said.contains(reason.as_str()), "{said}");
+        assert!(said[0].starts_with("undefined (Spearman of length") && said[0].contains(reason.as_str()), "{said:?}");
     }
 
     /// One of few rows that leaves the range reaches any bar.

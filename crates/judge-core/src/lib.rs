@@ -82,6 +82,7 @@ mod layer;
 pub mod mersenne_twister;
 pub mod model;
 mod model_info;
+mod names;
 #[doc(hidden)]
 pub mod panicked;
 mod prompt;

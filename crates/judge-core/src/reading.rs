@@ -2,8 +2,6 @@
 
 mod parts;
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -268,25 +266,24 @@ pub enum Reason {
     OtherText,
 }
 
-impl Reason {
-    /// All reasons.
-    pub const ALL: [Self; 14] = [
-        Self::EmptyPrompt,
-        Self::TooLong,
-        Self::NoLabel,
-        Self::NoMarker,
-        Self::Template,
-        Self::NonFinite,
-        Self::Missing,
-        Self::Unparsed,
-        Self::OffScale,
-        Self::Refused,
-        Self::NoAnswer,
-        Self::WorkerDied,
-        Self::Tokenizer,
-        Self::OtherText,
-    ];
+crate::names! { Reason {
+    EmptyPrompt: "empty_prompt",
+    TooLong: "too_long",
+    NoLabel: "no_label",
+    NoMarker: "no_marker",
+    Template: "template",
+    NonFinite: "non_finite",
+    Missing: "missing",
+    Unparsed: "unparsed",
+    OffScale: "off_scale",
+    Refused: "refused",
+    NoAnswer: "no_answer",
+    WorkerDied: "worker_died",
+    Tokenizer: "tokenizer",
+    OtherText: "other_text",
+}}
 
+impl Reason {
     /// What it means, for people.
     pub fn about(self) -> &'static str {
         match self {
@@ -311,32 +308,6 @@ impl Reason {
             Self::Tokenizer => "the tokenizer fails on the text, or gives a token that the model has no embedding for",
             Self::OtherText => "a judge that was to write the text of its verdict again wrote another one",
         }
-    }
-
-    /// The name used in files, e.g. `too_long`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::EmptyPrompt => "empty_prompt",
-            Self::TooLong => "too_long",
-            Self::NoLabel => "no_label",
-            Self::NoMarker => "no_marker",
-            Self::Template => "template",
-            Self::NonFinite => "non_finite",
-            Self::Missing => "missing",
-            Self::Unparsed => "unparsed",
-            Self::OffScale => "off_scale",
-            Self::Refused => "refused",
-            Self::NoAnswer => "no_answer",
-            Self::WorkerDied => "worker_died",
-            Self::Tokenizer => "tokenizer",
-            Self::OtherText => "other_text",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -180,18 +180,13 @@ pub enum Pooling {
     Max,
 }
 
-impl Pooling {
-    /// The name used in files and on command lines, e.g. `mean`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Last => "last",
-            Self::Mean => "mean",
-            Self::Min => "min",
-            Self::Max => "max",
-        }
-    }
-}
+crate::names! { Pooling {
+    First: "first",
+    Last: "last",
+    Mean: "mean",
+    Min: "min",
+    Max: "max",
+}}
 
 /// How states at the tokens of a text that is written become one.
 ///
@@ -211,21 +206,15 @@ pub enum ReplyPooling {
     ThoughtEnd,
 }
 
-impl ReplyPooling {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Last, Self::Mean, Self::ThoughtEnd];
+crate::names! { ReplyPooling {
+    Last: "reply_last",
+    Mean: "reply_mean",
+    ThoughtEnd: "thought_end",
+}}
 
+impl ReplyPooling {
     /// What ends a thought in a text.
     pub const END_OF_THOUGHT: &str = "</think>";
-
-    /// The name used in files and on command lines, e.g. `reply_mean`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Last => "reply_last",
-            Self::Mean => "reply_mean",
-            Self::ThoughtEnd => "thought_end",
-        }
-    }
 }
 
 /// How new text is made.

@@ -17,7 +17,6 @@ mod rubricbench;
 mod verdicts;
 mod votes;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -83,39 +82,21 @@ pub enum Benchmark {
     Pairs,
 }
 
+judge_core::names! { Benchmark {
+    PandaLm: "pandalm",
+    AutoJ: "autoj",
+    MtBench: "mtbench",
+    LlmBar: "llmbar",
+    Hhh: "hhh",
+    JudgeBench: "judgebench",
+    RmBench: "rmbench",
+    RubricBench: "rubricbench",
+    HelpSteer3: "helpsteer3",
+    Ppe: "ppe",
+    Pairs: "pairs",
+}}
+
 impl Benchmark {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::PandaLm,
-        Self::AutoJ,
-        Self::MtBench,
-        Self::LlmBar,
-        Self::Hhh,
-        Self::JudgeBench,
-        Self::RmBench,
-        Self::RubricBench,
-        Self::HelpSteer3,
-        Self::Ppe,
-        Self::Pairs,
-    ];
-
-    /// The name used on command lines and in reports, e.g. `pandalm`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PandaLm => "pandalm",
-            Self::AutoJ => "autoj",
-            Self::MtBench => "mtbench",
-            Self::LlmBar => "llmbar",
-            Self::Hhh => "hhh",
-            Self::JudgeBench => "judgebench",
-            Self::RmBench => "rmbench",
-            Self::RubricBench => "rubricbench",
-            Self::HelpSteer3 => "helpsteer3",
-            Self::Ppe => "ppe",
-            Self::Pairs => "pairs",
-        }
-    }
-
     /// Which file of it is read, for people.
     pub fn about(self) -> &'static str {
         match self {
@@ -198,12 +179,6 @@ impl Benchmark {
     pub fn files(self, path: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
         let path = path.as_ref();
         if self == Self::LlmBar { llmbar::files(path) } else { Ok(vec![path.to_path_buf()]) }
-    }
-}
-
-impl fmt::Display for Benchmark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -31,7 +31,7 @@ impl DatasetFormat {
     /// A row that is nothing else and whose instruction is a whole prompt of Prometheus is one of its evaluations.
     ///
     /// # Errors
-    /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::RowLayout`] for a table written by columns.
+    /// [`Error::UnknownFormat`] if they fit no kind, or more than one; [`Error::At`] for a table written by columns.
     pub fn detect(row: &Row, columns: &Columns) -> Result<Self, Error> {
         let mut fitting: Vec<Self> =
             [Self::Lager, Self::Emotion].into_iter().filter(|format| format.fits(row, columns)).collect();

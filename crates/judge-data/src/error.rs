@@ -95,31 +95,13 @@ pub enum Error {
         /// The byte found; `None` at the end of the file.
         found: Option<char>,
     },
-    /// A line or a row of another form: JSON that is no object, or what is no relevance or ranking.
-    #[error("{place}: expected {expected}, found {found}")]
-    Line {
-        /// Where.
-        place: Place,
-        /// The form.
-        expected: &'static str,
-        /// The line or the value, shortened.
-        found: String,
-    },
-    /// Objects that are not laid out as rows: one after another over several lines, as jq writes them, or a table by its columns.
+    /// A line or a row that is not as it must be, which a program can do no more about than say so.
     #[error("{place}: {problem}")]
-    RowLayout {
-        /// Where the first begins.
-        place: Place,
-        /// How they are, and how they must be.
-        problem: &'static str,
-    },
-    /// An object that has one key twice.
-    #[error("{place}: the key {key:?} appears twice")]
-    DuplicateKey {
+    At {
         /// Where.
         place: Place,
-        /// The key.
-        key: String,
+        /// What is wrong.
+        problem: String,
     },
     /// A field that must be there is not, under none of the names that are looked for.
     #[error("{place}: {}, found the fields {found:?}", no_field(*field, names))]
@@ -719,36 +701,6 @@ pub enum Error {
         bytes_before: u64,
         /// Its length now; the same where it was written over.
         bytes_now: u64,
-    },
-    /// What may be there once and is there a second time: a vote of a judge, a document of a query.
-    #[error("{place}: expected one {what}, found a second one")]
-    Twice {
-        /// Where, the second time.
-        place: Place,
-        /// What.
-        what: String,
-    },
-    /// A verdict on a pair that the benchmark does not have.
-    #[error("{place}: no pair has the id {id}; the benchmark has {pairs} pairs, the first is {known}")]
-    UnknownPair {
-        /// Where.
-        place: Place,
-        /// The id, as JSON.
-        id: String,
-        /// Pairs of the benchmark.
-        pairs: usize,
-        /// The id of its first pair.
-        known: String,
-    },
-    /// A second row about a pair in a file of verdicts.
-    #[error("{place}: the pair {id} has a verdict on line {first_line}; each pair has one row: leave one out")]
-    PairTwice {
-        /// Where it stands again.
-        place: Place,
-        /// The id, as JSON.
-        id: String,
-        /// Where it stood first.
-        first_line: usize,
     },
     /// Pairs without a verdict in a file that should have one for each.
     #[error("{}: {missing} of {pairs} pairs have no verdict, the first is {first}", path.display())]

@@ -302,7 +302,7 @@ impl<R: BufRead> Rows<R> {
             if added == 0 || !row.as_ref().is_err_and(Error::is_unfinished) {
                 self.state = State::Between;
                 let is_followed = row.is_err() && is_followed_by_another(&text);
-                return if is_followed { Err(Error::RowLayout { place, problem: OVER_LINES }) } else { row.map(Some) };
+                return if is_followed { Err(Error::at(&place, OVER_LINES)) } else { row.map(Some) };
             }
         }
     }

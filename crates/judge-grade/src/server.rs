@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{RawQuery, Request, State};
 use axum::middleware::{Next, from_fn};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use hyper::server::conn::http1;
@@ -176,11 +176,8 @@ fn foreign(request: &Request) -> Option<String> {
     (is_post && origins.is_empty()).then(|| "Expected an `Origin`: answers are sent by this page.".to_owned())
 }
 
-fn respond(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
+fn respond(status: StatusCode, kind: &'static str, body: impl IntoResponse) -> Response {
+    (status, [(CONTENT_TYPE, kind)], body).into_response()
 }
 
 fn html(page: String) -> Response {

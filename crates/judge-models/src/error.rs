@@ -9,10 +9,8 @@
 use std::path::PathBuf;
 
 use judge_hub::error::HubError;
-use judge_kernels::kernel::UnknownKernel;
 use judge_kernels::supported::NoKernel;
 use judge_text::error::Error as TextError;
-use judge_weights::dtype::UnknownDtype;
 use judge_weights::error::Error as WeightsError;
 
 use crate::{CudaProblem, DevicesProblem, RerankFormProblem};
@@ -115,21 +113,12 @@ pub enum Error {
         /// The text.
         found: String,
     },
-    /// A text is not the name of a dtype.
-    #[error(transparent)]
-    UnknownDtype(#[from] UnknownDtype),
-
     /// A text is not the name of a form of weights.
     #[error("{found:?} is no form of weights: expected as-stored or int8")]
     UnknownWeightForm {
         /// The text.
         found: String,
     },
-
-    /// A text is not the name of a kernel.
-    #[error(transparent)]
-    UnknownKernel(#[from] UnknownKernel),
-
     /// A kernel was asked for whose instructions this processor lacks.
     #[error(transparent)]
     NoKernel(#[from] NoKernel),

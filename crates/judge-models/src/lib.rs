@@ -163,13 +163,12 @@ pub use judge_jinja::{Date, DateError};
 pub use judge_kernels::kernel::{Kernel, UnknownKernel};
 pub use judge_kernels::supported::NoKernel;
 pub use judge_text::error::Error as TextError;
-pub use judge_text::{ChatTokens, SentencePieceProblem, TextOptions};
+pub use judge_text::{ChatTokens, TextOptions};
 pub use judge_weights::dtype::{Dtype, UnknownDtype};
 pub use judge_weights::error::{
     AdapterProblem, Error as WeightsError, FileProblem, IndexProblem, StandIn, TensorProblem,
 };
 pub use judge_weights::gguf::problem::GgufProblem;
-pub use judge_weights::pytorch::problem::PyTorchProblem;
 pub use known::KnownModel;
 pub use merge::{Merged, merge_adapters};
 pub use model::{LoadOptions, Model};

@@ -17,7 +17,7 @@ use judge_arch::ModelSpec;
 use judge_core::request::TokenId;
 
 use crate::engine::packed::{Angles, BufferPool, KvCache, PackedCache, PackedDecoder, Span};
-use crate::engine::tensor::decoder::{Decoder, Pass};
+use crate::engine::tensor::decoder::{Decoder, Fed, Pass};
 #[cfg(feature = "train")]
 use crate::engine::tensor::parameters::Stored;
 use crate::engine::tensor::rotation::Rotation;
@@ -53,8 +53,8 @@ fn config(path: PathBuf) -> ModelSpec {
     ModelSpec::from_json(&json).unwrap()
 }
 
-fn tokens(ids: &[i32]) -> TensorData {
-    TensorData::new(ids.to_vec(), [1, ids.len()])
+fn tokens(ids: &[i32]) -> Fed {
+    Fed::Host(TensorData::new(ids.to_vec(), [1, ids.len()]))
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
@@ -92,7 +92,7 @@ impl Engine {
                     states.push(values(if is_last { decoder.final_norm(state.clone()) } else { state.clone() }));
                     ControlFlow::Continue(())
                 };
-                decoder.forward(tokens(ids), &[rotation], Pass::default(), &mut visit).unwrap();
+                decoder.forward(&tokens(ids), &[rotation], Pass::default(), &mut visit).unwrap();
             }
             Self::Packed(decoder) => {
                 let ids: Vec<TokenId> = ids.iter().map(|id| id.cast_unsigned()).collect();
@@ -226,15 +226,15 @@ fn a_padded_batch_under_autodiff_equals_each_sequence_alone() {
         let seq = rows.iter().map(Vec::len).max().unwrap();
         let padded: Vec<i32> =
             rows.iter().flat_map(|row| row.iter().copied().chain(vec![0; seq - row.len()])).collect();
-        let batch = TensorData::new(padded, [rows.len(), seq]);
+        let batch = Fed::Host(TensorData::new(padded, [rows.len(), seq]));
         let rotation = Rotation::new(&config.ropes, seq, &device);
         let states =
-            decoder.forward(batch, &[rotation], Pass::default(), &mut |_, _| ControlFlow::Continue(())).unwrap();
+            decoder.forward(&batch, &[rotation], Pass::default(), &mut |_, _| ControlFlow::Continue(())).unwrap();
         let logits = decoder.logits(decoder.final_norm(states.clone()));
         for (index, row) in rows.iter().enumerate() {
             let rotation = Rotation::new(&config.ropes, seq, &Device::flex());
             let alone = plain
-                .forward(tokens(row), &[rotation.positions(0, row.len())], Pass::default(), &mut |_, _| {
+                .forward(&tokens(row), &[rotation.positions(0, row.len())], Pass::default(), &mut |_, _| {
                     ControlFlow::Continue(())
                 })
                 .unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use tokio::time::timeout;
@@ -68,12 +68,8 @@ pub(super) async fn gate(State(app): State<Arc<App>>, request: Request, next: Ne
     parts.extensions.insert(held);
     tokio::select! {
         response = next.run(Request::from_parts(parts, Body::empty())) => response,
-        () = peer.gone(version) => {
-            let mut response = Response::new(Body::empty());
-            // Not sent to anybody.
-            *response.status_mut() = StatusCode::from_u16(GONE).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            response
-        }
+        // Not sent to anybody.
+        () = peer.gone(version) => StatusCode::from_u16(GONE).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR).into_response(),
     }
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::CONTENT_TYPE;
 use judge_cli::pages::{HTML, SCRIPT, STYLE, protect, served, stylesheet};
 use maud::html;
 
@@ -26,9 +25,8 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route(PAGE_SCRIPT, get(|| async { file(SCRIPT, include_str!("page.js")) }))
 }
 
-fn file(kind: &'static str, text: impl Into<Body>) -> Response {
-    let mut response = Response::new(text.into());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+fn file(kind: &'static str, text: impl IntoResponse) -> Response {
+    let mut response = ([(CONTENT_TYPE, kind)], text).into_response();
     protect(&mut response, POLICY);
     response
 }

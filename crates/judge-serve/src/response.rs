@@ -1,7 +1,6 @@
 //! Answers and refusals as HTTP has them.
 
-use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde_json::Value;
@@ -26,8 +25,5 @@ pub(super) fn refuse(path: &str, refused: &Refusal) -> Response {
 
 /// A status and its JSON.
 pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::Router;
-use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::CONTENT_TYPE;
 use hyper::{StatusCode, Uri};
 use serde_json::{Value, json};
 
@@ -60,11 +59,7 @@ async fn decide<W: Wire>(
 /// A response with an answer, and beside it the work that it took, which is counted; or a refusal.
 fn respond(path: &str, answered: Result<(Value, Work), Refusal>) -> Response {
     match answered {
-        Ok((answer, work)) => {
-            let mut response = json_response(StatusCode::OK, &answer);
-            response.extensions_mut().insert(work);
-            response
-        }
+        Ok((answer, work)) => (Extension(work), json_response(StatusCode::OK, &answer)).into_response(),
         Err(refused) => refuse(path, &refused),
     }
 }
@@ -184,10 +179,7 @@ async fn health(State(app): State<Arc<App>>) -> Response {
 
 async fn metrics(State(app): State<Arc<App>>) -> Response {
     let now = Gauges { waiting: app.queue.waiting(), in_model: app.queue.in_model(), bytes: app.bytes.held() };
-    let mut response = Response::new(Body::from(app.metrics.text(&now)));
-    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.text(&now)).into_response()
 }
 
 async fn nowhere(request: Request) -> Response {

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use judge_core::Unscored;
 use judge_weights::error::Error as WeightsError;
 
-use crate::SentencePieceProblem;
-
 /// Everything that can go wrong between text and tokens.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -44,7 +42,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        problem: SentencePieceProblem,
+        problem: String,
     },
     /// A prompt cannot be tokenised where its tokens themselves were asked for: the template
     /// refuses it, or it has none.

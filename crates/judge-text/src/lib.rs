@@ -33,7 +33,4 @@ mod tokenizer;
 pub use chat_template::ChatTemplate;
 pub use error::Error;
 pub use files::Files;
-pub use tokenizer::{
-    ChatTokens, MARK, SPLIT, SentencePieceProblem, TextCodec, TextOptions, Typed, added_tokens, chat_template,
-    with_texts,
-};
+pub use tokenizer::{ChatTokens, MARK, SPLIT, TextCodec, TextOptions, Typed, added_tokens, chat_template, with_texts};

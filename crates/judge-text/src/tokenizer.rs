@@ -74,7 +74,6 @@ use literal::{Control, PlainText, Refusal};
 use notes::Rules;
 pub use pair::Typed;
 use sentencepiece::Made;
-pub use sentencepiece::SentencePieceProblem;
 use special_tokens::{SpecialTokens, Surround, other_templates, tells_apart, template_source};
 pub use special_tokens::{added_tokens, chat_template};
 use vocabulary::Spelling;

@@ -100,7 +100,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        problem: crate::pytorch::problem::PyTorchProblem,
+        problem: String,
     },
     /// An adapter that cannot be merged.
     #[error("the adapter {path}: {problem}", path = path.display())]

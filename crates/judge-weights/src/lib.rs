@@ -52,7 +52,7 @@ pub mod int8;
 pub mod lora;
 pub mod map;
 pub mod names;
-pub mod pytorch;
+mod pytorch;
 pub mod quantised;
 mod raw;
 pub mod read;

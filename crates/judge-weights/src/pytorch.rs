@@ -13,14 +13,12 @@
 //! |---|---|
 //! | `archive.rs` | the entries of the zip file and where their bytes lie |
 //! | `pickle.rs` | the pickle, read without running anything: few opcodes, and a closed list of names |
-//! | `problem.rs` | what can be wrong |
 //!
 //! `tensors` joins the two and checks every range against the file, as `safetensors/shard.rs` does for its headers.
 //! `safetensors.rs` hands the numbers out.
 
 mod archive;
 mod pickle;
-pub mod problem;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +28,6 @@ use safetensors::Dtype;
 
 use self::archive::Archive;
 use self::pickle::View;
-use self::problem::PyTorchProblem;
 
 /// A tensor of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,14 +73,14 @@ impl Stored {
 /// The tensors of a file, in the order of its dictionary. No number is read.
 ///
 /// # Errors
-/// [`PyTorchProblem`] for a damaged file, one of another format, and one that asks for more than tensors.
-pub(crate) fn tensors(file: &[u8]) -> Result<Vec<Stored>, PyTorchProblem> {
+/// What is wrong with a damaged file, one of another format, and one that asks for more than tensors.
+pub(crate) fn tensors(file: &[u8]) -> Result<Vec<Stored>, String> {
     let archive = Archive::open(file)?;
     let (folder, pickle) = archive.pickle()?;
     if let Some(order) = archive.bytes(&format!("{folder}byteorder"))?
         && order.trim_ascii() != b"little"
     {
-        return Err(PyTorchProblem::ByteOrder { found: String::from_utf8_lossy(order).into_owned() });
+        return Err(format!("its byte order is {:?}, expected \"little\"", String::from_utf8_lossy(order)));
     }
     let views = pickle::read(pickle)?;
     let mut tensors = Vec::with_capacity(views.len());
@@ -91,7 +88,7 @@ pub(crate) fn tensors(file: &[u8]) -> Result<Vec<Stored>, PyTorchProblem> {
     for view in views {
         let entry = format!("{folder}data/{}", view.key);
         let Some(storage) = archive.range(&entry)? else {
-            return Err(PyTorchProblem::Tensor { tensor: view.name.to_owned(), problem: "its storage is missing" });
+            return Err(format!("tensor {}: its storage is missing", view.name));
         };
         let stored = located(&view, storage)?;
         if stored.strides.is_some() {
@@ -99,7 +96,7 @@ pub(crate) fn tensors(file: &[u8]) -> Result<Vec<Stored>, PyTorchProblem> {
         }
         // What is copied is bounded by what is there.
         if gathered > file.len() {
-            return Err(PyTorchProblem::Tensor { tensor: stored.name, problem: "its strides use numbers many times" });
+            return Err(format!("tensor {}: its strides use numbers many times", stored.name));
         }
         tensors.push(stored);
     }
@@ -107,8 +104,8 @@ pub(crate) fn tensors(file: &[u8]) -> Result<Vec<Stored>, PyTorchProblem> {
 }
 
 /// A tensor in the bytes of its storage.
-fn located(view: &View<'_>, storage: Range<usize>) -> Result<Stored, PyTorchProblem> {
-    let fault = |problem| PyTorchProblem::Tensor { tensor: view.name.to_owned(), problem };
+fn located(view: &View<'_>, storage: Range<usize>) -> Result<Stored, String> {
+    let fault = |problem: &str| format!("tensor {}: {problem}", view.name);
     let width = view.dtype.bitsize() / 8;
     let outside = || fault("its numbers lie outside of its storage");
     if view.numbers.checked_mul(width).is_none_or(|bytes| bytes > storage.len()) {

@@ -78,7 +78,7 @@ impl Lost {
     }
 
     fn in_words(&self) -> String {
-        if self.0.is_empty() { String::new() } else { format!("not counted: {}", first_names(&self.0)) }
+        first_names("not counted", &self.0)
     }
 }
 
@@ -118,11 +118,12 @@ pub fn rows_used_in_words(used: usize, of: usize) -> String {
 /// Most ids of rows that are named.
 const SHOWN: usize = 10;
 
-/// The first of these names, with commas between.
-pub fn first_names(names: impl IntoIterator<Item = impl ToString>) -> String {
+/// The first of these names behind what they have in common: `got worse: 7, 6`; nothing where there are none.
+pub fn first_names(what: &str, names: impl IntoIterator<Item = impl ToString>) -> String {
     let mut names = names.into_iter().map(|name| name.to_string());
     let shown: Vec<String> = names.by_ref().take(SHOWN).collect();
-    shown.join(", ") + if names.next().is_some() { ", …" } else { "" }
+    let more = if names.next().is_some() { ", …" } else { "" };
+    if shown.is_empty() { String::new() } else { format!("{what}: {}{more}", shown.join(", ")) }
 }
 
 impl BarArgs {

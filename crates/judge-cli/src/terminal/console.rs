@@ -255,17 +255,21 @@ pub fn say(line: impl fmt::Display) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a table to stdout, in the form that the command line asks for. An empty line stands between one for other programs and the next.
+/// Writes a table to stdout, its head and the rows below it, in the form that the command line asks for. An empty line stands between one
+/// for other programs and the next.
 ///
 /// # Errors
 /// As [`print()`].
-pub fn say_table(rows: &[Vec<String>]) -> anyhow::Result<()> {
+pub fn say_table<H: Into<String>>(
+    head: impl IntoIterator<Item = H>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> anyhow::Result<()> {
     static IS_LATER: AtomicBool = AtomicBool::new(false);
-    debug_assert!(tables::has_head(rows), "the first row is the head: {rows:?}");
     if IS_LATER.swap(true, Ordering::Relaxed) && tables::format() != TableFormat::Plain {
         print("")?;
     }
-    print(table(rows).trim_end())
+    let head: Vec<String> = head.into_iter().map(Into::into).collect();
+    print(table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()).trim_end())
 }
 
 /// Writes names and what was found of each to stdout: a line each for people, else a table.
@@ -278,9 +282,7 @@ pub fn say_fields<N: AsRef<str>>(fields: impl IntoIterator<Item = (N, String)>) 
         let width = fields.iter().map(|(name, _)| name.as_ref().chars().count()).max().unwrap_or(0);
         return fields.iter().try_for_each(|(name, found)| print(format_args!("{:<width$}  {found}", name.as_ref())));
     }
-    let head = ["field", "value"].map(str::to_owned).to_vec();
-    let rows = fields.into_iter().map(|(name, found)| vec![name.as_ref().to_owned(), found]);
-    say_table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+    say_table(["field", "value"], fields.into_iter().map(|(name, found)| vec![name.as_ref().to_owned(), found]))
 }
 
 /// Writes a line to stdout. A reader that has seen enough and closed it, as `head` does, is no error.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -68,6 +69,11 @@ impl Interrupts {
             Some(signal) if cancelled => Err(Stopped { signal, done, total, what, resumes: true }.into()),
             _ => Ok(()),
         }
+    }
+
+    /// `Break` if a signal asks to stop.
+    pub fn flow(&self) -> ControlFlow<()> {
+        if self.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// The signal that asks to stop, if one came.

@@ -36,7 +36,7 @@ impl<Item> Observer<Item> for Watch {
             // Judges that share a pass each see its tokens, so they are counted where passes are.
             RunEvent::Progress(progress) => self.passed(progress.passes_answered, progress.tokens),
             RunEvent::Item(_) => return self.row(),
-            RunEvent::Waiting => return self.flow(),
+            RunEvent::Waiting => return self.stop.flow(),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -72,18 +72,13 @@ impl Watch {
     fn row(&mut self) -> ControlFlow<()> {
         self.done += 1;
         self.progress.inc(1);
-        self.flow()
+        self.stop.flow()
     }
 
     /// So many prompts of so many tokens are passed in all.
     fn passed(&mut self, prompts: usize, tokens: usize) {
         self.progress.add(0, tokens - self.tokens);
         (self.prompts, self.tokens) = (prompts, tokens);
-    }
-
-    /// `Break` if a signal came.
-    fn flow(&self) -> ControlFlow<()> {
-        if self.stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// What is shown behind the counts from the next row on.

@@ -104,11 +104,6 @@ fn csv(rows: &[Vec<String>]) -> String {
     String::from_utf8(writer.into_inner().expect("memory takes it")).expect("cells are UTF-8")
 }
 
-/// Whether the first row may be a head: no number with an interval is in it.
-pub(crate) fn has_head(rows: &[Vec<String>]) -> bool {
-    rows.first().is_none_or(|head| head.iter().all(|cell| parted(cell).is_none()))
-}
-
 /// The three numbers of `0.5 [0.4, 0.6]`.
 fn parted(cell: &str) -> Option<[&str; 3]> {
     let (number, ends) = cell.trim().strip_suffix(']')?.split_once(" [")?;

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -43,24 +42,17 @@ pub enum GradeConvention {
     Json,
 }
 
+crate::names! { GradeConvention {
+    Strict: "strict",
+    Rating: "rating",
+    Decision: "decision",
+    Result: "result",
+    ResultExact: "result-exact",
+    Integer: "integer",
+    Json: "json",
+}}
+
 impl GradeConvention {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Strict, Self::Rating, Self::Decision, Self::Result, Self::ResultExact, Self::Integer, Self::Json];
-
-    /// The name used in files and on command lines, e.g. `result-exact`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Rating => "rating",
-            Self::Decision => "decision",
-            Self::Result => "result",
-            Self::ResultExact => "result-exact",
-            Self::Integer => "integer",
-            Self::Json => "json",
-        }
-    }
-
     /// What a grade of this form looks like, for people; 7 and 4 stand for any grade.
     pub fn form(self) -> &'static str {
         match self {
@@ -137,12 +129,6 @@ impl GradeConvention {
         // Both are slices of one text.
         let start = number.as_ptr() as usize - text.as_ptr() as usize;
         Some((grade, start..start + number.len()))
-    }
-}
-
-impl fmt::Display for GradeConvention {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

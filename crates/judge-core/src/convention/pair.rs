@@ -1,5 +1,4 @@
 use std::cmp::Ordering::{self, Equal, Greater, Less};
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -57,43 +56,23 @@ pub enum PairConvention {
     Bare,
 }
 
+crate::names! { PairConvention {
+    Strict: "strict",
+    Letters: "letters",
+    Decision: "decision",
+    FirstLine: "first-line",
+    OutputAb: "output-ab",
+    OutputAbSentence: "output-ab-sentence",
+    ScorePair: "score-pair",
+    RatingPair: "rating-pair",
+    Result: "result",
+    Arrows: "arrows",
+    Boxed: "boxed",
+    AnswerTags: "answer-tags",
+    Bare: "bare",
+}}
+
 impl PairConvention {
-    /// All of them.
-    pub const ALL: [Self; 13] = [
-        Self::Strict,
-        Self::Letters,
-        Self::Decision,
-        Self::FirstLine,
-        Self::OutputAb,
-        Self::OutputAbSentence,
-        Self::ScorePair,
-        Self::RatingPair,
-        Self::Result,
-        Self::Arrows,
-        Self::Boxed,
-        Self::AnswerTags,
-        Self::Bare,
-    ];
-
-    /// The name used in files and on command lines, e.g. `first-line`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Letters => "letters",
-            Self::Decision => "decision",
-            Self::FirstLine => "first-line",
-            Self::OutputAb => "output-ab",
-            Self::OutputAbSentence => "output-ab-sentence",
-            Self::ScorePair => "score-pair",
-            Self::RatingPair => "rating-pair",
-            Self::Result => "result",
-            Self::Arrows => "arrows",
-            Self::Boxed => "boxed",
-            Self::AnswerTags => "answer-tags",
-            Self::Bare => "bare",
-        }
-    }
-
     /// What a verdict of this form looks like, for people.
     pub fn form(self) -> &'static str {
         match self {
@@ -203,12 +182,6 @@ impl PairConvention {
                 word => word.eq_ignore_ascii_case("tie").then_some(Equal),
             },
         }
-    }
-}
-
-impl fmt::Display for PairConvention {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -57,7 +57,7 @@ impl DecisionForm {
             };
             for (name, found) in by_kind {
                 let path = format!("{setting}.{name}");
-                let Some(kind) = QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name) else {
+                let Some(kind) = QuestionKind::from_name(name) else {
                     return wrong(path, "noul, choice or score", found);
                 };
                 match setting {

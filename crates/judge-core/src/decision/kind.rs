@@ -1,5 +1,3 @@
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// The kinds of question.
@@ -14,20 +12,13 @@ pub enum QuestionKind {
     Score,
 }
 
+crate::names! { QuestionKind {
+    Noul: "noul",
+    Choice: "choice",
+    Score: "score",
+}}
+
 impl QuestionKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Noul, Self::Choice, Self::Score];
-
-    /// The name in files.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Noul => "noul",
-            Self::Choice => "choice",
-            Self::Score => "score",
-        }
-    }
-
     /// A question of this kind as JSON, for messages.
     #[must_use]
     pub fn example(self) -> &'static str {
@@ -42,12 +33,6 @@ impl QuestionKind {
                 r#"{"type": "score", "instructions": "How urgent is it?", "criteria": ["can wait", "this week", "today"]}"#
             }
         }
-    }
-}
-
-impl fmt::Display for QuestionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

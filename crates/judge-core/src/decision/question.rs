@@ -153,7 +153,7 @@ impl Question {
     pub fn from_json(json: &Value) -> Result<Self, QuestionFault> {
         let Value::Object(fields) = json else { return Err(QuestionFault::NotAnObject { found: json.clone() }) };
         let kind = match fields.get("type") {
-            Some(Value::String(name)) => QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name),
+            Some(Value::String(name)) => QuestionKind::from_name(name),
             _ => None,
         };
         let Some(kind) = kind else { return Err(QuestionFault::Kind { found: fields.get("type").cloned() }) };

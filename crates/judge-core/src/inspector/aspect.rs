@@ -1,4 +1,3 @@
-use std::fmt;
 use std::str::FromStr;
 
 use crate::{Error, Prompt, PromptTemplate, error::by_name};
@@ -18,23 +17,15 @@ pub enum Aspect {
     Factuality,
 }
 
+crate::names! { Aspect {
+    SemanticConsistency: "semantic_consistency",
+    Logicality: "logicality",
+    Informativeness: "informativeness",
+    Fluency: "fluency",
+    Factuality: "factuality",
+}}
+
 impl Aspect {
-    /// All five, in the order of the published files.
-    pub const ALL: [Self; 5] =
-        [Self::SemanticConsistency, Self::Logicality, Self::Informativeness, Self::Fluency, Self::Factuality];
-
-    /// The name in files, in snake case.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SemanticConsistency => "semantic_consistency",
-            Self::Logicality => "logicality",
-            Self::Informativeness => "informativeness",
-            Self::Fluency => "fluency",
-            Self::Factuality => "factuality",
-        }
-    }
-
     /// The built-in prompt for this aspect: a raw text without chat template. Fields: `question`, `response`.
     ///
     /// The wording is this project's own; the published prompts carry no licence. As there, the rubric comes first with its five levels
@@ -118,12 +109,6 @@ impl Aspect {
                 ],
             ),
         }
-    }
-}
-
-impl fmt::Display for Aspect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -9,7 +9,7 @@ impl FromStr for States {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
-        by_name("states", name, &[Self::All, Self::DropLast], Self::as_str)
+        by_name("states", name, &Self::ALL, Self::as_str)
     }
 }
 

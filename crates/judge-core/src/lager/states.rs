@@ -1,5 +1,3 @@
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::Layer;
@@ -15,6 +13,11 @@ pub enum States {
     DropLast,
 }
 
+crate::names! { States {
+    All: "all",
+    DropLast: "drop-last",
+}}
+
 impl States {
     /// The layers of a model with `n_layers` blocks, ascending.
     pub fn layers(self, n_layers: usize) -> Vec<Layer> {
@@ -27,19 +30,5 @@ impl States {
             Self::All => n_layers.saturating_add(1),
             Self::DropLast => n_layers,
         }
-    }
-
-    /// `all` or `drop-last`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::DropLast => "drop-last",
-        }
-    }
-}
-
-impl fmt::Display for States {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -1,4 +1,3 @@
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -24,25 +23,11 @@ pub enum VerdictFrom {
     Layers,
 }
 
-impl VerdictFrom {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Text, Self::Logits, Self::Layers];
-
-    /// The name used in files and on command lines: `text`, `logits` or `layers`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Logits => "logits",
-            Self::Layers => "layers",
-        }
-    }
-}
-
-impl fmt::Display for VerdictFrom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+crate::names! { VerdictFrom {
+    Text: "text",
+    Logits: "logits",
+    Layers: "layers",
+}}
 
 impl FromStr for VerdictFrom {
     type Err = Error;

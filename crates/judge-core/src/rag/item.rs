@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::fmt;
 
 use super::{Sentence, sentences};
 
@@ -30,24 +29,12 @@ pub enum RagField {
     Reference,
 }
 
-impl RagField {
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Question => "question",
-            Self::Contexts => "contexts",
-            Self::Response => "response",
-            Self::Reference => "reference",
-        }
-    }
-}
-
-impl fmt::Display for RagField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+crate::names! { RagField {
+    Question: "question",
+    Contexts: "contexts",
+    Response: "response",
+    Reference: "reference",
+}}
 
 impl AsRef<Self> for RagItem {
     fn as_ref(&self) -> &Self {

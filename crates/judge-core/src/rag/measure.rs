@@ -1,4 +1,3 @@
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -30,30 +29,16 @@ pub enum RagMeasure {
     Correctness,
 }
 
+crate::names! { RagMeasure {
+    Faithfulness: "faithfulness",
+    AnswerRelevancy: "answer_relevancy",
+    ContextPrecision: "context_precision",
+    ContextRecall: "context_recall",
+    ContextRelevance: "context_relevance",
+    Correctness: "correctness",
+}}
+
 impl RagMeasure {
-    /// All, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [
-        Self::Faithfulness,
-        Self::AnswerRelevancy,
-        Self::ContextPrecision,
-        Self::ContextRecall,
-        Self::ContextRelevance,
-        Self::Correctness,
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Faithfulness => "faithfulness",
-            Self::AnswerRelevancy => "answer_relevancy",
-            Self::ContextPrecision => "context_precision",
-            Self::ContextRecall => "context_recall",
-            Self::ContextRelevance => "context_relevance",
-            Self::Correctness => "correctness",
-        }
-    }
-
     /// The fields that an item must have for it. [`ContextPrecision`](Self::ContextPrecision) needs a question or a reference besides.
     #[must_use]
     pub fn needs(self) -> &'static [RagField] {
@@ -82,18 +67,11 @@ impl RagMeasure {
     }
 }
 
-impl fmt::Display for RagMeasure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 impl FromStr for RagMeasure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Self::ALL.map(Self::as_str).join(", ");
-        let found = Self::ALL.into_iter().find(|measure| measure.as_str() == text.trim());
-        found.ok_or_else(|| format!("expected one of {}, found {text:?}", names()))
+        Self::from_name(text.trim()).ok_or_else(|| format!("expected one of {}, found {text:?}", names()))
     }
 }

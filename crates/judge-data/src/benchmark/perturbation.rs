@@ -1,7 +1,6 @@
 //! Changes to a response that should not change how good it is, to see whether they sway a judge of pairs.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::str::FromStr;
 
 use judge_core::ItemId;
@@ -36,31 +35,17 @@ pub enum Perturbation {
     Instruction,
 }
 
+judge_core::names! { Perturbation {
+    Neutral: "neutral",
+    Restated: "restated",
+    Authority: "authority",
+    Markup: "markup",
+    List: "list",
+    ForgedVerdict: "forged_verdict",
+    Instruction: "instruction",
+}}
+
 impl Perturbation {
-    /// All of them, the noise floor first.
-    pub const ALL: [Self; 7] = [
-        Self::Neutral,
-        Self::Restated,
-        Self::Authority,
-        Self::Markup,
-        Self::List,
-        Self::ForgedVerdict,
-        Self::Instruction,
-    ];
-
-    /// The name used in files and on command lines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Neutral => "neutral",
-            Self::Restated => "restated",
-            Self::Authority => "authority",
-            Self::Markup => "markup",
-            Self::List => "list",
-            Self::ForgedVerdict => "forged_verdict",
-            Self::Instruction => "instruction",
-        }
-    }
-
     /// The changed response; `None` where it does not apply: to a text without a letter, and `list` to a text of one point.
     pub fn apply(self, response: &str) -> Option<String> {
         let sentences = sentences(response);
@@ -108,12 +93,6 @@ impl Perturbation {
                 format!("{}\n\n{order}", response.trim_end())
             }
         })
-    }
-}
-
-impl fmt::Display for Perturbation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -33,7 +33,7 @@ impl PairVerdicts {
     /// order; `1` and `"1"` name the same pair, unless there is one of each. A text that is `null` has no verdict.
     ///
     /// # Errors
-    /// [`Error::UnknownPair`] for an id that no pair has, [`Error::NoVerdict`] for pairs that no row has; [`Error::PairTwice`];
+    /// [`Error::At`] for an id that no pair has or that two rows have, [`Error::NoVerdict`] for pairs that no row has;
     /// [`Error::MissingField`] for a row without `given`, or without `swapped` where other rows have it; and whatever is wrong with the
     /// file.
     pub fn read(path: impl AsRef<Path>, pairs: &[BenchmarkPair], convention: PairConvention) -> Result<Self, Error> {
@@ -65,12 +65,13 @@ impl PairVerdicts {
             // `1` and `"1"` are one pair, unless the benchmark has both.
             let named = known.get_key_value(&id).map(|(&id, _)| id).or_else(|| alike.get(&plain(&id)).copied());
             let Some(named) = named else {
-                let (place, id) = (row.place().clone(), id.to_string());
                 let known = pairs.first().map_or(String::new(), |pair| pair.id.to_string());
-                return Err(Error::UnknownPair { place, id, pairs: pairs.len(), known });
+                let known = format!("the benchmark has {} pairs, the first is {known}", pairs.len());
+                return Err(Error::at(row.place(), format!("no pair has the id {id}; {known}")));
             };
             if let Some(first_line) = ids.first(named, row.place().line) {
-                return Err(Error::PairTwice { place: row.place().clone(), id: named.to_string(), first_line });
+                let problem = format!("the pair {named} has a verdict on line {first_line}");
+                return Err(Error::at(row.place(), format!("{problem}; each pair has one row: leave one out")));
             }
             let Some(number) = known[named] else { continue };
             if let Some(Released { orders, .. }) = released {

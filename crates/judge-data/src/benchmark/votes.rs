@@ -42,7 +42,7 @@ impl PairVote {
     /// A person may vote on a pair more than once, as some of the published experts do. A judge may not.
     ///
     /// # Errors
-    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`] or [`Error::WrongType`], and [`Error::Twice`] for
+    /// [`Error::NoRows`]; for a row that is not as published [`Error::MissingField`] or [`Error::WrongType`], and [`Error::At`] for
     /// a second vote of a judge on the same question, models and turn, each with its line; [`Error::Io`] and what [`Rows`] refuses.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>, Error> {
         let path = path.as_ref();
@@ -56,10 +56,11 @@ impl PairVote {
                 && let Some(first) = seen.insert((annotator.clone(), vote.key()), place.line)
             {
                 let of = "on each question, pair of models and turn";
-                return Err(Error::Twice {
-                    place,
-                    what: format!("vote of {annotator} {of} (the first is on line {first})"),
-                });
+                let first = format!("the first is on line {first}");
+                return Err(Error::at(
+                    &place,
+                    format!("expected one vote of {annotator} {of} ({first}), found a second one"),
+                ));
             }
             votes.push(vote);
         }

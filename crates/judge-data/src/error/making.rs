@@ -45,6 +45,11 @@ impl Error {
         }
     }
 
+    /// What is wrong with a line or a row.
+    pub(crate) fn at(place: &Place, problem: impl Into<String>) -> Self {
+        Self::At { place: place.clone(), problem: problem.into() }
+    }
+
     /// The content of a file that is not what it must be.
     pub(crate) fn content(
         path: &Path,

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use crate::{Columns, Ids};
 
 /// The kinds of data set.
@@ -22,35 +20,15 @@ pub enum DatasetFormat {
     Prometheus,
 }
 
-impl DatasetFormat {
-    /// All kinds.
-    pub const ALL: [Self; 7] =
-        [Self::Prompts, Self::Graded, Self::Pairs, Self::Answers, Self::Lager, Self::Emotion, Self::Prometheus];
-
-    /// `prompts`, `graded`, `pairs`, `answers`, `lager`, `emotion` or `prometheus`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Prompts => "prompts",
-            Self::Graded => "graded",
-            Self::Pairs => "pairs",
-            Self::Answers => "answers",
-            Self::Lager => "lager",
-            Self::Emotion => "emotion",
-            Self::Prometheus => "prometheus",
-        }
-    }
-
-    /// The kind of this name; `None` if there is none.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == name)
-    }
-}
-
-impl fmt::Display for DatasetFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+judge_core::names! { DatasetFormat {
+    Prompts: "prompts",
+    Graded: "graded",
+    Pairs: "pairs",
+    Answers: "answers",
+    Lager: "lager",
+    Emotion: "emotion",
+    Prometheus: "prometheus",
+}}
 
 /// How a data set is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

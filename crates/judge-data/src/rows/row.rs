@@ -24,14 +24,14 @@ impl Row {
         if !text.trim_start().starts_with('{')
             && let Ok(value) = serde_json::from_str::<&RawValue>(text)
         {
-            return Err(Error::Line { place, expected: "an object", found: describe(value.get()) });
+            return Err(Error::at(&place, format!("expected an object, found {}", describe(value.get()))));
         }
         let fields: Extra = match serde_json::from_str(text) {
             Ok(fields) => fields,
             Err(source) => return Err(malformed(place, column, text, source)),
         };
         if let Some(key) = fields.repeated() {
-            return Err(Error::DuplicateKey { key: key.to_owned(), place });
+            return Err(Error::at(&place, format!("the key {key:?} appears twice")));
         }
         Ok(Self { place, fields, is_of_table: false })
     }
@@ -103,7 +103,7 @@ impl Row {
     /// The error for a table that is written by columns, as pandas does unless told otherwise; `None` for any other row.
     pub(crate) fn orientation(&self) -> Option<Error> {
         const BY_COLUMNS: &str = "the table is written by columns, expected one object per row; in pandas: to_json(path, orient=\"records\", lines=True)";
-        table_by_columns(&self.fields).then(|| Error::RowLayout { place: self.place.clone(), problem: BY_COLUMNS })
+        table_by_columns(&self.fields).then(|| Error::at(&self.place, BY_COLUMNS))
     }
 
     /// The value of a field that must be there and not `null`. `expected` says in words what `T` reads, e.g. `a string`.

@@ -37,7 +37,7 @@ impl Qrels {
     /// Reads a file, compressed or not. Relevance below 0 counts as 0, as in trec_eval.
     ///
     /// # Errors
-    /// [`Error::Line`] for a line of another form, [`Error::Twice`] for a document that a query has twice; [`Error::Io`].
+    /// [`Error::At`] for a line of another form and for a document that a query has twice; [`Error::Io`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let mut found = Self::default();
         for_lines(path.as_ref(), |place, line| {
@@ -54,7 +54,7 @@ impl Qrels {
                     let documents = found.0.entry(query.to_owned()).or_default();
                     match documents.insert(document.to_owned(), relevance.max(0.0)) {
                         None => Ok(()),
-                        Some(_) => Err(twice(place, query, document)),
+                        Some(_) => Err(twice(place, &line_of(query, document))),
                     }
                 }
             }
@@ -88,7 +88,7 @@ impl TrecRun {
     /// Reads a file, compressed or not.
     ///
     /// # Errors
-    /// [`Error::Line`] for a line of another form, [`Error::Twice`] for a document or a row that is there twice; [`Error::Io`].
+    /// [`Error::At`] for a line of another form and for a document or a row that is there twice; [`Error::Io`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let mut scored: BTreeMap<String, HashMap<String, f64>> = BTreeMap::new();
         let mut rankings: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
@@ -103,7 +103,7 @@ impl TrecRun {
                 let ranking = ranking.filter(|_| are_named).ok_or_else(|| wrong(place, RANKED, line))?;
                 return match rankings.insert(query.clone(), ranking) {
                     None => Ok(()),
-                    Some(_) => Err(Error::Twice { place: place.clone(), what: format!("row of the query {query:?}") }),
+                    Some(_) => Err(twice(place, &format!("row of the query {query:?}"))),
                 };
             }
             let cells: Vec<&str> = line.split_whitespace().collect();
@@ -111,7 +111,7 @@ impl TrecRun {
             let score = number(score).ok_or_else(|| wrong(place, RANKED, line))?;
             match scored.entry(query.to_owned()).or_default().insert(document.to_owned(), score) {
                 None => Ok(()),
-                Some(_) => Err(twice(place, query, document)),
+                Some(_) => Err(twice(place, &line_of(query, document))),
             }
         })?;
         rankings
@@ -155,12 +155,15 @@ fn number(cell: &str) -> Option<f64> {
 
 fn wrong(place: &Place, expected: &'static str, line: &str) -> Error {
     let shown: String = line.chars().take(80).collect();
-    Error::Line { place: place.clone(), expected, found: format!("{shown:?}") }
+    Error::at(place, format!("expected {expected}, found {shown:?}"))
 }
 
-fn twice(place: &Place, query: &str, document: &str) -> Error {
-    let what = format!("line for the document {document:?} of the query {query:?}");
-    Error::Twice { place: place.clone(), what }
+fn twice(place: &Place, what: &str) -> Error {
+    Error::at(place, format!("expected one {what}, found a second one"))
+}
+
+fn line_of(query: &str, document: &str) -> String {
+    format!("line for the document {document:?} of the query {query:?}")
 }
 
 #[cfg(test)]

@@ -278,11 +278,10 @@ fn tables_by_columns_are_recognised() {
         r#"{"columns":["id","prompt"],"index":[0],"data":[[1,"p"]]}"#,
     ] {
         let found = error(text);
-        assert!(matches!(found, Error::RowLayout { .. }), "{found}");
         assert!(found.to_string().contains("orient=\"records\", lines=True"), "{found}");
     }
     let messages = error(r#"{"messages":{"role":"user","content":"u"}}"#);
-    assert!(!matches!(messages, Error::RowLayout { .. }), "{messages}");
+    assert!(!messages.to_string().contains("by columns"), "{messages}");
 }
 
 /// A made-up row of the form of Prometheus' published MT-bench evaluation.

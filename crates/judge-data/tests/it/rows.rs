@@ -103,10 +103,11 @@ fn what_is_between_elements_is_checked() {
 #[test]
 fn rows_are_objects_with_each_key_once() {
     for text in ["5\n", "\"x\"", "[5]", "[[1]]", "{}\nnull\n"] {
-        assert!(matches!(error(text.as_bytes()), Error::Line { expected: "an object", .. }), "{text:?}");
+        let found = error(text.as_bytes()).to_string();
+        assert!(found.contains(": expected an object, found "), "{text:?}: {found}");
     }
     let twice = error(b"{}\n{\"a\":1,\"b\":2,\"a\":3}\n");
-    assert!(matches!(&twice, Error::DuplicateKey { place, key } if place.line == 2 && key == "a"), "{twice}");
+    assert!(twice.to_string().ends_with(", line 2: the key \"a\" appears twice"), "{twice}");
 }
 
 #[test]

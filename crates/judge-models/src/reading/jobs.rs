@@ -18,6 +18,8 @@
 //! The last token of a continuation is never fed. Job 0 is left out if nothing is read of it.
 //! Engines compute what jobs have in common once; nothing here depends on that.
 
+use std::sync::LazyLock;
+
 use judge_core::{
     Layer, Reading, Reason, Request, Unscored, Want,
     model::Dimensions,
@@ -35,15 +37,7 @@ use crate::{Error, TextError};
 
 /// What is wanted of a sequence from which only continuations are read, besides their
 /// log-probabilities.
-static NOTHING: Want = Want {
-    labels: Vec::new(),
-    pooled: Vec::new(),
-    attention_entropy: Vec::new(),
-    prompt_log_probs: false,
-    continuations: Vec::new(),
-    generate: None,
-    reply: Vec::new(),
-};
+static NOTHING: LazyLock<Want> = LazyLock::new(Want::default);
 
 /// One sequence that the model is fed: a request's prompt, or its prompt and a continuation but for
 /// its last token.

@@ -31,6 +31,7 @@ use serde_json::{Value, json};
 use super::error::TrainError;
 use super::loss::Loss;
 use super::trainer::Trainer;
+use crate::Error;
 
 /// The metadata's key and value that say that a file is a checkpoint of this form.
 const FORMAT: (&str, &str) = ("format", "judge-models trainer 3");
@@ -66,7 +67,7 @@ fn refuse_foreign(path: &Path) -> Result<(), TrainError> {
     if fs::metadata(path).is_ok_and(|found| found.len() > 0) && !is_checkpoint(path) {
         let source =
             std::io::Error::new(ErrorKind::AlreadyExists, "a file that no trainer wrote has this name; move it");
-        return Err(TrainError::Write { path: path.to_owned(), source });
+        return Err(Error::Write { path: path.to_owned(), source }.into());
     }
     Ok(())
 }
@@ -92,7 +93,7 @@ impl<L: Loss> Trainer<L> {
         let views = tensors.iter().map(|(name, shape, bytes)| {
             TensorView::new(Stored::F32, shape.clone(), bytes).map(|view| (name.as_str(), view))
         });
-        let unwritten = |source| TrainError::Write { path: path.to_owned(), source };
+        let unwritten = |source| Error::Write { path: path.to_owned(), source };
         let bytes = views
             .collect::<Result<Vec<_>, _>>()
             .and_then(|views| safetensors::serialize(views, Some(metadata)))
@@ -106,7 +107,7 @@ impl<L: Loss> Trainer<L> {
         written.and_then(|()| fs::rename(&partial, path)).map_err(|source| {
             // A disk that is full must not keep what did not fit; that it cannot be deleted says nothing new.
             let _ = fs::remove_file(&partial);
-            unwritten(source)
+            unwritten(source).into()
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// The model's folder cannot be read or written, or a device fails.
+    /// The model's folder or a file of the run cannot be read or written, or a device fails.
     #[error(transparent)]
     Model(#[from] crate::Error),
     /// A setting is outside its range.
@@ -110,14 +110,6 @@ pub enum TrainError {
         learning_rate: f64,
         /// The name of the first parameter in the folder or in the adapter.
         parameter: String,
-    },
-    /// A file cannot be written.
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
     },
     /// A file of states that cannot be used.
     #[error("{path} {problem}", path = path.display())]

@@ -39,7 +39,10 @@ impl Network {
     /// Layer 0, `[batch, seq, d_model]`.
     pub(super) fn embed(&self, batch: &Batch) -> Tensor<3> {
         match self {
-            Self::Decoder(decoder) => decoder.embed(batch.tokens.clone(), Some(&batch.rotation)),
+            Self::Decoder(decoder) => {
+                let tokens = Tensor::from_data(batch.tokens.clone(), &decoder.device());
+                decoder.embed(tokens, Some(&batch.rotation))
+            }
             Self::Encoder(encoder) => encoder.embed(&batch.tokens, &batch.types, &batch.lengths),
         }
     }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use judge_core::request::TokenId;
 
 use super::error::{StatesProblem, TrainError};
+use crate::Error;
 
 /// The first bytes of a file.
 const MAGIC: &[u8; 16] = b"judge states 1\n\n";
@@ -66,16 +67,16 @@ impl States {
     ///
     /// # Errors
     /// [`TrainError::States`] for a file that is none, is of another identity or is held by another process, and
-    /// [`TrainError::Write`] if the system refuses.
+    /// [`Error::Write`] if the system refuses.
     pub(super) fn open(path: &Path, identity: &str, d_model: usize) -> Result<Self, TrainError> {
-        let unwritten = |source| TrainError::Write { path: path.to_owned(), source };
+        let unwritten = |source| Error::Write { path: path.to_owned(), source };
         let refused = |problem| TrainError::States { path: path.to_owned(), problem };
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
         let file = options.open(path).map_err(unwritten)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Err(refused(StatesProblem::Held)),
-            Err(std::fs::TryLockError::Error(source)) => return Err(unwritten(source)),
+            Err(std::fs::TryLockError::Error(source)) => return Err(unwritten(source).into()),
         }
         let mut states = Self { path: path.to_owned(), file, d_model, records: HashMap::new(), end: START };
         let expected = [MAGIC.as_slice(), blake3::hash(identity.as_bytes()).as_bytes()].concat();
@@ -134,7 +135,7 @@ impl States {
     /// Keeps the states of a sequence, `[rows, d_model]`, unless they are there.
     ///
     /// # Errors
-    /// [`TrainError::Write`] if the system refuses; then nothing is kept of them.
+    /// [`Error::Write`] if the system refuses; then nothing is kept of them.
     pub(super) fn put(&mut self, key: Key, states: &[f32]) -> Result<(), TrainError> {
         if self.records.contains_key(&key) {
             return Ok(());
@@ -146,7 +147,7 @@ impl States {
         self.write_at(self.end, &record).map_err(|source| {
             // A disk that is full must not keep what did not fit; that it cannot be cut off says nothing new.
             let _ = self.file.set_len(self.end);
-            TrainError::Write { path: self.path.clone(), source }
+            Error::Write { path: self.path.clone(), source }
         })?;
         self.records.insert(key, (self.end + HEADER as u64, rows, hash));
         self.end += record.len() as u64;
@@ -217,6 +218,6 @@ mod tests {
         assert_eq!(refused(States::open(&path, "a model", 1)), StatesProblem::NoStates);
         assert_eq!(std::fs::read(&path).unwrap(), b"some notes of mine");
         let no_folder = States::open(&at.path().join("no/such"), "a model", 1);
-        assert!(matches!(no_folder, Err(TrainError::Write { .. })));
+        assert!(matches!(no_folder, Err(TrainError::Model(Error::Write { .. }))));
     }
 }

@@ -263,7 +263,8 @@ fn a_setting_that_is_no_number_is_refused_by_its_key() {
     }
     let twice = [list("llama.rope.freq_base", &[1e4]), list("llama.rope.freq_base", &[1e6])];
     fs::write(&path, with_keys(name, &twice)).unwrap();
-    assert_eq!(of_gguf(load().unwrap_err()), GgufProblem::KeyTwice { key: "llama.rope.freq_base".to_owned() });
+    let problem = of_gguf(load().unwrap_err()).to_string();
+    assert_eq!(problem, "the key llama.rope.freq_base appears twice");
 }
 
 /// llama.cpp (`llama-model.cpp`): without a type a factor is that of a linear scaling, and `rope.scale_linear` is its older key.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use judge_core::{Backbone, request::Pooling};
-use judge_models::{Error, LoadOptions, Model, PyTorchProblem, WeightsError, merge_adapters};
+use judge_models::{Error, LoadOptions, Model, WeightsError, merge_adapters};
 use tempfile::TempDir;
 
 use crate::common::{copy, fixtures, of_every_layer, raw, read, values};
@@ -98,7 +98,7 @@ fn what_is_damaged_or_missing_is_named() {
     };
     let command = fails("families/llama-off", &[("command.bin", ONE)], &|_| {});
     assert!(
-        matches!(&command, Error::Weights(WeightsError::PyTorch { problem: PyTorchProblem::Global { name }, .. }) if name == "posix.system")
+        matches!(&command, Error::Weights(WeightsError::PyTorch { problem, .. }) if problem.contains("posix.system"))
     );
     assert!(command.to_string().contains(ONE), "{command}");
     let pointer = fails("families/llama-off", &[], &|folder| {

@@ -14,7 +14,6 @@
 //! A folder of the first three rows must say whether a BOS goes before a text (`add_bos_token`): where it does not,
 //! releases 4 and 5 of transformers differ.
 
-mod problem;
 mod proto;
 #[cfg(test)]
 mod tests;
@@ -34,7 +33,6 @@ use crate::error::Error;
 use crate::file;
 use crate::files::Files;
 use crate::made::{self, Bpe, Part, SPACE, metaspace, precompiled, replace, replace_all, tokenizer};
-pub use problem::SentencePieceProblem;
 
 /// What goes around a text, and around the two of a pair: names of special tokens, and `A` and `B` for the texts, each
 /// with the type of its tokens.
@@ -141,7 +139,7 @@ fn around_as_stated(files: &Files, settings: &Value) -> Result<(Around, Around),
 type Parts = (Value, Option<Around>, Around);
 
 /// A tokenizer by the settings of the file.
-fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) -> Result<Parts, SentencePieceProblem> {
+fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) -> Result<Parts, String> {
     for (name, id, text) in [
         ("bos_token", model.bos_id, &model.bos_piece),
         ("eos_token", model.eos_id, &model.eos_piece),
@@ -160,8 +158,7 @@ fn of_file(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) ->
     let user_defined: Vec<&str> = of_kind(model, Kind::UserDefined).map(|id| texts[id].as_str()).collect();
     let json = if model.model_type == 2 {
         if !texts.contains(&model.unk_piece) {
-            let expected = "the text of a piece";
-            return Err(SentencePieceProblem::Setting { field: "unk_piece", found: model.unk_piece.clone(), expected });
+            return Err(format!("unk_piece is {}, expected the text of a piece", model.unk_piece));
         }
         let rules = Bpe {
             unknown: Some(&model.unk_piece),
@@ -217,11 +214,7 @@ fn of_class(model: &ModelProto, class: Class, settings: &Value, special: &mut Sp
 
 /// The tokenizer of XLM-RoBERTa. fairseq puts its special tokens before the pieces and leaves out the first three of the
 /// file, which are the same ones in another order.
-fn xlm_roberta(
-    model: &ModelProto,
-    settings: &Value,
-    special: &mut SpecialTokens,
-) -> Result<Parts, SentencePieceProblem> {
+fn xlm_roberta(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) -> Result<Parts, String> {
     special.default_names(&[
         ("bos_token", "<s>"),
         ("eos_token", "</s>"),
@@ -234,7 +227,7 @@ fn xlm_roberta(
     special.default_extra(extra(model, &[Kind::Control, Kind::UserDefined]));
     if let Some((id, piece)) = model.pieces.iter().enumerate().take(3).find(|(_, piece)| piece.kind == Kind::Normal) {
         let expected = "of the unknown piece or a control one, as the first three of XLM-RoBERTa are";
-        return Err(SentencePieceProblem::Piece { id, found: piece.text.clone(), expected });
+        return Err(format!("piece {id} is {:?}, expected {expected}", piece.text));
     }
     // Python's text of a token that is null.
     let own = |name: &str| (special.named().get(name).cloned().unwrap_or_else(|| "None".to_owned()), 0.0);
@@ -248,11 +241,7 @@ fn xlm_roberta(
 }
 
 /// The tokenizer of DeBERTa v2 and v3. transformers' class normalises in its own way, whatever the file says.
-fn deberta_v2(
-    model: &ModelProto,
-    settings: &Value,
-    special: &mut SpecialTokens,
-) -> Result<Parts, SentencePieceProblem> {
+fn deberta_v2(model: &ModelProto, settings: &Value, special: &mut SpecialTokens) -> Result<Parts, String> {
     special.default_names(&[
         ("bos_token", "[CLS]"),
         ("eos_token", "[SEP]"),
@@ -296,10 +285,9 @@ fn deberta_v2(
 
 /// A vocabulary of unigrams. A number of the unknown piece that is none of it is an error here: the crate `tokenizers`
 /// would fail on a text.
-fn unigram(pieces: Vec<(String, f64)>, unknown: i32, falls_back: bool) -> Result<Value, SentencePieceProblem> {
+fn unigram(pieces: Vec<(String, f64)>, unknown: i32, falls_back: bool) -> Result<Value, String> {
     let Some(id) = usize::try_from(unknown).ok().filter(|&id| id < pieces.len()) else {
-        let expected = "the number of a piece";
-        return Err(SentencePieceProblem::Setting { field: "unk_id", found: unknown.to_string(), expected });
+        return Err(format!("unk_id is {unknown}, expected the number of a piece"));
     };
     Ok(made::unigram(&pieces, id, falls_back))
 }

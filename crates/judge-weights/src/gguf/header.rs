@@ -192,11 +192,11 @@ pub fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
     let mut reader = Reader { bytes, at: 0 };
     let magic: [u8; 4] = reader.array("its mark")?;
     if &magic != b"GGUF" {
-        return Err(GgufProblem::Magic { found: magic });
+        return Err(GgufProblem::Header(format!("it begins with {magic:?}, expected \"GGUF\"")));
     }
     let version = reader.u32("its version")?;
     if !matches!(version, 2 | 3) {
-        return Err(GgufProblem::Version { found: version });
+        return Err(GgufProblem::Header(format!("version {version}, expected 2 or 3 (little-endian)")));
     }
     let tensors = reader.u64("its number of tensors")?;
     let keys = reader.u64("its number of keys")?;
@@ -205,7 +205,7 @@ pub fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
         let key = reader.text("a key")?;
         // Readers differ in which of the two they take.
         if values.contains_key(&key) || others.contains_key(&key) {
-            return Err(GgufProblem::KeyTwice { key });
+            return Err(GgufProblem::Header(format!("the key {key} appears twice")));
         }
         let kind = reader.u32(&key)?;
         let start = reader.at;
@@ -233,14 +233,21 @@ pub fn read(bytes: &[u8]) -> Result<Header, GgufProblem> {
         }
         let number = reader.u32(&name)?;
         let offset = reader.u64(&name)?;
-        let unsupported = |found| GgufProblem::Type { tensor: name.clone(), found };
+        let unsupported = |found: String| {
+            GgufProblem::Header(format!(
+                "tensor {name}: type {found} is not supported, only F64, F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, \
+                IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4: quantise the model again, for example as Q4_K_M"
+            ))
+        };
         let kind = Kind::of(number).map_err(unsupported)?;
         table.push((name, dimensions, kind, offset));
     }
     let data = (reader.at as u64).next_multiple_of(alignment);
     for (name, dimensions, kind, offset) in table {
         if !offset.is_multiple_of(alignment) {
-            return Err(GgufProblem::Offset { tensor: name, offset, alignment });
+            return Err(GgufProblem::Header(format!(
+                "tensor {name} begins at byte {offset} of the data, expected a multiple of {alignment}"
+            )));
         }
         let entry = locate(&name, &dimensions, kind, data.checked_add(offset), bytes.len())?;
         if header.tensors.insert(name.clone(), entry).is_some() {
@@ -323,9 +330,9 @@ impl<'a> Reader<'a> {
     /// The same, borrowed from the file.
     fn str(&mut self, what: &str) -> Result<&'a str, GgufProblem> {
         let length = self.u64(what)?;
-        let offset = self.at as u64;
+        let offset = self.at;
         let bytes = self.take(what, usize::try_from(length).unwrap_or(usize::MAX))?;
-        str::from_utf8(bytes).map_err(|_| GgufProblem::Text { offset })
+        str::from_utf8(bytes).map_err(|_| GgufProblem::Header(format!("the text at byte {offset} is not UTF-8")))
     }
 
     /// A value of type `kind`, if it is one that is kept; any other is passed over.
@@ -369,7 +376,8 @@ impl<'a> Reader<'a> {
                     None => (0..count).try_for_each(|_| self.skip(key, kind, depth - 1)),
                 }
             }
-            _ => Err(GgufProblem::ValueType { key: key.to_owned(), found: kind }),
+            // A type that the format does not have, or lists within too many lists.
+            _ => Err(GgufProblem::Header(format!("the value of {key} has the unknown type {kind}"))),
         }
     }
 }

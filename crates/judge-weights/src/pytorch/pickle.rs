@@ -9,8 +9,6 @@ use std::collections::HashSet;
 
 use safetensors::Dtype;
 
-use super::problem::PyTorchProblem as Problem;
-
 /// Axes of a tensor, at most, so that what a pickle says twice takes little memory.
 const MOST_AXES: usize = 8;
 
@@ -47,7 +45,7 @@ enum Global {
 }
 
 /// The closed list.
-fn global(module: &str, name: &str) -> Result<Global, Problem> {
+fn global(module: &str, name: &str) -> Result<Global, String> {
     Ok(match (module, name) {
         ("collections", "OrderedDict") => Global::Dict,
         ("torch._utils", "_rebuild_tensor_v2") => Global::Tensor,
@@ -62,7 +60,12 @@ fn global(module: &str, name: &str) -> Result<Global, Problem> {
         ("torch", "CharStorage") => Global::Storage(Dtype::I8),
         ("torch", "ByteStorage") => Global::Storage(Dtype::U8),
         ("torch", "BoolStorage") => Global::Storage(Dtype::BOOL),
-        _ => return Err(Problem::Global { name: format!("{module}.{name}") }),
+        _ => {
+            return Err(format!(
+                "the pickle asks for {module}.{name}, which is not read: only dictionaries of plain tensors are. If you trust the file, \
+                load it with torch.load and save its state_dict() again"
+            ));
+        }
     })
 }
 
@@ -104,8 +107,8 @@ struct Machine<'a> {
 /// The tensors of a pickle, in the order of its dictionary.
 ///
 /// # Errors
-/// [`Problem`] for anything else than a dictionary of tensors.
-pub(super) fn read(pickle: &[u8]) -> Result<Vec<View<'_>>, Problem> {
+/// What is wrong with anything else than a dictionary of tensors.
+pub(super) fn read(pickle: &[u8]) -> Result<Vec<View<'_>>, String> {
     let mut machine = Machine::default();
     let mut input = Input { bytes: pickle, at: 0 };
     loop {
@@ -116,11 +119,13 @@ pub(super) fn read(pickle: &[u8]) -> Result<Vec<View<'_>>, Problem> {
         }
         machine.step(code, &mut input).map_err(|fault| match fault {
             Fault::Whole(problem) => problem,
-            Fault::Here(what) => Problem::Pickle { what, at: input.at },
-            Fault::Unknown => Problem::Operation { code, at },
+            Fault::Here(what) => damaged(what, input.at),
+            Fault::Unknown => {
+                format!("the pickle has the operation {code:#04x} at byte {at}, which no dictionary of tensors needs")
+            }
         })?;
     }
-    let here = |what| Problem::Pickle { what, at: input.at };
+    let here = |what: &str| damaged(what, input.at);
     let (&[Value::Dict(dict)], []) = (&machine.stack[..], &machine.marks[..]) else {
         return Err(here("the value is no dictionary"));
     };
@@ -129,28 +134,37 @@ pub(super) fn read(pickle: &[u8]) -> Result<Vec<View<'_>>, Problem> {
     for (key, value) in &machine.dicts[dict] {
         let Value::Text(name) = *key else { return Err(here("a key is no text")) };
         if !names.insert(name) {
-            return Err(Problem::Tensor { tensor: name.to_owned(), problem: "it appears twice" });
+            return Err(format!("tensor {name}: it appears twice"));
         }
         match value {
             Value::Tensor(tensor) => views.push(View { name, ..machine.tensors[*tensor].clone() }),
-            _ => return Err(Problem::Value { name: name.to_owned() }),
+            _ => {
+                return Err(format!(
+                    "{name:?} is no tensor: only dictionaries from names to tensors are read; save the model's state_dict() alone"
+                ));
+            }
         }
     }
     Ok(views)
 }
 
+/// What is wrong with a pickle that is damaged, or not what torch.save writes for tensors.
+fn damaged(what: &str, at: usize) -> String {
+    format!("the pickle is damaged or no dictionary of tensors: {what} before byte {at}")
+}
+
 /// Why a step cannot be taken.
 enum Fault {
-    /// A whole error.
-    Whole(Problem),
+    /// What is wrong, as a whole.
+    Whole(String),
     /// What is wrong here.
     Here(&'static str),
     /// The operation is not known.
     Unknown,
 }
 
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Self {
+impl From<String> for Fault {
+    fn from(problem: String) -> Self {
         Self::Whole(problem)
     }
 }
@@ -361,28 +375,28 @@ struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Problem> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
         let end = self.at.checked_add(length).filter(|&end| end <= self.bytes.len());
-        let end = end.ok_or(Problem::Pickle { what: "it is cut off", at: self.bytes.len() })?;
+        let end = end.ok_or_else(|| damaged("it is cut off", self.bytes.len()))?;
         let taken = &self.bytes[self.at..end];
         self.at = end;
         Ok(taken)
     }
 
-    fn byte(&mut self) -> Result<u8, Problem> {
+    fn byte(&mut self) -> Result<u8, String> {
         self.take(1).map(|bytes| bytes[0])
     }
 
     /// An integer of so many bytes, at most four.
-    fn unsigned(&mut self, length: usize) -> Result<u64, Problem> {
+    fn unsigned(&mut self, length: usize) -> Result<u64, String> {
         Ok(self.take(length)?.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    fn line(&mut self) -> Result<&'a str, Problem> {
+    fn line(&mut self) -> Result<&'a str, String> {
         let end = self.bytes[self.at..].iter().position(|&byte| byte == b'\n');
-        let end = end.ok_or(Problem::Pickle { what: "it is cut off", at: self.bytes.len() })?;
+        let end = end.ok_or_else(|| damaged("it is cut off", self.bytes.len()))?;
         let line = std::str::from_utf8(self.take(end)?);
         self.at += 1;
-        line.map_err(|_| Problem::Pickle { what: "a name that is not UTF-8", at: self.at })
+        line.map_err(|_| damaged("a name that is not UTF-8", self.at))
     }
 }

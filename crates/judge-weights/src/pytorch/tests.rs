@@ -7,7 +7,6 @@ use std::path::Path;
 use safetensors::Dtype;
 use serde::Deserialize;
 
-use super::problem::PyTorchProblem as Problem;
 use super::{Stored, pickle, tensors};
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -87,10 +86,10 @@ fn what_is_more_than_tensors_is_refused_by_name() {
         ("empty.bin", "no data.pkl"),
         ("expanded.bin", "many times"),
     ] {
-        let error = tensors(&fixture(name)).expect_err(name).to_string();
+        let error = tensors(&fixture(name)).expect_err(name);
         assert!(error.contains(words), "{name}: {error}");
     }
-    assert!(matches!(tensors(b"no archive at all"), Err(Problem::NoArchive { .. })));
+    assert!(tensors(b"no archive at all").is_err_and(|problem| problem.contains("no zip archive")));
 }
 
 #[test]
@@ -122,7 +121,7 @@ fn changed_bytes_do_no_harm() {
 
 #[test]
 fn damaged_pickles_are_errors_and_deep_ones_no_danger() {
-    let error = |bytes: &[u8]| pickle::read(bytes).expect_err("no dictionary").to_string();
+    let error = |bytes: &[u8]| pickle::read(bytes).expect_err("no dictionary");
     for (bytes, words) in [
         (b"".as_slice(), "cut off"),
         (b"\x80\x02.", "no dictionary"),
@@ -185,5 +184,5 @@ fn an_entry_that_is_listed_twice_is_refused() {
     assert!(end > locator);
     twice.splice(wide..wide, file[start..start + first].to_vec());
     let problem = tensors(&twice).unwrap_err();
-    assert!(matches!(problem, Problem::Archive { what: "a second entry of one name", .. }), "{problem}");
+    assert!(problem.contains("a second entry of one name"), "{problem}");
 }

@@ -212,11 +212,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     for (path, svg) in pictures {
         write_marked(path, "agreement", &svg)?;
     }
-    let named: Vec<&String> = furthest.iter().map(|&place| &pairs.names[place]).collect();
-    let worst = match named.as_slice() {
-        [] => String::new(),
-        named => format!("furthest from people: {}", first_names(named)),
-    };
+    let worst = first_names("furthest from people", furthest.iter().map(|&place| &pairs.names[place]));
     Ok(Measured { statistics: found, worst, lost: pairs.lost, apart: Vec::new() })
 }
 

@@ -106,7 +106,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     let overlap = pairs.iter().any(|pair| pair.groups.len() > 1);
     let means = if overlap { BTreeMap::new() } else { means_of_groups(&overall.0, &groups) };
     let (_, policy) = cli.pairs.policy();
-    let (with_verdict, lost, wrong) = kept(&pairs, &verdicts);
+    let (with_verdict, lost, worst) = kept(&pairs, &verdicts);
     let mut statistics = by_name(&overall);
     statistics.extend(rows_used(with_verdict, overall.0.n).map(|(name, known)| (name, json!(known))));
     write_json_if(cli.json.as_deref(), "pairwise_benchmark", || {
@@ -134,12 +134,11 @@ fn measured(cli: &Cli) -> Result<Measured> {
     if with_verdict < overall.0.n {
         say(rows_used_in_words(with_verdict, overall.0.n))?;
     }
-    let worst = if wrong.is_empty() { wrong } else { format!("not as people: {wrong}") };
     Ok(Measured { statistics: json!(statistics), worst, lost, apart: Vec::new() })
 }
 
-/// How many of the pairs that people have judged have a verdict in each order that was asked, those that have not, and the first whose
-/// verdict is another.
+/// How many of the pairs that people have judged have a verdict in each order that was asked, those that have not, and in words the
+/// first whose verdict is another.
 fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, Lost, String) {
     let judged = pairs.iter().zip(&verdicts.orders).filter_map(|(pair, orders)| Some((pair, orders, pair.gold?)));
     let is_kept =
@@ -149,7 +148,7 @@ fn kept(pairs: &[BenchmarkPair], verdicts: &PairVerdicts) -> (usize, Lost, Strin
     let mut lost = Lost::default();
     lost.extend(without.into_iter().map(|(pair, ..)| &pair.id));
     let wrong = judged.filter(|(_, [given, _], gold)| *given != Some(*gold));
-    (kept.len(), lost, first_names(wrong.map(|(pair, ..)| &pair.id)))
+    (kept.len(), lost, first_names("not as people", wrong.map(|(pair, ..)| &pair.id)))
 }
 
 /// Verdicts on the pairs that people have judged.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use judge_data::{BenchmarkPair, Outputs};
-use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport};
+use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport, Statistic};
 use judge_metrics::preference::Preference;
 use serde_json::{Value, json};
 
@@ -97,11 +97,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for finding in &findings {
         say(finding.sentence())?;
         if finding.n > 0 {
-            let mut rows = vec![["", "estimate [95 %]"].map(str::to_owned).to_vec()];
-            rows.extend(
-                finding.statistics.iter().map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")]),
-            );
-            say_table(&rows)?;
+            let row = |(name, value): &(&str, Statistic)| vec![format!("  {name}"), format!("{value:.3}")];
+            say_table(["", "estimate [95 %]"], finding.statistics.iter().map(row))?;
             say("")?;
         }
     }

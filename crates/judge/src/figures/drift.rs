@@ -124,13 +124,13 @@ fn measured(cli: &Cli) -> Result<Measured> {
     say(sentence(&found, n, changed.len()))?;
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
     let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
-    let mut lines = vec![vec![format!("now against before, {}", counted(n, "row")), level, "p".to_owned()]];
-    lines.extend(found.iter().filter_map(|(name, known)| {
+    let head = [format!("now against before, {}", counted(n, "row")), level, "p".to_owned()];
+    let lines = found.iter().filter_map(|(name, known)| {
         let Reported { p, p_at_most, .. } = known.defined()?;
         let p = p.map_or_else(String::new, |p| p_in_words(p, *p_at_most));
         Some(vec![format!("  {name}"), format!("{known:.4}"), p])
-    }));
-    say_table(&lines)?;
+    });
+    say_table(head, lines)?;
     for (reason, names) in undefined(found.iter().map(|(name, known)| (name.as_str(), known))) {
         say(format_args!("undefined ({}): {reason}", names.join(", ")))?;
     }
@@ -147,10 +147,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     for differs in &differs {
         tell(format_args!("note: {differs}"));
     }
-    let worst = match changed.as_slice() {
-        [] => String::new(),
-        changed => format!("changed most: {}", first_names(changed.iter().map(|anchor| &anchor.id))),
-    };
+    let worst = first_names("changed most", changed.iter().map(|anchor| &anchor.id));
     let mut lost = Lost::default();
     lost.extend(left_out.iter().flatten());
     Ok(Measured { statistics: by_name, worst, lost, apart: Vec::new() })

@@ -14,8 +14,8 @@ use judge_cli::args::files::program;
 use judge_cli::args::lager::layer_weights;
 use judge_cli::groups::OtherFields;
 use judge_cli::layer_agreement;
-use judge_cli::report::{self, agreement, write_json_if, write_marked};
-use judge_cli::terminal::console::{say, say_table, tell, usage};
+use judge_cli::report::{Compared, say_compared, write_json_if, write_marked};
+use judge_cli::terminal::console::{say, tell, usage};
 use judge_cli::terminal::svg::name_of;
 use judge_core::{
     ItemId,
@@ -24,8 +24,6 @@ use judge_core::{
     scale::ScoreDistribution,
 };
 use judge_data::{Input, InputFile, Outputs, Program, Rows, ScoreFormat, ScoreTable, save_new};
-use judge_metrics::comparison::RankAgreement;
-use judge_metrics::prediction::bias_in_words;
 use judge_probe::RowGroups;
 use serde::Serialize;
 use serde_json::json;
@@ -47,15 +45,7 @@ struct Results {
     unscored: usize,
     unscored_by_reason: BTreeMap<String, usize>,
     without_human: usize,
-    variants: BTreeMap<&'static str, Evaluated>,
-}
-
-#[derive(Serialize)]
-struct Evaluated {
-    #[serde(flatten)]
-    agreement: RankAgreement,
-    /// Mean score minus mean human score.
-    bias: f64,
+    variants: BTreeMap<&'static str, Compared>,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -102,9 +92,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     for variant in &variants {
         let scores = data.scores(*variant, states, results.weights.as_ref());
         let scores = scores.with_context(|| format!("{}: variant {variant}", input.display()))?;
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let evaluated = Evaluated { agreement: agreement(&scores, &human)?, bias: mean(&scores) - mean(&human) };
-        results.variants.insert(variant.as_str(), evaluated);
+        results.variants.insert(variant.as_str(), Compared::new(&scores, &human)?);
     }
     write_json_if(cli.json.as_deref(), "lager_evaluate", || Ok(&results))?;
     print(input, &variants, &results)?;
@@ -302,16 +290,9 @@ fn print(input: &Path, variants: &[Variant], results: &Results) -> Result<()> {
     if results.without_human > 0 {
         say(format_args!("scored but without a human score: {}", results.without_human))?;
     }
-    let named = |variant: &Variant| (variant.as_str(), &results.variants[variant.as_str()]);
-    let mut rows = report::rows("variant", variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
-    rows[0].push("bias".to_owned());
-    for (row, variant) in rows[1..].iter_mut().zip(variants) {
-        row.push(bias_in_words(named(variant).1.bias));
-    }
-    let reasons = report::reasons(variants.iter().map(|v| (v.as_str(), &named(v).1.agreement)));
+    let named = |variant: &Variant| (variant.as_str(), None, &results.variants[variant.as_str()]);
+    say_compared("variant", &variants.iter().map(named).collect::<Vec<_>>())?;
     say("")?;
-    say_table(&rows)?;
-    reasons.lines().chain([""]).try_for_each(say)?;
     results.weights.as_ref().map_or(Ok(()), print_weights)
 }
 

@@ -69,9 +69,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Err(error @ Error::OutputExists { .. }) => return Err(usage(error)),
         merged => merged.with_context(|| format!("cannot merge into the model in {}", path.display()))?,
     };
-    if let Some((progress, _)) = shown {
-        progress.finish_and_clear();
-    }
+    drop(shown);
     let Merged { dtype, n_tensors, bytes, files } = merged;
     write_json_if(cli.json.as_deref(), "merge_adapter", || {
         Ok(json!({

@@ -13,8 +13,6 @@ use judge_core::{
     scale::ScalePoint,
 };
 use judge_data::{DatasetFormat, Finished, LabelTable, Outputs, Program, Record, Records, ScoreOutcome, ScoreRow};
-use judge_metrics::comparison::RankAgreement;
-use judge_metrics::prediction::bias_in_words;
 use serde::Serialize;
 
 use judge_cli::args::files::{CarryArgs, InputArgs, OutputArgs, program};
@@ -22,8 +20,8 @@ use judge_cli::args::lager::{LagerArgs, layer_weights};
 use judge_cli::args::layers::LayerList;
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::lager_file::LagerFile;
-use judge_cli::report::{self, agreement, write_json_if};
-use judge_cli::terminal::console::{counted_that, say, say_table};
+use judge_cli::report::{Compared, say_compared, write_json_if};
+use judge_cli::terminal::console::{counted_that, say};
 
 /// Emotions of fewer items have a line in the JSON file alone.
 const FEW: usize = 10;
@@ -92,23 +90,20 @@ struct Results {
     unscored: BTreeMap<String, usize>,
     /// Which of the scores was written, and is compared by emotion.
     written: String,
-    variants: BTreeMap<&'static str, Compared>,
-    emotions: BTreeMap<String, Compared>,
+    variants: BTreeMap<&'static str, Found>,
+    emotions: BTreeMap<String, Found>,
 }
 
 #[derive(Serialize)]
-struct Compared {
+struct Found {
     n: usize,
     #[serde(flatten)]
-    agreement: RankAgreement,
-    /// Mean score minus mean human score.
-    bias: f64,
+    compared: Compared,
 }
 
-impl Compared {
+impl Found {
     fn new(scores: &[f64], human: &[f64]) -> Result<Self> {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        Ok(Self { n: scores.len(), agreement: agreement(scores, human)?, bias: mean(scores) - mean(human) })
+        Ok(Self { n: scores.len(), compared: Compared::new(scores, human)? })
     }
 }
 
@@ -147,10 +142,9 @@ impl Results {
                 }
             }
         }
-        let compared =
-            |(variant, scores): (&Variant, &Vec<f64>)| Ok((variant.as_str(), Compared::new(scores, &human)?));
+        let compared = |(variant, scores): (&Variant, &Vec<f64>)| Ok((variant.as_str(), Found::new(scores, &human)?));
         let of_emotion =
-            |(emotion, (scores, human)): (String, (Vec<f64>, Vec<f64>))| Ok((emotion, Compared::new(&scores, &human)?));
+            |(emotion, (scores, human)): (String, (Vec<f64>, Vec<f64>))| Ok((emotion, Found::new(&scores, &human)?));
         Ok(Self {
             program: program("emotional_understanding"),
             n,
@@ -166,22 +160,15 @@ impl Results {
     }
 
     fn print(&self) -> Result<()> {
-        let show = |title: &str, entries: Vec<(&str, &Compared)>| {
-            let mut rows = report::rows(title, entries.iter().map(|(name, found)| (*name, &found.agreement)));
-            rows[0].extend(["items".to_owned(), "bias".to_owned()]);
-            for (row, (_, found)) in rows[1..].iter_mut().zip(&entries) {
-                row.extend([found.n.to_string(), bias_in_words(found.bias)]);
-            }
-            let reasons = report::reasons(entries.iter().map(|(name, found)| (*name, &found.agreement)));
-            say("")?;
-            say_table(&rows)?;
-            reasons.lines().try_for_each(say)
+        let show = |title: &str, entries: &[(&str, &Found)]| {
+            let entries = entries.iter().map(|(name, found)| (*name, Some(found.n), &found.compared));
+            say_compared(title, &entries.collect::<Vec<_>>())
         };
         if self.variants.is_empty() {
             return say("no item has both a score and a human score, so nothing is compared");
         }
-        show("score", self.variants.iter().map(|(name, found)| (*name, found)).collect())?;
-        let mut emotions: Vec<(&str, &Compared)> = self
+        show("score", &self.variants.iter().map(|(name, found)| (*name, found)).collect::<Vec<_>>())?;
+        let mut emotions: Vec<(&str, &Found)> = self
             .emotions
             .iter()
             .map(|(name, found)| (name.as_str(), found))
@@ -189,7 +176,7 @@ impl Results {
             .collect();
         emotions.sort_by_key(|(_, found)| std::cmp::Reverse(found.n));
         if !emotions.is_empty() {
-            show(&format!("{} by emotion", self.written), emotions)?;
+            show(&format!("{} by emotion", self.written), &emotions)?;
         }
         let few = self.emotions.values().filter(|found| found.n < FEW).count();
         if few > 0 {

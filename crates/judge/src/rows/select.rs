@@ -13,10 +13,9 @@ mod write;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
 use judge_cli::args::files::{InputArgs, OutputArgs, beside, program};
 use judge_cli::args::lager::LagerArgs;
@@ -27,7 +26,7 @@ use judge_cli::missing_fields::tell_unread;
 use judge_cli::probes::PromptedProbe;
 use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{check_scored, say, usage};
-use judge_cli::terminal::interrupt::{Interrupts, Stopped};
+use judge_cli::terminal::interrupt::Interrupts;
 use judge_cli::terminal::options::name_of;
 use judge_cli::terminal::progress::Progress;
 use judge_core::Unscored;
@@ -326,15 +325,12 @@ impl Cli {
         let step = || {
             bar.inc(1);
             done += 1;
-            if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            stop.flow()
         };
         let found = diverse(values, wanted, weight, NEAR, |row| directions.of(row), step)?;
         bar.finish_and_clear();
-        match (found, stop.interrupted()) {
-            (Some(found), _) => Ok(found),
-            (None, Some(signal)) => Err(Stopped { signal, done, total: wanted, what: "choices", resumes: true }.into()),
-            (None, None) => anyhow::bail!("the choice was ended without a signal"),
-        }
+        stop.check(found.is_none(), done, wanted, "choices")?;
+        found.context("the choice was ended without a signal")
     }
 
     /// What decides about the choice.

@@ -24,6 +24,7 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use judge_arch::{HeadSpec, ModelSpec};
 
 use super::block_ops::{ComposedOps, Entropies};
+use super::host::host_within;
 use super::masks::{MaskKind, Masks};
 use super::ops;
 #[cfg(test)]
@@ -75,6 +76,38 @@ pub(crate) struct Decoder {
     #[module(skip)]
     #[cfg_attr(not(feature = "train"), allow(dead_code, reason = "gradients are filed by it"))]
     stored: Vec<Stored>,
+}
+
+/// The tokens of a pass.
+pub(crate) enum Fed {
+    /// Of the host, `[batch, seq]`, integers.
+    Host(TensorData),
+    /// One of each sequence, as a device has chosen it: `[batch]` in f32, which holds every id below 2^24.
+    Chosen(Box<Tensor<1>>),
+}
+
+impl Fed {
+    /// The tokens on a device, `[batch, seq]`.
+    pub(crate) fn on(&self, device: &Device) -> Tensor<2, Int> {
+        match self {
+            Self::Host(tokens) => Tensor::from_data(tokens.clone(), device),
+            Self::Chosen(tokens) => Tensor::clone(tokens).to_device(device).int().unsqueeze_dim(1),
+        }
+    }
+
+    /// Their number: rows, and tokens of each.
+    #[cfg(test)]
+    pub(super) fn dims(&self) -> [usize; 2] {
+        self.on(&Device::flex()).dims()
+    }
+
+    /// The tokens on the host, row-major. Waits for the device that chose them.
+    pub(super) fn ids(&self) -> Vec<usize> {
+        match self {
+            Self::Host(tokens) => tokens.iter::<i64>().map(|id| id as usize).collect(),
+            Self::Chosen(tokens) => host_within(Tensor::clone(tokens)).into_iter().map(|id| id as usize).collect(),
+        }
+    }
 }
 
 /// What a pass has besides its tokens. By default it is over whole sequences, of which nothing is
@@ -194,7 +227,7 @@ impl Decoder {
         &self.spec
     }
 
-    /// Runs `tokens` `[batch, seq]`, integers on the host, through the blocks and shows `visit`
+    /// Runs `tokens` `[batch, seq]` through the blocks and shows `visit`
     /// each residual stream `[batch, seq, d_model]` as soon as it is queued: 0 is the embedding,
     /// `i` the output of block `i` counted from 1, none of them normed. After
     /// [`ControlFlow::Break`] no further block is run.
@@ -213,15 +246,16 @@ impl Decoder {
     /// [`on_device`](super::host::on_device).
     pub(crate) fn forward(
         &self,
-        tokens: TensorData,
+        tokens: &Fed,
         rotations: &[Rotation],
         pass: Pass<'_>,
         visit: &mut dyn FnMut(usize, &Tensor<3>) -> ControlFlow<()>,
     ) -> Option<Tensor<3>> {
         let Pass { mut past, mut entropies, kept } = pass;
         let inputs = self.token_inputs.as_ref();
-        let inputs = inputs.map(|inputs| (inputs, looked_up(&inputs.table, &tokens, &self.device())));
-        let mut x = self.embed(tokens, rotations.first());
+        let placed = tokens.on(&self.device());
+        let inputs = inputs.map(|inputs| (inputs, looked_up(&inputs.table, &tokens.ids(), &placed)));
+        let mut x = self.embed(placed, rotations.first());
         let [_, seq, _] = x.dims();
         if visit(0, &x).is_break() {
             return None;
@@ -268,10 +302,9 @@ impl Decoder {
         Some(x)
     }
 
-    /// The residual stream of layer 0, `[batch, seq, d_model]`, of `tokens` `[batch, seq]`. `rotation` is the first
-    /// device's, which has the positions.
-    pub(crate) fn embed(&self, tokens: TensorData, rotation: Option<&Rotation>) -> Tensor<3> {
-        let tokens = Tensor::<2, Int>::from_data(tokens, &self.device());
+    /// The residual stream of layer 0, `[batch, seq, d_model]`, of `tokens` `[batch, seq]` on the first device. `rotation` is
+    /// that device's, which has the positions.
+    pub(crate) fn embed(&self, tokens: Tensor<2, Int>, rotation: Option<&Rotation>) -> Tensor<3> {
         let [batch, seq] = tokens.dims();
         // [batch, seq] -> [batch * seq] -> [batch * seq, d_model] -> [batch, seq, d_model]
         let rows = widen(self.embedding.val().select(0, tokens.reshape([batch * seq])));

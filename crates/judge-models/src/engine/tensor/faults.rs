@@ -20,6 +20,7 @@ const FULL: &str = "An IO error happened\nCaused by:\n  out of device memory all
 thread_local! {
     static FAULTS: RefCell<Vec<(usize, Fault)>> = const { RefCell::new(Vec::new()) };
     static PASSES: RefCell<Vec<[usize; 2]>> = const { RefCell::new(Vec::new()) };
+    static WAITS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static WAIT: Cell<Option<&'static str>> = const { Cell::new(None) };
     static PRODUCTS: Cell<u64> = const { Cell::new(0) };
 }
@@ -33,10 +34,17 @@ pub(super) fn with<T>(faults: &[(usize, Fault)], work: impl FnOnce() -> T) -> (T
     (found, PASSES.take())
 }
 
+/// For each wait of `work`, how many passes were queued before it.
+pub(super) fn waits(work: impl FnOnce()) -> Vec<usize> {
+    WAITS.take();
+    with(&[], work);
+    WAITS.take()
+}
+
 /// A pass is queued.
-pub(super) fn pass(rows: usize, seq: usize) {
+pub(super) fn pass(dims: [usize; 2]) {
     let number = PASSES.with_borrow_mut(|passes| {
-        passes.push([rows, seq]);
+        passes.push(dims);
         passes.len() - 1
     });
     match FAULTS.with_borrow(|faults| faults.iter().find(|&&(pass, _)| pass == number).map(|&(_, fault)| fault)) {
@@ -50,6 +58,7 @@ pub(super) fn pass(rows: usize, seq: usize) {
 
 /// What the next wait says instead of what it brings.
 pub(super) fn wait() -> Option<&'static str> {
+    WAITS.with_borrow_mut(|waits| waits.push(PASSES.with_borrow(Vec::len)));
     WAIT.take()
 }
 

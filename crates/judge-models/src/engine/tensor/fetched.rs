@@ -58,13 +58,26 @@ pub(super) struct Queued {
     /// The reductions, `[batch, 1, width]`, entropies `[batch, seq, n_heads]`, [`What::Own`]
     /// `[1, count, 1]`. The first axis is that of the rows.
     wanted: Vec<(Layer, What, Tensor<3>)>,
+    /// The tokens of [`What::Greedy`], to be fed: `[batch]`.
+    chosen: Option<Tensor<1>>,
 }
 
 impl Queued {
-    /// Reductions of a pass of the model that `spec` describes, and the labels of [`What::Labels`], ascending.
-    pub(super) fn new(spec: &ModelSpec, labels: Vec<TokenId>, wanted: Vec<(Layer, What, Tensor<3>)>) -> Self {
+    /// Reductions of a pass of the model that `spec` describes, the labels of [`What::Labels`], ascending, and the
+    /// tokens of [`What::Greedy`].
+    pub(super) fn new(
+        spec: &ModelSpec,
+        labels: Vec<TokenId>,
+        wanted: Vec<(Layer, What, Tensor<3>)>,
+        chosen: Option<Tensor<1>>,
+    ) -> Self {
         let fetched = Fetched { n_layers: spec.n_layers(), n_heads: spec.n_heads, labels, parts: Vec::new() };
-        Self { fetched, wanted }
+        Self { fetched, wanted, chosen }
+    }
+
+    /// The tokens that the device chooses behind this pass, `[batch]`, where all texts of the batch are written greedily.
+    pub(super) fn chosen(&self) -> Option<Tensor<1>> {
+        self.chosen.clone()
     }
 
     /// Waits for the devices and fetches what was queued, one device after the other.
@@ -72,7 +85,7 @@ impl Queued {
     /// # Errors
     /// [`Error::Device`] if a device fails.
     pub(super) fn fetch(self) -> Result<Fetched, Error> {
-        let Self { mut fetched, mut wanted } = self;
+        let Self { mut fetched, mut wanted, .. } = self;
         // A transaction reads from one device.
         while let Some(device) = wanted.first().map(|(_, _, tensor)| tensor.device()) {
             let (here, elsewhere): (Vec<_>, Vec<_>) =

@@ -14,8 +14,8 @@
 //! In the last block that is run, rows that nobody reads are left out behind attention
 //! ([`Reads::kept`]), unless a sequence is read at all positions.
 //!
-//! Nothing waits for a device before [`Queued::fetch`], but blocks with experts, for the router's choice; so blocks and reductions are
-//! queued without a gap.
+//! Nothing waits for a device before [`Queued::fetch`], but blocks with experts, for the router's choice, and token inputs, for tokens that
+//! a device has chosen; so blocks and reductions are queued without a gap.
 //!
 //! NaN is kept, so that a reading with one is refused: a device's minimum or maximum may pass over
 //! a NaN, but no sum does, so extremes are replaced by NaN wherever the sum is NaN.
@@ -64,6 +64,8 @@ pub(super) struct Reads<'a> {
     /// Queued reductions, `[batch, 1, width]`, entropies `[batch, seq, n_heads]`, [`What::Own`]
     /// `[1, count, 1]`. The first axis is that of the rows.
     wanted: Vec<(Layer, What, Tensor<3>)>,
+    /// The tokens of [`What::Greedy`], to be fed: `[batch]`.
+    chosen: Option<Tensor<1>>,
 }
 
 /// Which positions of a batch are read, as tensors on one device.
@@ -128,8 +130,9 @@ impl<'a> Reads<'a> {
         places: Vec<Places>,
     ) -> Self {
         let (labels, heads) = (Vec::new(), Vec::new());
-        let (kept, wanted) = (None, Vec::new());
-        let mut reads = Self { decoder, jobs, prompts, start, seq, writes, places, labels, heads, top, kept, wanted };
+        let (kept, wanted, chosen) = (None, Vec::new(), None);
+        let mut reads =
+            Self { decoder, jobs, prompts, start, seq, writes, places, labels, heads, top, kept, wanted, chosen };
         let step = reads.step();
         let wanted = jobs.iter().flat_map(|job| &job.want.labels).filter(|read| is_read_at(read, step));
         let mut labels: Vec<TokenId> = wanted.flat_map(|read| &read.tokens).copied().collect();
@@ -287,7 +290,8 @@ impl<'a> Reads<'a> {
         };
         match (self.writes, tokens) {
             (true, tokens) if self.jobs.iter().all(is_greedy) => {
-                let found = greedy(self.decoder, states, tokens.as_ref());
+                let (found, chosen) = greedy(self.decoder, states, tokens.as_ref());
+                self.chosen = Some(chosen);
                 self.fetch(layer, What::Greedy, by_row(found));
             }
             (true, _) => {
@@ -368,7 +372,7 @@ impl<'a> Reads<'a> {
 
     /// What is queued, to be fetched when the host has time for it.
     pub(super) fn queued(self) -> Queued {
-        Queued::new(self.decoder.spec(), self.labels, self.wanted)
+        Queued::new(self.decoder.spec(), self.labels, self.wanted, self.chosen)
     }
 }
 

@@ -40,8 +40,8 @@ impl<'a> BatchedPasses<'a> {
     /// # Errors
     /// `error`, where there is no other try.
     pub(super) fn write_again(&mut self, writing: Writing<'a>, error: Error) -> Result<(), Error> {
-        let Writing { batch, tokens, mut written, text } = writing;
-        drop(text); // the largest that can go
+        let Writing { batch, tokens, mut written, text, ahead } = writing;
+        drop((text, ahead)); // the largest that can go
         let live: Vec<usize> = (0..tokens.len()).filter(|&row| tokens[row].is_some()).collect();
         let most = self.half(live.len(), batch.positions(), error)?;
         for rows in live.chunks(live.len().div_ceil(2)) {

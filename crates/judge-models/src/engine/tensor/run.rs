@@ -9,13 +9,19 @@
 //!           next batch ─► pass over [batch, seq] ─► wait ─► next batch's passes are queued ─► take
 //!             nothing is written behind it    ─► done
 //!             text is written behind it       ─► Writing: slots hold the keys, take has chosen the first tokens
-//! step      Writing ─► pass over [batch, 1], each row at its own position ─► take ─► done when all texts are over
+//! step      Writing ─► pass over [batch, 1], each row at its own position ─► next step's pass is queued ─► wait ─► take
+//!           ─► done when all texts are over
 //! ```
 //!
 //! Jobs with text and jobs without are in different batches, so that no keys are kept for prompts
 //! that are only read. While the host reads what a batch brought, the device runs the next one. At
 //! most one batch is being written at a time; `prefill` returns `false` meanwhile. Texts that are
 //! over leave the batch when they are a quarter of it.
+//!
+//! Where all texts of a batch are written greedily, the tokens that the device has chosen are fed
+//! without the host: a step is queued before the one before it is waited for. So the device runs one
+//! while the host reads the other, and where all texts turn out to be over, one was run in vain.
+//! Rows leave only where no step is queued, so none is where they are to leave next.
 //!
 //! A device whose memory is full has what it lost computed again (`retry.rs`).
 //!
@@ -31,7 +37,7 @@ use burn::tensor::{Tensor, TensorData};
 use judge_core::{Layer, request::TokenId};
 
 use super::batched::Batched;
-use super::decoder::Pass;
+use super::decoder::{Fed, Pass};
 use super::fetched::{Fetched, Queued};
 use super::host::on_device;
 use super::reads::Reads;
@@ -110,6 +116,8 @@ pub(super) struct Writing<'a> {
     pub(super) tokens: Vec<Option<TokenId>>,
     /// For each row all tokens of its text so far, to feed them again where a device loses their keys.
     pub(super) written: Vec<Vec<TokenId>>,
+    /// The step that is queued already, with the tokens that the device has chosen.
+    pub(super) ahead: Option<Queued>,
 }
 
 impl<'a> BatchedPasses<'a> {
@@ -171,7 +179,7 @@ impl<'a> BatchedPasses<'a> {
         let first = [0];
         let kept = self.group.blocks.checked_sub(1).map(|block| (block, &first[..]));
         let pass = Pass { past: Some(&mut slots), entropies: None, kept };
-        batch.pass(job.ids[positions].to_vec(), &rotations, pass, &mut |_, _| {});
+        batch.pass(&host_ids(job.ids[positions].to_vec(), 1), &rotations, pass, &mut |_, _| {});
         slots.advance();
         slots
     }
@@ -204,7 +212,7 @@ impl<'a> BatchedPasses<'a> {
             Ok(batch.rewritten(before.as_ref(), &written))
         })?;
         let tokens = written.iter().map(|written| written.last().copied()).collect();
-        self.writing = Some(Writing { batch, text, tokens, written });
+        self.writing = Some(Writing { batch, text, tokens, written, ahead: None });
         Ok(true)
     }
 }
@@ -231,7 +239,7 @@ impl Passes for BatchedPasses<'_> {
             return Ok(true);
         };
         let (tokens, written) = (vec![None; batch.jobs.len()], vec![Vec::new(); batch.jobs.len()]);
-        let mut writing = Writing { batch, text, tokens, written };
+        let mut writing = Writing { batch, text, tokens, written, ahead: None };
         let all: Vec<usize> = (0..writing.tokens.len()).collect();
         writing.hand_over(&all, &fetched, true, take)?;
         self.go_on(writing)?;
@@ -260,8 +268,14 @@ impl Writing<'_> {
         (0..self.tokens.len()).filter(|&row| self.tokens[row].is_some()).collect()
     }
 
-    /// Lets rows leave whose texts are over, if they are a quarter of all or more: keys are copied when
-    /// rows leave, and each copy has three quarters of the last one at most. `false` if no text is left.
+    /// Whether so many texts are over that their rows leave: a quarter of all or more. Keys are copied when
+    /// rows leave, and each copy has three quarters of the last one at most.
+    fn shrinks(&self) -> bool {
+        4 * self.live().len() <= 3 * self.tokens.len()
+    }
+
+    /// Lets rows leave whose texts are over, if they are many, and no step is queued in which they are. `false` if no
+    /// text is left.
     ///
     /// # Errors
     /// [`Error::Device`].
@@ -270,7 +284,7 @@ impl Writing<'_> {
         if rows.is_empty() {
             return Ok(false);
         }
-        if 4 * rows.len() <= 3 * self.tokens.len() {
+        if self.ahead.is_none() && self.shrinks() {
             on_device(|| {
                 self.text.slots.retain(&rows);
                 Ok(())
@@ -309,23 +323,48 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Feeds one token of each text: what that brings.
+    /// Feeds one token of each text: what that brings. Where the device has chosen tokens that some text may go on with,
+    /// the step that feeds them is queued before this one is waited for.
     ///
     /// # Errors
     /// [`Error::Device`].
     fn step(&mut self) -> Result<Fetched, Error> {
-        // A finished text's row continues with any token: rows do not see one another, and nobody looks at it.
-        let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
+        let queued = match self.ahead.take() {
+            Some(queued) => queued,
+            None => {
+                // A finished text's row continues with any token: rows do not see one another, and nobody looks at it.
+                let last: Vec<TokenId> = self.tokens.iter().map(|token| token.unwrap_or(0)).collect();
+                let last = host_ids(last, self.tokens.len());
+                on_device(|| Ok(self.queue(&last)))?
+            }
+        };
+        if let Some(chosen) = queued.chosen().filter(|_| self.may_go_on()) {
+            // A failure here may be one of this step, where blocks wait, so nothing of this step is taken either.
+            self.ahead = Some(on_device(|| Ok(self.queue(&Fed::Chosen(Box::new(chosen)))))?);
+        }
+        on_device(|| queued.fetch())
+    }
+
+    /// Whether a text may go on behind the token that the coming pass brings, so that it is fed: there is room for
+    /// one more, or its state is read. Not where rows are to leave first.
+    fn may_go_on(&self) -> bool {
+        let goes_on = |row: usize| {
+            let (job, fed) = (self.batch.jobs[row], self.written[row].len() + 1);
+            fed < job.new_tokens() + usize::from(!job.want.reply.is_empty())
+        };
+        !self.shrinks() && self.live().into_iter().any(goes_on)
+    }
+
+    /// Queues a pass over one token of each text.
+    fn queue(&mut self, tokens: &Fed) -> Queued {
         let Self { batch, text: Text { rotations, slots }, .. } = self;
-        on_device(|| {
-            let at = rotations.iter().zip(slots.positions());
-            let at: Vec<Rotation> = at.map(|(rotation, positions)| rotation.at_each(&positions)).collect();
-            let mut reads = Reads::of_step(&batch.engine.decoder, &batch.jobs, batch.blocks);
-            let pass = Pass { past: Some(&mut *slots), ..Pass::default() };
-            batch.pass(last, &at, pass, &mut |layer, x| reads.visit(layer, x));
-            slots.advance();
-            reads.queued().fetch()
-        })
+        let at = rotations.iter().zip(slots.positions());
+        let at: Vec<Rotation> = at.map(|(rotation, positions)| rotation.at_each(&positions)).collect();
+        let mut reads = Reads::of_step(&batch.engine.decoder, &batch.jobs, batch.blocks);
+        let pass = Pass { past: Some(&mut *slots), ..Pass::default() };
+        batch.pass(tokens, &at, pass, &mut |layer, x| reads.visit(layer, x));
+        slots.advance();
+        reads.queued()
     }
 }
 
@@ -415,7 +454,7 @@ impl OneBatch<'_> {
         };
         let kept = kept.as_ref().map(|(block, rows)| (*block, rows.as_slice()));
         let pass = Pass { past, entropies: entropies.as_mut(), kept };
-        self.pass(ids.collect(), &rotations, pass, &mut |layer, x| reads.visit(layer, x));
+        self.pass(&host_ids(ids.collect(), self.jobs.len()), &rotations, pass, &mut |layer, x| reads.visit(layer, x));
         if let Some(entropies) = entropies {
             reads.take(entropies);
         }
@@ -439,7 +478,7 @@ impl OneBatch<'_> {
             let padding = std::iter::repeat_n(0, self.start + self.seq - len);
             job.ids[self.start..].iter().chain(*fed).copied().chain(padding)
         });
-        let ids = ids.collect();
+        let ids = host_ids(ids.collect(), self.jobs.len());
         let n_layers = decoder.spec().n_layers();
         let mut slots = Slots::writing(n_layers, before, lens, self.seq, room, &decoder.devices());
         let at: Vec<Rotation> = rotations.iter().map(|rotation| rotation.positions(self.start, self.seq)).collect();
@@ -447,27 +486,25 @@ impl OneBatch<'_> {
         let first = [0];
         let kept = self.blocks.checked_sub(1).map(|block| (block, &first[..]));
         let pass = Pass { past: Some(&mut slots), entropies: None, kept };
-        self.pass(ids, &at, pass, &mut |_, _| {});
+        self.pass(&ids, &at, pass, &mut |_, _| {});
         slots.advance();
         Text { rotations, slots }
     }
 
-    /// Queues one pass over tokens, row by row with their padding, through the blocks of the group.
-    fn pass(
-        &self,
-        ids: Vec<TokenId>,
-        rotations: &[Rotation],
-        pass: Pass<'_>,
-        visit: &mut dyn FnMut(Layer, &Tensor<3>),
-    ) {
-        let rows = self.jobs.len();
-        let seq = ids.len() / rows.max(1);
+    /// Queues one pass over tokens, `[rows, seq]` with their padding, through the blocks of the group.
+    fn pass(&self, tokens: &Fed, rotations: &[Rotation], pass: Pass<'_>, visit: &mut dyn FnMut(Layer, &Tensor<3>)) {
         #[cfg(test)]
-        super::faults::pass(rows, seq);
-        let ids: Vec<i32> = ids.into_iter().map(TokenId::cast_signed).collect();
-        self.engine.decoder.forward(TensorData::new(ids, [rows, seq]), rotations, pass, &mut |layer, x| {
+        super::faults::pass(tokens.dims());
+        self.engine.decoder.forward(tokens, rotations, pass, &mut |layer, x| {
             visit(Layer(layer), x);
             if layer < self.blocks { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
+}
+
+/// Tokens of `rows` sequences, as many of each, row by row.
+fn host_ids(ids: Vec<TokenId>, rows: usize) -> Fed {
+    let seq = ids.len() / rows.max(1);
+    let ids: Vec<i32> = ids.into_iter().map(TokenId::cast_signed).collect();
+    Fed::Host(TensorData::new(ids, [rows, seq]))
 }

@@ -65,20 +65,28 @@ pub(super) fn score(decoder: &Decoder, states: Tensor<3>, tokens: &Tokens) -> Te
 /// in f32, which holds every id below 2^24: `[1, rows, 1]`. Of equal logits the smallest id is
 /// taken. NaN where a logit is not finite once it is soft-capped. Behind it, in the last axis, come
 /// the log-probabilities of `tokens`, if any are asked for, as [`score`] gives them.
-pub(super) fn greedy(decoder: &Decoder, states: Tensor<3>, tokens: Option<&Tokens>) -> Tensor<3> {
+///
+/// Also the tokens alone, `[rows]`, to be fed: some token of the vocabulary where a logit is not
+/// finite.
+pub(super) fn greedy(decoder: &Decoder, states: Tensor<3>, tokens: Option<&Tokens>) -> (Tensor<3>, Tensor<1>) {
     let [_, rows, _] = states.dims();
-    let found = (0..rows).step_by(LOGIT_ROWS).map(|start| {
-        let count = LOGIT_ROWS.min(rows - start);
-        let logits = decoder.logits(states.clone().narrow(1, start, count));
-        let logits = capped(decoder, logits);
-        let device = logits.device();
-        let token = first_highest(logits.clone()) + fault(logits.clone());
-        match tokens {
-            Some(tokens) => Tensor::cat(vec![token, log_probs(logits, tokens.rows(start, count, &device))], 2),
-            None => token,
-        }
-    });
-    Tensor::cat(found.collect(), 1)
+    let (found, chosen): (Vec<_>, Vec<_>) = (0..rows)
+        .step_by(LOGIT_ROWS)
+        .map(|start| {
+            let count = LOGIT_ROWS.min(rows - start);
+            let logits = decoder.logits(states.clone().narrow(1, start, count));
+            let logits = capped(decoder, logits);
+            let device = logits.device();
+            let chosen = first_highest(logits.clone());
+            let token = chosen.clone() + fault(logits.clone());
+            let found = match tokens {
+                Some(tokens) => Tensor::cat(vec![token, log_probs(logits, tokens.rows(start, count, &device))], 2),
+                None => token,
+            };
+            (found, chosen)
+        })
+        .unzip();
+    (Tensor::cat(found, 1), Tensor::cat(chosen, 1).reshape([rows]))
 }
 
 /// Logits with the family's soft-cap. Keeps the shape.
@@ -90,13 +98,13 @@ fn capped(decoder: &Decoder, logits: Tensor<3>) -> Tensor<3> {
 }
 
 /// The place of the first of the largest logits `[1, rows, d_vocab]`: `[1, rows, 1]` in f32. Which of
-/// equal ones a device's own search finds is not said anywhere.
+/// equal ones a device's own search finds is not said anywhere. Of logits that are no numbers, any place.
 fn first_highest(logits: Tensor<3>) -> Tensor<3> {
     let [one, rows, d_vocab] = logits.dims();
     let ids = Tensor::<1, Int>::arange(0..d_vocab as i64, &logits.device()).float();
     let ids = cast(ids, DType::F32).reshape([1, 1, d_vocab]).expand([one, rows, d_vocab]);
     let is_lower = logits.clone().lower(logits.max_dim(2).expand([one, rows, d_vocab]));
-    ids.mask_fill(is_lower, d_vocab as f32).min_dim(2)
+    ids.mask_fill(is_lower, d_vocab.saturating_sub(1) as f32).min_dim(2)
 }
 
 /// Zero, or NaN if any logit of a row is not finite: the exponential of -inf alone would not show.
@@ -122,7 +130,9 @@ mod tests {
         let device = Device::flex();
         let find = |logits: [f32; 4]| {
             let logits = Tensor::<1>::from_floats(logits, &device).reshape([1, 1, 4]);
-            let found = first_highest(logits.clone()) + fault(logits);
+            let found = first_highest(logits.clone()) + fault(logits.clone());
+            let place = first_highest(logits.clone()).into_data().try_to_vec::<f32>().unwrap()[0];
+            assert!((0.0..=3.0).contains(&place), "{place}");
             found.into_data().try_to_vec::<f32>().unwrap()[0]
         };
         assert_eq!(find([1.0, 3.0, 3.0, -2.0]), 1.0);

@@ -20,7 +20,7 @@
 //! All sequences write a new token into the same column. A short prompt so has a gap before its new
 //! tokens, which a mask hides. Keys are rotated by their true positions, so columns mean nothing to
 //! attention. Positions of columns lie on the devices, where masks are made of them; nothing of a
-//! new token comes from the host but the token.
+//! new token comes from the host but the token, where no device has chosen it.
 //!
 //! Keys and values keep the dtype in which attention takes them.
 //!

@@ -4,6 +4,7 @@
 
 mod full;
 mod shared;
+mod texts;
 
 use std::mem;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 //! besides the residual stream. `TokenInputsSpec` of `judge-arch` has the formula, `engine/token_inputs.rs` the
 //! weights; `decoder.rs` calls both functions before the first block.
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
 use judge_arch::ModelSpec;
 
 use super::ops;
@@ -11,19 +11,15 @@ use super::precision::{Precision, widen};
 use crate::engine::token_inputs::TokenInputs;
 use crate::weights::Table;
 
-/// A table's rows for `tokens` `[batch, seq]`, looked up on the host and put on a device:
-/// `[batch, seq, n_layers * width]` in f32.
-pub(super) fn looked_up(table: &Table, tokens: &TensorData, device: &Device) -> Tensor<3> {
-    let width = table.width();
-    let mut rows = Vec::new();
-    for id in tokens.iter::<i64>() {
-        let start = rows.len();
-        rows.resize(start + width, 0.0);
-        table.row(id as usize, &mut rows[start..]);
+/// A table's rows for the tokens `ids`, looked up on the host and put beside the same `tokens`
+/// `[batch, seq]` on their device: `[batch, seq, n_layers * width]` in f32.
+pub(super) fn looked_up(table: &Table, ids: &[usize], tokens: &Tensor<2, Int>) -> Tensor<3> {
+    let (width, [batch, seq]) = (table.width(), tokens.dims());
+    let mut rows = vec![0.0; ids.len() * width];
+    for (&id, row) in ids.iter().zip(rows.chunks_exact_mut(width)) {
+        table.row(id, row);
     }
-    let seq = tokens.shape().last().copied().unwrap_or(1);
-    let batch = rows.len() / (seq * width).max(1);
-    Tensor::from_data(TensorData::new(rows, [batch, seq, width]), device)
+    Tensor::from_data(TensorData::new(rows, [batch, seq, width]), &tokens.device())
 }
 
 /// The token inputs of all blocks, `[batch, seq, n_layers * width]` in f32, from embeddings `x`

@@ -294,5 +294,8 @@ fn only_a_checkpoint_of_the_same_run_is_taken() {
         other.resume(&at.path().join("none")),
         Err(TrainError::Model(crate::Error::Weights(crate::WeightsError::Read { .. })))
     ));
-    assert!(matches!(other.save(&at.path().join("no/such/folder")), Err(TrainError::Write { .. })));
+    assert!(matches!(
+        other.save(&at.path().join("no/such/folder")),
+        Err(TrainError::Model(crate::Error::Write { .. }))
+    ));
 }

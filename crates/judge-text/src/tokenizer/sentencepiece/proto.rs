@@ -3,8 +3,6 @@
 //! A message is a list of fields, each with a number and one of four wire types. Only the fields that decide about
 //! tokens are read, and all others are skipped. Where a field is absent it has the default of SentencePiece's schema.
 
-use super::problem::SentencePieceProblem as Problem;
-
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -58,9 +56,9 @@ impl ModelProto {
     /// Reads a whole file.
     ///
     /// # Errors
-    /// [`Problem`] for bytes that are no such message, and for a vocabulary that SentencePiece would not load: without
+    /// What is wrong with bytes that are no such message, and with a vocabulary that SentencePiece would not load: without
     /// pieces, with an empty one or two of one text, or with a score that is not finite.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Problem> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
         let mut model = Self {
             pieces: Vec::new(),
             model_type: 1,
@@ -88,19 +86,19 @@ impl ModelProto {
         }
         let mut seen = std::collections::HashSet::new();
         for (id, piece) in model.pieces.iter().enumerate() {
-            let found = piece.text.clone();
-            if found.is_empty() || !seen.insert(piece.text.as_str()) {
-                return Err(Problem::Piece { id, found, expected: "a text that no other piece has" });
+            let text = piece.text.as_str();
+            if text.is_empty() || !seen.insert(text) {
+                return Err(format!("piece {id} is {text:?}, expected a text that no other piece has"));
             }
             if !piece.score.is_finite() {
-                return Err(Problem::Piece { id, found, expected: "a finite score" });
+                return Err(format!("piece {id} is {text:?}, expected a finite score"));
             }
         }
-        if model.pieces.is_empty() { Err(Problem::NoPieces) } else { Ok(model) }
+        if model.pieces.is_empty() { Err(no_model("it has no pieces")) } else { Ok(model) }
     }
 
     /// Takes in fields of `trainer_spec`.
-    fn trainer(&mut self, message: &Field<'_>) -> Result<(), Problem> {
+    fn trainer(&mut self, message: &Field<'_>) -> Result<(), String> {
         let mut fields = message.fields()?;
         while let Some(field) = fields.next()? {
             match field.number {
@@ -121,7 +119,7 @@ impl ModelProto {
     }
 
     /// Takes in fields of `normalizer_spec`.
-    fn normalizer(&mut self, message: &Field<'_>) -> Result<(), Problem> {
+    fn normalizer(&mut self, message: &Field<'_>) -> Result<(), String> {
         let mut fields = message.fields()?;
         while let Some(field) = fields.next()? {
             match field.number {
@@ -136,8 +134,13 @@ impl ModelProto {
     }
 }
 
+/// What is wrong with bytes that SentencePiece did not write.
+fn no_model(what: &str) -> String {
+    format!("no SentencePiece model: {what}")
+}
+
 /// A message `SentencePiece`.
-fn piece(message: &Field<'_>) -> Result<Piece, Problem> {
+fn piece(message: &Field<'_>) -> Result<Piece, String> {
     let mut piece = Piece { text: String::new(), score: 0.0, kind: Kind::Normal };
     let mut fields = message.fields()?;
     while let Some(field) = fields.next()? {
@@ -152,7 +155,7 @@ fn piece(message: &Field<'_>) -> Result<Piece, Problem> {
                     4 => Kind::UserDefined,
                     5 => Kind::Unused,
                     6 => Kind::Byte,
-                    _ => return Err(Problem::Field { number: 3, at: field.at, expected: "a type of pieces, 1 to 6" }),
+                    _ => return field.wrong("a type of pieces, 1 to 6"),
                 }
             }
             _ => {}
@@ -178,28 +181,29 @@ struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn wrong<T>(&self, expected: &'static str) -> Result<T, Problem> {
-        Err(Problem::Field { number: self.number, at: self.at, expected })
+    fn wrong<T>(&self, expected: &str) -> Result<T, String> {
+        let Self { number, at, .. } = self;
+        Err(no_model(&format!("field {number}, which holds its content at byte {at}, is not {expected}")))
     }
 
-    fn integer(&self) -> Result<u64, Problem> {
+    fn integer(&self) -> Result<u64, String> {
         if let Content::Integer(value) = self.content { Ok(value) } else { self.wrong("an integer") }
     }
 
-    fn float(&self) -> Result<f32, Problem> {
+    fn float(&self) -> Result<f32, String> {
         if let Content::Four(bytes) = self.content { Ok(f32::from_le_bytes(bytes)) } else { self.wrong("a float") }
     }
 
-    fn bytes(&self) -> Result<&'a [u8], Problem> {
+    fn bytes(&self) -> Result<&'a [u8], String> {
         if let Content::Bytes(bytes) = self.content { Ok(bytes) } else { self.wrong("bytes with their length") }
     }
 
-    fn text(&self) -> Result<&'a str, Problem> {
+    fn text(&self) -> Result<&'a str, String> {
         std::str::from_utf8(self.bytes()?).or_else(|_| self.wrong("UTF-8"))
     }
 
     /// The fields of a message within.
-    fn fields(&self) -> Result<Fields<'a>, Problem> {
+    fn fields(&self) -> Result<Fields<'a>, String> {
         Ok(Fields::new(self.bytes()?, self.at))
     }
 }
@@ -217,7 +221,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, `None` at the end of the message.
-    fn next(&mut self) -> Result<Option<Field<'a>>, Problem> {
+    fn next(&mut self) -> Result<Option<Field<'a>>, String> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -234,21 +238,26 @@ impl<'a> Fields<'a> {
                 four.copy_from_slice(self.take(4)?);
                 Content::Four(four)
             }
-            found => return Err(Problem::WireType { found, at: begin }),
+            found => {
+                let wrong = format!("the field at byte {begin} has the wire type {found}, expected 0, 1, 2 or 5");
+                return Err(no_model(&wrong));
+            }
         };
         let within = if let Content::Bytes(bytes) = content { bytes.len() } else { 0 };
         Ok(Some(Field { number: tag >> 3, at: self.at - within, content }))
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Problem> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
         let (at, found) = (self.at, self.rest.len());
-        let taken = self.rest.split_at_checked(length).ok_or(Problem::Truncated { at, expected: length, found })?;
+        let truncated =
+            || format!("truncated, or no SentencePiece model: at byte {at} {length} bytes are expected, found {found}");
+        let taken = self.rest.split_at_checked(length).ok_or_else(truncated)?;
         (self.rest, self.at) = (taken.1, at + length);
         Ok(taken.0)
     }
 
     /// An integer in seven bits a byte, the lowest first. What is beyond 64 bits is dropped, as everywhere.
-    fn varint(&mut self) -> Result<u64, Problem> {
+    fn varint(&mut self) -> Result<u64, String> {
         let mut value = 0_u64;
         for place in 0..10 {
             let byte = self.take(1)?[0];
@@ -257,6 +266,6 @@ impl<'a> Fields<'a> {
                 return Ok(value);
             }
         }
-        Err(Problem::Integer { at: self.at })
+        Err(no_model(&format!("the integer before byte {} does not end within ten bytes", self.at)))
     }
 }

@@ -105,7 +105,6 @@ impl<'f> Plan<'f> {
         if self.planned.is_empty() {
             return Ok(());
         }
-        let head = ["", &format!("found at power {POWER}"), &format!("rows for a width of {width}")].map(str::to_owned);
         let line = |planned: &Planned<'_>| {
             let rows = planned.rows.as_ref().map_or_else(String::new, |rows| match rows {
                 Ok(rows) => rows.to_string(),
@@ -113,9 +112,9 @@ impl<'f> Plan<'f> {
             });
             vec![planned.name.to_owned(), decimals(planned.detectable, 4), rows]
         };
-        let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(self.planned.iter().map(line)).collect();
         say(format_args!("\nwhat {} rows like these could show, at level {}", self.n, self.level))?;
-        say_table(&rows)
+        let head = ["", &format!("found at power {POWER}"), &format!("rows for a width of {width}")];
+        say_table(head, self.planned.iter().map(line))
     }
 
     fn sentence(&self) -> Option<String> {

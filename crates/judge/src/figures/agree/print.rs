@@ -227,11 +227,11 @@ fn part_of(name: &str) -> &'static str {
 
 /// The table of a group; the reasons of what is undefined below it, each once.
 fn figures(found: &Comparisons, methods: bool) -> Result<()> {
-    let mut rows = vec![["", "estimate", "low", "high", "p"].map(str::to_owned).to_vec()];
+    let (mut head, mut rows) = (vec!["", "estimate", "low", "high", "p"], Vec::new());
     let adjusted =
         found.statistics.iter().any(|(_, known)| known.defined().is_some_and(|known| known.p_adjusted.is_some()));
-    rows[0].extend(adjusted.then(|| "adjusted p".to_owned()));
-    rows[0].extend(methods.then(|| "method".to_owned()));
+    head.extend(adjusted.then_some("adjusted p"));
+    head.extend(methods.then_some("method"));
     let number = |x: Option<f64>| x.map_or_else(String::new, |x| decimals(x, 4));
     let mut shown = "";
     for (name, statistic) in &found.statistics {
@@ -249,8 +249,8 @@ fn figures(found: &Comparisons, methods: bool) -> Result<()> {
         cells.extend(methods.then(|| known.method.clone()));
         rows.push(cells);
     }
-    if rows.len() > 1 {
-        say_table(&rows)?;
+    if !rows.is_empty() {
+        say_table(head, rows)?;
     }
     for (reason, names) in undefined(found.statistics.iter().map(|(name, known)| (name.as_str(), known))) {
         let which = match names.as_slice() {
@@ -266,17 +266,16 @@ fn figures(found: &Comparisons, methods: bool) -> Result<()> {
 /// The rows on which the judge is furthest from people, by their places.
 pub fn furthest(items: &[ComparedItem], names: &[String], places: &[usize]) -> Result<()> {
     const SHOWN: usize = 5;
-    let head = ["furthest from people", "judge", "people"].map(str::to_owned).to_vec();
     let row = |&place: &usize| {
         let people: Vec<String> = items[place].ratings().map(ToString::to_string).collect();
         vec![names[place].clone(), items[place].predicted.to_string(), people.join(", ")]
     };
-    say_table(&std::iter::once(head).chain(places.iter().take(SHOWN).map(row)).collect::<Vec<_>>())
+    say_table(["furthest from people", "judge", "people"], places.iter().take(SHOWN).map(row))
 }
 
 /// A line for each group, with the chosen statistics.
 pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> Result<()> {
-    let head = [field, "rows"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect();
+    let head = [field, "rows"].into_iter().chain(names.iter().copied());
     let row = |&(group, found): &(&str, &Comparisons)| {
         let cell = |name: &&str| match found.get(name) {
             Some(statistic @ Statistic::Defined(_)) => format!("{statistic:.2}"),
@@ -284,5 +283,5 @@ pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> 
         };
         [group.to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect()
     };
-    say_table(&std::iter::once(head).chain(groups.iter().map(row)).collect::<Vec<_>>())
+    say_table(head, groups.iter().map(row))
 }

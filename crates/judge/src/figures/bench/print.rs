@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use judge_cli::args::judged_pairs::left_out;
 use judge_cli::terminal::console::{counted, say, say_table};
-use judge_data::Benchmark;
-use judge_metrics::comparison::PairComparisons;
+use judge_data::{Benchmark, Published};
+use judge_metrics::comparison::{PairComparisons, PairStatistic};
 
 use super::figures::Found;
 
@@ -24,11 +24,9 @@ pub(crate) fn report(
         n => format!("{} without a verdict: {policy}", counted(n, "text")),
     };
     say(format_args!("{benchmark}: {}{}; {unparsed}", counted(overall.n, "pair"), left_out(undecided)))?;
-    let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
-    rows.extend(
-        overall.statistics.iter().map(|s| vec![s.name.to_owned(), format!("{:.3}", s.statistic), s.n.to_string()]),
-    );
-    say_table(&rows)?;
+    let row =
+        |known: &PairStatistic| vec![known.name.to_owned(), format!("{:.3}", known.statistic), known.n.to_string()];
+    say_table(["", "estimate [95 %]", "n"], overall.statistics.iter().map(row))?;
     if let Some(worth) = worth {
         let verdicts = of_read.get("accuracy_mean").or_else(|| of_read.get("accuracy"));
         say("")?;
@@ -54,7 +52,7 @@ pub(crate) fn report(
             ["accuracy", "accuracy_mean", "accuracy_net", "pair_agreement", "consistency", "first_share"].into_iter();
         let of_preferences = worth.iter().flat_map(|_| ["accuracy_mean_probability", "accuracy_mean_log_odds"]);
         let names: Vec<&str> = names.filter(|name| overall.get(name).is_some()).chain(of_preferences).collect();
-        let mut rows = vec![["", "n"].into_iter().chain(names.iter().copied()).map(str::to_owned).collect::<Vec<_>>()];
+        let mut rows: Vec<Vec<String>> = Vec::new();
         for (group, (found, worth)) in groups {
             let cell = |name: &&str| {
                 let known = found.get(name).or_else(|| worth.as_ref()?.get(name));
@@ -69,20 +67,17 @@ pub(crate) fn report(
             rows.push(["mean of groups".to_owned(), groups.len().to_string()].into_iter().chain(cells).collect());
         }
         say("")?;
-        say_table(&rows)?;
+        say_table(["", "n"].into_iter().chain(names), rows)?;
     }
 
     if benchmark.published().is_empty() {
         return Ok(());
     }
     say("\npublished by others, not all like for like:")?;
-    let mut rows = vec![["judge", "figures"].map(str::to_owned).to_vec()];
-    for row in benchmark.published() {
+    let row = |row: &Published| {
         let figures: Vec<String> = row.statistics.iter().map(|(name, value)| format!("{name} {value:.3}")).collect();
-        rows.push(vec![
-            format!("{}{}", row.judge, row.group.map_or(String::new(), |group| format!(", {group}"))),
-            figures.join(", "),
-        ]);
-    }
-    say_table(&rows)
+        let group = row.group.map_or(String::new(), |group| format!(", {group}"));
+        vec![format!("{}{group}", row.judge), figures.join(", ")]
+    };
+    say_table(["judge", "figures"], benchmark.published().iter().map(row))
 }

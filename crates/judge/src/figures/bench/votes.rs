@@ -131,7 +131,7 @@ fn reported(known: &VoteStatistic<'_>, turn: &str, people: [&str; 2]) -> String 
 }
 
 fn print(tables: &[(&str, Vec<VoteStatistic<'_>>)]) -> Result<()> {
-    let mut rows = vec![["setup", "turn", "judges", "agreement [95 %]", "n", "published"].map(str::to_owned).to_vec()];
+    let mut rows = Vec::new();
     for ties in [Ties::Counted, Ties::Excluded] {
         for (turn, found) in tables {
             for known in found.iter().filter(|known| known.ties == ties) {
@@ -146,7 +146,7 @@ fn print(tables: &[(&str, Vec<VoteStatistic<'_>>)]) -> Result<()> {
             }
         }
     }
-    say_table(&rows)?;
+    say_table(["setup", "turn", "judges", "agreement [95 %]", "n", "published"], rows)?;
     say(
         "S1: all votes, any two ties agree; random votes agree on 0.33. S2: without ties; random votes agree on 0.50.",
     )?;

@@ -78,11 +78,10 @@ impl Worth {
             }
             false => "accuracy of the log-odds averaged over both orders:",
         })?;
-        let mut rows = vec![["", "estimate [95 %]", "n"].map(str::to_owned).to_vec()];
-        rows.extend(self.readings.iter().map(|(_, words, known)| {
+        let rows = self.readings.iter().map(|(_, words, known)| {
             vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
-        }));
-        say_table(&rows)
+        });
+        say_table(["", "estimate [95 %]", "n"], rows)
     }
 
     /// The orders in which pairs were judged.

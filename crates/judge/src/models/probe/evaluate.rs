@@ -59,7 +59,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     if evaluation.was_complete {
         say(format_args!("{} is complete", judged.display()))?;
     }
-    say_table(&summary(&judged, &evaluation)?)?;
+    say_table(["aspect", "mean", "unscored", "classes"], summary(&judged, &evaluation)?)?;
     let (scored, rows) = (evaluation.counts.scored, evaluation.rows);
     say(format_args!("{scored} of {rows} pairs judged -> {}", judged.display()))?;
     if let Some(share) = share {
@@ -86,13 +86,12 @@ fn summary(judged: &Path, evaluation: &Evaluation) -> Result<Vec<Vec<String>>> {
             }
         }
     }
-    let mut rows = vec![["aspect", "mean", "unscored", "classes"].map(str::to_owned).to_vec()];
-    for (aspect, given) in evaluation.aspects.iter().zip(given) {
+    let row = |(aspect, given): (&String, Given)| {
         let mean = if given.n > 0 { format!("{:.3}", given.sum / given.n as f64) } else { "none".to_owned() };
         let counts: Vec<String> = given.classes.iter().map(|(class, count)| format!("{class}: {count}")).collect();
-        rows.push(vec![aspect.clone(), mean, (evaluation.rows - given.n).to_string(), counts.join("  ")]);
-    }
-    Ok(rows)
+        vec![aspect.clone(), mean, (evaluation.rows - given.n).to_string(), counts.join("  ")]
+    };
+    Ok(evaluation.aspects.iter().zip(given).map(row).collect())
 }
 
 /// What was given for an aspect.
@@ -132,6 +131,6 @@ mod tests {
         let aspects = ["a", "b"].map(str::to_owned).to_vec();
         let evaluation = Evaluation { aspects, rows: 3, counts: Counts::default(), was_complete: false };
         let found = summary(&judged, &evaluation).unwrap();
-        assert_eq!(found[1..], [["a", "3.000", "1", "2: 1  4: 1"], ["b", "3.167", "0", ""]]);
+        assert_eq!(found, [["a", "3.000", "1", "2: 1  4: 1"], ["b", "3.167", "0", ""]]);
     }
 }

@@ -92,7 +92,7 @@ impl Figures {
     /// Prints them, and writes them where a file is named.
     pub(super) fn report(&self, json: Option<&Path>) -> Result<()> {
         let row = |name: &str, value: String, n: usize| vec![format!("  {name}"), value, n.to_string()];
-        let mut lines = vec![vec!["held-out replies".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
+        let mut lines = Vec::new();
         if let (Some(nats), Some(perplexity)) = (&self.nats_per_token, self.perplexity) {
             lines.push(row("nats per token", format!("{nats:.3}"), self.n));
             lines.push(row("perplexity", format!("{perplexity:.3}"), self.n));
@@ -102,7 +102,7 @@ impl Figures {
             lines.push(row("right answers, undecided ones counted as wrong", share, answers.n));
             lines.push(row("undecided", answers.undecided.len().to_string(), answers.n));
         }
-        say_table(&lines)?;
+        say_table(["held-out replies", "estimate [95 %]", "n"], lines)?;
         write_json_if(json, PROGRAM, || Ok(self))
     }
 }

@@ -25,8 +25,7 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
         rows.n_groups(),
         cli.folds
     ))?;
-    let head = ["reading", &format!("{measure} [95 % together]"), "behind the best", "layer", "learns"];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    let mut lines = Vec::new();
     for (place, (tried, kept)) in found.readings.iter().zip(kept).enumerate() {
         let behind = match found.best {
             Some(best) if best == place => "best".to_owned(),
@@ -37,7 +36,7 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
         lines.push(vec![tried.name.clone(), format!("{:#.3}", tried.agreement), behind, layer, learns.to_owned()]);
     }
     say("")?;
-    say_table(&lines)?;
+    say_table(["reading", &format!("{measure} [95 % together]"), "behind the best", "layer", "learns"], lines)?;
     say("")?;
     for tried in &found.readings {
         if let Statistic::Undefined { reason } = &tried.agreement {
@@ -52,11 +51,9 @@ pub(super) fn tables(cli: &Cli, rows: &Rows, found: &Compared, kept: &[Option<Ke
 fn best_chosen(found: &Compared) -> Result<()> {
     let Some(of) = found.best_of else { return Ok(()) };
     let head = format!("best of the answers to {}", counted(of.questions, "question"));
-    let mut lines = vec![vec![head, "chosen".to_owned()]];
     let of_reading = |tried: &Tried| Some(vec![tried.name.clone(), format!("{:#.3}", tried.best_chosen.as_ref()?)]);
-    lines.extend(found.readings.iter().filter_map(of_reading));
-    lines.push(vec!["an answer drawn at random".to_owned(), format!("{:.3}", of.at_random)]);
-    say_table(&lines)?;
+    let at_random = vec!["an answer drawn at random".to_owned(), format!("{:.3}", of.at_random)];
+    say_table([&head, "chosen"], found.readings.iter().filter_map(of_reading).chain([at_random]))?;
     say("")
 }
 
@@ -88,15 +85,14 @@ fn by_labels(measure: &str, found: &Compared) -> Result<()> {
     let mut head = vec![format!("{measure} by labels learnt from")];
     head.extend(first.by_labels.iter().map(|point| point.labels.to_string()));
     head.push("all - half".to_owned());
-    let mut lines = vec![head];
-    for tried in learning {
+    let lines = learning.iter().map(|tried| {
         let mut line = vec![tried.name.clone()];
         let cell = |agreement: Option<f64>| agreement.map_or_else(|| "-".to_owned(), |known| format!("{known:.3}"));
         line.extend(tried.by_labels.iter().map(|point| cell(point.agreement)));
         line.push(tried.more_labels.as_ref().map_or_else(|| "-".to_owned(), |more| format!("{more:#.3}")));
-        lines.push(line);
-    }
-    say_table(&lines)?;
+        line
+    });
+    say_table(head, lines)?;
     say("")
 }
 

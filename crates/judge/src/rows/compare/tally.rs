@@ -36,7 +36,9 @@ pub(crate) fn report(cli: &Cli, pairs: bool, range: [f64; 2], counts: &Counts, l
         found.json.insert("unscored".to_owned(), json!(counts.unscored));
         write_json(path, PROGRAM, &found.json)?;
     }
-    found.tables.iter().try_for_each(|table| say_table(table))?;
+    for (head, rows) in found.tables {
+        say_table(head.iter().copied(), rows)?;
+    }
     if !found.worst.is_empty() {
         say(&found.worst)?;
     }
@@ -69,9 +71,12 @@ const MEAN_SCORE: &str = "mean_score";
 /// What a row's verdict may be.
 const VERDICT: &str = "A, B, tie or inconsistent";
 
+/// A head, and the rows below it.
+type Table = (&'static [&'static str], Vec<Vec<String>>);
+
 /// What is printed, and what is written.
 struct Found {
-    tables: Vec<Vec<Vec<String>>>,
+    tables: Vec<Table>,
     json: Map<String, Value>,
     note: Option<String>,
     /// Whether the judge can tell a better response from a worse one.
@@ -118,27 +123,22 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     let both_orders = cli.orders() == Orders::Both;
     let found = PairTally { both_orders, bootstrap: BOOTSTRAP, ..PairTally::new(pairs) }.found()?;
     let verdicts = [("A", found.first), ("B", found.second), ("tie", found.ties), ("inconsistent", found.inconsistent)];
-    let mut counts = vec![vec!["verdict".to_owned(), "pairs".to_owned()]];
     let version = |name| match (name, &cli.old) {
         ("A", Some(_)) => "A, the new version",
         ("B", Some(_)) => "B, the old version",
         _ => name,
     };
-    counts.extend(verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]));
-    let mut lines = vec![vec![String::new(), "estimate [95 %]".to_owned(), "n".to_owned()]];
+    let counts = verdicts.map(|(name, count)| vec![format!("  {}", version(name)), count.to_string()]).to_vec();
     // Of responses that are judged one by one none is shown first.
     let is_shown = |known: &&PairStatistic| !(cli.judge.is_apart() && known.name == "first_share");
-    lines.extend(found.statistics.iter().filter(is_shown).map(line));
+    let mut lines: Vec<Vec<String>> = found.statistics.iter().filter(is_shown).map(line).collect();
     if told_apart.n > 0 {
         lines.push(line(&separates));
     }
     let statistics: Map<String, Value> =
         found.statistics.iter().chain([&separates]).map(|known| (known.name.to_owned(), of_pairs(known))).collect();
     let note = followed(&found);
-    let mut worst = String::new();
-    if !worse.is_empty() {
-        worst = format!("worse than before: {}", first_names(&worse));
-    }
+    let worst = first_names("worse than before", &worse);
     let json = json!({
         "verdicts": Map::from_iter(verdicts.map(|(name, count)| (name.to_owned(), count.into()))),
         "flips": {"shown_first": found.flips[0], "shown_second": found.flips[1]}, "statistics": statistics, "note": note,
@@ -148,12 +148,10 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
         json.insert("worse".to_owned(), json!(worse));
     }
     let sentence = skill(&separates, cli.old.is_some(), has_preferences(&found));
-    let mut against = String::new();
-    if !misjudged.is_empty() {
-        against = format!("the better response is known, and was not named: {}", first_names(&misjudged));
-    }
+    let against = first_names("the better response is known, and was not named", &misjudged);
     let apart = vec![("separates", against)];
-    Ok(Found { tables: vec![counts, lines], json, note, sentence, rows, used, worst, lost, apart })
+    let tables: Vec<Table> = vec![(&["verdict", "pairs"], counts), (&["", "estimate [95 %]", "n"], lines)];
+    Ok(Found { tables, json, note, sentence, rows, used, worst, lost, apart })
 }
 
 fn id(row: &Row) -> Result<ItemId> {
@@ -270,8 +268,7 @@ fn of_grades(cli: &Cli, range: [f64; 2]) -> Result<Found> {
         [("least", 0.0), ("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75), ("greatest", 1.0)];
     let of_scores = |(name, q)| Some((name, quantile(&scores, q).ok()?));
     let quantiles: Vec<(&str, f64)> = quarters.into_iter().filter_map(of_scores).collect();
-    let mut lines = vec![vec!["score".to_owned(), "estimate [95 %]".to_owned(), "n".to_owned()]];
-    lines.push(vec!["  mean".to_owned(), format!("{mean:.3}"), scores.len().to_string()]);
+    let mut lines = vec![vec!["  mean".to_owned(), format!("{mean:.3}"), scores.len().to_string()]];
     lines.extend(quantiles.iter().map(|(name, value)| vec![format!("  {name}"), format!("{value:.3}")]));
     let mut known = json!(mean);
     known["p"] = Value::Null; // nobody asks whether grades are 0 on average
@@ -282,6 +279,7 @@ fn of_grades(cli: &Cli, range: [f64; 2]) -> Result<Found> {
         ("statistics".to_owned(), json!({MEAN_SCORE: known})),
         ("quantiles".to_owned(), Value::Object(quantiles)),
     ]);
-    let (tables, worst, apart) = (vec![lines], String::new(), Vec::new());
+    let tables: Vec<Table> = vec![(&["score", "estimate [95 %]", "n"], lines)];
+    let (worst, apart) = (String::new(), Vec::new());
     Ok(Found { tables, json, note: None, sentence: None, rows, used, worst, lost, apart })
 }

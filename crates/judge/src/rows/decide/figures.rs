@@ -187,20 +187,19 @@ impl Measured {
             say(format_args!("{labels} no option of a question that was asked"))?;
         }
         let Some(all) = all else { return Ok(()) };
-        let head = ["question", "labels", "accuracy [95 %]", "constant", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
         let row = |name: &str, found: &DecisionComparison| {
             let [accuracy, kl, brier, ece] =
                 [&found.accuracy, &found.kl, &found.brier, &found.ece].map(|found| format!("{found:#}"));
             let constant = found.majority_share.estimate().map_or_else(String::new, |share| format!("{share:.3}"));
             vec![name.to_owned(), found.n.to_string(), accuracy, constant, kl, brier, ece]
         };
-        rows.extend(questions.iter().map(|(name, found)| row(name, found)));
+        let mut rows: Vec<Vec<String>> = questions.iter().map(|(name, found)| row(name, found)).collect();
         if questions.len() > 1 {
             rows.push(row("all", all));
         }
         say(format_args!("\n{}", counted(*n, "labelled decision")))?;
-        say_table(&rows)?;
+        let head = ["question", "labels", "accuracy [95 %]", "constant", "KL [95 %]", "Brier [95 %]", "ECE [95 %]"];
+        say_table(head, rows)?;
         say("constant: the accuracy of always giving the commonest label of these rows")?;
         if all.divided > 0 {
             let divided = counted(all.divided, "decision");

@@ -75,8 +75,9 @@ impl Report<'_> {
         let grades: Vec<u64> = (1..=u64::from(self.points)).collect();
         // On a long scale the counts would not fit a line.
         let shown = if grades.len() <= 10 { &grades[..] } else { &[] };
-        let heading = ["aspect", "labels", "none", "mean"].map(str::to_owned).into_iter();
-        let mut rows = vec![heading.chain(shown.iter().map(u64::to_string)).collect::<Vec<_>>()];
+        let head = ["aspect", "labels", "none", "mean"].map(str::to_owned).into_iter();
+        let head = head.chain(shown.iter().map(u64::to_string));
+        let mut rows = Vec::new();
         for (aspect, _) in self.aspects {
             let Some(labels) = labels.get(aspect) else { continue };
             let mean = labels.mean().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.2}"));
@@ -84,7 +85,7 @@ impl Report<'_> {
             let counts = shown.iter().map(|grade| labels.counts.get(grade).unwrap_or(&0).to_string());
             rows.push(cells.chain(counts).collect());
         }
-        say_table(&rows)?;
+        say_table(head, rows)?;
         let (read, scored) = labels
             .values()
             .fold((0, 0), |(read, scored), labels| (read + labels.with_probabilities, scored + labels.scored()));

@@ -213,21 +213,14 @@ impl Figures {
 
     /// The rows that are worst by the first measure.
     fn worst(&self) -> String {
-        match self.measures.first() {
-            Some(measure) => {
-                format!(
-                    "least {measure}: {}",
-                    first_names(self.least.iter().map(|(value, id)| format!("{id} ({value:.3})")))
-                )
-            }
-            None => String::new(),
-        }
+        let names = self.least.iter().map(|(value, id)| format!("{id} ({value:.3})"));
+        self.measures.first().map_or_else(String::new, |measure| first_names(&format!("least {measure}"), names))
     }
 
     /// The table for people.
     pub(super) fn print(&self) -> Result<()> {
         let found = |name: &str| self.statistics.get(name).map_or_else(String::new, |found| format!("{found:#}"));
-        let mut rows = vec![["measure", "mean [95 %]", "share at 0.5 [95 %]"].map(str::to_owned).to_vec()];
+        let mut rows = Vec::new();
         for &measure in &self.measures {
             rows.push(vec![measure.to_string(), found(measure.as_str()), found(&share_of(measure))]);
             let group = |group: &String| vec![format!("  {group}"), found(&format!("{measure}:{group}"))];
@@ -235,7 +228,7 @@ impl Figures {
         }
         let (answers, questions) = (counted(self.n, "answer"), counted(self.questions, "question"));
         say(format_args!("\n{answers} to {questions}"))?;
-        say_table(&rows)?;
+        say_table(["measure", "mean [95 %]", "share at 0.5 [95 %]"], rows)?;
         if let more @ 1.. = self.groups.len().saturating_sub(SHOWN_GROUPS) {
             say(format_args!("{} more: --json has all of them", counted(more, "group")))?;
         }
@@ -245,14 +238,13 @@ impl Figures {
             say(format_args!("{measure}: {all} without it: {}", why.join(", ")))?;
         }
         if !self.layers.is_empty() {
-            let head = ["layer", "AUROC of sentences [95 %]", "balanced accuracy [95 %]"].map(str::to_owned).to_vec();
             let row = |found: &ByLayer| {
                 let [auroc, balanced] = [&found.sentence_auroc, &found.sentence_balanced_accuracy];
                 vec![found.layer.to_string(), format!("{auroc:#}"), format!("{balanced:#}")]
             };
-            let rows: Vec<Vec<String>> = std::iter::once(head).chain(self.layers.iter().map(row)).collect();
             say("")?;
-            say_table(&rows)?;
+            let head = ["layer", "AUROC of sentences [95 %]", "balanced accuracy [95 %]"];
+            say_table(head, self.layers.iter().map(row))?;
         }
         for name in OF_SENTENCES.iter().chain(&OF_ROWS) {
             if self.statistics.contains_key(*name) {

@@ -10,7 +10,7 @@ use judge_cli::terminal::console::{counted, say, say_table, tell};
 use judge_core::ItemId;
 use judge_data::Rows;
 use judge_metrics::comparison::{
-    BestOf, Coherence, ComparedAnswers, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset,
+    BestOf, Coherence, ComparedAnswers, RankedAnswers, RewardBench, RewardBenchRow, RewardBenchSubset, Statistic,
 };
 use serde_json::json;
 
@@ -85,13 +85,12 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
             }
         }
     }
+    let row = |(name, known): &(&str, Statistic)| vec![(*name).to_owned(), format!("{known:.3}")];
     let comparisons: usize = compared.iter().map(Vec::len).sum();
     let coherence = Coherence { questions: compared, level: BOOTSTRAP.level }.statistics()?;
     if comparisons > 0 {
         say(format_args!("{}, each in both orders", counted(comparisons, "comparison")))?;
-        let mut rows = vec![["without anybody's grades", "estimate [95 %]"].map(str::to_owned).to_vec()];
-        rows.extend(coherence.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
-        say_table(&rows)?;
+        say_table(["without anybody's grades", "estimate [95 %]"], coherence.iter().map(row))?;
     }
     let n = questions.len();
     let statistics = if n == 0 { Vec::new() } else { BestOf { questions, bootstrap: BOOTSTRAP }.statistics()? };
@@ -124,17 +123,16 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
         }
         return Ok(measured);
     }
-    let mut rows = vec![vec![format!("{} with grades", counted(n, "question")), "estimate [95 %]".to_owned()]];
-    rows.extend(statistics.iter().map(|(name, known)| vec![(*name).to_owned(), format!("{known:.3}")]));
     say("")?;
-    say_table(&rows)?;
+    let head = [&format!("{} with grades", counted(n, "question")), "estimate [95 %]"];
+    say_table(head, statistics.iter().map(row))?;
     if unscored > 0 {
         say(rows_used_in_words(n, n + unscored))?;
     }
     if cli.benchmark.is_none() {
         return Ok(measured);
     }
-    let mut rows = vec![["RewardBench 2", "prompts", "", "estimate [95 %]"].map(str::to_owned).to_vec()];
+    let mut rows = Vec::new();
     for (subset, found) in &subsets {
         for (place, (name, known)) in found.statistics.iter().enumerate() {
             let (subset, n) = if place == 0 { ((*subset).to_owned(), found.n.to_string()) } else { Default::default() };
@@ -144,7 +142,7 @@ pub(crate) fn print(cli: &Cli) -> Result<Measured> {
     let mean = mean.map_or_else(|| "undefined".to_owned(), |mean| format!("{mean:.3}"));
     rows.push(vec!["mean of the subsets".to_owned(), String::new(), String::new(), mean]);
     say("")?;
-    say_table(&rows)?;
+    say_table(["RewardBench 2", "prompts", "", "estimate [95 %]"], rows)?;
     let lost = bench.rows.iter().filter(|row| row.answers.scores.contains(&None)).count();
     if lost > 0 {
         say(format_args!("{lost} of {} prompts have an answer without a score and count as wrong", bench.rows.len()))?;

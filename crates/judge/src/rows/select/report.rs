@@ -362,7 +362,7 @@ impl Report {
             let passed = counted_that(*rows, "row", ["was", "were"]);
             say(format_args!("at least {passed} passed over beside a chosen one that is nearly equal"))?;
         }
-        let mut lines = vec![["", "all", "±", "chosen", "±"].map(str::to_owned).to_vec()];
+        let mut lines = Vec::new();
         for (name, Distribution { before, after, .. }) in &self.distributions {
             let mut line = vec![name.clone()];
             for moments in [before, after] {
@@ -371,13 +371,13 @@ impl Report {
             }
             lines.push(line);
         }
-        say_table(&lines)?;
+        say_table(["", "all", "±", "chosen", "±"], lines)?;
         let mut head = vec!["choice by", "also chosen", "by chance"];
         let people = self.human_mean.is_some();
         if people {
             head.extend(["people's mean", "among people's best [95 %]"]);
         }
-        let mut lines = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
+        let mut lines = Vec::new();
         for Compared { criterion, overlap, by_chance, human, .. } in &self.choices {
             let overlap = overlap.share.map_or("–".to_owned(), |share| format!("{share:.3}"));
             let mut line = vec![name_of(*criterion), overlap, format!("{by_chance:.3}")];
@@ -389,20 +389,19 @@ impl Report {
             }
             lines.push(line);
         }
-        say_table(&lines)?;
+        say_table(head, lines)?;
         let names: Vec<&String> =
             self.choices.first().map(|first| first.let_through.keys().collect()).unwrap_or_default();
         if !names.is_empty() {
-            let mut lines = vec![vec!["let through".to_owned(), "rows".to_owned()]];
-            lines[0].extend(self.choices.iter().map(|choice| name_of(choice.criterion)));
-            for name in names {
-                let mut line = vec![name.clone(), self.choices[0].let_through[name].n.to_string()];
+            let criteria = self.choices.iter().map(|choice| name_of(choice.criterion));
+            let line = |name: &String| {
                 let share =
                     |choice: &Compared| choice.let_through[name].share.map_or("–".to_owned(), |s| format!("{s:.3}"));
-                line.extend(self.choices.iter().map(share));
-                lines.push(line);
-            }
-            say_table(&lines)?;
+                let own = [name.clone(), self.choices[0].let_through[name].n.to_string()];
+                own.into_iter().chain(self.choices.iter().map(share)).collect()
+            };
+            let head = ["let through", "rows"].map(str::to_owned).into_iter().chain(criteria);
+            say_table(head, names.into_iter().map(line))?;
         }
         Ok(())
     }

@@ -156,9 +156,8 @@ impl Checked<'_> {
         let outputs = outputs.reports("score_files", &self.parts.json).rows(self.export.into_iter().chain(self.rows));
         outputs.overwrite(self.parts.write.overwrite).check()?;
         let bar = Progress::new("checking", plan.rows(), self.parts.quiet);
-        let found = plan.check(folder, self.parts.one_device, |rows| bar.inc(rows));
+        let found = plan.check(folder, self.parts.one_device, |rows| bar.inc(rows))?;
         bar.finish_and_clear();
-        let found = found?;
         write_json_if(self.parts.json.as_deref(), "score_files", || Ok(&found))?;
         let CommandResults { planned, rows, scored, unscored, devices, results, problems, .. } = &found;
         let lines = [lines_of("unscored,", unscored), lines_of("device", devices)].concat();
@@ -189,9 +188,8 @@ impl Scored<'_> {
         let allowed =
             Check { repeats: args.parts.allow_repeats, lost: args.parts.allow_lost, one_device: args.parts.one_device };
         let bar = Progress::new("checking", 0, args.parts.quiet);
-        let found = allowed.run(&self.output, |rows| bar.inc(rows));
+        let found = allowed.run(&self.output, |rows| bar.inc(rows))?;
         bar.finish_and_clear();
-        let found = found?;
         write_json_if(args.parts.json.as_deref(), "score_files", || Ok(&found))?;
         let Completeness { planned, rows, scored, unscored, digests, runs, devices, problems, .. } = &found;
         let lines = [lines_of("unscored,", unscored), lines_of("run", runs), lines_of("device", devices)].concat();
@@ -221,9 +219,8 @@ impl Scored<'_> {
         }
         let export = Export { output: &self.output, origin: &origin, human: args.human };
         let bar = Progress::new("exporting", 0, args.parts.quiet);
-        let exported = export.write(&plan, resolved, |rows| bar.inc(rows));
+        let Exported { counts, notes, .. } = export.write(&plan, resolved, |rows| bar.inc(rows))?;
         bar.finish_and_clear();
-        let Exported { counts, notes, .. } = exported?;
         notes.iter().for_each(|note| tell(format_args!("note: {note}")));
         say(format_args!("{} rows, {} of them with a human score -> {}", counts.rows(), counts.graded, path.display()))
     }

@@ -91,9 +91,8 @@ pub(super) fn plan(
     let plan =
         CommandPlan::make(words.to_vec(), reading.extension, reading.has_ids, &files, &*reading.ids, rows, |rows| {
             bar.inc(rows)
-        });
+        })?;
     bar.finish_and_clear();
-    let plan = plan?;
     save_new(output, &plan, overwrite)?;
     say(format_args!(
         "{} rows of {} files in {} shards for `judge {}` -> {}",
@@ -228,9 +227,9 @@ pub(super) fn export(
             // By its record the program knows the file again.
             let mut record = RunPlan::new(path, plan.rows(), program("score_files"));
             record.options.overwrite = write.overwrite;
-            let input = plan.write_rows(&record, chooses_ids(&plan.command), |rows| bar.inc(rows));
+            let input = plan.write_rows(&record, chooses_ids(&plan.command), |rows| bar.inc(rows))?;
             bar.finish_and_clear();
-            Some(input?)
+            Some(input)
         }
         None => None,
     };

@@ -104,9 +104,9 @@ pub(crate) fn plan(args: &PlanArgs, commands: &dyn Commands) -> Result<()> {
     let mut resolved = scoring.resolved();
     resolved.insert("model".to_owned(), serde_json::to_value(scoring.model.info())?);
     let (settings, results) = (scoring.settings.clone(), args.scoring.results());
-    let plan = ShardPlan::make(settings, arguments, items, results, &files, rows, |rows| bar.inc(rows));
+    let plan = ShardPlan::make(settings, arguments, items, results, &files, rows, |rows| bar.inc(rows))?;
     bar.finish_and_clear();
-    let plan = ShardPlan { resolved, ..plan? };
+    let plan = ShardPlan { resolved, ..plan };
     if scoring.may_refuse() {
         // What no shard would score is no plan.
         plan.batches(0..plan.rows).try_for_each(|items| scoring.admit(&items?))?;

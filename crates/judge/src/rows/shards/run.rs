@@ -1,7 +1,5 @@
 //! `run`.
 
-use std::ops::ControlFlow;
-
 use anyhow::{Context, Result, bail};
 use judge_cli::args::scale_out::{Scoring, now};
 use judge_cli::terminal::console::{say, usage};
@@ -65,12 +63,11 @@ pub(crate) fn run(args: &RunArgs, commands: &dyn Commands) -> Result<()> {
     let scoring = args.open(&plan)?;
     let size = |shard: usize| plan.range(shard).end - plan.range(shard).start;
     let rows = usize::try_from(pending.iter().map(|&shard| size(shard)).sum::<u64>())?;
-    let mut bar = Progress::new("scoring", rows, args.quiet);
+    let bar = Progress::new("scoring", rows, args.quiet);
     let stop = Interrupts::catch()?;
     let mut tally = ResultTally::default();
     for (index, &shard) in pending.iter().enumerate() {
-        let Some(record) = score(&scoring, &plan, shard, args, &stop, &mut bar)? else {
-            bar.finish_and_clear();
+        let Some(record) = score(&scoring, &plan, shard, args, &stop, &bar)? else {
             return stop.check(true, done + index, mine, "shards");
         };
         tally += &record.tally;
@@ -93,7 +90,7 @@ fn score(
     shard: usize,
     args: &RunArgs,
     stop: &Interrupts,
-    bar: &mut Progress,
+    bar: &Progress,
 ) -> Result<Option<PartRecord>> {
     let started = now();
     let mut part = PartWriter::create(&args.output, plan, shard)?;
@@ -108,7 +105,7 @@ fn score(
     let summary = scoring.scorer().score(items, |row| {
         part.push(row)?;
         bar.inc(1);
-        Ok(if stop.interrupted().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(stop.flow())
     })?;
     match summary.cancelled {
         true => Ok(None),

@@ -4,7 +4,6 @@
 //! rows and not kept: `judge tune` makes one to keep. A run that is stopped goes on from its checkpoint.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -127,7 +126,6 @@ impl<'a> Tuned<'a> {
         let progress = Progress::new("tuning the baseline", plan.len(), self.cli.model.quiet);
         let stop = Interrupts::catch()?;
         let run = Run { checkpoint: Some(&self.checkpoint), every: steps.div_ceil(u64::from(epochs)) };
-        let mut is_stopped = false;
         let ran = trainer.run(
             &run,
             |step| Ok::<_, TrainError>(plan[step as usize].iter().map(|&place| examples[place].clone()).collect()),
@@ -136,8 +134,7 @@ impl<'a> Tuned<'a> {
                     progress.add(1, plan[trainer.steps_done() as usize - 1].iter().map(|&place| sizes[place]).sum());
                     progress.note(format!("loss {:.4}", report.loss));
                 }
-                is_stopped = stop.interrupted().is_some();
-                Ok(if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                Ok(stop.flow())
             },
         );
         ran.map_err(|error| match error {
@@ -149,7 +146,7 @@ impl<'a> Tuned<'a> {
         })?;
         progress.finish_and_clear();
         let done = trainer.steps_done() as usize;
-        stop.check(is_stopped && done < plan.len(), done, plan.len(), "steps of the baseline")?;
+        stop.check(done < plan.len(), done, plan.len(), "steps of the baseline")?;
         Ok(trainer)
     }
 

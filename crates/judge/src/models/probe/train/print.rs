@@ -73,12 +73,11 @@ pub fn scored_by(report: &TrainingReport) -> &'static str {
 
 fn evaluated(split: &str, evaluation: &Evaluation) -> Result<()> {
     let title = format!("{split}, {} rows", evaluation.n);
-    let mut rows = vec![[&title, "weighted F1", "macro F1", "accuracy", "Spearman"].map(str::to_owned).to_vec()];
-    for (name, agreement) in &evaluation.predictors {
+    let rows = evaluation.predictors.iter().map(|(name, agreement)| {
         let cells = [&agreement.weighted_f1, &agreement.macro_f1, &agreement.accuracy, &agreement.spearman];
-        rows.push([called(name, TUNED)].into_iter().chain(cells.map(|cell| format!("{cell:#}"))).collect());
-    }
-    say_table(&rows)?;
+        [called(name, TUNED)].into_iter().chain(cells.map(|cell| format!("{cell:#}"))).collect()
+    });
+    say_table([&title, "weighted F1", "macro F1", "accuracy", "Spearman"], rows)?;
     let known = evaluation.predictors.iter().filter_map(|(name, known)| Some((name, known.of_probability.as_ref()?)));
     let cells = known.map(|(name, known)| {
         let cells = [&known.brier_score, &known.auroc, &known.area_under_risk_coverage].map(|cell| format!("{cell:#}"));
@@ -87,7 +86,7 @@ fn evaluated(split: &str, evaluation: &Evaluation) -> Result<()> {
     let cells: Vec<Vec<String>> = cells.collect();
     if !cells.is_empty() {
         let head = ["probability of the upper class", "Brier score", "AUROC", "area under risk-coverage"];
-        say_table(&[vec![head.map(str::to_owned).to_vec()], cells].concat())?;
+        say_table(head, cells)?;
     }
     for (name, gain) in &evaluation.gain_over {
         let name = called(name, TUNED);
@@ -117,14 +116,13 @@ fn calibrated(calibration: &ProbeCalibration) -> Result<String> {
 
 fn artefacts(split: &str, report: &ArtefactReport) -> Result<()> {
     let title = format!("artefacts of {split}");
-    let mut rows = vec![[&title, "weighted F1", "above majority"].map(str::to_owned).to_vec()];
-    rows.push(["majority".to_owned(), cell(&report.majority)].to_vec());
+    let mut rows = vec![vec!["majority".to_owned(), cell(&report.majority)]];
     for baseline in &report.baselines {
         let mut row = [called(&baseline.name, FIXED), cell(&baseline.score), cell(&baseline.gain)].to_vec();
         row.extend(baseline.explains.then(|| "explains the label in part".to_owned()));
         rows.push(row);
     }
-    say_table(&rows)?;
+    say_table([&title, "weighted F1", "above majority"], rows)?;
     if report.majority.interval.is_none() {
         say(format_args!("({})", report.majority.method))?;
     }

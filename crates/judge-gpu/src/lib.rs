@@ -13,6 +13,8 @@
 //! | `softmax.rs` | scores to weights: scale, soft-cap, causal and other masks, sinks; entropies |
 //! | `attention.rs` | products and the softmax between them |
 //! | `dots.rs` | scalar products of rows with rows |
+//! | `conv.rs` | short convolutions of channels over positions |
+//! | `recurrence.rs` | states of delta rules and state spaces, position by position |
 //! | `residual.rs` | what is added to the residual stream |
 //! | `product.rs`, `on_cuda.rs`, `cublas.rs` | products; those of NVIDIA GPUs; cuBLASLt on cubecl's memory |
 //! | `cuda.rs` | what of CUDA a machine has |
@@ -21,6 +23,7 @@
 #![cfg(feature = "kernels")]
 
 mod attention;
+mod conv;
 #[cfg(feature = "cuda")]
 pub mod cublas;
 #[cfg(feature = "cuda")]
@@ -32,17 +35,20 @@ mod norm;
 #[cfg(feature = "cuda")]
 mod on_cuda;
 mod product;
+mod recurrence;
 mod residual;
 mod rows;
 mod softmax;
 mod tensors;
 
 pub use attention::{SCORES, attention, attention_entropy};
+pub use conv::conv;
 pub use dots::dots;
 pub use gate::gate;
 pub use heads::{HeadNorm, Heads, Rotation, heads};
 pub use norm::norm;
 pub use product::{Products, failure, memory_failures, product, side_by_side, summed};
+pub use recurrence::{Change, Recurrence, recurrence};
 pub use residual::add;
 pub use softmax::{Softmax, entropy, softmax};
 pub use tensors::runs_on;

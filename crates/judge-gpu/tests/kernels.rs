@@ -318,6 +318,230 @@ fn products_add_and_scale() {
     close(&host(both), &of(&|i, j| f64::from(onto[i * n + j]) + 0.5 * dot(i, j) + f64::from(b[j])), "a sum and a bias");
 }
 
+/// A recurrence by its formula in f64: what the states give, and the states behind the last position. `rows` are `[batch, seq, width]`.
+fn recurred(
+    of: &Recurrence,
+    [batch, seq, width]: [usize; 3],
+    [rows, decays, strengths]: [&[f32]; 3],
+    before: Option<&[f32]>,
+) -> [Vec<f64>; 2] {
+    let &Recurrence { key_heads, heads, key_dim, value_dim, first: [of_queries, of_keys, of_values], .. } = of;
+    let (mut given, mut states) = (vec![0.0; batch * seq * heads * value_dim], Vec::new());
+    for sequence in 0..batch * heads {
+        let (b, h) = (sequence / heads, sequence % heads);
+        let size = key_dim * value_dim;
+        let mut state: Vec<f64> = match before {
+            Some(before) => before[sequence * size..][..size].iter().map(|&x| f64::from(x)).collect(),
+            None => vec![0.0; size],
+        };
+        for at in b * seq..(b + 1) * seq {
+            let part = |first: usize, head: usize, dim: usize| -> Vec<f64> {
+                rows[at * width + first + head * dim..][..dim].iter().map(|&x| f64::from(x)).collect()
+            };
+            let of_key_head = |first: usize| -> Vec<f64> {
+                let x = part(first, h / (heads / key_heads), key_dim);
+                let length = match of.change {
+                    Change::Value => 1.0,
+                    Change::Unknown { eps } => (x.iter().map(|x| x * x).sum::<f64>() + eps).sqrt(),
+                };
+                x.iter().map(|x| x / length).collect()
+            };
+            let (query, key, value) = (of_key_head(of_queries), of_key_head(of_keys), part(of_values, h, value_dim));
+            let [decay, strength] = [decays, strengths].map(|x| f64::from(x[at * heads + h]));
+            state.iter_mut().for_each(|x| *x *= decay);
+            for (column, value) in value.into_iter().enumerate() {
+                let met = |x: &[f64], state: &[f64]| -> f64 {
+                    x.iter().enumerate().map(|(row, x)| x * state[row * value_dim + column]).sum()
+                };
+                let known = if of.change == Change::Value { 0.0 } else { met(&key, &state) };
+                let change = strength * (value - known);
+                key.iter().enumerate().for_each(|(row, key)| state[row * value_dim + column] += key * change);
+                given[(at * heads + h) * value_dim + column] = of.scale * met(&query, &state);
+            }
+        }
+        states.extend(state);
+    }
+    [given, states]
+}
+
+/// Numbers of a recurrence: rows with other columns before and behind, decays and strengths between 0 and 1, and states.
+struct Drawn {
+    of: Recurrence,
+    shape: [usize; 3],
+    rows: Vec<f32>,
+    decays: Vec<f32>,
+    strengths: Vec<f32>,
+    before: Vec<f32>,
+}
+
+impl Drawn {
+    fn new([batch, seq]: [usize; 2], [key_heads, heads, key_dim, value_dim]: [usize; 4], change: Change) -> Self {
+        // As in a delta rule, or as in a state space.
+        let (d_key, d_value) = (key_heads * key_dim, heads * value_dim);
+        let (first, scale) = match change {
+            Change::Value => ([2 + d_value + d_key, 2 + d_value, 2], 1.0 / key_dim as f64),
+            Change::Unknown { .. } => ([2, 2 + d_key, 2 + 2 * d_key], 1.0 / (key_dim as f64).sqrt()),
+        };
+        let width = 2 * d_key + d_value + 5;
+        let of = Recurrence { key_heads, heads, key_dim, value_dim, first, change, scale };
+        let shares = |seed| numbers(batch * seq * heads, seed).iter().map(|x| 0.55 + 0.45 * x).collect();
+        Self {
+            of,
+            shape: [batch, seq, width],
+            rows: numbers(batch * seq * width, 30),
+            decays: shares(31),
+            strengths: shares(32),
+            before: numbers(batch * heads * key_dim * value_dim, 33),
+        }
+    }
+
+    fn expected(&self, is_continued: bool) -> [Vec<f64>; 2] {
+        let numbers = [&self.rows, &self.decays, &self.strengths].map(Vec::as_slice);
+        recurred(&self.of, self.shape, numbers, is_continued.then_some(&self.before))
+    }
+
+    /// Positions from one on, behind these states, of the kernel.
+    fn run(&self, (start, seq): (usize, usize), before: Option<Tensor<4>>, device: &Device) -> (Tensor<4>, Tensor<4>) {
+        let ([batch, all, width], heads) = (self.shape, self.of.heads);
+        let part = |x: &[f32], width: usize| {
+            tensor(x, [batch, all, width], device).slice([0..batch, start..start + seq, 0..width])
+        };
+        let [decays, strengths] = [&self.decays, &self.strengths].map(|x| part(x, heads));
+        recurrence(part(&self.rows, width), decays, strengths, before, &self.of)
+    }
+
+    fn before(&self, device: &Device) -> Tensor<4> {
+        let Recurrence { heads, key_dim, value_dim, .. } = self.of;
+        tensor(&self.before, [self.shape[0], heads, key_dim, value_dim], device)
+    }
+}
+
+const CHANGES: [Change; 2] = [Change::Value, Change::Unknown { eps: 1e-6 }];
+
+#[test]
+fn states_go_from_position_to_position() {
+    let Some(device) = device() else { return };
+    // Key heads, heads, and numbers of a key and of a value: fewer and more than a cube reads at once or has columns, and odd ones.
+    for (rows, sizes) in [
+        ([1, 1], [1, 1, 1, 1]),
+        ([2, 7], [2, 6, 5, 3]),
+        ([3, 8], [1, 1, 8, 33]),
+        ([1, 29], [2, 2, 33, 16]),
+        ([2, 21], [1, 2, 128, 40]),
+        ([1, 11], [1, 1, 258, 2]),
+    ] {
+        for change in CHANGES {
+            let drawn = Drawn::new(rows, sizes, change);
+            let what = format!("{rows:?}, {sizes:?}, {change:?}");
+            let seq = rows[1];
+            let [given, states] = drawn.expected(false);
+            let (found, after) = drawn.run((0, seq), None, &device);
+            assert_eq!(found.dims(), [rows[0], seq, sizes[1], sizes[3]]);
+            close(&host(found), &given, &what);
+            close(&host(after), &states, &format!("states of {what}"));
+            let [given, states] = drawn.expected(true);
+            let (found, after) = drawn.run((0, seq), Some(drawn.before(&device)), &device);
+            close(&host(found), &given, &format!("{what}, continued"));
+            close(&host(after), &states, &format!("states of {what}, continued"));
+            // In two runs, also of which the second starts where no cube does that reads all at once.
+            for cut in [seq / 2, seq - 1] {
+                let (first, between) = drawn.run((0, cut), Some(drawn.before(&device)), &device);
+                let (second, after) = drawn.run((cut, seq - cut), Some(between), &device);
+                close(&host(Tensor::cat(vec![first, second], 1)), &given, &format!("{what}, cut at {cut}"));
+                close(&host(after), &states, &format!("states of {what}, cut at {cut}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn positions_that_are_not_there_leave_states_alone() {
+    let Some(device) = device() else { return };
+    for change in CHANGES {
+        let mut drawn = Drawn::new([2, 13], [1, 2, 12, 6], change);
+        let (_, short) = drawn.run((0, 9), Some(drawn.before(&device)), &device);
+        // Of the second sequence alone.
+        for at in (13 + 9) * 2..2 * 13 * 2 {
+            (drawn.decays[at], drawn.strengths[at]) = (1.0, 0.0);
+        }
+        let (given, padded) = drawn.run((0, 13), Some(drawn.before(&device)), &device);
+        let [expected, states] = drawn.expected(true);
+        close(&host(given), &expected, "with padding");
+        close(&host(padded.clone()), &states, "states behind padding");
+        assert_eq!(host(padded.narrow(0, 1, 1)), host(short.narrow(0, 1, 1)), "{change:?}");
+    }
+}
+
+#[test]
+fn states_of_nothing() {
+    let Some(device) = device() else { return };
+    for change in CHANGES {
+        let drawn = Drawn::new([2, 3], [1, 2, 5, 4], change);
+        let (given, states) = drawn.run((0, 0), Some(drawn.before(&device)), &device);
+        assert_eq!((given.dims(), host(states)), ([2, 0, 2, 4], drawn.before.clone()));
+        let (_, states) = drawn.run((0, 0), None, &device);
+        assert_eq!(host(states), [0.0; 2 * 2 * 5 * 4]);
+        let none = Drawn::new([0, 3], [1, 2, 5, 4], change);
+        let rows = |width| Tensor::zeros([0, 3, width], &device);
+        let (given, states) = recurrence(rows(none.shape[2]), rows(2), rows(2), None, &none.of);
+        assert_eq!((given.dims(), states.dims()), ([0, 3, 2, 4], [0, 2, 5, 4]));
+    }
+}
+
+#[test]
+fn what_is_not_a_number_stays_in_its_states() {
+    let Some(device) = device() else { return };
+    let (seq, sizes) = (20, [2, 2, 6, 35]);
+    for change in CHANGES {
+        let is_none = |column: usize| {
+            let mut drawn = Drawn::new([1, seq], sizes, change);
+            drawn.rows[9 * drawn.shape[2] + column] = f32::NAN;
+            let (given, states) = drawn.run((0, seq), None, &device);
+            [given.swap_dims(1, 2), states].map(|x| host(x).iter().map(|x| x.is_nan()).collect::<Vec<_>>())
+        };
+        let of = Drawn::new([1, seq], sizes, change).of;
+        // A number of a value makes none of its column, from its position on; [heads, seq, value_dim] and [heads, key_dim, value_dim].
+        let [given, states] = is_none(of.first[2] + 35 + 33);
+        let at = |i: usize| (i / 35 / seq, i / 35 % seq, i % 35);
+        assert!(given.iter().enumerate().all(|(i, &none)| none == matches!(at(i), (1, 9.., 33))), "{change:?}");
+        assert!(states.iter().enumerate().all(|(i, &none)| none == (i / 35 / 6 == 1 && i % 35 == 33)), "{change:?}");
+        // A number of a key that of its head, and one of a query nothing but what the state gives there.
+        let [given, states] = is_none(of.first[1] + 3);
+        assert!(given.iter().enumerate().all(|(i, &none)| none == matches!(at(i), (0, 9.., _))), "{change:?}");
+        let is_hit = |row: usize| row / 6 == 0 && (row == 3 || change != Change::Value);
+        assert!(states.iter().enumerate().all(|(i, &none)| none == is_hit(i / 35)), "{change:?}");
+        let [given, states] = is_none(of.first[0] + 6);
+        assert!(given.iter().enumerate().all(|(i, &none)| none == matches!(at(i), (1, 9, _))), "{change:?}");
+        assert!(states.iter().all(|none| !none), "{change:?}");
+    }
+}
+
+#[test]
+fn convolutions_of_channels() {
+    let Some(device) = device() else { return };
+    for ([batch, seq, channels], taps) in [([1, 1, 1], 2), ([2, 9, 37], 4), ([3, 2, 70], 3), ([2, 0, 5], 3)] {
+        let all = taps - 1 + seq;
+        let [x, weights, bias] = [(batch * all * channels, 34), (channels * taps, 35), (channels, 36)]
+            .map(|(count, seed)| numbers(count, seed));
+        for (is_biased, is_activated) in [(false, false), (false, true), (true, false), (true, true)] {
+            let rows = tensor(&x, [batch, all, channels], &device);
+            let given = is_biased.then(|| tensor(&bias, [channels], &device));
+            let found = conv(rows, tensor(&weights, [channels * taps], &device), given, is_activated);
+            assert_eq!(found.dims(), [batch, seq, channels]);
+            let expected = (0..batch * seq * channels).map(|at| {
+                let (b, t, c) = (at / channels / seq, at / channels % seq, at % channels);
+                let tap = |k: usize| f64::from(weights[c * taps + k]) * f64::from(x[(b * all + t + k) * channels + c]);
+                let sum = (0..taps).map(tap).sum::<f64>() + if is_biased { f64::from(bias[c]) } else { 0.0 };
+                if is_activated { sum / (1.0 + (-sum).exp()) } else { sum }
+            });
+            close(&host(found), &expected.collect::<Vec<_>>(), &format!("{batch} x {seq} x {channels}, {taps} taps"));
+        }
+        let nothing = Tensor::full([batch, all, channels], f32::NAN, &device);
+        let found = conv(nothing, tensor(&weights, [channels * taps], &device), None, true);
+        assert!(host(found).iter().all(|x| x.is_nan()));
+    }
+}
+
 #[test]
 fn what_is_not_a_number_stays_none() {
     let Some(device) = device() else { return };

@@ -21,6 +21,10 @@ mod fake;
 /// The fixture of a dense decoder, and kernels of one of its blocks, products included. Qwen2 has biases.
 const DENSE: [(&str, usize); 3] = [("llama-off", 14), ("qwen3-off", 14), ("qwen2-off", 14)];
 
+/// The fixture of a decoder whose blocks remember states, and kernels of one of its blocks, products included: a delta rule and an MLP;
+/// attention beside a state space, and an MLP.
+const STATES: [(&str, usize); 2] = [("qwen3_5_text-off", 26), ("falcon_h1-off", 53)];
+
 #[test]
 fn blocks_are_a_few_kernels_and_products_that_cublaslt_takes() {
     let Some((said, _)) = fake::run_inside() else { return };
@@ -71,6 +75,19 @@ fn inside() {
             products(&two) - products(&one)
         );
         assert!(two.len() - one.len() <= kernels, "{family}: {two:#?}");
+    }
+    // States go from position to position within a kernel: there are as many of them for few positions as for many.
+    for (family, kernels) in STATES {
+        let model = load(&fixtures.join(family), Dtype::Bf16).unwrap();
+        let of_words = |words: usize| {
+            let prompt = Prompt::Raw(["ba", "de", "fi"].repeat(words / 3).join(" "));
+            let [one, two] =
+                [1, 2].map(|layer| calls_of(&model, &[Request { prompt: prompt.clone(), want: state(layer) }]));
+            println!("{family}: {} kernels a block of {words} words", two.len() - one.len());
+            assert!(two.len() - one.len() <= kernels, "{family}, {words} words: {two:#?}");
+            two.iter().filter(|line| line.starts_with("kernel")).count()
+        };
+        assert_eq!(of_words(3), of_words(60), "{family}");
     }
     // What prompts share is computed in a pass of its own, and its keys and values are read where they lie: with those of the others these
     // are two products more in a block, and no kernel. 24 prompts of 42 tokens share 37, of which 32 are a multiple of 16.

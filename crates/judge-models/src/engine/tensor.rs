@@ -11,7 +11,7 @@
 //! serve   Group ─► plan.rs: batches of few shapes
 //!               ─► run.rs: prompts of a batch [batch, seq], then one token of each text [batch, 1]
 //!                    └─► decoder.rs: blocks in order ─► block_ops.rs: the operations of a block
-//!                           │                               └─► ops.rs, delta.rs: Burn
+//!                           │                               └─► ops.rs, delta.rs, mamba.rs: Burn, or judge-gpu's kernels
 //!                           ├── rotation.rs: cosines and sines        slots.rs: keys, values and
 //!                           ├── masks.rs: sliding windows             memories while text is written
 //!                           └─► reads.rs (score.rs): reduced on the device, fetched at once ─► driver
@@ -21,7 +21,8 @@
 //! |---|---|
 //! | `precision.rs` | what is narrower than f32 |
 //! | `operands.rs` | what operations take besides tensors |
-//! | `gpu.rs` | the operations of `ops.rs` on GPUs, by the kernels of `judge-gpu` |
+//! | `gpu.rs` | the operations of `ops.rs` and `recurrence.rs` on GPUs, by the kernels of `judge-gpu` |
+//! | `recurrence.rs` | convolutions, and states that change from position to position, composed and on GPUs |
 //! | `choices.rs` | which rows each expert takes |
 //! | `projection.rs` | a product with what belongs to it: low-rank terms and factors |
 //! | `encoder.rs`, `encoder_head.rs` | an encoder and its head, for training alone: encoders are served by `engine/packed` |
@@ -77,6 +78,7 @@ pub(crate) mod precision;
 mod projection;
 mod rate;
 mod reads;
+mod recurrence;
 mod retry;
 mod room;
 pub(crate) mod rotation;

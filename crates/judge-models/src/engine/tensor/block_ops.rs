@@ -2,7 +2,7 @@
 //! [`Block::forward`](crate::engine::block::Block::forward), composed of Burn's.
 //!
 //! [`ComposedOps`] joins what `decoder.rs` has prepared for a pass (masks, rotations, the past)
-//! with the bodies in `ops.rs` and `delta.rs`. It knows where heads lie in a projection's rows and
+//! with the bodies in `ops.rs`, `delta.rs` and `mamba.rs`. It knows where heads lie in a projection's rows and
 //! which block looks at whose keys. It holds no weight; those come with each call.
 //!
 //! ```text

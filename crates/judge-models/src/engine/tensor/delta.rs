@@ -1,20 +1,20 @@
-//! Blocks without keys, composed of Burn's operations: the gated delta rule, position by position,
-//! and the gated short convolution. [`DeltaSpec`](judge_arch::DeltaSpec) and [`ConvSpec`] have
-//! their formulas; `block_ops.rs` fetches and keeps what they remember.
+//! Blocks without keys: the gated delta rule and the gated short convolution.
+//! [`DeltaSpec`](judge_arch::DeltaSpec) and [`ConvSpec`] have their formulas; `block_ops.rs` fetches
+//! and keeps what they remember.
 //!
 //! Both begin with a convolution over the last `kernel` positions, for which the last `kernel - 1`
-//! rows of channels are remembered. A delta rule also remembers a matrix for each value head.
-//! Everything is computed in f32.
-//!
-//! On a GPU each position of a delta rule costs some small kernels. This is the reference that
-//! other bodies are compared with, and what gradients flow through, not a fast form.
+//! rows of channels are remembered. A delta rule also remembers a matrix for each value head, which
+//! `recurrence.rs` takes from position to position. Everything is computed in f32.
 
 use burn::tensor::{DType, Tensor, activation};
 use judge_arch::{ConvSpec, DeltaShape};
+use judge_kernels::functions::NormKind;
 
-use super::ops::rms_norm;
+use super::operands::{Change, Recurrence};
+use super::ops;
 use super::parameters::Norm;
 use super::precision::widen;
+use super::recurrence::{Taps, convolve, recur};
 use super::slots::Memory;
 use crate::engine::block::Delta;
 
@@ -35,31 +35,6 @@ pub(crate) struct Given {
     pub(crate) heads: Tensor<4>,
 }
 
-/// A causal convolution of rows `x` `[batch, seq, channels]`, each channel for itself:
-/// `y[t] = Σ_k weights[c, k] * rows[t + k]`, where `rows` are `recent` and then `x`.
-///
-/// `weights` are `[channels, kernel]`, flattened. `recent` are the `kernel - 1` rows before,
-/// `[batch, kernel - 1, channels]`; `None` stands for zeros, at the beginning of a sequence.
-/// Returns the convolved rows, of the shape of `x`, and all rows
-/// `[batch, kernel - 1 + seq, channels]`. The sum goes from the oldest position to the newest.
-pub(super) fn convolve(
-    x: Tensor<3>,
-    weights: Tensor<1>,
-    kernel: usize,
-    recent: Option<Tensor<3>>,
-) -> (Tensor<3>, Tensor<3>) {
-    let [batch, seq, channels] = x.dims();
-    let recent = recent.unwrap_or_else(|| Tensor::zeros([batch, kernel - 1, channels], (&x.device(), DType::F32)));
-    let rows = Tensor::cat(vec![recent, x], 1); // [batch, kernel - 1 + seq, channels]
-    let taps = weights.reshape([channels, kernel]).transpose(); // [kernel, channels]
-    let tap = |tap: usize| {
-        let weights = taps.clone().narrow(0, tap, 1).reshape([1, 1, channels]);
-        rows.clone().narrow(1, tap, seq) * weights // -> [batch, seq, channels]
-    };
-    let given = (1..kernel).map(tap).fold(tap(0), |sum, tap| sum + tap);
-    (given, rows)
-}
-
 /// Lets rows `[B, C, x]`, `[batch, seq, 3 * channels]`, through a gated short convolution:
 /// `C * conv(B * x)`. Of `before` only the rows count; `None` is the beginning of a sequence.
 ///
@@ -68,7 +43,8 @@ pub(super) fn convolve(
 pub(crate) fn short_conv(x: Tensor<3>, weights: Tensor<1>, spec: &ConvSpec, before: Option<Memory>) -> [Tensor<3>; 2] {
     let x = widen(x);
     let [b, c, x] = [0, 1, 2].map(|part| x.clone().narrow(2, part * spec.channels, spec.channels));
-    let (given, rows) = convolve(b * x, weights, spec.kernel, before.map(|(recent, _)| recent));
+    let taps = Taps { weights, kernel: spec.kernel, bias: None, is_activated: false };
+    let (given, rows) = convolve(b * x, taps, before.map(|(recent, _)| recent));
     [given * c, rows]
 }
 
@@ -89,23 +65,9 @@ pub(crate) fn delta(
     let DeltaShape { n_key_heads, n_value_heads, key_dim, value_dim, kernel } = shape;
     let (d_key, d_value, channels) = (shape.d_key(), shape.d_value(), shape.channels());
     let (recent, heads) = before.unzip();
-    let nothing = || Tensor::zeros([batch, n_value_heads, key_dim, value_dim], (&x.device(), DType::F32));
-    let heads = heads.flatten().unwrap_or_else(nothing);
-    let (mixed, rows) = convolve(x.clone().narrow(2, 0, channels), weights.conv.val(), kernel, recent);
-    let mixed = activation::silu(mixed);
+    let taps = Taps { weights: weights.conv.val(), kernel, bias: None, is_activated: true };
+    let (mixed, rows) = convolve(x.clone().narrow(2, 0, channels), taps, recent);
 
-    // [batch, seq, n_key_heads, key_dim] -> [batch, seq, n_value_heads, key_dim]: each serves as many value heads
-    let group = n_value_heads / n_key_heads;
-    let of_heads = |start: usize, factor: f64| {
-        let x = mixed.clone().narrow(2, start, d_key).reshape([batch, seq, n_key_heads, key_dim]);
-        let length = x.clone().square().sum_dim(3).add_scalar(EPS).sqrt(); // [batch, seq, n_key_heads, 1]
-        let x = (x / length).mul_scalar(factor).reshape([batch, seq, n_key_heads, 1, key_dim]);
-        x.expand([batch, seq, n_key_heads, group, key_dim]).reshape([batch, seq, n_value_heads, key_dim])
-    };
-    let (queries, keys) = (of_heads(0, (key_dim as f64).sqrt().recip()), of_heads(d_key, 1.0));
-    let values = mixed.narrow(2, 2 * d_key, d_value).reshape([batch, seq, n_value_heads, value_dim]);
-
-    let gates = x.clone().narrow(2, channels, d_value).reshape([batch, seq, n_value_heads, value_dim]);
     let of_scalars = |start: usize| x.clone().narrow(2, channels + d_value + start, n_value_heads);
     let steps = of_scalars(n_value_heads) + weights.dt_bias.val().unsqueeze(); // [batch, seq, n_value_heads]
     let rates = activation::softplus(steps, 1.0) * weights.a_log.val().exp().neg().unsqueeze();
@@ -114,24 +76,18 @@ pub(crate) fn delta(
         Some(there) => (rates * there.clone(), strengths * there),
         None => (rates, strengths),
     };
-    let decays = rates.exp();
+    let of = Recurrence {
+        key_heads: n_key_heads,
+        heads: n_value_heads,
+        key_dim,
+        value_dim,
+        first: [0, d_key, 2 * d_key],
+        change: Change::Unknown { eps: EPS },
+        scale: (key_dim as f64).sqrt().recip(),
+    };
+    let (given, heads) = recur(mixed, [rates.exp(), strengths], heads.flatten(), of);
 
-    let mut state = heads;
-    let mut given = Vec::with_capacity(seq);
-    for position in 0..seq {
-        // [batch, seq, n_value_heads, dim] -> [batch, 1, n_value_heads, dim] -> [batch, n_value_heads, rows, columns]
-        let at = |x: &Tensor<4>, shape: [usize; 4]| x.clone().narrow(1, position, 1).reshape(shape);
-        let scalar = |x: &Tensor<3>| x.clone().narrow(1, position, 1).reshape([batch, n_value_heads, 1, 1]);
-        let key = at(&keys, [batch, n_value_heads, key_dim, 1]);
-        let query = at(&queries, [batch, n_value_heads, key_dim, 1]);
-        let value = at(&values, [batch, n_value_heads, 1, value_dim]);
-        state = state * scalar(&decays);
-        // Sums of products instead of matrix products, which a GPU may take in fewer digits (TF32).
-        let known = (state.clone() * key.clone()).sum_dim(2); // -> [batch, n_value_heads, 1, value_dim]
-        let change = (value - known) * scalar(&strengths);
-        state = state + key * change;
-        given.push((state.clone() * query).sum_dim(2).reshape([batch, 1, n_value_heads, value_dim]));
-    }
-    let given = rms_norm(Tensor::cat(given, 1), weights.norm.val(), eps) * activation::silu(gates);
-    Given { values: given.reshape([batch, seq, d_value]), rows, heads: state }
+    let given = ops::norm(NormKind::RmsNorm, given, weights.norm.val(), eps, DType::F32);
+    let gates = activation::silu(x.narrow(2, channels, d_value));
+    Given { values: given.reshape([batch, seq, d_value]) * gates, rows, heads }
 }

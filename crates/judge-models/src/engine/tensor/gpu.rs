@@ -1,13 +1,13 @@
-//! The operations of `ops.rs` on GPUs: each one kernel of `judge-gpu`, or products between some.
+//! The operations of `ops.rs` and `recurrence.rs` on GPUs: each one kernel of `judge-gpu`, or products between some.
 //!
-//! Here are those whose arguments have to be turned into what the kernels take; `ops.rs` calls the other
-//! kernels itself, and says what each operation gives.
+//! Here are those whose arguments have to be turned into what the kernels take; those files call the other
+//! kernels themselves, and say what each operation gives.
 
 use burn::tensor::{DType, Tensor};
 use judge_gpu::{Products, Rotation, Softmax};
 use judge_kernels::functions::NormKind;
 
-use super::operands::{Attention, HeadNorm, Heads};
+use super::operands::{Attention, Change, HeadNorm, Heads, Recurrence};
 use super::precision::{Precision, cast};
 #[cfg(feature = "cuda")]
 use super::precision::{joined, parts};
@@ -120,4 +120,26 @@ pub(super) fn attention_entropy(queries: Tensor<5>, keys_values: &[KeysValues], 
     let keys: Vec<Tensor<4>> = keys_values.iter().map(|(keys, _)| keys.clone()).collect();
     let softmax = softmax(queries.dims(), &keys, with);
     judge_gpu::attention_entropy(queries, &keys, softmax, products(with.precision))
+}
+
+pub(super) fn recur(
+    rows: Tensor<3>,
+    [decays, strengths]: [Tensor<3>; 2],
+    before: Option<Tensor<4>>,
+    of: Recurrence,
+) -> (Tensor<4>, Tensor<4>) {
+    let change = match of.change {
+        Change::Value => judge_gpu::Change::Value,
+        Change::Unknown { eps } => judge_gpu::Change::Unknown { eps },
+    };
+    let of = judge_gpu::Recurrence {
+        key_heads: of.key_heads,
+        heads: of.heads,
+        key_dim: of.key_dim,
+        value_dim: of.value_dim,
+        first: of.first,
+        change,
+        scale: of.scale,
+    };
+    judge_gpu::recurrence(rows, decays, strengths, before, &of)
 }

@@ -58,3 +58,33 @@ pub(crate) struct Attention<'a> {
     #[cfg_attr(not(any(feature = "cuda", feature = "wgpu")), allow(dead_code, reason = "a processor has one way"))]
     pub(crate) precision: Precision,
 }
+
+/// Where heads lie in convolved rows, and what becomes of their states. A state `S` is
+/// `[key_dim, value_dim]`; at each position `S *= decay`, `S += k ⊗ c`, and `scale * qᵀS` is what it
+/// gives.
+#[derive(Clone, Copy)]
+pub(super) struct Recurrence {
+    /// Heads of queries and of keys. Head `h` has those of `h / (heads / key_heads)`.
+    pub(super) key_heads: usize,
+    /// Heads of values and of states.
+    pub(super) heads: usize,
+    /// Coordinates of a query and of a key.
+    pub(super) key_dim: usize,
+    /// Coordinates of a value.
+    pub(super) value_dim: usize,
+    /// The columns of the first numbers of queries, keys and values.
+    pub(super) first: [usize; 3],
+    /// What `c` is.
+    pub(super) change: Change,
+    /// Factor on what a state gives.
+    pub(super) scale: f64,
+}
+
+/// What a position adds to a state, as the outer product of its key and this, by its `strength`.
+#[derive(Clone, Copy)]
+pub(super) enum Change {
+    /// `strength * v`.
+    Value,
+    /// `strength * (v - kᵀS)`. Queries and keys are divided by `sqrt(Σ x² + eps)` first.
+    Unknown { eps: f64 },
+}

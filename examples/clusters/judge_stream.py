@@ -34,6 +34,11 @@ def _is_text(kind):
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
+def _of_values(kind):
+    """The type of what a column holds, also where that is kept as categories."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def result_schema(argv):
     """The columns of the results that this command gives, and the same as Spark's DDL. No model is loaded."""
     columns, ddl = subprocess.run([*argv, "--schema"], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
@@ -104,8 +109,9 @@ class JudgeStream:
         """The batch in the one schema that a stream has, whatever types the engine gives its texts from batch to batch."""
         id_column, batch = self.columns[0], batch.select(self.columns)
         if self.requests is None:
-            one = {f.name: TEXT if _is_text(f.type) or pa.types.is_null(f.type) else f.type for f in batch.schema}
-            found, wanted = batch.schema.field(id_column).type, self.results.field("id").type
+            kinds = {f.name: _of_values(f.type) for f in batch.schema}
+            one = {name: TEXT if _is_text(kind) or pa.types.is_null(kind) else kind for name, kind in kinds.items()}
+            found, wanted = kinds[id_column], self.results.field("id").type
             if not (_is_text(found) and _is_text(wanted) or pa.types.is_integer(found) and pa.types.is_integer(wanted)):
                 raise ValueError(f"the ids in {id_column!r} are {found}, the command reads {wanted}: see its --id-type")
             one[id_column] = wanted

@@ -96,7 +96,7 @@ def run(command: str, rows: Any, *, model: str | os.PathLike | None = None, **op
     columns = [_joined(options.pop("columns", None))]
     # These show no progress, and read their rows as they are.
     is_plain = command == "calibrate" or bool(options.get("import"))
-    has_ids = any(name in row for row in given for name in ("id", "idx"))
+    has_ids = any(row.get(name) is not None for row in given for name in ("id", "idx"))
     if not has_ids and not is_plain and "id=" not in str(columns[0]):
         columns.append("id=")
     options["columns"] = ",".join(filter(None, columns)) or None
@@ -214,7 +214,7 @@ def _plain(value: Any) -> Any:
             return getattr(value, name)()
     if isinstance(value, (decimal.Decimal, uuid.UUID)):
         return str(value)
-    raise TypeError(f"expected what JSON can hold, found {type(value).__name__}: {value!r}")
+    raise TypeError(f"expected what JSON can hold, found {type(value).__name__}")
 
 
 def _joined(value: Any) -> str | None:

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -82,11 +83,15 @@ def test_types():
         for kind in [pa.string(), pa.large_string(), pa.string_view()]:
             same = pa.RecordBatch.from_arrays([column.cast(kind) for column in batch(20)], names=COLUMNS)
             assert judge.score(same) == first, kind
+        categories = pa.RecordBatch.from_arrays([column.dictionary_encode() for column in batch(20)], names=COLUMNS)
+        assert judge.score(categories) == first
         assert judge.score(batch(20).slice(5, 3)) == first.slice(5, 3)
         assert judge.score(batch(20).slice(0, 0)).num_rows == 0
         assert judge.close() == 0
     with JudgeStream(WORKER, COLUMNS) as judge:
         assert judge.score(pa.RecordBatch.from_arrays([c.cast(pa.string_view()) for c in batch(20)], names=COLUMNS)) == first
+    with JudgeStream(WORKER, COLUMNS) as judge:
+        assert judge.score(categories) == first
 
 
 def test_deaths():
@@ -151,7 +156,7 @@ def test_refusals():
                 raise AssertionError("a column that is not there")
         # A worker that never starts is no row's fault.
         starts = Path(tempfile.mkstemp()[1])
-        never = ["sh", "-c", f'if [ "$1" = --schema ]; then exec {WORKER[0]} --schema; fi; echo >> {starts}; exit 1', "sh"]
+        never = ["sh", "-c", f'if [ "$1" = --schema ]; then exec {shlex.join(WORKER)} --schema; fi; echo >> {starts}; exit 1', "sh"]
         with JudgeStream(never, COLUMNS, isolate=isolate) as judge:
             try:
                 judge.score(batch(32))

@@ -6,8 +6,8 @@ use judge_core::{
     lager::{LagerJudge, LagerSettings},
 };
 use judge_data::{
-    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, Record, Records, ScoreRow, Settings,
-    check_templates, score_row,
+    Checked, DatasetFormat, Error, Field, Finished, HumanScores, Numbered, PromptInput, PromptRecord, Record, Records,
+    ScoreRow, Settings, check_templates, check_templates_on, score_row,
 };
 use serde_json::json;
 
@@ -17,8 +17,12 @@ use crate::args::layers::LayerList;
 use crate::args::model_args::ModelArgs;
 use crate::probes::PromptedProbe;
 use crate::row_job::{Made, RowJob, Words, resolved};
-use crate::terminal::console::{counted_that, end_of_rows, tell, tell_label_mass};
-use crate::terminal::options::offered;
+use crate::terminal::console::{counted, counted_that, end_of_rows, tell, tell_label_mass};
+use crate::terminal::options::{offered, quoted};
+
+/// What to do with rows of `messages`, which have no `prompt`.
+const CONVERSATIONS: &str = "of `messages` that end with an answer `judge compare` grades it, and `judge logits` reads them as they are; \
+     a --template of your own may have {instruction}, {response} and {conversation}";
 
 /// What is scored, by which judge, and where the rows go.
 pub struct LagerFile<'a> {
@@ -122,7 +126,13 @@ impl LagerFile<'_> {
         let source = &job.job.source;
         let path = source.input.path().display();
         let template = settings.template.clone().with_prefill(&settings.opening);
-        check_templates(source.dataset()?, [&template]).map_err(|error| match error {
+        let head = source.dataset()?.into_head()?;
+        let is_conversation =
+            |record: &Record| matches!(record, Record::Prompt(PromptRecord { input: PromptInput::Messages(_), .. }));
+        check_templates_on(source.input.path(), &head, [&template]).map_err(|error| match error {
+            Error::NoRowHas { ref field, .. } if field == "prompt" && head.iter().any(is_conversation) => {
+                anyhow!("{error}\n{CONVERSATIONS}")
+            }
             Error::NoRowHas { .. } => anyhow!("{error}\n{}", self.lager.template_hint(format)),
             other => other.into(),
         })?;
@@ -146,7 +156,8 @@ impl LagerFile<'_> {
             bail!("{path}, item {id}: {why}\n{}", self.lager.template_hint(format));
         }
         let (rows, graded) = (checked.records, people.graded());
-        job.tell(format_args!("{path}: {rows} items of the format `{format}`, {graded} with a human score"));
+        let items = counted(rows, "item");
+        job.tell(format_args!("{path}: {items} of the format `{format}`, {graded} with a human score"));
         if let Some((id, grade)) = first_off {
             let (low, high) = range;
             tell(format_args!(
@@ -155,7 +166,8 @@ impl LagerFile<'_> {
             ));
         }
         if let Some(note) = people.note() {
-            let named = people.candidates().next().map(|first| format!(": --columns {}={first}", Field::Human));
+            let column = |first: &str| quoted(&format!("{}={first}", Field::Human));
+            let named = people.candidates().next().map(|first| format!(": --columns {}", column(first)));
             tell(format_args!("note: {note}{}", offered(named).unwrap_or_default()));
         }
         Ok(checked)

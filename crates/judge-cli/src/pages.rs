@@ -51,8 +51,9 @@ pub fn served(title: &str, body: &Markup) -> String {
     page(title, &head, body)
 }
 
-/// Says what browsers may do with an answer: `policy` is what it may load.
+/// Says what browsers may do with an answer: `policy` is what it may load. What does not say how long it may be kept is not kept.
 pub fn protect(response: &mut Response, policy: &'static str) {
+    let headers = response.headers_mut();
     for (name, value) in [
         (CONTENT_SECURITY_POLICY, policy),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -61,10 +62,10 @@ pub fn protect(response: &mut Response, policy: &'static str) {
         (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
         // The address may hold a token, which is nobody's business. Under `no-referrer` the page's own forms would have no origin.
         (REFERRER_POLICY, "same-origin"),
-        (CACHE_CONTROL, "no-store"),
     ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        headers.insert(name, HeaderValue::from_static(value));
     }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
 /// Whether a character is a control character, or one that turns the direction of writing or has no width.

@@ -51,7 +51,7 @@ impl Preferences {
     }
 
     /// Takes a row of `judge compare`, by the JSON text of its `orders` and what people say of it. Rows of another kind are left
-    /// out, and those that nobody judged.
+    /// out, and those on which no verdict has [more than half](majority) of the raters.
     ///
     /// # Errors
     /// As for [`push`](Self::push).

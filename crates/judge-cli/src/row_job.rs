@@ -6,7 +6,7 @@ use judge_data::{Checked, Error, Fate, Finished, Job, Missing, Resolved, RunResu
 use judge_models::Model;
 use serde::Serialize;
 
-use crate::args::files::{CarryArgs, OutputArgs, program};
+use crate::args::files::{CarryArgs, OutputArgs, program, tell_json_lines};
 use crate::args::model_args::ModelArgs;
 use crate::missing_fields::tell_unread;
 use crate::terminal::console::{say, tell};
@@ -36,8 +36,10 @@ pub struct RowJob<S> {
 }
 
 impl<S: Source> RowJob<S> {
-    /// Rows of a source, written as these options say by a program of this name.
+    /// Rows of a source, written as these options say by a program of this name; a note says so where the output's name promises another
+    /// format.
     pub fn new(name: &str, words: Words, source: S, output: &OutputArgs, carry: &CarryArgs, quiet: bool) -> Self {
+        tell_json_lines(&output.output);
         let job = Job {
             carry: carry.chosen.clone(),
             cuts: carry.cuts.clone(),

@@ -44,7 +44,7 @@ use crate::{Columns, Error};
 /// | `rubricbench` | the `parquet` file, or the `json` one | `case_id` | `label`: 0 is the first response | `if`, `stem`, `code`, `safe`, `chat` | no |
 /// | `helpsteer3` | `preference/validation.jsonl.gz` | row | the sign of `overall_preference` | `domain` | left out |
 /// | `ppe` | a `parquet` file of votes, or of many answers in each row | `question_id`, with `+N` for pair N of a row | `winner`, or the right answer | flags that are true, and `english` or `other_languages` | left out |
-/// | `pairs` | any file of [`PairRecord`](crate::PairRecord)s with `human` | `id` | majority of the raters, a tie where there is none | | yes |
+/// | `pairs` | any file of [`PairRecord`](crate::PairRecord)s with `human` | `id` | what more than half of the raters say, none where they are split | | yes |
 /// | `llmbar` | `dataset.json`, or a folder of subsets | row, `subset/row` in a folder | `label` | subset | no |
 ///
 /// Rows count from 0. Responses that a file has as `true` are the text `True`, as they were when they were written.
@@ -114,7 +114,9 @@ impl Benchmark {
             }
             Self::HelpSteer3 => "`preference/validation.jsonl.gz`",
             Self::Ppe => "a Parquet file of votes, or of many answers of one model",
-            Self::Pairs => "your own rows with `human`: `\"A\"`, `\"B\"`, `\"tie\"`, or a list with one for each rater",
+            Self::Pairs => {
+                "your own rows with `human`: `\"A\"`, `\"B\"`, `\"tie\"`, or a list with one for each rater, of whom more than half decide"
+            }
         }
     }
 

@@ -100,6 +100,15 @@ impl DatasetFormat {
         needs_ids && (is_table || has_replies()) && has_no_ids(head, columns)
     }
 
+    /// These columns for files of this kind: where its names are fixed, so is that of what people gave, unless another column is chosen.
+    fn columns(self, columns: Columns) -> Columns {
+        match self {
+            Self::Lager if !columns.is_chosen(Field::Human) => columns.held_to(Field::Human, "score"),
+            Self::Emotion if !columns.is_chosen(Field::Human) => columns.held_to(Field::Human, "emotion_score"),
+            _ => columns,
+        }
+    }
+
     fn fits(self, row: &Row, columns: &Columns) -> bool {
         match self {
             Self::Prompts => columns.has(row, Field::Prompt) || columns.has(row, Field::Messages),
@@ -208,7 +217,7 @@ impl Dataset {
                 found.ok_or(Error::NoRows { path: path.clone() })?
             }
         };
-        let columns = options.columns.settled(&head);
+        let columns = format.columns(options.columns.settled(&head));
         let ids = match options.ids {
             Ids::Required if format.goes_by_numbers(rows.is_of_table(), &head, &columns) => {
                 note_numbers(&input);
@@ -251,8 +260,11 @@ impl Dataset {
         Ok(Self { rows, head, head_of_file: None, reader, left, unseen: Some(unseen) })
     }
 
-    /// The records that the file begins with, also where only a later part of it is read.
-    pub(crate) fn into_head(self) -> Result<Vec<Record>, Error> {
+    /// The records that the file begins with, a hundred at most, also where only a later part of it is read.
+    ///
+    /// # Errors
+    /// Whatever is wrong with one of them.
+    pub fn into_head(self) -> Result<Vec<Record>, Error> {
         match self.head_of_file {
             Some(head) => Ok(head),
             None => self.take(Self::HEAD).collect(),

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 
 use crate::{Difference, Field, OutputProblem};
 pub use place::Place;
-use words::{besides, list, made_otherwise, meant, no_field, no_row_has, several, two_columns, without_position};
+use words::{
+    besides, clause, list, made_otherwise, meant, no_field, no_row_has, several, two_columns, without_position,
+};
 
 /// Everything that can go wrong between a judge and a disk.
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +36,17 @@ pub enum Error {
         /// What it is instead, shortened.
         found: String,
     },
-    /// No scored row has a human score.
-    #[error("{}: none of the {scored} scored items has a human score (field `human`)", path.display())]
+    /// No row that is to be compared with people has a human score.
+    #[error("{}: none of the {scored} {what} has a human score (field `human`){}", path.display(), clause(why.as_deref()))]
     NobodyGraded {
         /// The file.
         path: PathBuf,
-        /// Rows with a table.
+        /// How many there are.
         scored: usize,
+        /// What they are.
+        what: &'static str,
+        /// What people gave instead, where they gave something.
+        why: Option<String>,
     },
     /// The content of a file, or of a folder, is not what it must be.
     #[error("{}: {what}: expected {expected}, found {found}", path.display())]

@@ -5,6 +5,7 @@ pub(crate) mod jobs;
 mod cuts;
 mod finished;
 mod missing;
+mod named;
 mod source;
 mod unread;
 
@@ -16,9 +17,9 @@ use judge_core::{
     runner::{Flow, RunEvent},
 };
 
-use self::cuts::{can_be_cut, check_once, cuttable};
+use self::cuts::check_once;
+use self::named::Named;
 use crate::results::carry::CARRY;
-use crate::rows::columns::OWN;
 use crate::rows::cut::CUT;
 use crate::rows::ids::UniqueIds;
 use crate::{
@@ -28,6 +29,7 @@ use crate::{
 
 pub use finished::Finished;
 pub use missing::Missing;
+pub use named::check_files;
 pub use source::{DecisionRecords, GradingRecords, RagRecords, RecordList, Records, RerankRecords, Source};
 pub use unread::Unread;
 
@@ -198,11 +200,7 @@ impl<S: Source> Job<S> {
         mut see: impl FnMut(&S::Item) -> Result<Option<String>, E>,
     ) -> Result<Checked, E> {
         let (mut records, mut unread) = (0, Unread::default());
-        // An output has an id and people's grade of its own.
-        let named = self.carry.names().iter();
-        let mut absent: Vec<&String> = named.filter(|name| !OWN.contains(&name.as_str())).collect();
-        let mut found = Vec::new();
-        let mut uncut: Vec<&Cut> = self.cuts.iter().collect();
+        let mut named = Named::new(&self.carry, &self.cuts);
         let mut ids = (!source.checks_ids()).then(UniqueIds::default);
         let each = source.rows_of_each();
         let source = &*source.keeping(&self.carry);
@@ -213,14 +211,10 @@ impl<S: Source> Job<S> {
             }
             let why = see(&item)?;
             check_once(&item, &self.cuts)?;
-            uncut.retain(|cut| !can_be_cut(&mut item, &cut.field));
+            named.see(&mut item);
             if let Some(extra) = item.extra() {
                 if !self.cuts.is_empty() && extra.text(CUT).is_some() {
                     return Err(Error::FieldClash { field: CUT.to_owned() }.into());
-                }
-                absent.retain(|name| extra.text(name).is_none());
-                if records == 0 {
-                    found = extra.iter().map(|(name, _)| name.to_owned()).collect();
                 }
                 self.carry.check(extra, known)?;
             }
@@ -230,16 +224,9 @@ impl<S: Source> Job<S> {
         if records == 0 {
             return Err(Error::NoRows { path: source.path().to_path_buf() }.into());
         }
-        // Of a part of a file that is nothing unusual.
-        let is_whole = source.part().is_none();
-        if let Some(&field) = absent.first().filter(|_| is_whole) {
-            let (path, field) = (source.path().to_path_buf(), field.clone());
-            return Err(Error::NothingToCarry { path, rows: records, field, found }.into());
-        }
-        if let Some(cut) = uncut.first().filter(|_| is_whole) {
-            let (path, field) = (source.path().to_path_buf(), cut.field.clone());
-            let found = source.items()?.next().transpose()?.map(cuttable).unwrap_or_default();
-            return Err(Error::NothingToCut { path, rows: records, field, found }.into());
+        // A part of a file may have none of them.
+        if source.part().is_none() {
+            named.check(source.path())?;
         }
         Ok(Checked { records, rows: records * each, unread })
     }

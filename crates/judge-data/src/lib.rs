@@ -106,7 +106,7 @@ pub use input::{Input, InputReader, IntoInput, PART, Part};
 pub use job::jobs::{check_templates, check_templates_on, read_rows, score_row, split_label};
 pub use job::{
     Checked, DecisionRecords, Finished, GradingRecords, Job, Missing, RagRecords, RecordList, Records, RerankRecords,
-    Source, Unread,
+    Source, Unread, check_files,
 };
 pub use results::carry::Carry;
 pub use results::decision_row::{Decided, DecisionRecord, DecisionRow};

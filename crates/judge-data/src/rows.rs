@@ -1,6 +1,7 @@
 //! Rows of a file: objects whatever the file's layout, their ids, which column of them holds which field, and what its value says.
 
 pub(crate) mod body;
+pub(crate) mod cell;
 pub(crate) mod columns;
 pub(crate) mod cut;
 pub(crate) mod digest;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use judge_core::ItemId;
 use serde_json::Value;
 
+use crate::rows::cell::list_in_cell;
 use crate::rows::grades::{self, Given};
 use crate::rows::ids::{UniqueIds, optional_id_of};
 use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
@@ -397,7 +398,7 @@ fn number(field: &str, grade: Grade) -> Result<f64, String> {
 /// The grade of this kind in a field, of a list of numbers their mean; null is none.
 fn grade_as(row: &Row, field: &str, kind: Kind) -> Result<Option<Grade>, String> {
     let Some(json) = row.value_at(field) else { return Ok(None) };
-    let found = match read(field, &json)? {
+    let found = match read(field, &list_in_cell(&json))? {
         Value::Array(samples) => {
             let all = samples.into_iter().filter(|sample| !sample.is_null());
             let numbers: Vec<f64> = all.map(|sample| number(field, grade(field, sample)?)).collect::<Result<_, _>>()?;
@@ -427,7 +428,7 @@ fn raters_in(row: &Row, field: &str, kind: Kind) -> (Vec<Option<Grade>>, Option<
 
 fn is_numeric(json: &str) -> bool {
     !json.starts_with('{')
-        && serde_json::from_str(json).is_ok_and(|value: Value| match &value {
+        && serde_json::from_str(&list_in_cell(json)).is_ok_and(|value: Value| match &value {
             Value::Array(list) => !list.is_empty() && list.iter().all(|x| x.is_number() || x.is_null()),
             other => other.is_number(),
         })
@@ -438,7 +439,7 @@ fn is_labelled(json: &str) -> bool {
     // Most values are numbers, or long lists of them, which need not be read for it.
     !json.starts_with('{')
         && json.contains('"')
-        && serde_json::from_str(json).is_ok_and(|value: Value| match &value {
+        && serde_json::from_str(&list_in_cell(json)).is_ok_and(|value: Value| match &value {
             Value::Array(list) => list.iter().any(is_label),
             other => is_label(other),
         })

@@ -20,19 +20,21 @@ mod page;
 mod server;
 mod session;
 
+use std::borrow::Cow;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use judge_cli::args::files::{open, program};
+use judge_cli::args::files::{open, program, tell_json_lines};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::row_job::refuse_unusable;
-use judge_cli::terminal::console::{counted, quoted, say, tell};
+use judge_cli::terminal::console::{counted, say, tell};
 use judge_cli::terminal::interrupt::Stopped;
+use judge_cli::terminal::options::quoted;
 use judge_data::{
-    Columns, Field, GradingRecord, GradingRecords, GradingTask, Input, Job, Opened, Outputs, Resolved, RowItem, Shown,
-    Source,
+    Carry, Columns, Error, Field, GradingRecord, GradingRecords, GradingScale, GradingTask, Input, Job, Opened,
+    Outputs, Resolved, RowItem, Shown, Source,
 };
 use serde_json::json;
 
@@ -51,6 +53,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let inputs = [&cli.input].into_iter().chain(&cli.questions).chain(&cli.scores);
     Outputs::new(inputs).rows([&cli.output.output]).overwrite(cli.output.write.overwrite).check()?;
+    tell_json_lines(&cli.output.output);
     if let Some(tool) = cli.import {
         return import::run(cli, tool);
     }
@@ -66,7 +69,12 @@ pub fn run(cli: &Cli) -> Result<()> {
     job.settings.insert("task".to_owned(), task.to_json());
     job.settings.insert("asked".to_owned(), json!(asked));
     job.settings.insert("draws".to_owned(), json!(cli.rows));
-    let checked = job.check(task.known(), |record| anyhow::Ok(lacks(record, &task, cli)))?;
+    let mut fields = Vec::new();
+    let checked = job.check(task.known(), |record| {
+        fields = record.extra.iter().map(|(name, _)| name.to_owned()).collect();
+        anyhow::Ok(lacks(record, &task, cli))
+    });
+    let checked = checked.map_err(|error| with_others(error, &fields, task.known()))?;
     refuse_unusable(&job.source, &checked, "can be graded", None)?;
     tell_unread_that(&checked.unread, "cannot be graded and are left out");
     let mut rows: Vec<GradingRecord> = job.source.items()?.collect::<Result<_, _>>()?;
@@ -99,8 +107,36 @@ pub fn run(cli: &Cli) -> Result<()> {
         named: cli.raters.clone(),
     };
     let session = Session::new(settings, run)?;
-    let next = next(&session.settings, cli);
+    let mut next = next(&session.settings, cli);
+    let left_out = left_out(&session.settings, cli).join(", ");
+    if !left_out.is_empty() {
+        tell(format_args!("note: --carry leaves out {left_out}, which a judge of the graded rows needs"));
+        next.insert(0, format!("# --carry left out {left_out}: put it back by id first"));
+    }
     collect(cli, session, output, next)
+}
+
+/// An error with the fields that can be carried where one cannot be. None at all would be rows that nothing can judge.
+fn with_others(error: anyhow::Error, fields: &[String], known: &[&str]) -> anyhow::Error {
+    let others: Vec<&str> = fields.iter().map(String::as_str).filter(|name| !known.contains(name)).collect();
+    match error.downcast_ref() {
+        Some(Error::FieldClash { .. }) if !others.is_empty() => {
+            anyhow!("{error}\n  to leave it out: --carry {}", quoted(&others.join(",")))
+        }
+        _ => error,
+    }
+}
+
+/// The columns of what people see that are not written. A pair that is made of two replies is, whatever is carried.
+fn left_out(Settings { task, rows, carry, .. }: &Settings, cli: &Cli) -> Vec<String> {
+    let columns = cli.columns.clone().unwrap_or_default();
+    match (carry, rows.first().map(|row| (row, task.shown(row)))) {
+        (Carry::Only(kept), Some((row, Cow::Borrowed(texts)))) => {
+            let names = texts.iter().filter_map(|(field, _)| column(row, *field, &columns));
+            names.filter(|name| !kept.contains(name)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Why a row cannot be graded. One grade is of the response, unless the command line asks about something else.
@@ -191,24 +227,59 @@ fn open_browser(url: &str) {
     }
 }
 
-/// The commands that come next.
+/// The commands that come next; where these ask about less than people saw, a comment before them, as shells have them.
 fn next(Settings { task, rows, .. }: &Settings, cli: &Cli) -> Vec<String> {
     let graded = quoted(&cli.output.output.display().to_string());
-    let judge = match task {
-        GradingTask::Scale(_) | GradingTask::YesNo => "judge score",
-        GradingTask::Pairs => "judge compare",
-        GradingTask::Questions(_) => "judge decide",
-        GradingTask::Sentences => "judge rag",
-    };
     let questions = cli.questions.as_ref().map(|path| format!(" --questions {}", quoted(&path.display().to_string())));
     let columns = columns(task, rows, cli);
     let columns = if columns.is_empty() { String::new() } else { format!(" --columns {}", quoted(&columns.join(","))) };
     let questions = questions.unwrap_or_default();
-    let judging = format!("{judge} --input {graded} --output judged.jsonl --model MODEL{questions}{columns}");
+    let by = |judge: &str| format!("{judge} --input {graded} --output judged.jsonl --model MODEL{questions}{columns}");
+    let by_points = |judge: &str, by_default: u32| match points(task, by_default) {
+        Some(points) => by(&[judge, &format!("--points {points}")].join(" ")),
+        None => by(judge),
+    };
+    let judging = match task {
+        GradingTask::Scale(_) | GradingTask::YesNo => match answers(rows) {
+            Some(Field::Messages) => by_points("judge compare --verdict logits", 10),
+            Some(_) => by_points("judge score", 5),
+            None => {
+                return vec![
+                    "# no command grades rows without a response: judge decide asks about other texts".to_owned(),
+                ];
+            }
+        },
+        GradingTask::Pairs => by("judge compare"),
+        // These compare with what people said by themselves.
+        GradingTask::Questions(_) => {
+            return seen_beside_state(rows).into_iter().chain([by("judge decide")]).collect();
+        }
+        GradingTask::Sentences => return vec![by("judge rag")],
+    };
+    vec![judging, "judge agree --input judged.jsonl".to_owned()]
+}
+
+/// The field that holds the answers of rows: the response, or else conversations that end with one.
+fn answers(rows: &[GradingRecord]) -> Option<Field> {
+    let ends = |shown: &Shown| match shown {
+        Shown::Turns(turns) => turns.last().is_some_and(|turn| turn.role == "assistant"),
+        _ => false,
+    };
+    let mut texts = rows.iter().flat_map(|row| &row.texts);
+    if texts.clone().any(|(field, _)| *field == Field::Response) {
+        return Some(Field::Response);
+    }
+    texts.any(|(field, shown)| *field == Field::Messages && ends(shown)).then_some(Field::Messages)
+}
+
+/// The points of people's scale, for a judge that does not grade on it by itself: from 1 to 9 at most, since longer ones have labels of
+/// several tokens.
+fn points(task: &GradingTask, by_default: u32) -> Option<u32> {
     match task {
-        // They compare with what people said by themselves.
-        GradingTask::Questions(_) | GradingTask::Sentences => vec![judging],
-        _ => vec![judging, "judge agree --input judged.jsonl".to_owned()],
+        GradingTask::Scale(GradingScale { points: [1, last @ 2..=9], .. }) => {
+            Some(*last).filter(|last| *last != by_default)
+        }
+        _ => None,
     }
 }
 
@@ -227,10 +298,31 @@ fn columns(task: &GradingTask, rows: &[GradingRecord], cli: &Cli) -> Vec<String>
     chosen.map(names).chain(state.map(|name| format!("{}={name}", Field::State))).collect()
 }
 
-/// The column that decisions can be about where no row has a state: the response's, or else that of the first text.
-fn state(rows: &[GradingRecord], columns: &Columns) -> Option<String> {
+/// What decisions can be about where no row has a state: the response, or else the first text.
+fn in_place_of_state(rows: &[GradingRecord]) -> Option<Field> {
     let has = |row: &GradingRecord, field: Field| row.texts.iter().any(|(known, _)| *known == field);
     let row = rows.first().filter(|_| !rows.iter().any(|row| has(row, Field::State)))?;
-    let field = if has(row, Field::Response) { Field::Response } else { row.texts.first()?.0 };
+    if has(row, Field::Response) { Some(Field::Response) } else { row.texts.first().map(|(field, _)| *field) }
+}
+
+/// The column of [`in_place_of_state`].
+fn state(rows: &[GradingRecord], columns: &Columns) -> Option<String> {
+    let (field, row) = (in_place_of_state(rows)?, rows.first()?);
+    column(row, field, columns)
+}
+
+/// The column of a row that holds this field.
+fn column(row: &GradingRecord, field: Field, columns: &Columns) -> Option<String> {
     columns.names(field).find(|name| row.found.iter().any(|found| found == name)).map(str::to_owned)
+}
+
+/// Says so where people saw more than what decisions are about.
+fn seen_beside_state(rows: &[GradingRecord]) -> Option<String> {
+    let asked = in_place_of_state(rows).unwrap_or(Field::State);
+    let is_seen = |field: &Field| rows.iter().any(|row| row.texts.iter().any(|(known, _)| known == field));
+    let seen: Vec<&str> = Field::ALL.into_iter().filter(is_seen).map(Field::as_str).collect();
+    (seen.len() > 1).then(|| {
+        let seen = seen.join(", ");
+        format!("# people saw {seen}: the model sees {asked} alone, unless all of it is put into a field called state")
+    })
 }

@@ -1,143 +1,167 @@
 //! Markdown as HTML that can do nothing: markup in the text stays text, and nothing is loaded or linked. Nothing of the text is left out:
-//! what Markdown would not show is shown all the same, or the whole text is plain.
+//! Markdown says how it looks, and its signs are shown too, since a model may have meant them as its own, as in `2*3*4`.
 
-use std::borrow::Cow;
-use std::ops::Range;
+use maud::{Markup, PreEscaped, Render, html};
+use pulldown_cmark::{Event, Options, Parser, TagEnd};
 
-use maud::{Markup, PreEscaped, html};
-use pulldown_cmark::html::push_html;
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-
-const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
+const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
 
 /// Tags within each other; beyond some hundreds browsers close them by themselves, and those of the page too.
 const DEEPEST: usize = 100;
 
-/// How often definitions are looked for.
-const ROUNDS: usize = 8;
-
 /// A text, shown readably.
 pub(super) fn markdown(text: &str) -> Markup {
-    match rendered(&with_definitions(text)) {
+    match rendered(text) {
         Some(shown) => PreEscaped(shown),
-        None => html! { p.plain { (text) } },
+        None => html! { p { (text) } },
     }
 }
 
-/// The text with definitions of addresses, such as `[1]: https://example.org`, as lines of text: Markdown shows them nowhere.
-fn with_definitions(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
-    // Of several with one name the parser knows the first.
-    for _ in 0..ROUNDS {
-        let starts = definitions(&text);
-        if starts.is_empty() {
-            break;
-        }
-        let mut escaped = String::with_capacity(text.len() + starts.len());
-        let mut from = 0;
-        for start in starts {
-            escaped += &text[from..start];
-            escaped.push('\\');
-            from = start;
-        }
-        escaped += &text[from..];
-        text = Cow::Owned(escaped);
-    }
-    text
-}
-
-/// Where definitions begin.
-fn definitions(text: &str) -> Vec<usize> {
-    let parser = Parser::new_ext(text, OPTIONS);
-    let mut starts: Vec<usize> = parser.reference_definitions().iter().map(|(_, found)| found.span.start).collect();
-    starts.sort_unstable();
-    starts
-}
-
-/// As HTML; `None` where a letter or a digit would be left out, or tags are too deep.
+/// As HTML; `None` where a table would leave something out, or tags are too deep.
 fn rendered(text: &str) -> Option<String> {
-    let (mut events, mut addresses, mut is_numbered) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut depth, mut shown) = (0_usize, 0_usize);
+    let mut page = Page { text, html: String::with_capacity(text.len() * 2), shown: 0, is_fresh: true };
+    let mut depth = 0_usize;
     for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
-        match &event {
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth = depth.saturating_sub(1),
-            _ => shown = shown_to(text, shown, &range)?,
+        match event {
+            Event::Start(tag) => {
+                depth += 1;
+                if depth > DEEPEST {
+                    return None;
+                }
+                let tag = tag.to_end();
+                if is_of_table(tag) {
+                    page.skip(range.start)?;
+                }
+                page.tag(tag, text.get(range).unwrap_or_default(), "<");
+            }
+            Event::End(tag) => {
+                depth = depth.saturating_sub(1);
+                if is_of_table(tag) && tag != TagEnd::TableCell {
+                    page.skip(range.end)?;
+                } else {
+                    let rest = text.get(page.shown..range.end).unwrap_or_default();
+                    page.show(page.shown + rest.trim_end().len(), true)?;
+                }
+                page.tag(tag, text.get(range).unwrap_or_default(), "</");
+            }
+            Event::Code(_) => {
+                page.show(range.start, true)?;
+                page.html += "<code>";
+                page.show(range.end, false)?;
+                page.html += "</code>";
+            }
+            // A line across the page.
+            Event::Rule => page.paragraph(range.end)?,
+            // They are in front of what is shown next.
+            Event::SoftBreak | Event::HardBreak => {}
+            _ => {
+                page.show(range.start, true)?;
+                page.show(range.end, false)?;
+            }
         }
-        if depth > DEEPEST {
-            return None;
-        }
-        let is_single = || !text.get(range.clone()).is_some_and(|struck| struck.starts_with("~~"));
-        let is_image = matches!(event, Event::Start(Tag::Image { .. }));
-        let event = match event {
-            // Models write lines, not paragraphs.
-            Event::SoftBreak => Event::HardBreak,
-            Event::Html(markup) | Event::InlineHtml(markup) => Event::Text(markup),
-            Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
-            Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-            // Alignments would be styles, which the page's policy refuses.
-            Event::Start(Tag::Table(columns)) => Event::Start(Tag::Table(vec![Alignment::None; columns.len()])),
-            // As in 5~10.
-            Event::Start(Tag::Strikethrough) | Event::End(TagEnd::Strikethrough) if is_single() => {
-                Event::Text("~".into())
-            }
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) if !info.is_empty() => {
-                let line = text.get(range.start..).and_then(|fence| fence.lines().next()).unwrap_or_default();
-                shown = shown_to(text, shown, &(range.start..range.start + line.len()))?;
-                events.extend([Event::Start(Tag::Paragraph), Event::Text(info), Event::End(TagEnd::Paragraph)]);
-                Event::Start(Tag::CodeBlock(CodeBlockKind::Indented))
-            }
-            Event::Start(Tag::List(first)) => {
-                is_numbered.push(first.is_some());
-                Event::Start(Tag::List(first))
-            }
-            Event::End(TagEnd::List(is_ordered)) => {
-                is_numbered.pop();
-                Event::End(TagEnd::List(is_ordered))
-            }
-            // Its own number, where Markdown would count from the first one on.
-            Event::Start(Tag::Item) if is_numbered.last() == Some(&true) => {
-                let behind = text.get(shown..).unwrap_or_default();
-                let at = behind.find(char::is_alphanumeric).unwrap_or(behind.len());
-                let number: String = behind[at..].chars().take_while(char::is_ascii_digit).collect();
-                shown += at + number.len();
-                Event::Html(format!("\n<li value=\"{number}\">").into())
-            }
-            Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
-                shown = shown_to(text, shown, &(range.start..range.start))?;
-                addresses.push((dest_url, title));
-                Event::Text(if is_image { "![" } else { "[" }.into())
-            }
-            Event::End(TagEnd::Link | TagEnd::Image) => {
-                shown = shown.max(range.end);
-                let (address, title) = addresses.pop()?;
-                let title = if title.is_empty() { String::new() } else { format!(" \"{title}\"") };
-                Event::Text(format!("]({address}{title})").into())
-            }
-            other => other,
-        };
-        events.push(event);
     }
-    shown_to(text, shown, &(text.len()..text.len()))?;
-    let mut html = String::with_capacity(text.len() * 2);
-    push_html(&mut html, events.into_iter());
-    Some(html)
+    if !text.get(page.shown..)?.trim().is_empty() {
+        page.paragraph(text.len())?;
+    }
+    Some(page.html)
 }
 
-/// Up to where a text is shown that was up to `shown`, and now is in this range; `None` if a letter or a digit between them is not.
-fn shown_to(text: &str, shown: usize, range: &Range<usize>) -> Option<usize> {
-    let is_lost = text.get(shown..range.start).is_some_and(|between| between.contains(char::is_alphanumeric));
-    (!is_lost).then(|| shown.max(range.end))
+fn is_of_table(tag: TagEnd) -> bool {
+    matches!(tag, TagEnd::Table | TagEnd::TableHead | TagEnd::TableRow | TagEnd::TableCell)
+}
+
+/// What is written of a text.
+struct Page<'t> {
+    text: &'t str,
+    html: String,
+    /// Up to where the text is shown.
+    shown: usize,
+    /// Whether nothing is shown behind the last tag of a block.
+    is_fresh: bool,
+}
+
+impl Page<'_> {
+    /// Shows the text up to here, as it is; `is_sign` where Markdown reads it as its own. Blank lines in front of a block are none of it.
+    fn show(&mut self, end: usize, is_sign: bool) -> Option<()> {
+        let end = end.max(self.shown);
+        let mut piece = self.text.get(self.shown..end)?;
+        self.shown = end;
+        if self.is_fresh {
+            let blank = &piece[..piece.len() - piece.trim_start().len()];
+            piece = &piece[blank.rfind('\n').map_or(0, |line| line + 1)..];
+            self.is_fresh = piece.is_empty();
+        }
+        if is_sign && !piece.trim().is_empty() && !piece.contains(char::is_alphanumeric) {
+            self.html += "<span class=\"sign\">";
+            piece.render_to(&mut self.html);
+            self.html += "</span>";
+        } else {
+            piece.render_to(&mut self.html);
+        }
+        Some(())
+    }
+
+    /// Leaves out the lines of a table, which the page draws; `None` where there is more than those up to here.
+    fn skip(&mut self, end: usize) -> Option<()> {
+        let end = end.max(self.shown);
+        let is_line = |c: char| c.is_whitespace() || "|-:>".contains(c);
+        let is_drawn = self.text.get(self.shown..end)?.chars().all(is_line);
+        self.shown = end;
+        is_drawn.then_some(())
+    }
+
+    /// A paragraph of signs.
+    fn paragraph(&mut self, end: usize) -> Option<()> {
+        self.tag(TagEnd::Paragraph, "", "<");
+        self.show(end, true)?;
+        self.tag(TagEnd::Paragraph, "", "</");
+        Some(())
+    }
+
+    /// A tag around a text. Links and images are none.
+    fn tag(&mut self, tag: TagEnd, around: &str, opens: &str) {
+        let name = match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => "p",
+            TagEnd::Heading(_) => "h3",
+            TagEnd::BlockQuote(_) => "blockquote",
+            TagEnd::CodeBlock => "pre",
+            TagEnd::List(_) => "ul",
+            TagEnd::Item => "li",
+            TagEnd::Table => "table",
+            TagEnd::TableHead | TagEnd::TableRow => "tr",
+            TagEnd::TableCell => "td",
+            TagEnd::Emphasis => "em",
+            TagEnd::Strong => "strong",
+            // Not as in 5~10.
+            TagEnd::Strikethrough if around.starts_with("~~") => "del",
+            _ => return,
+        };
+        self.html.extend([opens, name, ">"]);
+        self.is_fresh |= !matches!(name, "em" | "strong" | "del");
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What is read on the page.
+    fn visible(shown: &str) -> String {
+        let texts = shown.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+        let text = texts.collect::<String>();
+        text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+    }
+
+    /// All but its white space.
+    fn signs(text: &str) -> String {
+        text.replace(char::is_whitespace, "")
+    }
+
     #[test]
     fn markup_stays_text_and_nothing_is_linked_or_loaded() {
         let shown = |text: &str| markdown(text).into_string();
-        assert_eq!(shown("**a** `b`\nc").trim(), "<p><strong>a</strong> <code>b</code><br />\nc</p>");
+        let sign = "<span class=\"sign\">**</span>";
+        assert_eq!(shown("**a** `b`\nc"), format!("<p><strong>{sign}a{sign}</strong> <code>`b`</code>\nc</p>"));
         for text in [
             "<script>alert(1)</script>",
             "a <img src=x onerror=alert(1)> b",
@@ -148,39 +172,83 @@ mod tests {
             "[a]: http://example.org\n\n[a]",
         ] {
             let shown = shown(text);
-            for tag in ["<script", "<img", "<a ", "href", "src=\""] {
+            for tag in ["<script", "<img", "<a ", "href", "src=\"", "style="] {
                 assert!(!shown.contains(tag), "{text}: {shown}");
             }
         }
-        assert!(shown("[a](http://b.example)").contains("[a](http://b.example)"));
-        assert!(shown("```rust\nfn f() {}\n```").contains("<pre><code"));
-        assert!(shown("|a|b|\n|-|:-:|\n|1|2|").contains("<table>"));
+        assert!(shown("```rust\nfn f() {}\n```").contains("<pre>"));
+        assert!(shown("|a|b|\n|-|:-:|\n|1|2|").contains("<td>2</td>"));
+        assert!(shown("5~10 ml in 20~30 minutes, ~~gone~~").contains("<del>"));
+        assert!(!shown("5~10 ml in 20~30 minutes").contains("<del>"));
     }
 
+    /// Its letters, digits and signs, in their order.
     #[test]
     fn nothing_of_a_text_is_left_out() {
-        for (text, expected) in [
-            ("[Answer]: 42", "<p>[Answer]: 42</p>"),
-            ("> [1]: https://a.example \"A title\"\n\n[1]: b", "[1]: b"),
-            ("See [1].\n\n[1]: https://a.example \"A title\"", "[1]: https://a.example \"A title\""),
-            ("[a](b \"c\") ![d](e 'f') <http://g.example>", "[a](b \"c\") ![d](e \"f\") [http://g.example]"),
-            ("|a|\n|-|\n|1|lost|", "|1|lost|"),
-            ("``` 42", "<p>42</p>"),
-            ("7. a\n9. b\n   1. c\n10. d", "<li value=\"9\">b"),
-            ("5~10 ml in 20~30 minutes, ~~gone~~", "5~10 ml in 20~30 minutes, <del>gone</del>"),
-            ("- [x] done &copy;", "done ©"),
-            ("    code\n\ntext <!-- note -->", "note --"),
+        for text in [
+            "12.",
+            "3) x",
+            "1986. That was the year.",
+            "7. a\n9. b\n   1. c\n10. d",
+            "2*3*4 = 24",
+            "2*3 + 4*5",
+            "5*10^3*2",
+            "_5_ ***6*** ~7~",
+            "> 5",
+            "- 5\n-\n* 6",
+            "7\n---\n***\n=== 8",
+            "# 9 #\n#",
+            "\\(x\\) \\[y\\] C:\\new\\[x]\\_y\\\nz",
+            "&lt;b&gt; is bold &copy;",
+            "<div>\n  <b>a</b>\n\ntext <!-- note -->",
+            "5~10 ml in 20~30 minutes, ~~gone~~",
+            "`a` ``b`c`` `",
+            "``` 42",
+            "```rust\nfn f() {}\n```\nx",
+            "- [x] done\n- [ ] open",
+            "[Answer]: 42",
+            "See [1].\n\n[1]: https://a.example \"A title\"",
+            "> [1]: https://a.example \"A title\"\n\n[1]: b",
+            "[a](b \"c\") ![d](e 'f') <http://g.example>",
+            "|a|\n|-|\n|1|lost|",
         ] {
-            let shown = markdown(text).into_string();
-            assert!(shown.contains(expected) && !shown.contains("style="), "{text:?}: {shown}");
-            // A box that is ticked, and a sign by its name.
-            let shown = shown + "x copy";
-            for word in text.split(|c: char| !c.is_alphanumeric()) {
-                assert!(shown.contains(word), "{word:?} of {text:?}: {shown}");
-            }
+            let shown = visible(&markdown(text).into_string());
+            assert_eq!(signs(&shown), signs(text), "{text:?}: {shown}");
         }
+        // Of a table the lines are drawn, and no more is missing.
+        let shown = visible(&markdown("> 1\n\n|*a*|b\\|c|\n|-|:-:|\n|-1|<http://x>|\n\n2").into_string());
+        assert_eq!(shown, "> 1*a*b\\|c-1<http://x>2");
         let deep = markdown(&(">".repeat(600) + " end")).into_string();
         assert!(!deep.contains("<blockquote") && deep.contains("end"), "{deep}");
         assert!(markdown("> > a\n\n- b\n  - c").into_string().contains("<blockquote>"));
+    }
+
+    /// Of all short texts of what Markdown reads as its own.
+    #[test]
+    fn no_sign_is_left_out() {
+        let parts = [
+            "5", "x", " ", "\n", "    ", "*", "**", "_", "`", "```\n", "~", "#", "# ", "> ", "- ", "1. ", "\\", "[",
+            "](", ")", "!", "]: ", "<", "<b>", "<!--", "&lt;", "---\n", "===",
+        ];
+        let count = parts.len();
+        for n in 0..count.pow(3) {
+            let text = [parts[n / count / count], parts[n / count % count], parts[n % count], "7"].concat();
+            let shown = visible(&markdown(&text).into_string());
+            assert_eq!(signs(&shown), signs(&text), "{text:?}: {shown}");
+        }
+    }
+
+    #[test]
+    fn lines_stay_as_they_are_indented() {
+        for text in [
+            "def __init__(self):\n    self.x = 1\n  y",
+            "   a\n     b",
+            "- a\n  b",
+            "```\n  a\n    b\n```",
+            "    a\n      b",
+            "<div>\n  <p>\n</div>",
+        ] {
+            assert_eq!(visible(&markdown(text).into_string()), text);
+        }
     }
 }

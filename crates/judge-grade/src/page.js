@@ -18,12 +18,12 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 
-let sent = false;
+let sent = null;
 for (const each of document.forms) {
   each.addEventListener("submit", (event) => {
     // A second click is no second answer.
     if (sent) event.preventDefault();
-    sent = true;
+    else sent = each;
   });
 }
 // A skip has a form of its own, and the note is in the other.
@@ -33,6 +33,20 @@ for (const each of [form, document.getElementById("skip")]) {
     formData.set("note", form.elements.note.value);
   });
 }
+// What is marked and noted stays while the row is not answered, however often the page is loaded, and so does the time.
+const draft = form && [location.pathname, form.elements.rater.value, form.elements.row.value].join(" ");
+if (form) {
+  for (const [name, value] of JSON.parse(sessionStorage.getItem(draft) ?? "[]")) {
+    if (name === "seconds") looked = 1000 * value;
+    else form.elements[name].value = value;
+  }
+  document.querySelector(".note").open ||= form.elements.note.value !== "";
+}
+window.addEventListener("pagehide", () => {
+  if (!form) return;
+  if (sent === form || sent?.id === "skip") sessionStorage.removeItem(draft);
+  else sessionStorage.setItem(draft, JSON.stringify([...new FormData(form)]));
+});
 // A page that the browser has kept is not a row to grade any more.
 window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 

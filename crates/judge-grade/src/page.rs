@@ -1,6 +1,6 @@
 //! The pages. All texts pass through the template or through [`markdown`], which escape them.
 
-use judge_cli::pages::{served as page, stylesheet};
+use judge_cli::pages::{is_unseen, served as page, stylesheet};
 use judge_core::decision::exact_json;
 use judge_data::{Field, Given, GradingGroup, GradingOption, GradingTask, RaterGrade, Shown};
 use maud::{Markup, html};
@@ -82,9 +82,7 @@ pub(super) fn row(session: &Session, rater: &str, place: usize, notice: Option<&
     let marks = *task == GradingTask::Sentences;
     let texts = task.shown(record);
     let text_of = |field: Field| texts.iter().find(|(known, _)| *known == field).map(|(_, text)| text);
-    let shown = texts
-        .iter()
-        .filter(|(field, _)| beside(field) && *field != Field::Rubric && !(marks && *field == Field::Response));
+    let shown = texts.iter().filter(|(field, _)| beside(field) && *field != Field::Rubric);
     page(
         &format!("{} of {rows} – {rater}", done + 1),
         &html! {
@@ -231,8 +229,9 @@ fn text_of(text: &str) -> Markup {
 
 /// As Markdown, and as it is.
 fn both(text: &str) -> Markup {
+    let is_unseen = text.chars().all(|c| c.is_whitespace() || is_unseen(c));
     html! {
-        @if text.trim().is_empty() { p.quiet { "(empty)" } }
+        @if is_unseen { p.quiet { "(empty)" } }
         @else { div.text dir="auto" { (markdown(text)) } pre.raw dir="auto" hidden { (text) } }
     }
 }
@@ -300,16 +299,27 @@ fn keys(asked: &GradingGroup, place: usize, side: Option<usize>) -> Vec<String> 
     }
     let yes: Option<Vec<bool>> = asked.options.iter().map(says_yes).collect();
     let yes = yes.filter(|yes| matches!(yes[..], [true, false] | [false, true]));
-    // Each its own: the points where all have a key, else the places.
-    let points: Option<Vec<u64>> =
-        asked.options.iter().map(|option| option.value.as_u64().filter(|&point| point <= 10)).collect();
-    match (yes.map(|yes| yes[place]), points.map_or(place as u64 + 1, |points| points[place])) {
+    match (yes.map(|yes| yes[place]), digit(&asked.options, place)) {
         (Some(true), _) => words(&["y", "1"]),
         (Some(false), _) => words(&["n", "0"]),
-        (_, 10) => words(&["t"]),
-        (_, digit @ 0..=9) => vec![digit.to_string()],
-        _ => Vec::new(),
+        (_, Some(10)) => words(&["t"]),
+        (_, digit) => digit.iter().filter(|digit| **digit <= 9).map(usize::to_string).collect(),
     }
+}
+
+/// The number whose key answers an option: that which its label begins with, if no other's does; else its place from 1 on, where that is
+/// nobody's number. A label's 10 is a key only on a scale where all have one.
+fn digit(options: &[GradingOption], place: usize) -> Option<usize> {
+    let number = |option: &GradingOption| {
+        let first = option.label.split([' ', ':', ')', '-', '–']).next()?;
+        first.trim_end_matches('.').parse::<usize>().ok()
+    };
+    let numbers: Vec<Option<usize>> = options.iter().map(number).collect();
+    let last = if numbers.iter().all(|number| number.is_some_and(|number| number <= 10)) { 10 } else { 9 };
+    let is_own =
+        |number: &usize| *number <= last && numbers.iter().filter(|other| **other == Some(*number)).count() == 1;
+    let free = Some(place + 1).filter(|place| !numbers.contains(&Some(*place)));
+    numbers[place].filter(is_own).or(free)
 }
 
 /// Whether an option says yes; `None` if it says neither yes nor no.
@@ -413,7 +423,7 @@ mod tests {
         let first_keys = |labels: [&str; 2]| {
             let option = |label: &str| GradingOption { value: label.into(), label: label.to_owned(), about: None };
             let asked = GradingGroup { name: String::new(), text: None, options: labels.map(option).into() };
-            [0, 1].map(|place| keys(&asked, place, None)[0].clone())
+            [0, 1].map(|place| keys(&asked, place, None).first().cloned().unwrap_or_default())
         };
         for (labels, expected) in [
             (["Yes", "No"], ["y", "n"]),
@@ -421,6 +431,14 @@ mod tests {
             (["Not supported", "Supported"], ["n", "y"]),
             (["Yes", "Maybe"], ["1", "2"]),
             (["Yes", "Supported"], ["1", "2"]),
+            (["0", "1"], ["0", "1"]),
+            (["5", "4"], ["5", "4"]),
+            (["0 - none", "1. some"], ["0", "1"]),
+            (["10", "20"], ["1", "2"]),
+            (["many", "3"], ["1", "3"]),
+            (["0.5", "1.5"], ["1", "2"]),
+            (["1 cat", "1 dog"], ["", "2"]),
+            (["2", "many"], ["2", ""]),
         ] {
             assert_eq!(first_keys(labels), expected, "{labels:?}");
         }

@@ -13,7 +13,7 @@ use axum::extract::{RawQuery, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::{Method, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -120,8 +120,8 @@ fn router(app: &Arc<App>) -> Router {
         .route(&at("answer"), post(answer))
         .route(&at("undo"), post(undo))
         .route(&at("finish"), post(finish))
-        .route(&at("page.css"), get(|| async { respond(StatusCode::OK, STYLE, page::style()) }))
-        .route(&at("page.js"), get(|| async { respond(StatusCode::OK, SCRIPT, page::SCRIPT) }))
+        .route(&at("page.css"), get(|| async { kept(STYLE, page::style()) }))
+        .route(&at("page.js"), get(|| async { kept(SCRIPT, page::SCRIPT) }))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "Not here", NOT_FOUND) })
         .method_not_allowed_fallback(|| async { refused(StatusCode::METHOD_NOT_ALLOWED, "Not here", NOT_FOUND) })
         .layer(from_fn(guard))
@@ -178,6 +178,11 @@ fn foreign(request: &Request) -> Option<String> {
 
 fn respond(status: StatusCode, kind: &'static str, body: impl IntoResponse) -> Response {
     (status, [(CONTENT_TYPE, kind)], body).into_response()
+}
+
+/// Style or script, which browsers keep: behind the last page nobody answers any more. Their address is that of this start alone.
+fn kept(kind: &'static str, body: impl IntoResponse) -> Response {
+    (StatusCode::OK, [(CONTENT_TYPE, kind), (CACHE_CONTROL, "private, max-age=86400")], body).into_response()
 }
 
 fn html(page: String) -> Response {

@@ -15,6 +15,15 @@ use judge_weights::error::Error as WeightsError;
 
 use crate::{CudaProblem, DevicesProblem, RerankFormProblem};
 
+/// What to do about a model's name that is an address, or begins with a `~` that the shell has left.
+fn mend(name: &str) -> &'static str {
+    match name {
+        _ if name.contains("://") => "; give ORG/NAME alone, without the address before it",
+        _ if name.starts_with('~') => "; in quotes the shell leaves ~ as it is: write the home folder out",
+        _ => "",
+    }
+}
+
 /// Everything that can go wrong while a model is found, loaded or run, apart from what is one
 /// item's own fault ([`Unscored`](judge_core::Unscored)).
 #[derive(Debug, thiserror::Error)]
@@ -159,7 +168,8 @@ pub enum Error {
     NothingRead,
     /// A model's name is neither a folder or file that exists nor a hub id.
     #[error(
-        "{found:?} is neither a folder or GGUF file nor a hub id of the form ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE.gguf"
+        "{found:?} is neither a folder or GGUF file nor a hub id of the form ORG/NAME, ORG/NAME@REVISION or ORG/NAME:FILE.gguf{}",
+        mend(.found)
     )]
     ModelName {
         /// The name that was given.

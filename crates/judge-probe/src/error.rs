@@ -196,7 +196,9 @@ pub enum Error {
     },
 
     /// A part of a split that is too small to hold every class.
-    #[error("{n_rows} rows to {part} on cannot hold all {n_classes} classes")]
+    #[error(
+        "rows to {part} on: expected {n_classes} or more, one of each class, found {n_rows}; give more rows, or another share to test on"
+    )]
     SmallPart {
         /// `train` or `test`.
         part: &'static str,

@@ -189,7 +189,7 @@ const LEAVE_THE_BASE: [&str; 4] = ["gaussian", "eva", "orthogonal", "mica"];
 const KINDS: [[&str; 3]; 4] = [
     [
         "LoRA",
-        "`peft_type` `LORA`, with ranks and factors by pattern (`rank_pattern`, `alpha_pattern`)",
+        "`peft_type` `LORA`, with ranks and factors by `rank_pattern` and `alpha_pattern`: names of modules, not regular expressions",
         "`--method lora`",
     ],
     ["rsLoRA", "`use_rslora`", "`--rslora`"],
@@ -485,8 +485,7 @@ fn of_module<T: Copy + PartialEq>(
     patterns: &BTreeMap<String, T>,
     module: &str,
 ) -> Result<Option<T>, AdapterProblem> {
-    let unsupported =
-        |pattern: &str| AdapterProblem::Unsupported { field: field.to_owned(), found: pattern.to_owned() };
+    let unsupported = |found: String| AdapterProblem::Unsupported { field: field.to_owned(), found };
     let mut found = None;
     for (pattern, &value) in patterns {
         let (is_whole, path) = match pattern.strip_prefix('^') {
@@ -494,11 +493,12 @@ fn of_module<T: Copy + PartialEq>(
             None => (false, pattern.as_str()),
         };
         if path.contains(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')) {
-            return Err(unsupported(pattern));
+            return Err(unsupported(format!("{pattern} (a regular expression)")));
         }
         let matches = module.strip_suffix(path).is_some_and(|rest| rest.is_empty() || !is_whole && rest.ends_with('.'));
         if matches && found.replace(value).is_some_and(|other| other != value) {
-            return Err(unsupported(pattern));
+            let of_two = "with another pattern of another value; PEFT takes the first of the file";
+            return Err(unsupported(format!("{pattern} (it matches {module} {of_two})")));
         }
     }
     Ok(found)

@@ -9,8 +9,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use judge_cli::args::bars;
-use judge_cli::args::files::InputArgs;
-use judge_cli::terminal::console::{self, quoted};
+use judge_cli::args::files::{CarryArgs, InputArgs};
+use judge_cli::args::model_args::ModelArgs;
+use judge_cli::terminal::console;
+use judge_cli::terminal::options::quoted;
 use judge_cli::terminal::tables::{TableFormat, write_as};
 use judge_data::{DatasetFormat, DecisionRecords, RagRecords, Records, RerankRecords};
 
@@ -207,45 +209,53 @@ impl Commands for OfProgram {
 
     fn reading(&self, words: &[String]) -> Result<Option<Reading>> {
         use DatasetFormat::{Answers, Emotion, Graded, Pairs, Prompts};
-        let of = |input: &InputArgs, format: Option<DatasetFormat>| {
+        let of = |input: &InputArgs, format: Option<DatasetFormat>, carry: &CarryArgs, model: Option<&ModelArgs>| {
             let input = input.clone();
-            Reading::of(move |file| input.source(&file, format, None))
+            Reading::of(move |file| input.source(&file, format, None), carry, model)
         };
+        // These carry all fields, or none.
+        let as_is = &CarryArgs::default();
         let probes = |probes: &ProbeArgs| -> Result<Reading> {
             let columns = probes.input.columns.clone().unwrap_or_default();
             let options = inspector::options(&columns, usize::MAX)?;
-            Ok(Reading { has_ids: false, ..Reading::of(move |input| Records::new(input, options.clone())) })
+            let source = move |input| Records::new(input, options.clone());
+            Ok(Reading { has_ids: false, ..Reading::of(source, as_is, Some(&probes.model)) })
         };
         Ok(Some(match Self::command(words)? {
-            Command::Score(cli) => of(&cli.input, cli.format),
-            Command::Compare(cli) => of(&cli.input, cli.is_of_pairs().then_some(Pairs)),
-            Command::Rank(cli) => of(&cli.input, Some(Answers)),
-            Command::Reward(cli) => of(&cli.input, None),
-            Command::Checklist(cli) => of(&cli.input, Some(Graded)),
-            Command::Label(cli) => of(&cli.input, Some(Graded)),
+            Command::Score(cli) => of(&cli.input, cli.format, &cli.carry, Some(&cli.model)),
+            Command::Compare(cli) => of(&cli.input, cli.is_of_pairs().then_some(Pairs), &cli.carry, Some(&cli.model)),
+            Command::Rank(cli) => of(&cli.input, Some(Answers), &cli.carry, Some(&cli.model)),
+            Command::Reward(cli) => of(&cli.input, None, &cli.carry, Some(&cli.model)),
+            Command::Checklist(cli) => of(&cli.input, Some(Graded), &cli.carry, Some(&cli.model)),
+            Command::Label(cli) => of(&cli.input, Some(Graded), &cli.carry, None),
             Command::Decide(cli) => {
                 let columns = cli.input.columns.clone().unwrap_or_default();
-                Reading::of(move |input| DecisionRecords { input, columns: columns.clone(), max_rows: None })
+                let source = move |input| DecisionRecords { input, columns: columns.clone(), max_rows: None };
+                Reading::of(source, &cli.carry, Some(&cli.model))
             }
             Command::Rag(cli) => {
                 let columns = cli.input.columns.clone().unwrap_or_default();
-                Reading::of(move |input| RagRecords { input, columns: columns.clone(), max_rows: None })
+                let source = move |input| RagRecords { input, columns: columns.clone(), max_rows: None };
+                Reading::of(source, &cli.carry, Some(&cli.model))
             }
             Command::Rerank(cli) => {
                 let columns = cli.input.columns.clone().unwrap_or_default();
-                Reading::of(move |input| RerankRecords { input, columns: columns.clone(), max_rows: None })
+                let source = move |input| RerankRecords { input, columns: columns.clone(), max_rows: None };
+                Reading::of(source, &cli.carry, Some(&cli.model))
             }
-            Command::Logits(cli) => of(&cli.input, Some(Prompts)),
-            Command::States(cli) => Reading { extension: ".safetensors", ..of(&cli.input, Some(Prompts)) },
-            Command::Emotion(cli) => of(&cli.input, Some(Emotion)),
+            Command::Logits(cli) => of(&cli.input, Some(Prompts), &cli.carry, Some(&cli.model)),
+            Command::States(cli) => {
+                Reading { extension: ".safetensors", ..of(&cli.input, Some(Prompts), as_is, Some(&cli.model)) }
+            }
+            Command::Emotion(cli) => of(&cli.input, Some(Emotion), &cli.carry, Some(&cli.model)),
             Command::Knowledge(cli) => {
                 let input = InputArgs { columns: Some(cli.columns()?), ..cli.input.clone() };
-                of(&input, Some(Prompts))
+                of(&input, Some(Prompts), &cli.carry, Some(&cli.model))
             }
             Command::Select(cli) => {
                 cli.check_parts()?;
                 let options = select::options(&cli.input, None);
-                Reading::of(move |input| Records::new(input, options.clone()))
+                Reading::of(move |input| Records::new(input, options.clone()), as_is, Some(&cli.model))
             }
             Command::Probe(probe::Probe::Evaluate(cli)) => probes(&cli.probes)?,
             Command::Probe(probe::Probe::Filter(cli)) => probes(&cli.probes)?,

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use judge_core::settings::nearest_name;
 use judge_metrics::comparison::{Reported, Statistic};
 use serde_json::{Value, json};
 
@@ -173,7 +174,7 @@ impl BarArgs {
             Some(bar) => {
                 let shown =
                     known.iter().map(|one| if one.ends_with(':') { format!("{one}NAME") } else { (*one).to_owned() });
-                Err(no_such_statistic(bar, &shown.collect::<Vec<_>>().join(", ")))
+                Err(no_such_statistic(bar, &shown.collect::<Vec<_>>()))
             }
             None => Ok(()),
         }
@@ -200,8 +201,7 @@ impl BarArgs {
         for bar in &bars {
             let Some(statistic) = measured.statistics.get(&bar.statistic) else {
                 let known = measured.statistics.as_object().into_iter().flatten();
-                let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
-                return Err(no_such_statistic(bar, &known.join(", ")));
+                return Err(no_such_statistic(bar, &known.map(|(name, _)| name.clone()).collect::<Vec<_>>()));
             };
             results.push(bar.held_against(statistic));
         }
@@ -226,8 +226,14 @@ impl BarArgs {
     }
 }
 
-fn no_such_statistic(bar: &Bar, known: &str) -> anyhow::Error {
-    usage(format!("--require {}: there is no such statistic, only {known}", bar.text))
+/// The statistic that a misspelt one was most likely meant to be, as a question at the end of a message; nothing where none is near.
+pub fn meant<'k>(found: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    nearest_name(found, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+fn no_such_statistic(bar: &Bar, known: &[String]) -> anyhow::Error {
+    let meant = meant(&bar.statistic, known.iter().map(String::as_str));
+    usage(format!("--require {}: there is no such statistic, only {}{meant}", bar.text, known.join(", ")))
 }
 
 #[cfg(test)]
@@ -275,8 +281,8 @@ mod tests {
                 && held("n>=54")
                 && !held("n>=55")
         );
-        let counted = |statistic: &Statistic| bar("n>=1").held_against(&json!(statistic)).found;
-        let apart = rows_compared(1, 54, 60).map(|(_, known)| counted(&known));
-        assert_eq!(apart, ["found 0.9000 (counted: 54 of 60 rows)", "found 1.0000 (counted: 1 of 60 rows)"]);
+        let found = |(name, known): (&str, Statistic)| bar(&format!("{name}>=0")).held_against(&json!(known)).found;
+        let apart = rows_compared(1, 54, 60).map(found);
+        assert_eq!(apart, ["found 0.9000 (counted: 54 of 60 rows)", "found 1 (counted: 1 of 60 rows)"]);
     }
 }

@@ -160,7 +160,7 @@ impl FromStr for Temperature {
         }
         let entry = |entry: &str| {
             let (name, value) = entry.split_once('=').ok_or("expected KIND=NUMBER")?;
-            let kind = QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name.trim());
+            let kind = QuestionKind::from_name(name.trim());
             Ok((kind.ok_or_else(|| format!("expected noul, choice or score, found {name:?}"))?, number(value)?))
         };
         let entries = text.split(',').map(entry).collect::<Result<Vec<_>, String>>()?;

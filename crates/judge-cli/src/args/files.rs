@@ -131,9 +131,19 @@ pub fn beside(output: &Path, what: &str) -> PathBuf {
     path.into()
 }
 
+/// Names of what rows are not written as.
+const OTHER_FORMATS: [&str; 11] = ["json", "csv", "tsv", "tab", "parquet", "arrow", "xlsx", "xls", "gz", "zst", "zstd"];
+
+/// Says so where the name of an output of rows promises something else than JSON lines.
+pub fn tell_json_lines(output: &Path) {
+    if ends_with(&output.to_string_lossy().to_lowercase(), &OTHER_FORMATS) {
+        tell(format_args!("note: {} gets JSON lines, whatever its name says", output.display()));
+    }
+}
+
 /// Parquet files by their paths, their folders or patterns such as `data/*.parquet`, in the order of their names. Names that begin with a
 /// dot or an underscore, which engines use for what is no data, are passed over in folders, and where a pattern does not write them out. So
-/// are this program's own records. What else a folder has is left out with a note.
+/// are this program's own records. What else a folder has, and what describes its data, is left out with a note.
 ///
 /// # Errors
 /// If one of them names no file.
@@ -226,11 +236,19 @@ fn walk(folder: &Path, is_called: fn(&str) -> bool, above: &[PathBuf], listed: &
         if path.is_dir() {
             walk(&path, is_called, &above, listed)?;
         } else if !is_record(&path) {
-            let list = if is_called(&name) { &mut listed.files } else { &mut listed.left_out };
+            let is_rows = is_called(&name) && !is_about_data(&path, &name);
+            let list = if is_rows { &mut listed.files } else { &mut listed.left_out };
             list.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file of this name describes a data set, as Hugging Face's datasets writes it beside the data.
+fn is_about_data(path: &Path, name: &str) -> bool {
+    const INFO: &str = "dataset_info.json";
+    [INFO, "dataset_infos.json", "dataset_dict.json"].contains(&name)
+        || name == "state.json" && path.with_file_name(INFO).exists()
 }
 
 /// Whether a file is a record, a plan or another document of this program, and so no rows.
@@ -272,6 +290,7 @@ mod tests {
         rows.iter().for_each(|name| put(name, r#"{"id": 1}"#));
         put("a.jsonl.run.json", r#"{"format": "judge-run-record", "version": 2, "content": {}}"#);
         ["notes.txt", "parquet", "x.parquet.gz", "_SUCCESS", ".hidden.jsonl"].iter().for_each(|name| put(name, ""));
+        ["dataset_info.json", "dataset_infos.json", "state.json"].iter().for_each(|name| put(name, "{}"));
         let found = |names: &[&str], list: fn(&[String]) -> Result<Vec<PathBuf>>| {
             let names: Vec<String> = names.iter().map(|name| folder.path().join(name).display().to_string()).collect();
             let found = list(&names).expect("files");

@@ -9,7 +9,7 @@ use judge_core::prompted::PairConvention;
 use judge_data::{Benchmark, BenchmarkPair, Columns, PairVerdicts, Settings, Unread};
 use judge_metrics::preference::Unparsed;
 
-use crate::missing_fields::tell_unread;
+use crate::missing_fields::{tell_unread, tell_unread_that};
 use crate::preferences::{Compared, Preferences};
 use crate::report::BOOTSTRAP;
 use crate::terminal::console::{tell, usage};
@@ -148,6 +148,7 @@ impl PairsArgs {
     ) -> Result<PairVerdicts> {
         let convention = self.convention(convention)?;
         let verdicts = PairVerdicts::read_beside(path, pairs, others, convention)?;
+        tell_unread_that(&verdicts.decisions, &format!("of {} have a decision that is no verdict", path.display()));
         if verdicts.unparsed > 0 {
             let (texts, form, name) = (verdicts.texts, convention.form(), convention.as_str());
             let without = format!(

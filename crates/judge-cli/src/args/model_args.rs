@@ -282,7 +282,7 @@ impl ModelArgs {
         if !self.embedded && std::env::var_os(EMBEDDED).is_none_or(|value| value != "1") {
             return Err(usage(format!(
                 "{place}: expected an exercise of `judge rows`, the only rows that the embedded model judges; name a model with --model, \
-                 or insist with --embedded"
+                 or insist with --embedded, or {EMBEDDED}=1"
             )));
         }
         if !self.quiet && self.told.set(()).is_ok() {

@@ -7,13 +7,14 @@ use anyhow::{Context, Result};
 use clap::Args;
 use judge_core::{
     Backbone, Fields, Judge, JudgeError, PromptTemplate, Reason, Request, Rounds, Scale, Score,
+    combine::Renamed,
     lager::{LagerJudge, LayerWeights},
     prompted::{GradeConvention, PairConvention, PromptFamily, PromptedJudge, Task, VerdictFrom},
     reward::RewardJudge,
     runner::RunSummary,
     settings::settings_from_json,
 };
-use judge_data::{ORIGIN, Settings, read_text};
+use judge_data::{Field, ORIGIN, Record, Settings, check_templates_on, read_text};
 use judge_models::Model;
 use serde_json::json;
 
@@ -26,8 +27,9 @@ use crate::terminal::console::{tell, tell_label_mass, usage};
 #[derive(Args, Clone, Debug)]
 pub struct PromptedArgs {
     /// A built-in prompt family (single, single-json, single-reference, single-multi-turn, rubric, pair, pair-forced, pair-reference,
-    /// pair-multi-turn, score-pair), or a family of your own as a JSON file [default: pair or single, the kind with a reference or of
-    /// several turns where all rows have them; for other single responses the model's own template, grades 1 to 5, if its folder has one]
+    /// pair-multi-turn, score-pair), or a family of your own as a JSON file [default: pair or single, the kind with a reference where all
+    /// rows have one, or of several turns where a row has turns before the last request; for other single responses the model's own
+    /// template, grades 1 to 5, if its folder has one]
     #[arg(long, value_name = "NAME|FILE", help_heading = "Judge")]
     pub template: Option<String>,
     /// Where the verdict is looked for: in the text that the model writes, in the probabilities of the verdict's labels at the last layer,
@@ -62,8 +64,11 @@ fn conventions() -> String {
     format!("How a written verdict is found. Pairs: {pairs}; single responses: {single} [default: the family's]")
 }
 
-/// The built-in family that suits rows, of pairs or of single responses: `references` and `turns` say whether all of them have a reference,
-/// or turns before the last request.
+/// How a pair is seen by a judge of single responses: the one that is judged, and which of the pair's it may be.
+pub const APART: (&str, &str) = ("response", "response_a");
+
+/// The built-in family that suits rows, of pairs or of single responses: `references` says whether all of them have a reference, `turns`
+/// whether some have turns before the last request, where all can show them.
 #[must_use]
 pub fn suited(pairs: bool, references: bool, turns: bool) -> &'static str {
     match (pairs, references, turns) {
@@ -336,6 +341,37 @@ pub enum Asked {
 }
 
 impl Asked {
+    /// Refuses a template that does not suit rows, by those that a file begins with: one with a field that none has, and one of single
+    /// responses that does not show what is judged. `seen` are fields that a judge sees under other names: its own, and the row's.
+    ///
+    /// # Errors
+    /// [`judge_data::Error::NoRowHas`]; a usage error for a response that is not shown.
+    pub fn check_rows<const N: usize>(
+        &self,
+        path: &Path,
+        head: &[Record],
+        seen: [(&'static str, &str); N],
+    ) -> Result<()> {
+        let items: Vec<_> = head.iter().map(|item| Renamed { item, fields: seen }).collect();
+        check_templates_on(path, &items, [self.fields()])?;
+        let Self::Family { family, .. } = self else { return Ok(()) };
+        let (response, used) = (Field::Response, self.fields().field_names());
+        let judged: Vec<_> = items.iter().filter(|item| item.field(response.as_str()).is_some()).collect();
+        let is_column = |name: &str| {
+            judged.iter().any(|seen| seen.item.columns().and_then(|columns| columns.field(name)) == Some(response))
+        };
+        if family.is_pair()
+            || judged.is_empty()
+            || used.iter().any(|&name| name == response.as_str() || is_column(name))
+        {
+            return Ok(());
+        }
+        Err(usage(format!(
+            "the family {} shows nothing of the response that it grades: expected {{response}} in its template, found {used:?}",
+            family.name()
+        )))
+    }
+
     /// What a written verdict looks like; `None` for rewards.
     #[must_use]
     pub fn form(&self) -> Option<&'static str> {

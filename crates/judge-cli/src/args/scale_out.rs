@@ -22,6 +22,7 @@ use crate::terminal::console::{VERSION_NUMBER, tell, usage};
 
 /// Which columns are scored, by which judge, and what is kept of it.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("limit", |limit| limit.hide(true)))]
 pub struct ScoringArgs {
     /// The column of the ids; id stands for idx too, where there is no other
     #[arg(long, default_value = "id", value_name = "COLUMN", help_heading = "Rows")]
@@ -61,7 +62,7 @@ impl ScoringArgs {
     /// Which of them.
     pub fn check(&self) -> Result<()> {
         if self.model.limit.is_some() {
-            return Err(usage("--limit has no effect here: each row that comes in is answered"));
+            return Err(usage("--limit has no effect here: every row is scored"));
         }
         if let Some(columns) = self.columns.as_ref().filter(|columns| columns.is_chosen(Field::Id)) {
             if columns.names(Field::Id).next().is_none() {

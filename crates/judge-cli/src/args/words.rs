@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::args::decisions::DecisionPromptArgs;
 use crate::args::lager::AskedArgs;
 use crate::args::model_args::ModelArgs;
-use crate::terminal::console::quoted;
+use crate::terminal::options::quoted;
 
 /// A command, or options of one.
 #[derive(Default)]

@@ -327,17 +327,6 @@ pub(crate) fn two_digits(x: f64) -> String {
     format!("{rounded:.decimals$}")
 }
 
-/// A word as shells read it.
-#[must_use]
-pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:=@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

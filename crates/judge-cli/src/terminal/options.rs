@@ -53,6 +53,17 @@ pub fn named(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// A word as shells read it.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:=@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// The name of a value of an option, as the command line has it.
 #[must_use]
 pub fn name_of(value: impl ValueEnum) -> String {
@@ -100,6 +111,7 @@ fn of_backbone(error: &BackboneError) -> Vec<String> {
             "labels must be single tokens of this model's tokenizer",
         ]),
         BackboneError::NoLogits { .. } => sentences([
+            "such a model learns grades by a head of classes: --objective class",
             "of such a model only states are read: give it to `judge states` or `judge probe train`, a reward model to `judge reward`",
         ]),
         _ => Vec::new(),
@@ -163,7 +175,7 @@ fn of_data(error: &judge_data::Error) -> Vec<String> {
             ambiguous(field, first, second)
         }
         judge_data::Error::ColumnMoved { field, column, before, .. } => {
-            vec![format!("if both are meant: --columns '{field}={before}|{column}'")]
+            vec![format!("if both are meant: --columns {}", quoted(&format!("{field}={before}|{column}")))]
         }
         judge_data::Error::UnknownFormat { .. } => sentences([
             "if the columns have other names: --columns instruction=NAME,response=NAME",
@@ -205,8 +217,9 @@ fn of_files() -> Vec<String> {
 }
 
 fn ambiguous(field: &str, first: &str, second: &str) -> Vec<String> {
+    let [first, second] = [first, second].map(|column| quoted(&format!("{field}={column}")));
     vec![
-        format!("choose: --columns {field}={first} or --columns {field}={second}"),
+        format!("choose: --columns {first} or --columns {second}"),
         "this program cannot be told which: leave one of the two out of the file".to_owned(),
     ]
 }
@@ -220,5 +233,13 @@ mod tests {
         let found: Vec<&str> =
             named("give --points 5, --no-lock; or --columns 'a=b' -- and (--on). A--b, ---c, --9").collect();
         assert_eq!(found, ["--points", "--no-lock", "--columns", "--on"]);
+    }
+
+    #[test]
+    fn advice_can_be_copied() {
+        assert_eq!(
+            ambiguous("human", "human score", "grade")[0],
+            "choose: --columns 'human=human score' or --columns human=grade"
+        );
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use judge_core::{Outcome, runner::RunEvent};
 use judge_data::Observer;
 
-use crate::terminal::console::tell;
+use crate::terminal::console::{counted, tell};
 use crate::terminal::interrupt::Interrupts;
 use crate::terminal::progress::Progress;
 
@@ -95,7 +95,8 @@ impl Watch {
         if !self.quiet && self.tokens > 0 {
             let (prompts, tokens, seconds) = (self.prompts, self.tokens, self.start.elapsed().as_secs_f64());
             let rate = tokens as f64 / seconds.max(1e-9);
-            tell(format_args!("{prompts} prompts of {tokens} tokens in {seconds:.1} s: {rate:.0} tokens/s"));
+            let prompts = counted(prompts, "prompt");
+            tell(format_args!("{prompts} of {tokens} tokens in {seconds:.1} s: {rate:.0} tokens/s"));
         }
         self.stop.check(cancelled, self.done, self.rows, self.unit)
     }

@@ -44,7 +44,13 @@ impl<Item: Fields + ?Sized, const N: usize> Fields for Renamed<'_, Item, N> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.item.names()
+        let mut names = self.item.names();
+        for (here, there) in self.fields {
+            if names.iter().any(|name| name == there) && !names.iter().any(|name| name == here) {
+                names.push(here.to_owned());
+            }
+        }
+        names
     }
 }
 

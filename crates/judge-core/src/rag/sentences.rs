@@ -1,5 +1,6 @@
 //! A text cut into the sentences that are asked about, by rule.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -17,9 +18,10 @@ pub struct Sentence {
 ///
 /// * An abbreviation (`Dr.`, `e.g.`, `No. 5`), an initial (`J. Smith`) and a number in front of what it counts end no sentence.
 /// * A mark of a source behind a full stop, such as `[2]`, belongs to the sentence before it.
-/// * Markdown: an item of a list begins a sentence, behind its bullet or number; so does a line of a quotation. A row of a table is one
-///   sentence, and so is a block of code. Headings, the first row of a table and the lines below it claim nothing and are left out, unless
-///   the text has nothing else.
+/// * Markdown: an item of a list begins a sentence, behind its bullet or number; so does a line of a quotation. A number is that of an item
+///   where another line begins with the same, the one before or the next; else it belongs to the sentence, as in `12. They are red.`. A row
+///   of a table is one sentence, and so is a block of code. Headings, the first row of a table and the lines below it claim nothing and are
+///   left out, unless the text has nothing else.
 /// * A line that ends within a sentence goes on in the next one: one that begins with a small letter, or that follows a full line of
 ///   prose.
 ///
@@ -88,6 +90,16 @@ const FULL_LINE: usize = 60;
 fn blocks(text: &str) -> Vec<Block> {
     let lines: Vec<Range<usize>> = lines(text);
     let line = |at: usize| lines.get(at).map(|bytes| text[bytes.clone()].trim());
+    let mut numbers = BTreeMap::<u16, usize>::new();
+    for words in (0..lines.len()).filter_map(line) {
+        marks(words, |number| {
+            *numbers.entry(number).or_default() += 1;
+            true
+        });
+    }
+    // The line that is asked about is counted too.
+    let is_item =
+        |number: u16| numbers.range(number.saturating_sub(1)..=number + 1).map(|(_, lines)| lines).sum::<usize>() > 1;
     let mut blocks: Vec<Block> = Vec::new();
     // Whether the last block goes on if the next line does.
     let mut is_open = false;
@@ -115,7 +127,7 @@ fn blocks(text: &str) -> Vec<Block> {
             is_open = false;
             continue;
         }
-        let (marked, kind) = marks(words);
+        let (marked, kind) = marks(words, is_item);
         let bytes = bytes.end - (words.len() - marked)..bytes.end;
         match blocks.last_mut() {
             Some(last)
@@ -169,23 +181,26 @@ fn is_rule_of_table(line: &str) -> bool {
     is_row(line) && line.contains('-') && line.chars().all(|found| ['|', '-', ':', ' '].contains(&found))
 }
 
-/// How many bytes the marks in front of a line take, of a list, a quotation or a heading, and what follows them.
-fn marks(line: &str) -> (usize, Kind) {
+/// How many bytes the marks in front of a line take, of a list, a quotation or a heading, and what follows them; `is_item` says whether a
+/// number is that of an item.
+fn marks(line: &str, mut is_item: impl FnMut(u16) -> bool) -> (usize, Kind) {
     let level = line.bytes().take_while(|&byte| byte == b'#').count();
     if (1..=6).contains(&level) && line[level..].starts_with(' ') {
         return (line.len() - line[level..].trim_start().len(), Kind::Label);
     }
     let mut rest = line;
-    while let Some(inner) = bullet(rest) {
+    while let Some((number, inner)) = bullet(rest)
+        && number.is_none_or(&mut is_item)
+    {
         rest = inner.trim_start();
     }
     (line.len() - rest.len(), Kind::Prose)
 }
 
-/// What follows the bullet or number of an item, or the mark of a quotation; `None` for a line without.
-fn bullet(line: &str) -> Option<&str> {
+/// What may be the number of an item, and what follows it, or a bullet or the mark of a quotation; `None` for a line without.
+fn bullet(line: &str) -> Option<(Option<u16>, &str)> {
     if let Some(rest) = line.strip_prefix(['-', '*', '+', '•', '–', '·', '>']) {
-        return (rest.starts_with(' ') || rest.is_empty() || line.starts_with('>')).then_some(rest);
+        return (rest.starts_with(' ') || rest.is_empty() || line.starts_with('>')).then_some((None, rest));
     }
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let label = match line.chars().next() {
@@ -195,7 +210,7 @@ fn bullet(line: &str) -> Option<&str> {
     let rest = line[label..].strip_prefix(['.', ')']).filter(|rest| rest.starts_with(' '))?;
     // `a) …` is an item, `I. Newton` a name; a number of more than three digits is a year.
     let is_item = if digits > 0 { digits <= 3 } else { label == 1 && line[1..].starts_with(')') };
-    is_item.then_some(rest)
+    is_item.then(|| (line[..digits].parse().ok(), rest))
 }
 
 /// Whether a paragraph goes on in this line.
@@ -440,6 +455,9 @@ mod tests {
             ]
         );
         assert_eq!(texts("## Paris"), ["Paris"], "a text of nothing else");
+        assert_eq!(texts("12. They are red."), ["12. They are red."], "a number that is the answer");
+        assert_eq!(texts("- 3) apples\n2. It is.\n40. No."), ["apples", "It is.", "40. No."]);
+        assert_eq!(texts("1. Open it.\n1. Close it.\n\n4. Go."), ["Open it.", "Close it.", "4. Go."]);
         assert_eq!(texts("```\nopen"), ["open"]);
         assert_eq!(texts("| a |\n|---|"), ["| a |"]);
     }

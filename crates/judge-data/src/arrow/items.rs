@@ -125,7 +125,7 @@ impl ItemColumns {
             IdKind::Integer => ("whole numbers", held.is_integer()),
         };
         if !fits {
-            return Err(Error::IdColumn { column: id.to_owned(), expected, found: held.to_string() });
+            return Err(Error::IdColumn { column: id.to_owned(), expected, found: in_words(held) });
         }
         let fields: Arc<[String]> = template.field_names().into_iter().map(str::to_owned).collect();
         let is_shown = |held: &DataType| is_text(held) || held.is_integer() || *held == DataType::Boolean;
@@ -145,7 +145,7 @@ impl ItemColumns {
                 return match is_shown(held.data_type()) {
                     true if is_joined => Ok(Source::WithInput(name)),
                     true => Ok(Source::Column(name)),
-                    false => Err(wrong(&name, TEXT, held.data_type().to_string())),
+                    false => Err(wrong(&name, TEXT, in_words(held.data_type()))),
                 };
             }
             let messages: Vec<&str> = columns.names(Field::Messages).collect();
@@ -239,6 +239,16 @@ fn find<'s>(schema: &'s Schema, field: &str, names: &[&str], is_clear: bool) -> 
 
 fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// A type that is not read, and what to do about it where its values may be.
+fn in_words(kind: &DataType) -> String {
+    match kind {
+        DataType::Dictionary(_, values) => {
+            format!("a dictionary of {values}; send its values, in pyarrow column.cast(column.type.value_type)")
+        }
+        other => other.to_string(),
+    }
 }
 
 fn is_conversation(kind: &DataType) -> bool {
@@ -555,6 +565,10 @@ mod tests {
         let lists = || messages(&[Some(&[])]);
         let said = error(vec![("id", text()), ("x", lists())], "{x}", "");
         assert!(said.starts_with("column \"x\": expected text"), "{said}");
+        let categories = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
+        let schema = Schema::new(vec![Column::new("id", DataType::Utf8, true), Column::new("x", categories, true)]);
+        let said = ItemColumns::find(&schema, &spec(template("{x}"), "", IdKind::Text)).unwrap_err();
+        assert!(said.to_string().contains("found a dictionary of Utf8; send its values"), "{said}");
         let said = error(vec![("id", text()), ("messages", text())], "{response}", "");
         assert!(said.starts_with("column \"messages\": expected lists of structs"), "{said}");
         let said = error(vec![("id", numbers()), ("x", text())], "{x}", "");

@@ -29,23 +29,37 @@ struct Judgment {
 pub(super) struct Released {
     pub(super) id: ItemId,
     pub(super) orders: [Option<Ordering>; 2],
+    /// Whether the exchanged order was judged.
+    pub(super) both_orders: bool,
+    /// The first decision that is no verdict, in words.
+    pub(super) odd: Option<String>,
 }
 
-/// A row of a released file of verdicts; `None` for any other row.
+/// A row of a released file of verdicts; `None` for any other row. A decision of another form, such as `A<B`, is no verdict, as its authors
+/// count it: neither right nor the opposite.
 pub(super) fn released(row: &Row) -> Result<Option<Released>, Error> {
-    const TWO: &str = "a list of two objects with `decision`, A>B, B>A or A=B";
+    const EXPECTED: &str = "a list of one or two objects with `decision`, the second with the responses exchanged";
     if !row.has("judgments") {
         return Ok(None);
     }
     let id = row.required("pair_id", "a string or a whole number")?;
-    let judgments: Vec<Option<Judgment>> = row.required("judgments", TWO)?;
-    let decided = |judgment: Option<Judgment>| match judgment.and_then(|judgment| judgment.decision) {
-        None => Ok(None),
-        Some(text) if text.is_empty() => Ok(None),
-        Some(text) => order(&text).map(Some).ok_or_else(|| row.wrong("judgments", TWO)),
+    let judgments: Vec<Option<Judgment>> = row.required("judgments", EXPECTED)?;
+    let mut odd = None;
+    let decided = judgments.into_iter().map(|judgment| {
+        let text = judgment?.decision.filter(|text| !text.is_empty())?;
+        let found = order(&text);
+        if found.is_none() {
+            odd.get_or_insert_with(|| format!("expected the decision A>B, B>A or A=B, found {text:?}"));
+        }
+        found
+    });
+    let decided: Vec<Option<Ordering>> = decided.collect();
+    let (orders, both_orders) = match decided[..] {
+        [given] => ([given, None], false),
+        [given, swapped] => ([given, swapped.map(Ordering::reverse)], true),
+        _ => return Err(row.wrong("judgments", EXPECTED)),
     };
-    let Ok([given, swapped]) = <[_; 2]>::try_from(judgments) else { return Err(row.wrong("judgments", TWO)) };
-    Ok(Some(Released { id, orders: [decided(given)?, decided(swapped)?.map(Ordering::reverse)] }))
+    Ok(Some(Released { id, orders, both_orders, odd }))
 }
 
 fn order(text: &str) -> Option<Ordering> {

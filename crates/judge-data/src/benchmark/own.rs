@@ -4,14 +4,17 @@ use std::path::Path;
 use judge_core::verdict::likelier;
 
 use super::pair::{BenchmarkPair, PairTexts};
-use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, UnreadRecord, majority};
+use crate::{Columns, Dataset, DatasetFormat, DatasetOptions, Error, Record, Unread, UnreadRecord, majority};
 
-/// Pairs of which people have judged one at least. One whose texts cannot be read has none.
+/// Pairs of which one at least has a gold label. One whose texts cannot be read has no texts.
 pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, Error> {
     let options = DatasetOptions { format: Some(DatasetFormat::Pairs), columns, ..DatasetOptions::default() };
-    let (mut pairs, mut unjudged) = (Vec::new(), 0);
+    let (mut pairs, mut unread) = (Vec::new(), Unread::default());
     for record in Dataset::open(path, &options)? {
-        let record = match record? {
+        let record = record?;
+        unread.note(record.id(), None);
+        unread.note_grade(record.id(), record.no_grade());
+        let record = match record {
             Record::Pair(record) => record,
             Record::Unread(record) => {
                 pairs.push(without_texts(record));
@@ -20,16 +23,19 @@ pub(super) fn read(path: &Path, columns: Columns) -> Result<Vec<BenchmarkPair>, 
             _ => continue, // the format is given
         };
         let gold = record.majority();
-        unjudged += usize::from(gold.is_none());
+        let no_grade = record.columns.no_grade().map(str::to_owned);
+        if gold.is_none() && no_grade.is_none() && record.verdicts.iter().any(Option::is_some) {
+            unread.note_grade(&record.id, Some("no verdict has more than half of its raters"));
+        }
         let model = |name| record.extra.rendered(name).map(std::borrow::Cow::into_owned);
         let models = model("model_a").zip(model("model_b")).map(|(a, b)| [a, b]);
-        let no_grade = record.columns.no_grade().map(str::to_owned);
         let texts = PairTexts::new(record.asked().into_owned(), record.response_a, record.response_b);
         let pair = BenchmarkPair::new(record.id, gold, texts);
         pairs.push(BenchmarkPair { rubric: record.rubric, reference: record.reference, models, no_grade, ..pair });
     }
-    if unjudged > 0 && unjudged == pairs.len() {
-        return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: unjudged });
+    if !pairs.is_empty() && pairs.iter().all(|pair| pair.gold.is_none()) {
+        let (what, why) = ("pairs", unread.notes("").next());
+        return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: pairs.len(), what, why });
     }
     Ok(pairs)
 }

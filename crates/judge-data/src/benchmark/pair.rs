@@ -14,8 +14,8 @@ use crate::{Error, Extra, PairRecord, Row, RowColumns, Rows};
 pub struct BenchmarkPair {
     /// The pair.
     pub id: ItemId,
-    /// `Greater`: the first response is better; `Equal`: a tie; `None` where nobody said, or where the benchmark leaves ties out
-    /// ([`Benchmark`](crate::Benchmark)): such a pair is in no figure.
+    /// `Greater`: the first response is better; `Equal`: a tie; `None` where nobody said or raters are split, or where the benchmark leaves
+    /// ties out ([`Benchmark`](crate::Benchmark)): such a pair is in no figure.
     pub gold: Option<Ordering>,
     /// The benchmark's own groups of this pair, such as its subset.
     pub groups: Vec<String>,

@@ -104,15 +104,22 @@ impl FromStr for Perturbation {
     }
 }
 
-/// Sentences and lines, without what marks them as list items; those without a letter or digit are left out.
+/// What follows the number in front of a line; `None` for a line without.
+fn behind_number(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = if rest.len() < line.len() { rest.strip_prefix(['.', ')']) } else { None };
+    rest.filter(|rest| rest.starts_with(' '))
+}
+
+/// Sentences and lines, without what marks them as list items; those without a letter or digit are left out. A number in front of a single
+/// line belongs to it: it may be the answer.
 fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    for line in text.lines() {
-        let line = line.trim();
-        let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        let numbered = if number.len() < line.len() { number.strip_prefix(['.', ')']) } else { None };
-        let item = numbered.filter(|rest| rest.starts_with(' '));
-        let mut rest = item.unwrap_or_else(|| line.trim_start_matches(['-', '*', '•'])).trim_start();
+    let is_numbered = text.lines().filter(|line| behind_number(line.trim()).is_some()).count() > 1;
+    for line in text.lines().map(str::trim) {
+        let number = behind_number(line).filter(|_| is_numbered);
+        let bullet = || line.strip_prefix(['-', '*', '•']).filter(|rest| rest.starts_with(' '));
+        let mut rest = number.or_else(bullet).unwrap_or(line).trim_start();
         while let Some(end) = rest
             .match_indices(['.', '!', '?'])
             .map(|(at, mark)| at + mark.len())
@@ -177,6 +184,8 @@ mod tests {
             ["One", "two.", "Three", "four", "fünf …"]
         );
         assert_eq!(sentences("1984 was long ago"), ["1984 was long ago"]);
+        assert_eq!(sentences("12. They are red."), ["12.", "They are red."], "a number that is the answer");
+        assert_eq!(sentences("-5 degrees"), ["-5 degrees"]);
         assert_eq!(sentences(" \n--- ?!"), Vec::<&str>::new());
     }
     #[test]

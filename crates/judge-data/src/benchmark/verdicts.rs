@@ -7,7 +7,7 @@ use judge_core::{ItemId, prompted::PairConvention};
 use super::judgebench::{Released, released};
 use super::pair::BenchmarkPair;
 use crate::rows::ids::{UniqueIds, id_of, plain};
-use crate::{Error, OrderReading, Row, Rows};
+use crate::{Error, OrderReading, Row, Rows, Unread};
 
 /// What a judge said of each pair of a benchmark, in the order of the pairs.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,13 +24,16 @@ pub struct PairVerdicts {
     pub texts: usize,
     /// Those of them in which it found none, besides those that are `null`.
     pub unparsed: usize,
+    /// JudgeBench's released rows, and those of them with a decision of another form, which is no verdict.
+    pub decisions: Unread,
 }
 
 impl PairVerdicts {
     /// Reads verdicts: JSON lines `{"id", "given", "swapped"?}`, of which the latter two are what a judge wrote in either order, sides
     /// named as it saw them; or [`PairRow`](crate::PairRow)s, which have `orders` with verdicts instead, and to which no convention
-    /// applies; or JudgeBench's released verdicts, `{"pair_id", "judgments": [{"decision"}, {"decision"}]}`. Rows are matched by id, in any
-    /// order; `1` and `"1"` name the same pair, unless there is one of each. A text that is `null` has no verdict.
+    /// applies; or JudgeBench's released verdicts, `{"pair_id", "judgments": [{"decision"}, {"decision"}]}`, the second with the answers
+    /// exchanged, if there is one. Rows are matched by id, in any order; `1` and `"1"` name the same pair, unless there is one of each. A
+    /// text that is `null` has no verdict.
     ///
     /// # Errors
     /// [`Error::At`] for an id that no pair has or that two rows have, [`Error::NoVerdict`] for pairs that no row has;
@@ -57,7 +60,7 @@ impl PairVerdicts {
         let alike: HashMap<String, &ItemId> = known.keys().map(|&id| (plain(id), id)).collect();
         let mut found: Vec<Option<Said>> = vec![None; pairs.len()];
         let (mut ids, mut both_orders) = (UniqueIds::default(), None);
-        let (mut texts, mut unparsed) = (0, 0);
+        let (mut texts, mut unparsed, mut decisions) = (0, 0, Unread::default());
         for row in Rows::open(path)? {
             let row = row?;
             let released = released(&row)?;
@@ -74,10 +77,11 @@ impl PairVerdicts {
                 return Err(Error::at(row.place(), format!("{problem}; each pair has one row: leave one out")));
             }
             let Some(number) = known[named] else { continue };
-            if let Some(Released { orders, .. }) = released {
-                if !*both_orders.get_or_insert(true) {
-                    return Err(row.wrong("judgments", "absent, as on the rows before"));
+            if let Some(Released { orders, both_orders: both, odd, .. }) = released {
+                if *both_orders.get_or_insert(both) != both {
+                    return Err(row.wrong("judgments", "of as many orders as on the rows before"));
                 }
+                decisions.note(&pairs[number].id, odd);
                 found[number] = Some((orders, [None, None]));
                 continue;
             }
@@ -117,7 +121,7 @@ impl PairVerdicts {
             return Err(Error::NoVerdict { path, missing, pairs: pairs.len(), first });
         }
         let (orders, readings) = found.into_iter().flatten().unzip();
-        Ok(Self { both_orders: both_orders.unwrap_or(false), orders, readings, texts, unparsed })
+        Ok(Self { both_orders: both_orders.unwrap_or(false), orders, readings, texts, unparsed, decisions })
     }
 }
 

@@ -3,13 +3,13 @@ use std::borrow::Cow;
 use judge_core::{Fields, ItemId};
 use serde::de::Error as _;
 
+use crate::rows::cell::list_in_cell;
 use crate::rows::reading::{Reading, Rest};
-use crate::rows::row::in_cell;
 use crate::rows::texts::Texts;
 use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// Many responses to one instruction, to be ranked: `{"id", "instruction", "responses", "rubric"?, "reference"?, "human"?}`, where
-/// `responses` is a list of texts, also as JSON text that holds one, and `human` a list with the grade of each.
+/// `responses` is a list of texts, also as a text that holds one, and `human` a list with the grade of each.
 ///
 /// Templates see the responses as `response_1`, `response_2` and so on, and the text of an `input` below the `instruction`, as of a
 /// [`GradedRecord`](crate::GradedRecord).
@@ -58,9 +58,9 @@ impl AnswersRecord {
     }
 }
 
-/// The texts of a list that has some, or of JSON text that holds it, as a cell of a table does.
+/// The texts of a list that has some, or of a text that holds it, as a cell of a table does.
 fn texts_of(json: &str) -> serde_json::Result<Vec<String>> {
-    let list: Vec<String> = serde_json::from_str(&in_cell(json))?;
+    let list: Vec<String> = serde_json::from_str(&list_in_cell(json))?;
     if list.is_empty() { Err(serde_json::Error::custom("no text")) } else { Ok(list) }
 }
 

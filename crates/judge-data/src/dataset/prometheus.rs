@@ -1,7 +1,6 @@
 //! The prompts of Prometheus' published evaluations, which hold what was asked, the response and the rubric in one text.
 
-use judge_core::ItemId;
-
+use crate::rows::cell::list_in_cell;
 use crate::rows::grades::{self, Given};
 use crate::rows::reading::{Reading, Rest};
 use crate::{DatasetOptions, Error, Extra, Field, GradedRecord, Row};
@@ -77,7 +76,7 @@ impl GradedRecord {
         let chosen = |field| options.columns.is_chosen(field);
         let of_grades = |json: &str| {
             let Given { raters, .. } = Given::of(json, grades::number);
-            let fits = raters.len() == if json.starts_with('[') { 3 } else { 1 };
+            let fits = raters.len() == if list_in_cell(json).starts_with('[') { 3 } else { 1 };
             let is_grade = |grade: f64| (1.0..=5.0).contains(&grade) && grade.fract() == 0.0;
             (fits && raters.iter().all(|grade| grade.is_some_and(is_grade))).then_some(raters)
         };
@@ -85,7 +84,7 @@ impl GradedRecord {
         let odd = matches!(found, Some(None)).then(|| row.wrong("gpt4_score", GRADES));
         let grades = found.flatten().unwrap_or_default();
         let mut row = Reading::new(row, options);
-        let id = if chosen(Field::Id) || row.row().has("id") { row.id(index)? } else { ItemId::from(index as u64) };
+        let id = row.id_or_number(index)?;
         let prompt = row.text(Field::Instruction)?;
         let graded = Graded::parse(&prompt).ok_or_else(|| row.refused(Field::Instruction, PROMPT))?;
         let scores = if chosen(Field::Human) { row.raters() } else { grades };

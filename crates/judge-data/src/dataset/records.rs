@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::LazyLock;
 
 use judge_core::{Fields, ItemId, Message, Prompt};
 
@@ -10,7 +9,7 @@ use crate::rows::ids::mean_of_places;
 use crate::rows::pair_verdict::{majority, preference};
 use crate::rows::reading::{Reading, Rest};
 use crate::rows::texts::{Texts, with_input};
-use crate::{Columns, DatasetOptions, Error, Extra, Field, Row, RowColumns};
+use crate::{DatasetOptions, Error, Extra, Field, Row, RowColumns};
 
 /// A prompt to put before a model: `{"id", "prompt"}` or `{"id", "messages"}`, with `human` if people graded it.
 /// Messages are objects with `role` and `content`, or with `from` and `value` as ShareGPT has them.
@@ -255,7 +254,7 @@ impl PairRecord {
         self.verdicts.iter().map(|choice| choice.map(preference)).collect()
     }
 
-    /// What [more than half](majority) of the raters prefer, or a tie; `None` without any.
+    /// What [more than half](majority) of the raters prefer; `None` where they are split, or without any.
     pub fn majority(&self) -> Option<Ordering> {
         majority(&self.verdicts.iter().flatten().copied().collect::<Vec<_>>())
     }
@@ -290,7 +289,7 @@ impl PairRecord {
 /// A record of LAGER's benchmark files (FLASK, HelpSteer, BiGGen, validation): prompts ready to send and a human score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LagerRecord {
-    /// The row's index from 0, which is what LAGER's result files call `idx`.
+    /// The `id` where there is one, else the row's index from 0, which is what LAGER's result files call `idx`.
     pub id: ItemId,
     /// The prompt of the direct condition, `user_prompt`.
     pub direct: String,
@@ -310,16 +309,12 @@ impl LagerRecord {
     pub(crate) const COLUMNS: [&str; 2] = ["user_prompt", "user_prompt_feedback"];
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
-        let (scores, columns, rest) = Self::scores(row, options);
+        let mut reading = Reading::new(row, options);
+        let (id, scores) = (reading.id_or_number(index)?, reading.raters());
+        let (columns, rest) = reading.finish();
         let (direct, reasoning) = (row.string("user_prompt")?, row.optional("user_prompt_feedback", "a string")?);
         let extra = Extra::new();
-        Ok((Self { id: ItemId::from(index as u64), direct, reasoning, scores, columns, extra }, rest))
-    }
-
-    /// What people gave, where it was found, and what is kept besides the record.
-    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<Option<f64>>, RowColumns, Rest) {
-        static FIXED: LazyLock<Columns> = LazyLock::new(|| Columns::default().held_to(Field::Human, "score"));
-        scores(&FIXED, row, options, &Self::COLUMNS)
+        Ok((Self { id, direct, reasoning, scores, columns, extra }, rest.without(&Self::COLUMNS)))
     }
 
     /// The mean of the raters; `None` without any.
@@ -334,25 +329,10 @@ impl LagerRecord {
     }
 }
 
-/// What people gave a row of a file with fixed names, unless another column is chosen for it; where it was found, and what is kept of the
-/// row without `texts`.
-fn scores(
-    fixed: &Columns,
-    row: &Row,
-    options: &DatasetOptions,
-    texts: &[&str],
-) -> (Vec<Option<f64>>, RowColumns, Rest) {
-    let columns = if options.columns.is_chosen(Field::Human) { &options.columns } else { fixed };
-    let mut reading = Reading::of(row, columns, options.ids);
-    let scores = reading.raters();
-    let (columns, rest) = reading.finish();
-    (scores, columns, rest.without(texts))
-}
-
 /// How strongly a character of a dialogue feels an emotion, as LAGER took it from EQ-Bench.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmotionRecord {
-    /// The row's index from 0.
+    /// The `id` where there is one, else the row's index from 0.
     pub id: ItemId,
     /// The dialogue.
     pub dialogue: String,
@@ -370,17 +350,16 @@ pub struct EmotionRecord {
 }
 
 impl EmotionRecord {
-    /// What people gave, where it was found, and what is kept besides the record.
-    pub(crate) fn scores(row: &Row, options: &DatasetOptions) -> (Vec<Option<f64>>, RowColumns, Rest) {
-        static FIXED: LazyLock<Columns> = LazyLock::new(|| Columns::default().held_to(Field::Human, "emotion_score"));
-        scores(&FIXED, row, options, &["dialogue", "human", "emotion"])
-    }
+    /// The columns of the texts.
+    pub(crate) const COLUMNS: [&str; 3] = ["dialogue", "human", "emotion"];
 
     pub(crate) fn read(row: &Row, index: usize, options: &DatasetOptions) -> Result<(Self, Rest), Error> {
-        let (scores, columns, rest) = Self::scores(row, options);
+        let mut reading = Reading::new(row, options);
+        let (id, scores) = (reading.id_or_number(index)?, reading.raters());
+        let (columns, rest) = reading.finish();
         let (dialogue, character, emotion) = (row.string("dialogue")?, row.string("human")?, row.string("emotion")?);
-        let (id, extra) = (ItemId::from(index as u64), Extra::new());
-        Ok((Self { id, dialogue, character, emotion, scores, columns, extra }, rest))
+        let extra = Extra::new();
+        Ok((Self { id, dialogue, character, emotion, scores, columns, extra }, rest.without(&Self::COLUMNS)))
     }
 
     fn texts(&self) -> Texts<'_> {

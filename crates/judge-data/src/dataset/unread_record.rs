@@ -33,8 +33,6 @@ impl UnreadRecord {
         options: &DatasetOptions,
         why: Unscored,
     ) -> Result<(Self, Rest), Error> {
-        let record = |id, scores, columns| Self { id, why, scores, columns, extra: Extra::new() };
-        let number = ItemId::from(index as u64);
         let fields: &[Field] = match format {
             DatasetFormat::Prompts => &[Field::Prompt, Field::Messages],
             DatasetFormat::Graded | DatasetFormat::Prometheus => {
@@ -44,18 +42,14 @@ impl UnreadRecord {
                 &[Field::Instruction, Field::ResponseA, Field::ResponseB, Field::Rubric, Field::Reference]
             }
             DatasetFormat::Answers => &[Field::Instruction, Field::Responses, Field::Rubric, Field::Reference],
-            DatasetFormat::Lager => {
-                let (scores, columns, rest) = LagerRecord::scores(row, options);
-                return Ok((record(number, scores, columns), rest));
-            }
-            DatasetFormat::Emotion => {
-                let (scores, columns, rest) = EmotionRecord::scores(row, options);
-                return Ok((record(number, scores, columns), rest));
-            }
+            // Their texts are left out by name.
+            DatasetFormat::Lager | DatasetFormat::Emotion => &[],
         };
-        let numbered = format == DatasetFormat::Prometheus && !options.columns.is_chosen(Field::Id) && !row.has("id");
         let mut row = Reading::new(row, options);
-        let id = if numbered { number } else { row.id(index)? };
+        let id = match format {
+            DatasetFormat::Lager | DatasetFormat::Emotion | DatasetFormat::Prometheus => row.id_or_number(index)?,
+            _ => row.id(index)?,
+        };
         fields.iter().for_each(|&field| row.look_for(field));
         let scores = match format {
             DatasetFormat::Pairs => row.choices().into_iter().map(|choice| choice.map(preference)).collect(),
@@ -67,7 +61,12 @@ impl UnreadRecord {
             _ => row.raters(),
         };
         let (columns, rest) = row.finish();
-        let rest = if format == DatasetFormat::Prometheus { rest.without(&["gpt4_score"]) } else { rest };
-        Ok((record(id, scores, columns), rest))
+        let rest = rest.without(match format {
+            DatasetFormat::Lager => &LagerRecord::COLUMNS,
+            DatasetFormat::Emotion => &EmotionRecord::COLUMNS,
+            DatasetFormat::Prometheus => &["gpt4_score"],
+            _ => &[],
+        });
+        Ok((Self { id, why, scores, columns, extra: Extra::new() }, rest))
     }
 }

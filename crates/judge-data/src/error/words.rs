@@ -49,6 +49,11 @@ pub(super) fn list(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// What follows a sentence, where there is something.
+pub(super) fn clause(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!("; {why}"))
+}
+
 /// The fields of a row that can be carried.
 pub(super) fn besides(found: &[String]) -> String {
     match found {

@@ -10,9 +10,14 @@ pub(crate) const BOM: &[u8] = b"\xEF\xBB\xBF";
 const PANDAS: &str = "in pandas: to_json(path, orient=\"records\", lines=True)";
 
 /// The format that a file's first bytes are known for, and what to do about it.
-const MAGIC: [(&[u8], &str, &str); 13] = [
+const MAGIC: [(&[u8], &str, &str); 14] = [
     (b"PAR1", "Parquet", PANDAS),
     (b"ARROW1", "an Arrow file", PANDAS),
+    (
+        b"\xff\xff\xff\xff",
+        "an Arrow stream",
+        "write it as Parquet: Dataset.to_parquet(path) in Hugging Face's datasets",
+    ),
     (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as JSON lines"),
     (b"BZh", "bzip2", "gzip and zstd are read, or plain text"),
     (b"\xfd7zXZ", "xz", "gzip and zstd are read, or plain text"),

@@ -228,14 +228,19 @@ fn group_of(name: &str, question: &Question) -> GradingGroup {
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     };
-    let options = question.options().into_iter().zip(question.descriptions()).enumerate();
-    let option = |(place, (name, about)): (usize, (String, Value))| {
-        let (value, label) = match question {
-            Question::Noul { .. } => (Value::Bool(place == 0), if place == 0 { "Yes" } else { "No" }.to_owned()),
-            Question::Choice { .. } => (Value::String(name.clone()), name),
-            Question::Score { .. } => (json!(place), name),
+    let described = question.descriptions();
+    let words: Vec<Option<String>> = described.iter().map(text_of).collect();
+    // Levels go by what the question calls them, if it calls each something.
+    let are_named = described.iter().all(|level| level.as_str().is_some_and(|name| !name.is_empty()));
+    let options = question.options().into_iter().zip(words).enumerate();
+    let option = |(place, (name, about)): (usize, (String, Option<String>))| {
+        let (value, label, about) = match question {
+            Question::Noul { .. } => (Value::Bool(place == 0), if place == 0 { "Yes" } else { "No" }.to_owned(), about),
+            Question::Choice { .. } => (Value::String(name.clone()), name, about),
+            Question::Score { .. } if are_named => (json!(place), about.unwrap_or_default(), None),
+            Question::Score { .. } => (json!(place), name, about),
         };
-        GradingOption { value, label, about: text_of(&about) }
+        GradingOption { value, label, about }
     };
     let asked = question.instructions().and_then(text_of).unwrap_or_else(|| name.to_owned());
     GradingGroup { name: name.to_owned(), text: Some(asked), options: options.map(option).collect() }
@@ -272,6 +277,21 @@ mod tests {
         assert_eq!("0-10".parse::<GradingScale>().unwrap().words.len(), 11);
         for wrong in ["5", "5-1", "1-1", "0-11", "a-b", "-1-3", ""] {
             assert!(wrong.parse::<GradingScale>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn levels_go_by_what_the_question_calls_them() {
+        for (criteria, labels) in [
+            (json!(["1", "2"]), ["1", "2"]),
+            (json!(["bad", "good"]), ["bad", "good"]),
+            (json!([{"is": "bad"}, "good"]), ["0", "1"]),
+            (json!(["", "good"]), ["0", "1"]),
+        ] {
+            let question: Question = serde_json::from_value(json!({"type": "score", "criteria": criteria})).unwrap();
+            let options = group_of("quality", &question).options;
+            assert_eq!([0, 1].map(|level| options[level].label.as_str()), labels);
+            assert_eq!([0, 1].map(|level| options[level].value.clone()), [json!(0), json!(1)]);
         }
     }
 }

@@ -71,6 +71,12 @@ impl<R: BufRead> Lines<R> {
         if !lines.next_row()? {
             return Ok(lines);
         }
+        if lines.row.get(0).is_some_and(|name| name.trim_start_matches('\u{feff}').starts_with("sep=")) {
+            return Err(damaged(
+                1,
+                "expected names of columns, found a separator, as Excel alone reads it: delete the line",
+            ));
+        }
         let mut seen = HashSet::new();
         for (place, name) in lines.row.iter().enumerate() {
             let name = if place == 0 { name.trim_start_matches('\u{feff}') } else { name }.trim();

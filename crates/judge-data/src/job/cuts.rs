@@ -57,9 +57,9 @@ pub(crate) fn can_be_cut(item: &mut impl RowItem, name: &str) -> bool {
 }
 
 /// The fields of an item that can be cut, each once.
-pub(crate) fn cuttable(mut item: impl RowItem) -> Vec<String> {
+pub(crate) fn cuttable(item: &mut impl RowItem) -> Vec<String> {
     let extra = item.extra().into_iter().flat_map(Extra::iter).map(|(name, _)| name.to_owned());
     let known = Field::ALL.iter().map(|field| field.as_str().to_owned());
     let names: BTreeSet<String> = known.chain(extra).chain(item.inner()).collect();
-    names.into_iter().filter(|name| item.field_named(name) == name && can_be_cut(&mut item, name)).collect()
+    names.into_iter().filter(|name| item.field_named(name) == name && can_be_cut(item, name)).collect()
 }

@@ -3,7 +3,7 @@ use std::fmt::Display;
 use crate::{Record, RowItem};
 
 /// Counts the rows that get no score whatever a model says, and those whose grade of a person's is none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unread {
     rows: usize,
     unread: usize,

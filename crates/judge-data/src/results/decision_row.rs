@@ -122,6 +122,10 @@ impl RowItem for DecisionRecord {
         self.unread.as_ref()
     }
 
+    fn columns(&self) -> Option<&RowColumns> {
+        Some(&self.columns)
+    }
+
     fn field_named<'n>(&self, name: &'n str) -> &'n str {
         if self.state.get(name).is_some() { name } else { self.columns.field_named(name) }
     }

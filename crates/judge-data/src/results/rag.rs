@@ -4,7 +4,7 @@ mod contexts;
 mod record;
 mod row;
 
-pub(crate) use contexts::{list_of_cell, text as text_of};
+pub(crate) use contexts::text as text_of;
 
 pub use record::RagRecord;
 pub use row::{MeasuredRag, RagRow};

@@ -3,13 +3,14 @@
 use judge_core::lager::LayerTable;
 use judge_core::rerank::{RankedDocument, RerankItem, Rerankable};
 use judge_core::{ItemId, Reason, Unscored};
-use serde::{Deserialize, Serialize, Serializer, de::Error as _, ser::SerializeMap as _};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::results::entry::entry;
 use crate::results::numbered_rows::{numbered_rows, split};
-use crate::results::rag::{list_of_cell, text_of};
+use crate::results::rag::text_of;
+use crate::rows::cell::list_in_cell;
 use crate::rows::grades::{self, Given};
 use crate::rows::reading::Reading;
 use crate::rows::row::describe;
@@ -54,15 +55,7 @@ const DOCUMENTS: &str = "a list of texts, or of objects with a `text`, which a t
 
 /// The documents of a query, whatever they are.
 fn documents(json: &str) -> serde_json::Result<Vec<Value>> {
-    let no_list = || serde_json::Error::custom("no list");
-    match serde_json::from_str(json)? {
-        Value::Array(all) => Ok(all),
-        Value::String(cell) => match serde_json::from_str(&cell) {
-            Ok(all) => Ok(all),
-            Err(_) => Ok(list_of_cell(&cell).ok_or_else(no_list)?.into_iter().map(Value::String).collect()),
-        },
-        _ => Err(no_list()),
-    }
+    serde_json::from_str(&list_in_cell(json))
 }
 
 /// What one document is read from.
@@ -141,24 +134,14 @@ fn id_of_document(document: &Value) -> Option<ItemId> {
 /// A number, or none, for each of so many documents, where that is known; and what stands in the place of one and is none. As of raters,
 /// that costs itself alone.
 fn numbers(json: &str, documents: Option<usize>) -> (Vec<Option<f64>>, Option<String>) {
-    // A table's cell holds a list as a text.
-    let cell = serde_json::from_str::<String>(json).ok().and_then(|cell| list_of_numbers(&cell));
     let relevance = |json: &str| grades::number(json).filter(|number| *number >= 0.0);
-    let Given { raters, odd } = Given::of(cell.as_deref().unwrap_or(json), relevance);
+    let Given { raters, odd } = Given::of(json, relevance);
     let Some(n) = documents.filter(|n| *n != raters.len()) else {
         return (raters, odd.map(|found| format!("relevance: expected {RELEVANCE}, found {found}")));
     };
-    let is_list = cell.is_some() || json.starts_with('[');
+    let is_list = list_in_cell(json).starts_with('[');
     let found = if is_list { format!("{} entries", raters.len()) } else { describe(json) };
     (Vec::new(), Some(format!("relevance: expected {RELEVANCE}, of which there are {n}, found {found}")))
-}
-
-/// The JSON of a list that a table's cell holds, in JSON or as Python writes it; `None` for any other text.
-fn list_of_numbers(cell: &str) -> Option<String> {
-    let cell = cell.trim();
-    let json = [("None", "null"), ("True", "true"), ("False", "false")];
-    let json = json.into_iter().fold(cell.to_owned(), |json, (python, name)| json.replace(python, name));
-    (cell.starts_with('[') && serde_json::from_str::<Vec<&RawValue>>(&json).is_ok()).then_some(json)
 }
 
 impl RowItem for RerankRecord {
@@ -166,6 +149,10 @@ impl RowItem for RerankRecord {
 
     fn unread(&self) -> Option<&Unscored> {
         self.unread.as_ref()
+    }
+
+    fn columns(&self) -> Option<&RowColumns> {
+        Some(&self.columns)
     }
 
     fn field_named<'n>(&self, name: &'n str) -> &'n str {

@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use crate::rows::cell::list_in_cell;
 use crate::rows::row::describe;
 
 /// What grades are read from, in words.
@@ -38,11 +39,13 @@ pub(crate) struct Given<T> {
 }
 
 impl<T> Given<T> {
-    /// Of a JSON value that is not `null`. A list holds what each rater gave, and `null` for one who gave nothing.
+    /// Of a JSON value that is not `null`. A list, which a table's cell holds as a text, has what each rater gave, and `null` for one who
+    /// gave nothing.
     pub(crate) fn of(json: &str, mut grade: impl FnMut(&str) -> Option<T>) -> Self {
+        let json = list_in_cell(json);
         let list: Vec<&RawValue> = match json.starts_with('[') {
-            true => serde_json::from_str(json).unwrap_or_default(), // it was read as JSON before
-            false => serde_json::from_str(json).map(|one| vec![one]).unwrap_or_default(),
+            true => serde_json::from_str(&json).unwrap_or_default(), // it was read as JSON before
+            false => serde_json::from_str(&json).map(|one| vec![one]).unwrap_or_default(),
         };
         let mut odd = None;
         let raters = list.into_iter().map(RawValue::get).map(|json| {
@@ -91,5 +94,10 @@ mod tests {
         assert_eq!(odd.as_deref(), Some("string \"N/A\""));
         let Given { raters, odd } = Given::of("true", number);
         assert_eq!((raters, odd), (vec![Some(1.0)], None));
+        // As a table's cell has them.
+        for json in [r#""[4, null, \"3\"]""#, r#""[4.0, None, '3']""#] {
+            let Given { raters, odd } = Given::of(json, number);
+            assert_eq!((raters, odd), (vec![Some(4.0), None, Some(3.0)], None), "{json}");
+        }
     }
 }

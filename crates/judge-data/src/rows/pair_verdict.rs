@@ -56,11 +56,11 @@ impl PairVerdict {
     }
 }
 
-/// What more than half of the raters of a pair say, or a tie; `None` for nobody.
+/// The gold label of a pair: what more than half of its raters say, a tie being one of the three things that they can say. `None` where
+/// nothing is said by so many, and for nobody.
 pub fn majority(verdicts: &[Ordering]) -> Option<Ordering> {
     let count = |wanted: Ordering| verdicts.iter().filter(|&&verdict| verdict == wanted).count();
-    let most = [Ordering::Greater, Ordering::Less].into_iter().find(|&side| 2 * count(side) > verdicts.len());
-    (!verdicts.is_empty()).then(|| most.unwrap_or(Ordering::Equal))
+    verdicts.iter().copied().find(|&verdict| 2 * count(verdict) > verdicts.len())
 }
 
 /// A choice as a preference for the first response: 1, 0, or ½ for a tie.
@@ -75,6 +75,16 @@ pub(crate) fn preference(choice: Ordering) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn raters_who_are_split_say_no_tie() {
+        use Ordering::{Equal, Greater, Less};
+        let split: [&[Ordering]; 4] =
+            [&[], &[Greater, Less], &[Greater, Greater, Less, Equal], &[Greater, Less, Equal]];
+        assert_eq!(split.map(majority), [None; 4]);
+        let agreed: [&[Ordering]; 3] = [&[Equal, Less, Equal], &[Greater, Equal, Greater], &[Less]];
+        assert_eq!(agreed.map(majority), [Some(Equal), Some(Greater), Some(Less)]);
+    }
 
     #[test]
     fn what_rounding_leaves_of_one_half_is_a_tie() {

@@ -7,11 +7,12 @@ use judge_core::settings::name_twice;
 use judge_core::{ItemId, Message};
 use serde::de::DeserializeOwned;
 
+use crate::rows::cell::in_cell;
 use crate::rows::columns::INPUT;
 use crate::rows::grades::{self, Given, NUMBERS, unless_nobody};
 use crate::rows::messages::{self, MESSAGES, Problem};
 use crate::rows::pair_verdict::{PREFERENCES, choice};
-use crate::rows::row::{describe, in_cell, rendered};
+use crate::rows::row::{describe, rendered};
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Ids, Row, RowColumns, with_input};
 
 /// What text may be read from.
@@ -82,6 +83,12 @@ impl<'a> Reading<'a> {
             return Err(Error::FractionalId { place: self.row.place().clone(), column, found });
         }
         Err(self.wrong(Field::Id, column, "a string or a whole number"))
+    }
+
+    /// The field's id where a column is chosen for it or one is called so, else the row's number, as of files of a known form.
+    pub(crate) fn id_or_number(&mut self, index: usize) -> Result<ItemId, Error> {
+        let has_id = self.columns.is_chosen(Field::Id) || self.row.has(Field::Id.as_str());
+        if has_id { self.id(index) } else { Ok(ItemId::from(index as u64)) }
     }
 
     /// Text, or a number or boolean as the file writes it.

@@ -7,6 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::rows::cell::{in_cell, list_in_cell};
 use crate::{Error, Place, files::foreign};
 
 /// One JSON object of a file, its values still in the text of the file but for white space between them, so that what is only passed
@@ -127,6 +128,18 @@ impl Row {
         expected: &'static str,
     ) -> Result<Option<T>, Error> {
         self.value(field).map(|text| self.read(field, expected, text)).transpose()
+    }
+
+    /// The list in a field that may be absent or `null`; a text may hold it, as a table's cell does.
+    ///
+    /// # Errors
+    /// As [`optional`](Self::optional).
+    pub fn list<T: DeserializeOwned>(
+        &self,
+        field: &'static str,
+        expected: &'static str,
+    ) -> Result<Option<Vec<T>>, Error> {
+        self.value(field).map(|text| self.read(field, expected, &list_in_cell(text))).transpose()
     }
 
     /// A field that holds text.
@@ -366,12 +379,6 @@ impl<'de> Deserialize<'de> for Extra {
         }
         deserializer.deserialize_map(Fields)
     }
-}
-
-/// JSON, or that which a text holds: a cell of a table has lists and objects so.
-pub(crate) fn in_cell(json: &str) -> Cow<'_, str> {
-    let text = if json.starts_with('"') { serde_json::from_str::<String>(json).ok() } else { None };
-    text.map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
 /// A string's content, a number or boolean as it is written; `None` for anything else.

@@ -9,7 +9,7 @@ use judge_core::{
 };
 use serde::Serialize;
 
-use crate::{Counts, Error, Extra, Fate, Numbered, Resolved, RunStart};
+use crate::{Counts, Error, Extra, Fate, Numbered, Resolved, RowColumns, RunStart};
 
 type AnyError = Box<dyn StdError + Send + Sync>;
 
@@ -41,9 +41,14 @@ pub trait RowItem {
         None
     }
 
+    /// Which columns its fields were read from; `None` where their names are fixed.
+    fn columns(&self) -> Option<&RowColumns> {
+        None
+    }
+
     /// The name of the field that is called so, or was read from a column of this name; any other name as it is.
     fn field_named<'n>(&self, name: &'n str) -> &'n str {
-        name
+        self.columns().map_or(name, |columns| columns.field_named(name))
     }
 
     /// The names of texts within a field that [`edit`](Self::edit) takes by themselves.
@@ -105,8 +110,8 @@ impl RowItem for Numbered {
         Some(self.record.extra_mut())
     }
 
-    fn field_named<'n>(&self, name: &'n str) -> &'n str {
-        self.record.columns().map_or(name, |columns| columns.field_named(name))
+    fn columns(&self) -> Option<&RowColumns> {
+        self.record.columns()
     }
 
     fn edit(&mut self, field: &str, change: &mut dyn FnMut(&mut String)) {

@@ -100,7 +100,8 @@ impl ScoreTable {
             return Err(Error::content(path, "scored items", "at least 1", found));
         };
         if graded.is_empty() {
-            return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: without_human });
+            let (what, why) = ("scored items", unread.notes("").next());
+            return Err(Error::NobodyGraded { path: path.to_path_buf(), scored: without_human, what, why });
         }
         let origin = recorded_origin(path)?;
         if let Some(origin) = origin.as_ref().filter(|origin| origin.n_layers != n_layers) {

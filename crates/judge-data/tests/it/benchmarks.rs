@@ -34,13 +34,13 @@ fn pairs_of_ones_own_have_the_majority_of_their_raters() {
                "rubric": "r", "human": human})
     };
     let read = |rows: &[Value]| Benchmark::Pairs.read(written(folder.path(), "pairs.jsonl", &lines(rows)));
-    let pairs =
-        read(&[row(4, json!("B")), row(5, json!(null)), row(6, json!(["A", "tie", "A"])), row(7, json!(["A", "B"]))])
-            .unwrap();
-    let found: Vec<_> = pairs.iter().map(|pair| (pair.id.to_string(), pair.gold)).collect();
+    let people =
+        [json!("B"), json!(null), json!(["A", "tie", "A"]), json!(["A", "B"]), json!(["tie", null, "tie", "B"])];
+    let pairs = read(&(4..).zip(people).map(|(id, human)| row(id, human)).collect::<Vec<_>>()).unwrap();
+    // Raters who are split have not said that both are equal.
     assert_eq!(
-        found,
-        [("4".into(), Some(Less)), ("5".into(), None), ("6".into(), Some(Greater)), ("7".into(), Some(Equal))]
+        pairs.iter().map(|pair| pair.gold).collect::<Vec<_>>(),
+        [Some(Less), None, Some(Greater), None, Some(Equal)]
     );
     assert_eq!(pairs[0].to_record().unwrap().rubric.as_deref(), Some("r"));
     // A label that cannot be read is none, and the pair says so.
@@ -48,7 +48,14 @@ fn pairs_of_ones_own_have_the_majority_of_their_raters() {
     let why: Vec<bool> =
         odd.iter().map(|pair| pair.no_grade.as_ref().is_some_and(|why| why.contains("\"tie\""))).collect();
     assert_eq!((odd[1].gold, odd[2].gold, why), (None, Some(Greater), vec![false, true, true]));
-    assert!(matches!(read(&[row(5, json!(null))]), Err(Error::NobodyGraded { scored: 1, .. })));
+    assert!(matches!(read(&[row(5, json!(null))]), Err(Error::NobodyGraded { scored: 1, why: None, .. })));
+    // Where none has a label, what stands in its place is said.
+    let refused =
+        |human: [Value; 2]| read(&[row(5, human[0].clone()), row(6, human[1].clone())]).unwrap_err().to_string();
+    let odd = refused([json!(-3), json!(2)]);
+    assert!(odd.contains("none of the 2 pairs has a human score") && odd.contains("found number -3"), "{odd}");
+    let split = refused([json!(["A", "B"]), json!(null)]);
+    assert!(split.contains("the first is 5: no verdict has more than half of its raters"), "{split}");
 }
 
 #[test]
@@ -290,16 +297,24 @@ fn judgebench_has_pairs_and_verdicts_in_one_form() {
     let verdicts = PairVerdicts::read(&path, &pairs, PairConvention::Arrows).unwrap();
     assert!(verdicts.both_orders);
     assert_eq!(verdicts.orders, [[Some(Greater), Some(Greater)], [Some(Equal), None], [None, Some(Greater)]]);
+    // Its program may judge one order alone, and keeps decisions of other forms, which its metrics count as neither right nor wrong.
+    let one = |id: &str, given: &str| row(id, "s", "A>B", json!([{"decision": given}]));
+    let path = written(folder.path(), "one.jsonl", &lines(&[one("x", "A>B"), one("y", "A<B")]));
+    let pairs = Benchmark::JudgeBench.read(&path).unwrap();
+    let verdicts = PairVerdicts::read(&path, &pairs, PairConvention::Arrows).unwrap();
+    assert_eq!((verdicts.both_orders, verdicts.orders), (false, vec![[Some(Greater), None], [None, None]]));
+    let (first, why) = verdicts.decisions.first().unwrap();
+    assert!(verdicts.decisions.count() == 1 && first.contains('y') && why.contains("\"A<B\""), "{first}: {why}");
     for (change, said) in [
-        (row("x", "s", "A=B", two(json!(null), json!(null))), "label"),
-        (row("x", "s", "A>B", json!([{"decision": "A>B"}])), "judgments"),
-        (row("x", "s", "A>B", two(json!("A"), json!(null))), "judgments"),
+        (vec![row("x", "s", "A=B", two(json!(null), json!(null)))], "label"),
+        (vec![row("x", "s", "A>B", json!([]))], "judgments"),
+        (vec![one("x", "A>B"), row("y", "s", "A>B", two(json!("A>B"), json!(null)))], "judgments"),
     ] {
-        let path = written(folder.path(), "wrong.jsonl", &format!("{change}\n"));
+        let path = written(folder.path(), "wrong.jsonl", &lines(&change));
         let read = Benchmark::JudgeBench
             .read(&path)
             .and_then(|pairs| PairVerdicts::read(&path, &pairs, PairConvention::Arrows));
-        assert!(read.unwrap_err().to_string().contains(said), "{change}");
+        assert!(read.unwrap_err().to_string().contains(said), "{change:?}");
     }
 }
 

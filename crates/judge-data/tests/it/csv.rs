@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use judge_core::Fields;
-use judge_data::{Dataset, DatasetOptions, Input, Rows};
+use judge_data::{Dataset, DatasetOptions, Input, Record, Rows};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,6 +63,8 @@ fn separators_are_those_of_the_name_or_of_the_first_line() {
         let said = read("rows.jsonl", text).unwrap_err();
         assert!(said.contains("line 1, column"), "{said}");
     }
+    let said = read("t.csv", b"sep=;\nid;prompt;human\n1;a;2\n").unwrap_err();
+    assert!(said.contains("found a separator, as Excel alone reads it"), "{said}");
     // JSON is what it is, whatever it is called.
     assert_eq!(read("t.csv", b"{\"id\": 1, \"prompt\": \"a\"}\n").unwrap()[0]["id"], 1);
 }
@@ -99,6 +101,30 @@ fn what_is_wrong_with_a_table_names_its_line() {
     // Cells that are empty are none too many.
     assert_eq!(read("t.csv", b"id,prompt\n1,a,,\n").unwrap().len(), 1);
     assert!(read("t.csv", b"id,prompt\n").unwrap().is_empty());
+}
+
+/// As pandas writes them, and as JSON.
+#[test]
+fn lists_of_grades_and_of_responses_are_read_from_cells() {
+    let folder = TempDir::new().unwrap();
+    for (text, expected) in [
+        ("instruction,response,human\nq,r,\"[1, null, 4]\"\n", vec![Some(1.0), None, Some(4.0)]),
+        ("instruction,response,human\nq,r,\"[1.0, None, 4.0]\"\n", vec![Some(1.0), None, Some(4.0)]),
+        (
+            "instruction,response_a,response_b,human\nq,r,s,\"['A', 'tie', 'B']\"\n",
+            vec![Some(1.0), Some(0.5), Some(0.0)],
+        ),
+        ("instruction,responses,human\nq,\"['4', \"\"It's 5.\"\"]\",\"[5, 1]\"\n", vec![Some(5.0), Some(1.0)]),
+    ] {
+        let path = put(&folder, "t.csv", text.as_bytes());
+        let record = Dataset::open(&path, &DatasetOptions::default()).unwrap().next().unwrap().unwrap();
+        assert_eq!((record.unread(), record.no_grade()), (None, None), "{text}");
+        let found = match &record {
+            Record::Answers(answers) => answers.grades.clone(),
+            other => other.raters().into_owned(),
+        };
+        assert_eq!(found, expected, "{text}");
+    }
 }
 
 /// All rows behind a quote that does not close would be one cell.

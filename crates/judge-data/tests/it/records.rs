@@ -114,19 +114,19 @@ fn graded_records() {
 }
 
 #[test]
-fn lager_records_are_numbered_from_0() {
+fn lager_records_keep_their_id_or_are_numbered_from_0() {
     let (format, records) = detected(
         "{\"user_prompt\":\"d\",\"user_prompt_feedback\":\"f\",\"score\":[1,2],\"id\":\"own\"}\n{\"user_prompt\":\"e\",\"score\":3}\n",
     );
     assert_eq!(format, DatasetFormat::Lager);
     assert_eq!(
         records.iter().map(|r| (r.id().clone(), r.human())).collect::<Vec<_>>(),
-        [(ItemId::from(0_u64), Some(1.5)), (ItemId::from(1_u64), Some(3.0))]
+        [(ItemId::from("own"), Some(1.5)), (ItemId::from(1_u64), Some(3.0))]
     );
     let Record::Lager(first) = &records[0] else { panic!("{:?}", records[0]) };
     assert_eq!((first.direct.as_str(), first.reasoning.as_deref()), ("d", Some("f")));
-    assert_eq!(first.extra.text("id"), Some("\"own\""));
-    let names = ["user_prompt", "user_prompt_feedback", "prompt", "id"];
+    assert!(first.extra.is_empty());
+    let names = ["user_prompt", "user_prompt_feedback", "prompt"];
     assert_eq!((first.names(), first.field("prompt").as_deref()), (names.map(str::to_owned).to_vec(), Some("d")));
     for ungraded in ["{\"user_prompt\":\"d\"}", "{\"user_prompt\":\"d\",\"score\":[null]}"] {
         assert_eq!(detected(ungraded).1[0].human(), None, "{ungraded}");
@@ -155,6 +155,20 @@ fn emotion_scores_are_grades_as_elsewhere() {
     let options = DatasetOptions { format: Some(DatasetFormat::Emotion), ..DatasetOptions::default() };
     let (_, records) = dataset(&item("null"), &options).unwrap();
     assert_eq!((records[0].human(), records[0].no_grade(), records[0].extra().len()), (None, None, 0));
+}
+
+/// Rows of LAGER's files have no ids and go by their numbers. Those that somebody gave ids keep them.
+#[test]
+fn rows_of_fixed_names_may_have_ids() {
+    let item = r#"{"id":"x0","n":7,"dialogue":"d","human":"Ann","emotion":"Joy","emotion_score":3}"#;
+    let prompt = r#"{"id":"x0","n":7,"user_prompt":"d","score":3}"#;
+    for row in [item, prompt] {
+        for (columns, id, kept) in [("", "\"x0\"", 1), ("id=n", "7", 1), ("id=", "0", 1)] {
+            let (_, records) = dataset(row, &with_columns(columns)).unwrap();
+            assert_eq!((records[0].id().to_string().as_str(), records[0].extra().len()), (id, kept), "{row} {columns}");
+            assert_eq!(records[0].human(), Some(3.0));
+        }
+    }
 }
 
 /// The kinds that the fields of a row fit: `a,b` where several do.

@@ -264,6 +264,7 @@ fn files_of_other_kinds_are_named() {
         (b"<!DOCTYPE html>\n", "looks like a page of HTML or XML"),
         (b"PAR1\x15\x04", "looks like Parquet, expected JSON lines or a JSON array; in pandas: to_json(path, "),
         (b"ARROW1\0\0", "looks like an Arrow file"),
+        (b"\xff\xff\xff\xff\x88\x02\0\0", "looks like an Arrow stream"),
         (b"BZh91AY", "looks like bzip2"),
         (b"\xff\xfe{\0}\0", "looks like UTF-16 text"),
     ] {

@@ -134,7 +134,8 @@ impl RatingTable {
     pub fn fleiss_kappa(&self) -> Result<Estimate, Error> {
         let totals: Vec<u64> = self.rows().map(|row| row.iter().sum()).collect();
         for &total in &totals {
-            check_lengths("a subject's ratings", total as usize, "the first subject's ratings", totals[0] as usize)?;
+            let same = "Fleiss' kappa takes the same number of ratings for each row: a row";
+            check_lengths(same, total as usize, "the first", totals[0] as usize)?;
         }
         check_count(2, totals[0] as usize)?;
         let (n, m) = (self.n_subjects() as f64, totals[0] as f64);

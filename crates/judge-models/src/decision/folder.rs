@@ -223,7 +223,7 @@ impl DecisionFolder {
         for (name, found) in &per_kind {
             let (setting, expected) = (format!("per_kind.{name}"), "a number above 0 for noul, choice or score");
             let number: f64 = self.setting(file::JEV_CALIBRATION, &setting, expected, Some(found), is_temperature)?;
-            let Some(kind) = QuestionKind::ALL.into_iter().find(|kind| kind.as_str() == name) else {
+            let Some(kind) = QuestionKind::from_name(name) else {
                 return Err(self.wrong(file::JEV_CALIBRATION, &setting, expected, Some(found)));
             };
             *temperature.get_mut(kind) = number;

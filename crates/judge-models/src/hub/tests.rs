@@ -87,6 +87,9 @@ fn a_model_is_opened_by_its_name() {
     assert_eq!((given.info().name.as_str(), given.info().revision.as_deref()), ("n", Some("v1")));
     assert!(matches!(open("org/other", LoadOptions::default()), Err(Error::NotInCache { .. })));
     assert!(matches!(open("no-such-folder", LoadOptions::default()), Err(Error::ModelName { .. })));
+    let said = |name: &str| name.parse::<ModelSource>().unwrap_err().to_string();
+    assert!(said("https://huggingface.co/ORG/NAME").ends_with("without the address before it"));
+    assert!(said("~/x.gguf").ends_with("write the home folder out") && said("a b").ends_with("FILE.gguf"));
 }
 
 #[test]

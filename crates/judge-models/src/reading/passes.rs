@@ -32,6 +32,7 @@ pub(crate) trait Passes {
 
 /// Takes what a pass brought of some of its sequences. Returns for each, in their order, the token
 /// that is written behind it; `None`: the sequence is over, and nothing of it is needed any longer.
+/// Of a text that goes on it is the engine's own token where the engine brought one.
 pub(crate) type Take<'t> = dyn FnMut(Vec<Found<'_>>) -> Result<Vec<Option<TokenId>>, Error> + 't;
 
 /// What a pass brought of one sequence, at the end of its prompt or behind a token that was

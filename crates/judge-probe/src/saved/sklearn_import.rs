@@ -7,7 +7,7 @@
 //! The tree that is walked:
 //!
 //! ```text
-//! {"model": M, "metadata": {...}}  or  M
+//! {"model": M, "metadata": {...}}, beside them no other object,  or  M
 //! M = GridSearchCV or RandomizedSearchCV(best_estimator_ = M), Pipeline([StandardScaler or PCA, ...] M)  or  C
 //! C = LogisticRegression, LogisticRegressionCV, LinearSVC or SVC(kernel="linear")
 //! ```
@@ -29,7 +29,7 @@ use std::collections::HashMap;
 
 use place::Place;
 
-use crate::pickle::{self, Limits, Value};
+use crate::pickle::{self, Limits, Object, Value};
 use crate::{
     Error, FittedClassifier, FittedEstimator, FittedPca, FittedProbe, FittedStandardScaler, FittedTransformer, Matrix,
     Precision, ProbeStage,
@@ -52,6 +52,9 @@ pub struct SklearnProbe {
     pub search: Option<Search>,
     /// What INSPECTOR's program writes beside the model, where it was.
     pub metadata: Option<InspectorMetadata>,
+    /// Other entries of the dictionary that held the model, such as numbers and arrays, which are not read and not applied: the keys of
+    /// eight at most, each cut at 100 characters.
+    pub unread: Vec<String>,
 }
 
 /// The outcome of scikit-learn's `GridSearchCV` or `RandomizedSearchCV`.
@@ -78,7 +81,8 @@ impl SklearnProbe {
     /// Reads a pickle (protocol 2 to 5), written by `pickle.dump` or `joblib.dump` and perhaps compressed by gzip or zlib, of a fitted
     /// `LogisticRegression`, `LogisticRegressionCV`, `LinearSVC` or linear `SVC`, by itself, in a `Pipeline` behind a `StandardScaler` and
     /// a `PCA`, and either of these in a `GridSearchCV` or `RandomizedSearchCV`; or of a dictionary with such a `model` and, as INSPECTOR's
-    /// program saves it, its `metadata`. Fitted by releases 1.0 to 1.9. Classes must be whole numbers.
+    /// program saves it, its `metadata`. A scaler or another object beside them is refused, since it would not be applied. Fitted by
+    /// releases 1.0 to 1.9. Classes must be whole numbers.
     ///
     /// Nothing in the pickle is run: see [`pickle`](crate::pickle). `precision` is that of the features which the probe will be given; as
     /// the release of scikit-learn that fitted the probe would, its scaler keeps to it, and since release 1.8 means and scales are rounded
@@ -95,12 +99,12 @@ impl SklearnProbe {
         let bytes = pickle::decompress(bytes, limits)?;
         let tree = pickle::read(&bytes, limits)?;
         let root = Place::root(&tree);
-        let (model, metadata) = match root.value {
+        let (model, metadata, unread) = match root.value {
             Value::Dict(entries) => match root.find("model") {
-                Some(model) => (model, root.find("metadata")),
+                Some(model) => (model, root.find("metadata"), unread(&root, entries)?),
                 None => return Err(not_a_model(&root, entries).into()),
             },
-            _ => (root, None),
+            _ => (root, None, Vec::new()),
         };
         // A search may hold a pipeline, and a pipeline may end in a search.
         let (mut found, mut before, mut fitted) = (None, Vec::new(), model);
@@ -134,7 +138,40 @@ impl SklearnProbe {
             probe: FittedProbe::new(stages, classifier, precision)?,
             sklearn_version: fitted.find("_sklearn_version").map(|version| version.text()).transpose()?,
             search: found,
+            unread,
         })
+    }
+}
+
+/// The keys of what stands beside a model and its metadata in a dictionary and is not None, as Python prints them.
+///
+/// What they are for is not known. An object, also in a list or dictionary of its own, is for the features or another model, and without it
+/// predictions could be others: an error.
+fn unread(root: &Place<'_, '_>, entries: &[(Value<'_>, Value<'_>)]) -> Result<Vec<String>, ImportError> {
+    let mut keys = Vec::new();
+    for (key, value) in entries {
+        if matches!(key, Value::Str("model" | "metadata")) || *value == Value::None {
+            continue;
+        }
+        let key: String = metadata::printed(key).chars().take(100).collect();
+        if let Some(object) = object_in(value) {
+            let problem = ImportProblem::BesideModel { class: object.class() };
+            return Err(root.within(value, &format!(".{key}")).error(problem));
+        }
+        if keys.len() < 8 {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+/// The first object that a value is or holds.
+fn object_in<'v, 'a>(value: &'v Value<'a>) -> Option<&'v Object<'a>> {
+    match value {
+        Value::Object(object) => Some(object),
+        Value::List(items) | Value::Tuple(items) => items.iter().find_map(object_in),
+        Value::Dict(entries) => entries.iter().find_map(|(_, value)| object_in(value)),
+        _ => None,
     }
 }
 

@@ -118,6 +118,34 @@ fn what_cannot_be_read_says_what_to_do() {
     assert_eq!(import_problem("dictionary"), ("pickle".into(), ImportProblem::NotAModel { keys }));
 }
 
+/// The entry `model` of a dictionary: a fitted classifier, without the announcement of its protocol and STOP.
+fn entry_of_model() -> Vec<u8> {
+    let model = hex(&fixture()["cross_validated"][0]["pickle"]);
+    [&text("model")[..], &model[2..model.len() - 1]].concat()
+}
+
+/// A scaler beside a model would not be applied, so it is refused, whatever holds it; what else is not applied is named.
+#[test]
+fn what_stands_beside_a_model_is_not_left_out_in_silence() {
+    let model = entry_of_model();
+    let with = |key: &str, value: &[u8]| import(&program(&[&b"}("[..], &model, &text(key), value, b"u"].concat()));
+    let scaler = [&global("sklearn.preprocessing._data", "StandardScaler")[..], b")\x81}b"].concat();
+    let class = "sklearn.preprocessing._data.StandardScaler";
+    let listed = [&b"]"[..], &scaler, b"a"].concat();
+    let named = [&b"}"[..], &text("scaler"), &scaler, b"s"].concat();
+    for value in [&scaler, &listed, &named] {
+        match with("before", value) {
+            Err(Error::Import(error)) => {
+                assert_eq!((&*error.path, &error.problem), ("pickle.before", &ImportProblem::BesideModel { class }));
+                assert!(error.to_string().contains("make_pipeline"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(with("threshold", b"K\x01").unwrap().unread, ["threshold"]);
+    assert!(with("threshold", b"N").unwrap().unread.is_empty());
+}
+
 /// Masked arrays, and arrays whose axes lie in an order of their own.
 #[test]
 fn arrays_of_other_forms_may_be_where_nothing_reads_them() {
@@ -126,9 +154,7 @@ fn arrays_of_other_forms_may_be_where_nothing_reads_them() {
     let (dtype, eight_bytes) = (global("numpy", "dtype"), b"(C\x08\0\0\0\0\0\0\0\0");
     let ordered = [&global("numpy._core.numeric", "_frombuffer")[..], eight_bytes, &dtype, &text("f8")].concat();
     let ordered = [&ordered[..], b"\x89\x88\x87RK\x01K\x01K\x01\x87", &text("K"), b"K\0K\x02K\x01\x87tR"].concat();
-    let model = hex(&fixture()["cross_validated"][0]["pickle"]);
-    // Without the announcement of its protocol and STOP.
-    let model = [&text("model")[..], &model[2..model.len() - 1]].concat();
+    let model = entry_of_model();
     for array in [masked, ordered] {
         let beside = [&b"}("[..], &model, &text("cv_results"), &array, b"u"].concat();
         import(&program(&beside)).unwrap();

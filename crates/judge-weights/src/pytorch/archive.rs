@@ -113,7 +113,7 @@ impl<'a> Archive<'a> {
     /// Where the bytes of an entry lie, inside the file; `None` if there is none of this name.
     ///
     /// # Errors
-    /// What is wrong with one that is compressed or encrypted, and for one that leads out of the file.
+    /// What is wrong with one that is compressed or encrypted, and with one that leads out of the file.
     pub(super) fn range(&self, name: &str) -> Result<Option<Range<usize>>, String> {
         let Some(listed) = self.entries.get(name) else { return Ok(None) };
         let refused = |found: &str| {

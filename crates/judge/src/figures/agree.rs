@@ -84,6 +84,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     });
     let alternative = AlternativeAnnotatorTest { epsilon: cli.epsilon, ..AlternativeAnnotatorTest::default() };
     let settings = ComparisonSettings { bootstrap, labels: cli.labels.clone(), alternative, only };
+    let off_scale = pairs.off_scale.as_deref();
     let others = cli.second.iter().cloned().zip(pairs.others).collect();
     let adjusts = |(_, known): &(&str, Adjustment)| cli.adjust == Some(*known);
     let (adjust, adjustment) = ADJUSTMENTS.into_iter().find(adjusts).unwrap_or(ADJUSTMENTS[0]);
@@ -181,13 +182,13 @@ fn measured(cli: &Cli) -> Result<Measured> {
         left_out += &format!("; {}", rows_used_in_words(overall.n, rows));
     }
     let title = format!("{predicted} against {human}: {}{left_out}", counted(overall.n, "row"));
-    print::whole(&title, &overall, numeric, risk.as_ref(), cli.methods)?;
+    print::whole(&title, &overall, numeric, off_scale, risk.as_ref(), cli.methods)?;
     plan.print()?;
     if let Some(worth) = worth.filter(|worth| !worth.statistics.is_empty()) {
         say("")?;
         worth.print(None)?;
     }
-    print_groups(cli, &groups, numeric)?;
+    print_groups(cli, &groups, numeric, off_scale)?;
     let furthest = furthest(comparison.items());
     if cli.statistics.is_none() && !furthest.is_empty() {
         say("")?;
@@ -216,7 +217,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     Ok(Measured { statistics: found, worst, lost: pairs.lost, apart: Vec::new() })
 }
 
-fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> Result<()> {
+fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool, off_scale: Option<&str>) -> Result<()> {
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {
             Some(names) => names.iter().map(String::as_str).collect(),
@@ -228,7 +229,7 @@ fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool) -> R
     }
     groups.iter().try_for_each(|(group, found)| {
         let title = format!("\n{group}: {}", counted(found.n, "row"));
-        print::whole(&title, found, numeric, None, cli.methods)
+        print::whole(&title, found, numeric, off_scale, None, cli.methods)
     })
 }
 

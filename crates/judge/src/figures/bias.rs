@@ -5,10 +5,11 @@
 mod cli;
 mod perturbations;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use judge_core::settings::nearest_name;
 use judge_data::{BenchmarkPair, Outputs};
 use judge_metrics::comparison::{BiasFinding, BiasPair, BiasReport, Statistic};
 use judge_metrics::preference::Preference;
@@ -33,6 +34,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         Outputs::new(inputs).reports("bias_report", &cli.json).made(&cli.write_perturbed, perturbations::is_perturbed);
     outputs.overwrite(cli.write.overwrite).check()?;
     let (mut pairs, mut others) = cli.pairs.read()?;
+    if let Some(own) = &cli.own {
+        check_own(own, &cli.pairs.data, pairs.iter().chain(&others))?;
+    }
     let left_out = others.len();
     others.extend(beyond(&mut pairs, cli.limit));
     let path = match (&cli.verdicts, &cli.write_perturbed) {
@@ -110,6 +114,25 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         report::write_marked(path, "bias_report", svg)?;
         say(format_args!("{bias} -> {}", path.display()))
     })
+}
+
+/// Refuses a model that no response is of.
+fn check_own<'p>(own: &str, data: &Path, pairs: impl Iterator<Item = &'p BenchmarkPair>) -> Result<()> {
+    let models: BTreeSet<&str> = pairs.filter_map(|pair| pair.models.as_ref()).flatten().map(String::as_str).collect();
+    if models.contains(own) {
+        return Ok(());
+    }
+    let data = data.display();
+    if models.is_empty() {
+        return Err(usage(format!(
+            "--own: no pair of {data} says in \"model_a\" and \"model_b\" which models its responses are of"
+        )));
+    }
+    let meant = nearest_name(own, models.iter().copied());
+    let meant = meant.map_or_else(String::new, |name| format!(". Did you mean {name:?}?"));
+    let few: Vec<&str> = models.iter().copied().take(10).collect();
+    let more = if models.len() > few.len() { format!(" and {} more", models.len() - few.len()) } else { String::new() };
+    Err(usage(format!("--own: no response in {data} is of {own:?}, but of {few:?}{more}{meant}")))
 }
 
 /// Which response is of this model, if one alone is.

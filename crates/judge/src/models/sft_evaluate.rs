@@ -16,7 +16,7 @@ mod reply;
 use anyhow::Result;
 use judge_cli::replies::Replied;
 use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
-use judge_cli::terminal::console::{end_of_rows, usage};
+use judge_cli::terminal::console::{counted_that, end_of_rows, tell, usage};
 use judge_core::{ItemResult, JudgeError};
 use judge_data::{Carry, Fate, Human, Judged, Numbered, OutputRow, Outputs, Settings};
 use serde_json::json;
@@ -37,7 +37,16 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     outputs.overwrite(cli.output.write.overwrite).check()?;
     let source = cli.input.source(&cli.input.open()?, None, cli.model.limit);
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let checked = job.check(Evaluated::KNOWN, |item| Ok(Replied::of(&item.record, &cli.model).err()))?;
+    let mut unread = 0;
+    let checked = job.check(Evaluated::KNOWN, |item| {
+        unread += usize::from(reply::has_unread_answer(&item.record));
+        Ok(Replied::of(&item.record, &cli.model).err())
+    })?;
+    if unread > 0 {
+        let have = ["has an `answer` or `reference`", "have an `answer` or `reference`"];
+        let have = counted_that(unread, "row", have);
+        tell(format_args!("note: {have} that is a list or an object, which is compared with nothing"));
+    }
     refuse_unusable(&job.job.source, &checked, "has a reply", None)?;
     let settings = [("max_new_tokens".to_owned(), json!(cli.max_new_tokens))];
     let job = job.with_settings(settings).with_model(&cli.model, None)?;

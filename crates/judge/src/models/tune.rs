@@ -120,13 +120,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         }
         Objective::Preference => {
             let asked = AtEnd::of_grades(cli)?;
-            let own_prompt = cli.lager.asked.template.is_some() || cli.lager.asked.prefill.is_some();
-            let reader = match (cli.learn_weights, own_prompt) {
-                (true, _) => &asked.reader,
-                (false, true) => "judge score",
-                (false, false) => "judge score, judge compare --apart",
-            };
-            let task = Task { weighed: Some(&asked), ..task(asked.id(), reader)? };
+            let compared =
+                if asked.is_compared(cli, &input)? { ", judge compare --apart --verdict logits" } else { "" };
+            let task = Task { weighed: Some(&asked), ..task(asked.id(), &format!("{}{compared}", asked.reader))? };
             let model = load(cli)?;
             let labels = labels(&model, &asked.scale)?;
             let from = weights::read_from(&asked, model.info())?;

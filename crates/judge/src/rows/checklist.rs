@@ -34,11 +34,11 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     checklist: Option<PathBuf>,
     #[command(flatten)]
-    carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     decisions: DecisionArgs,
     #[command(flatten)]
-    model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 const PROGRAM: &str = "checklist";

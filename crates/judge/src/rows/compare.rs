@@ -12,16 +12,16 @@ use std::sync::Arc;
 use anyhow::Result;
 use judge_cli::args::bars::Measured;
 use judge_cli::args::files::InputArgs;
-use judge_cli::args::prompt_judge::suited;
+use judge_cli::args::prompt_judge::{APART, Asked, suited};
 use judge_cli::judged_probe::JudgedProbe;
-use judge_cli::missing_fields::tell_unread;
+use judge_cli::missing_fields::{tell_unread, tell_unread_that};
 use judge_cli::pair_orders::PairJudging;
 use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Backbone, Fields, Judge, combine::Confident, inspector::Probe, prompted::VerdictFrom};
 use judge_data::{
     Checked, DatasetFormat, Error, Field, Input, Numbered, Outputs, PairRow, PromptInput, PromptRecord, Record,
-    Records, SingleRow, check_templates,
+    Records, SingleRow, Unread,
 };
 use serde_json::json;
 
@@ -76,18 +76,19 @@ fn judged(cli: &Cli) -> Result<Measured> {
         .transpose()?;
     let source = cli.source(&input, Some(format), cli.model.limit);
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
-    let (checked, suits) = check(&job, pairs).map_err(|error| {
+    let (checked, suits, hidden) = check(&job, pairs).map_err(|error| {
         let cuts_nothing = matches!(error.downcast_ref(), Some(Error::NothingToCut { .. }));
         let versions = "--cut with --old: the new response is the field response_a, the old one response_b";
         if cuts_nothing && cli.old.is_some() { error.context(versions) } else { error }
     })?;
     let asked = cli.judge.asked(suits, cli.points, pairs, &cli.model)?;
-    if !(pairs && cli.judge.is_apart()) {
-        check_templates(job.job.source.dataset()?, [asked.fields()]).or_else(|error| {
-            refuse_unusable(&job.job.source, &checked, "can be judged", None)?;
-            Err(anyhow::Error::from(error))
-        })?;
-    }
+    let head = job.job.source.dataset()?.into_head()?;
+    let fits = match pairs && cli.judge.is_apart() {
+        true => asked.check_rows(input.path(), &head, [APART]),
+        false => asked.check_rows(input.path(), &head, []),
+    };
+    fits.or_else(|error| refuse_unusable(&job.job.source, &checked, "can be judged", None).and(Err(error)))?;
+    hidden.tell(&asked, cli.judge.template.is_some());
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("orders".to_owned(), json!(pairs.then(|| format!("{:?}", cli.orders()).to_lowercase())));
@@ -129,27 +130,68 @@ fn judged(cli: &Cli) -> Result<Measured> {
     end_of_rows(&finished.counts).map(|()| measured)
 }
 
-/// Reads the whole input before any model work; also which family suits the rows, told from the whole file, of whichever part they are.
-fn check(job: &RowJob<Records>, pairs: bool) -> Result<(Checked, &'static str)> {
-    // Rows that cannot be read say nothing about the others.
-    let (mut read, mut references, mut turns) = (0, 0, 0);
+/// Rows with something that not every family shows, and how it begins.
+#[derive(Default)]
+struct Hidden {
+    references: Unread,
+    turns: Unread,
+}
+
+impl Hidden {
+    /// Says what the template that was chosen leaves out, of references only where nobody named it.
+    fn tell(&self, asked: &Asked, is_named: bool) {
+        let used = asked.fields().field_names();
+        if !used.contains(&"conversation") {
+            let other = match asked {
+                Asked::Family { .. } => "the family single-multi-turn",
+                Asked::Reward { .. } => "`judge reward`",
+            };
+            let what = format!("have turns before the last request that this judge does not see, as {other} would");
+            tell_unread_that(&self.turns, &what);
+        }
+        if !is_named && !used.contains(&"reference") && matches!(asked, Asked::Family { .. }) {
+            tell_unread_that(&self.references, "have a reference that this judge does not see");
+        }
+    }
+}
+
+/// Reads the whole input before any model work; also which family suits the rows, told from the whole file, of whichever part they are, and
+/// what another would not show.
+fn check(job: &RowJob<Records>, pairs: bool) -> Result<(Checked, &'static str, Hidden)> {
+    // Rows that cannot be judged say nothing about the others.
+    let (mut read, mut open, mut hidden) = (0, 0, Hidden::default());
     let known = if pairs { PairRow::KNOWN } else { SingleRow::KNOWN };
     let checked = job.job.check_whole(known, |Numbered { record, .. }| {
-        let has = |name: &str| record.field(name).is_some_and(|text| !text.is_empty());
-        read += usize::from(record.unread().is_none());
-        references += usize::from(has("reference"));
-        turns += usize::from(has("conversation"));
-        anyhow::Ok(without_answer(record))
+        let beginning = |name: &str| {
+            let text = record.field(name).filter(|text| !text.is_empty());
+            text.map(|text| format!("{:?}", text.chars().take(40).collect::<String>()))
+        };
+        let why = without_answer(record);
+        let is_judged = record.unread().is_none() && why.is_none();
+        read += usize::from(is_judged);
+        hidden.references.note(record.id(), beginning("reference").filter(|_| is_judged));
+        if !pairs {
+            open += usize::from(record.field("conversation").is_some());
+            hidden.turns.note(record.id(), beginning("conversation"));
+        }
+        anyhow::Ok(why)
     })?;
     tell_unread(&checked.unread);
-    Ok((checked, suited(pairs, read > 0 && references == read, read > 0 && turns == read)))
+    let references = read > 0 && hidden.references.count() == read;
+    let suits = suited(pairs, references, hidden.turns.count() > 0 && open == read);
+    Ok((checked, suits, hidden))
 }
 
 /// Why a conversation has no response that could be judged.
 fn without_answer(record: &Record) -> Option<String> {
     let Record::Prompt(PromptRecord { input: PromptInput::Messages(turns), columns, .. }) = record else { return None };
     let column = columns.name(Field::Messages).unwrap_or("messages");
-    let found = turns.last().map_or_else(|| "no turn".to_owned(), |turn| format!("{:?} at the end", turn.role));
+    let found = match &turns[..] {
+        [] => "no turn".to_owned(),
+        [.., before, last] if last.role == "assistant" => format!("{:?} before the answer", before.role),
+        [last] if last.role == "assistant" => "nothing before the answer".to_owned(),
+        [.., last] => format!("{:?} at the end", last.role),
+    };
     record.field("response").is_none().then(|| {
         format!("expected {column:?} to end with a turn of the user and the assistant's answer, which is judged; found {found}")
     })

@@ -41,11 +41,11 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     #[command(flatten)]
-    carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     lager: LagerArgs,
     #[command(flatten)]
-    model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {

@@ -11,7 +11,7 @@ use judge_data::{Outputs, PairVerdict, Rows, write_new};
 use serde_json::{Value, json};
 use tiny_judge::planted::{self, Split};
 
-use judge_cli::args::files::OverwriteArgs;
+use judge_cli::args::files::{OverwriteArgs, tell_json_lines};
 use judge_cli::args::model_args::SeedArgs;
 use judge_cli::args::numbers::{at_least, within};
 use judge_cli::args::one_of;
@@ -69,6 +69,7 @@ fn is_generated(path: &Path) -> bool {
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     Outputs::default().made([&cli.output], is_generated).check()?;
+    tell_json_lines(&cli.output);
     let mut rows: Vec<u8> = Vec::new();
     let mut write = |row: &Value| writeln!(rows, "{row}");
     if cli.pairs {

@@ -49,11 +49,11 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE")]
     probe: Option<PathBuf>,
     #[command(flatten)]
-    carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     lager: LagerArgs,
     #[command(flatten)]
-    model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 /// What the model is asked. Own wording; the reference's is not licensed.

@@ -60,7 +60,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     api: ApiArgs,
     #[command(flatten)]
-    carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     /// Read at most this many rows of the input
     #[arg(long, value_name = "ROWS", value_parser = row_limit, help_heading = "Run")]
     limit: Option<usize>,

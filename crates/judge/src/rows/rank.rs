@@ -10,7 +10,7 @@ mod row;
 use anyhow::Result;
 use judge_cli::args::bars::Measured;
 use judge_cli::missing_fields::tell_unread;
-use judge_cli::row_job::{RowJob, Words, resolved};
+use judge_cli::row_job::{RowJob, Words, refuse_unusable, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{
     Fields, Unscored,
@@ -50,6 +50,13 @@ fn ranked(cli: &Cli) -> Result<Measured> {
     let job = RowJob::new(PROGRAM, WORDS, source, &cli.output, &cli.carry, cli.model.quiet);
     let (checked, suits) = check(&job, cli)?;
     let asked = cli.judge.asked(suits, None, true, &cli.model)?;
+    let head = job.job.source.dataset()?.into_head()?;
+    let path = job.job.source.input.path();
+    let fits = match cli.judge.is_apart() {
+        true => asked.check_rows(path, &head, [("response", "response_1")]),
+        false => asked.check_rows(path, &head, [("response_a", "response_1"), ("response_b", "response_2")]),
+    };
+    fits.or_else(|error| refuse_unusable(&job.job.source, &checked, "can be ranked", None).and(Err(error)))?;
 
     let mut settings = cli.judge.settings(&asked)?;
     settings.insert("strategy".to_owned(), json!(format!("{:?}", cli.strategy)));

@@ -31,9 +31,9 @@ pub(crate) struct Cli {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
-    model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 /// The reward of a row for each label, or why there is none.

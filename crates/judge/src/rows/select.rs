@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{ArgGroup, Args};
-use judge_cli::args::files::{InputArgs, OutputArgs, beside, program};
+use judge_cli::args::files::{InputArgs, OutputArgs, beside, program, tell_json_lines};
 use judge_cli::args::lager::LagerArgs;
 use judge_cli::args::model_args::{ModelArgs, SeedArgs};
 use judge_cli::args::numbers::number;
@@ -108,7 +108,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     seed: SeedArgs,
     #[command(flatten)]
-    model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
@@ -123,6 +123,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new(inputs).rows([output]).rows(&cli.selected).rows([&grades, &likelihood, &probe]);
     let outputs = outputs.states([&states]).reports(PROGRAM, &cli.json);
     outputs.overwrite(cli.output.write.overwrite).check()?;
+    [output].into_iter().chain(&cli.selected).for_each(|path| tell_json_lines(path));
 
     let asks = |some: &[Criterion]| others.iter().chain([&criterion]).any(|one| some.contains(one));
     let rubrics = Rubrics::read(cli.rubrics.as_deref(), &cli.aspects)?;

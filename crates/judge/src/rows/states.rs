@@ -53,7 +53,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     write: WriteArgs,
     #[command(flatten)]
-    model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {

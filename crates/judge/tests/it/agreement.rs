@@ -466,6 +466,14 @@ fn raters_are_told_apart_by_their_names() {
     };
     let straight = results(&rows(false), &[]);
     assert_eq!(results(&rows(true), &[])["statistics"], straight["statistics"]);
+    // A table's cell holds either list as a text.
+    let of_table = |line: &str| {
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        ["human", "raters"].into_iter().for_each(|name| row[name] = json!(row[name].to_string()));
+        format!("{row}\n")
+    };
+    let of_tables: String = rows(true).lines().map(of_table).collect();
+    assert_eq!(results(&of_tables, &[])["statistics"], straight["statistics"]);
     // Nobody's names tell nothing.
     let nameless = results(&rows(true).replace("raters", "whoever"), &[]);
     assert_ne!(nameless["statistics"], straight["statistics"]);
@@ -693,6 +701,25 @@ fn sentences_agree_with_their_p() {
     assert!(found["statistics"]["spearman"]["p"].as_f64().unwrap() > 0.05, "{}", found["statistics"]["spearman"]);
     assert!(text.contains("That the judge orders rows as people do cannot be shown on these rows"), "{text}");
     assert!(text.contains("No bias can be shown: its scores are on average"), "{text}");
+}
+
+/// Yes and no beside scores from 1 to 5 have an order alone.
+#[test]
+fn distances_of_two_scales_are_no_sentence() {
+    let rows = |human: fn(u32) -> u32| -> String {
+        let row = |i: u32| {
+            let score = f64::from(i % 5) + 1.0 - f64::from(i % 3) / 10.0;
+            json!({"id": i, "human": human(i), "score": score, "other": 3.0, "labels": ["1", "2", "3", "4", "5"]})
+        };
+        (0..60).map(|i| format!("{}\n", row(i))).collect()
+    };
+    let (found, text) = reported(&rows(|i| u32::from(i % 5 > 2)), &["--second", "other"]);
+    let said = "People's grades are from 0 to 1 and the judge's scale is from 1 to 5";
+    assert!(text.contains(said) && text.contains("The judge orders rows as people do"), "{text}");
+    assert!(!text.contains("Its scores are") && !text.contains("In mean absolute error"), "{text}");
+    assert!(found["statistics"]["bias"]["estimate"].is_f64(), "{found}");
+    let (_, text) = reported(&rows(|i| i % 5 + 1), &["--second", "other"]);
+    assert!(!text.contains(said) && text.contains("In mean absolute error"), "{text}");
 }
 
 /// A judge and three others: as good, far off, and of noise.

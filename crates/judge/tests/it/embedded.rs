@@ -119,6 +119,13 @@ fn rows_of_others_are_refused_before_any_work_by_every_command() {
             ["o.jsonl", "o.jsonl.partial", "o.safetensors", "adapter", "more-probes"].map(|name| path.join(name));
         assert_eq!(made.into_iter().find(|path| path.exists()), None, "{line}");
     }
+    // Of a plan's command by the plan.
+    for command in ["score", "rank --apart", "select --aspects relevance", "probe evaluate --probes probes"] {
+        let rows = if command.starts_with("rank") { "lists.jsonl" } else { "strange.jsonl" };
+        let (code, stderr) = said(path, &format!("shards plan --input {rows} --output plan.json -- {command}"));
+        assert!(code == Some(2) && stderr.contains("line 1: expected an exercise"), "{command}: {stderr}");
+        assert!(!path.join("plan.json").exists(), "{command}");
+    }
     let lines = FOREIGN.into_iter().chain(WITH_PROBES);
     let tried: Vec<&str> = lines.filter_map(|line| line.split(" --").next()).chain(OTHERS).collect();
     for (name, _) in COMMANDS {

@@ -146,10 +146,13 @@ fn an_item_without_a_grade_is_scored_and_not_compared() {
 
     // Nobody has graded new dialogues.
     items.iter_mut().for_each(|item| _ = item.as_object_mut().expect("an object").remove("emotion_score"));
+    items[0]["id"] = json!("x0");
     write_rows(folder.join("in.jsonl"), &items);
     let (code, said, told) = ran("emotional_understanding", folder, &[&args[..], &["--overwrite"]].concat());
     assert!(code == Some(0) && said.contains("12 of 12 items scored"), "{said}{told}");
     assert!(said.contains("no item has both a score and a human score"), "{said}");
+    let scored = rows(folder.join("out.jsonl"));
+    assert_eq!((&scored[0]["id"], &scored[1]["id"]), (&json!("x0"), &json!(1)));
     let found = read_json(folder.join("out.json"));
     assert_eq!((&found["n"], &found["variants"]), (&json!(12), &json!({})));
 }

@@ -239,9 +239,10 @@ fn a_judge_that_cannot_tell_misses_its_bar() {
     let mut graded: Vec<Value> = (0..20).map(known).collect();
     graded.push(json!({"id": 20, "instruction": "?", "response_a": "a", "response_b": "b", "human": "tie"}));
     write_rows(path.join("graded.jsonl"), &graded);
-    // It sees the question alone.
+    // It is asked about the question, and tells nothing of the response before it.
     let family = json!({
-        "name": "blind", "task": "single", "convention": "integer", "template": {"raw": "Question: {instruction}\nGrade from 1 to 5: "},
+        "name": "blind", "task": "single", "convention": "integer",
+        "template": {"raw": "{response}\n\nQuestion: {instruction}\nGrade from 1 to 5: "},
         "opening": "", "max_new_tokens": 1,
         "scale": (1..=5).map(|grade| json!({"value": grade, "label": grade.to_string()})).collect::<Vec<_>>(),
     });
@@ -319,7 +320,7 @@ fn a_junit_file_is_of_this_start_whatever_happens() {
     );
     // Each of these fails before a bar is held against anything: an unknown statistic, a bar that is none, and a missing input.
     for (args, code, why) in [
-        (&["--require", "spearmen>=0"][..], 2, "there is no such statistic"),
+        (&["--require", "spearmen>=0"][..], 2, "did you mean `spearman`?"),
         (&["--require", "spearman>0"], 2, "expected STATISTIC&gt;=NUMBER"),
         (&["--require", "spearman>=0", "--predicted", "none"], 1, "no row has the field"),
     ] {

@@ -160,6 +160,7 @@ fn an_answer_of_no_words_is_graded() {
     let path = folder.path();
     for (row, args) in [
         (json!({"id": 1, "instruction": "Say nothing.", "response": ""}), &[][..]),
+        (json!({"id": 1, "instruction": "Say nothing.", "response": "\u{200b}"}), &[]),
         (json!({"id": 1, "instruction": "Say nothing.", "response_a": " ", "response_b": "No."}), &["--pairs"]),
     ] {
         write_rows(path.join("rows.jsonl"), &[row]);
@@ -181,9 +182,11 @@ fn the_commands_that_come_next_run() {
     let pair = |id: u32| json!({"id": id, "instruction": "Q", "response_a": "R", "response_b": "S"});
     let answer = |id: u32| json!({"id": id, "question": "Q?", "contexts": ["It is red."], "answer": "It is red."});
     let state = |id: u32| json!({"id": id, "state": {"mail": "R"}});
+    let said = |id: u32| json!({"id": id, "messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "R"}]});
     type Task<'a> = (&'a str, &'a dyn Fn(u32) -> Value, &'a [&'a str]);
-    let all: [Task<'_>; 7] = [
+    let all: [Task<'_>; 8] = [
         ("scale", &graded, &[]),
+        ("conversation", &said, &["--scale", "1-3"]),
         ("named", &named, &["--columns", "id=key,response=text"]),
         ("yes_no", &graded, &["--yes-no"]),
         ("pairs", &pair, &["--pairs"]),
@@ -202,7 +205,7 @@ fn the_commands_that_come_next_run() {
         page.answer("ann", "g0=1");
         let told = String::from_utf8(page.finish("ann").stderr).expect("text");
         let (_, next) = told.split_once("next:\n").expect("commands");
-        for line in next.lines() {
+        for line in next.lines().filter(|line| !line.trim().starts_with('#')) {
             let line: Vec<&str> =
                 words(line).into_iter().map(|word| if word == "MODEL" { model.as_str() } else { word }).collect();
             let (code, _, told) = ran(line[1], &path, &line[2..]);
@@ -210,6 +213,34 @@ fn the_commands_that_come_next_run() {
             assert!(code == Some(0) || (name == "pairs" && told.contains("no row")), "{name}: {line:?}: {told}");
         }
     }
+}
+
+/// The model is asked on people's scale, about all that they saw, by a command that reads such rows; else the page says so.
+#[test]
+fn the_commands_that_come_next_ask_as_people_were_asked() {
+    let folder = TempDir::new().expect("folder");
+    let path = folder.path();
+    let questions = json!({"good": {"type": "noul", "instructions": "Is it good?"}});
+    fs::write(path.join("q.json"), questions.to_string()).expect("questions");
+    let graded = json!({"id": 1, "instruction": "Q", "response": "R"});
+    let turn = |role: &str| json!({"role": role, "content": "Q"});
+    let said = json!({"id": 1, "messages": [turn("user"), turn("assistant")]});
+    let asked = json!({"id": 1, "messages": [turn("user")]});
+    for (row, args, expected) in [
+        (&graded, &["--scale", "1-9"][..], "judge score --points 9 --input"),
+        (&graded, &["--scale", "0-10"], "--model MODEL\n"),
+        (&graded, &["--questions", "q.json"], "# people saw instruction, response: the model sees response alone"),
+        (&said, &[], "judge compare --verdict logits --points 5 --input"),
+        (&asked, &["--ask", "Is it clear?"], "# no command grades rows without a response"),
+    ] {
+        write_rows(path.join("rows.jsonl"), std::slice::from_ref(row));
+        let page = Page::open(path, &with(&[args, &["--overwrite"]].concat()));
+        page.answer("ann", "g0=0");
+        let told = String::from_utf8(page.finish("ann").stderr).expect("text");
+        assert!(told.contains(expected), "{told}");
+    }
+    // Whoever tries the former all the same is told what reads them.
+    fails("score", path, &["--input", "rows.jsonl", "--output", "s.jsonl"], &["`judge compare` grades it"]);
 }
 
 #[test]
@@ -281,6 +312,10 @@ fn only_the_page_itself_is_answered() {
             assert!(found.head.contains(header), "{}", found.head);
         }
         assert!(!found.head.contains("access-control"), "{}", found.head);
+    }
+    // The last page needs them when nobody answers any more.
+    for name in ["page.css", "page.js"] {
+        assert!(page.get(name).head.contains("cache-control: private, max-age=86400"), "{}", page.get(name).head);
     }
     // What is written in rows is no markup, and the page has no script of its own within.
     let shown = page.get("rate?rater=ann").body;
@@ -355,6 +390,8 @@ fn typed_questions_and_sentences_are_read_by_their_commands() {
     );
     let args = ["--input", "rows.jsonl", "--output", "marked.jsonl", "--sentences"];
     let page = Page::open(path, &args);
+    // What is between its sentences, such as a heading, is seen too.
+    assert!(page.row("ann").expect("a row").1.contains("<h2>Response</h2>"));
     page.answer("ann", "g0=0&g1=1");
     page.finish("ann");
     let row = &rows(path.join("marked.jsonl"))[0];
@@ -411,11 +448,19 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         let of_rows = expected.contains(" no ") || expected.starts_with("no ");
         refused("grade", path, &with(args), if of_rows { 1 } else { 2 }, &[expected]);
     }
-    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "response": "x", "human": 3})]);
-    refused("grade", path, &BASIC, 1, &["\"human\"", "--carry"]);
+    // The texts are among what can be carried; without them the page says that nothing can judge what is graded.
+    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "instruction": "Q", "response": "x", "human": 3})]);
+    refused("grade", path, &BASIC, 1, &["\"human\"", "to leave it out: --carry 'instruction,response'"]);
+    for (carried, left_out) in [("instruction,response", None), ("instruction", Some("# --carry left out response:"))] {
+        let page = Page::open(path, &with(&["--carry", carried, "--overwrite"]));
+        page.answer("ann", "g0=0");
+        let told = String::from_utf8(page.finish("ann").stderr).expect("text");
+        assert_eq!(told.contains("# --carry"), left_out.is_some(), "{told}");
+        assert!(told.contains(left_out.unwrap_or("next:\n  judge score")), "{told}");
+    }
     // What is asked in other words may be about something else.
     write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "instruction": "x"})]);
-    let page = Page::open(path, &with(&["--ask", "Is it clear?"]));
+    let page = Page::open(path, &with(&["--ask", "Is it clear?", "--overwrite"]));
     assert!(page.row("ann").is_some());
     page.kill();
 }
@@ -456,4 +501,6 @@ fn exports_of_other_tools_are_rows() {
     let (said, told) = finished("grade", path, &args);
     assert_eq!(said.trim(), "1 of 1 rows graded by 1 rater (grade) -> tasks.jsonl");
     assert!(told.contains("found two of \"8\""), "{told}");
+    fs::write(path.join("tasks.json"), json!([{"id": 1, "response": "x", "grade": 4}]).to_string()).expect("an export");
+    fails("grade", path, &[&args[..], &["--overwrite"]].concat(), &["JSON-MIN and CSV have not"]);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{read_json, refused, rows, succeed, write_rows};
+use crate::program::{finished, read_json, refused, rows, succeed, words, write_rows};
 use crate::published::data;
 
 #[test]
@@ -27,6 +27,23 @@ fn released_verdicts_give_the_released_figures() {
         let mean = report["groups_mean"]["accuracy_net"].as_f64().unwrap();
         assert!((mean - subsets).abs() < 5e-5, "{file}: {mean}");
     }
+}
+
+#[test]
+fn released_verdicts_of_one_order_and_of_other_forms_are_measured() {
+    let folder = TempDir::new().unwrap();
+    let row = |id: &str, decision: &str| {
+        json!({"pair_id": id, "source": "livebench-math", "question": "q", "response_A": "a", "response_B": "b", "label": "A>B",
+               "judgments": [{"decision": decision}]})
+    };
+    write_rows(folder.path().join("v.jsonl"), &[row("x", "A>B"), row("y", "A<B"), row("z", "A=B")]);
+    let args = words("--benchmark judgebench --data v.jsonl --verdicts v.jsonl --json a.json");
+    let (_, told) = finished("bench", folder.path(), &args);
+    let note = "note: 1 of 3 rows of v.jsonl have a decision that is no verdict; the first is \"y\": ";
+    assert!(told.contains(note) && told.contains("found \"A<B\""), "{told}");
+    let found = read_json(folder.path().join("a.json"));
+    assert_eq!((&found["n"], &found["unparsed"]), (&json!(3), &json!(1)));
+    assert!((found["statistics"]["accuracy"]["estimate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12, "{found}");
 }
 
 #[test]

@@ -280,6 +280,13 @@ fn grades_are_found_under_their_names_and_never_lost_in_silence() {
         desk.ok("lager_pointwise --input in.jsonl --output o.jsonl --overwrite --quiet --columns human=human_score");
     assert!(said.stdout.contains("4 with a human score"), "{}", said.stdout);
 
+    // What is advised can be copied, and a name that promises another format is said.
+    desk.write("in.jsonl", &graded("human score"));
+    let said = desk.ok("lager_pointwise --input in.jsonl --output o.csv --quiet");
+    for told in ["looks like one: --columns 'human=human score'", "note: o.csv gets JSON lines, whatever its name"] {
+        assert!(said.stderr.contains(told), "{}", said.stderr);
+    }
+
     // Prompts keep their grades too. 13. One off the scale is said where it is read, and by its id where it matters.
     let prompt = |at: usize, grade: u8| json!({"id": format!("p{at}"), "prompt": "Is it?", "scores": grade});
     desk.write("p.jsonl", &[prompt(0, 3), prompt(1, 70)]);

@@ -120,7 +120,8 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
     let readings = &found["readings"];
     let chosen = readings["chosen_layer"]["layer"].as_u64().expect("a layer") as usize;
     for name in ["last_layer", "mean_of_layers", "chosen_layer", "weights"] {
-        assert!(readings[name]["estimate"].is_f64() && readings[name]["n"] == 40, "{name}: {readings}");
+        // The raters of one pair are split.
+        assert!(readings[name]["estimate"].is_f64() && readings[name]["n"] == 39, "{name}: {readings}");
     }
 
     // The log-odds of each order are those of the chosen layer alone, and its verdict is their mean's.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny_judge::planted::{Item, Split, generate};
 
-use crate::program::{read_json, refused, rows as lines, succeed, words, write_rows};
+use crate::program::{finished, read_json, refused, rows as lines, succeed, words, write_rows};
 
 /// Graded pairs of two aspects; each question appears once.
 fn write_pairs(path: &Path, n: usize) {
@@ -431,6 +431,19 @@ fn a_bare_pickle_is_imported_with_what_its_owner_says() {
         write(&case["pickle"]);
         succeed("probe_import", folder.path(), &["--input", "lr.pkl"]);
     }
+    // What is not applied is named.
+    let whole = fixture["cross_validated"][0]["pickle"].as_str().unwrap();
+    let model = &whole[4..whole.len() - 2];
+    let beside = format!("80047d288c056d6f64656c{model}8c097468726573686f6c644b01752e");
+    write(&json!(beside));
+    let said = succeed("probe_import", folder.path(), &["--input", "lr.pkl"]);
+    assert!(said.contains("beside the model, not applied") && said.contains("[\"threshold\"]"), "{said}");
+    let zeros = [0; 2 * 3 * 8];
+    let view = TensorView::new(Dtype::F64, vec![2, 3], &zeros).unwrap();
+    fs::write(at("f.safetensors"), serialize([("features", view)], None).unwrap()).unwrap();
+    let apply = ["--probe", "lr.pkl", "--input", "f.safetensors", "--output", "o.jsonl", "--quiet"];
+    let (_, told) = finished("probe_apply", folder.path(), &apply);
+    assert!(told.contains("note: lr.pkl: what it has beside the model is not applied: [\"threshold\"]"), "{told}");
     write(&fixture["reduced"][0]["pickle"]);
     let said = succeed("probe_import", folder.path(), &["--input", "lr.pkl"]);
     assert!(said.contains("PCA to 2 of 3 features, then StandardScaler"), "{said}");

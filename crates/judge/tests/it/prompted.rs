@@ -17,7 +17,7 @@ const PAIRS: [(&str, &str); 4] = [
 fn pairs(exchanged: bool) -> Vec<Value> {
     let row = |(id, (a, b)): (usize, &(&str, &str))| {
         let (a, b) = if exchanged { (b, a) } else { (a, b) };
-        json!({"id": id, "instruction": "What is it?", "response_a": a, "response_b": b, "human": ["A", "tie"], "topic": "t"})
+        json!({"id": id, "instruction": "What is it?", "response_a": a, "response_b": b, "human": ["A", "tie", "A"], "topic": "t"})
     };
     PAIRS.iter().enumerate().map(row).collect()
 }
@@ -36,7 +36,7 @@ fn exchanged_responses_exchange_the_orders() {
         };
         let (one, other) = (judged("in.jsonl"), judged("other.jsonl"));
         for (one, other) in one.iter().zip(&other) {
-            assert_eq!((&one["topic"], &one["human"]), (&json!("t"), &json!(["A", "tie"])));
+            assert_eq!((&one["topic"], &one["human"]), (&json!("t"), &json!(["A", "tie", "A"])));
             let preference = |row: &Value| row["preference"].as_f64().expect("a preference");
             assert!((preference(one) + preference(other) - 1.0).abs() < 1e-12, "{one} {other}");
             for (order, [a, b]) in [[0, 1], [1, 0]].into_iter().enumerate() {
@@ -69,6 +69,8 @@ fn what_holds_no_verdict_is_kept_with_its_text() {
     assert_eq!((code, stdout.contains("unscored, unparsed: 2")), (Some(1), true), "{stdout}{stderr}");
     for row in rows(folder.path().join("out.jsonl")) {
         assert_eq!(row["unscored"]["reason"], "unparsed");
+        // Of a judge that has judged nothing it is not said what it can tell.
+        assert!(row["human"].is_array() && !stdout.contains("can tell"), "{stdout}");
         for order in row["orders"].as_array().expect("orders") {
             assert_eq!(order["verdict"], Value::Null);
             assert!(order["text"].is_string() && order.get("probabilities").is_none());
@@ -119,6 +121,91 @@ fn single_responses_get_grades() {
     let args = ["--input", "asked.jsonl", "--output", "asked.out.jsonl", "--verdict", "logits"];
     let why = "the assistant's answer, which is judged; found \"user\" at the end";
     refused("prompt_judge", folder.path(), &args, 1, &["no row can be judged; the first is 1: ", why]);
+}
+
+/// Earlier turns and system prompts are shown, or it is said that they are not.
+#[test]
+fn what_stands_before_a_request_is_judged_with_it() {
+    let folder = TempDir::new().expect("folder");
+    let turn = |role: &str, text: &str| json!({"role": role, "content": text});
+    let last = [turn("user", "c"), turn("assistant", "d")];
+    let row = |id: &str, before: &[Value]| json!({"id": id, "messages": Value::from([before, &last].concat())});
+    let called = json!({"id": "tool", "messages": [turn("user", "c"), turn("tool", "12"), turn("assistant", "d")]});
+    let talks = [
+        row("plain", &[]),
+        row("system", &[turn("system", "Answer only in French.")]),
+        row("two", &[turn("user", "a"), turn("assistant", "b")]),
+        called,
+    ];
+    write_rows(folder.path().join("in.jsonl"), &talks);
+    let args = ["--input", "in.jsonl", "--verdict", "logits", "--output"];
+    let judged = |output: &str, more: &[&str]| {
+        let (_, told) = finished("compare", folder.path(), &[&args[..], &[output], more].concat());
+        (rows(folder.path().join(output)), told)
+    };
+    let (found, told) = judged("shown.jsonl", &[]);
+    assert!(told.contains("family single-multi-turn") && !told.contains("does not see"), "{told}");
+    let score = |row: &Value| row["score"].as_f64().expect("a score");
+    let scores: Vec<f64> = found[..3].iter().map(score).collect();
+    assert!(scores[0] != scores[1] && scores[1] != scores[2] && scores[0] != scores[2], "{scores:?}");
+    assert!(told.contains("found \"tool\" before the answer"), "{told}");
+    // A template without them is taken where it is named, and sees the same in each.
+    let (found, told) = judged("hidden.jsonl", &["--template", "single"]);
+    let note = "note: 2 of 4 rows have turns before the last request that this judge does not see, as the family single-multi-turn would; \
+                the first is \"system\": \"system: Answer only in French.\"";
+    assert!(told.contains(note), "{told}");
+    assert_eq!(score(&found[0]), score(&found[2]));
+
+    let graded = |id: usize| json!({"id": id, "instruction": "2 + 2?", "response": "4"});
+    let mut known = graded(1);
+    known["reference"] = "Four.".into();
+    write_rows(folder.path().join("in.jsonl"), &[graded(0), known]);
+    let (_, told) = judged("references.jsonl", &[]);
+    assert!(told.contains("1 of 2 rows have a reference that this judge does not see; the first is 1: "), "{told}");
+}
+
+/// A template that cannot judge these rows is refused before any work.
+#[test]
+fn templates_of_single_responses_show_what_is_judged() {
+    let folder = TempDir::new().expect("folder");
+    let family = |name: &str, template: &str| {
+        let family = json!({
+            "name": "mine", "task": "single", "convention": "integer", "template": {"raw": template}, "opening": "",
+            "max_new_tokens": 1, "scale": [{"value": 1, "label": "1"}, {"value": 2, "label": "2"}],
+        });
+        fs::write(folder.path().join(name), family.to_string()).expect("family");
+    };
+    family("blind.json", "Rate this answer to {instruction}: ");
+    family("own.json", "{question} {answer}: ");
+    write_rows(folder.path().join("single.jsonl"), &[json!({"id": 1, "question": "i", "answer": "r"})]);
+    write_rows(folder.path().join("pairs.jsonl"), &pairs(false));
+    write_rows(
+        folder.path().join("lists.jsonl"),
+        &[json!({"id": 1, "instruction": "i", "responses": ["a", "b"], "topic": "t"})],
+    );
+    let blind =
+        "shows nothing of the response that it grades: expected {response} in its template, found [\"instruction\"]";
+    let none = "rows has the field \"reference\"";
+    for (line, code, why) in [
+        ("compare --input single.jsonl --template blind.json", 2, blind),
+        ("compare --input pairs.jsonl --apart --template blind.json", 2, blind),
+        ("rank --input lists.jsonl --apart --template blind.json", 2, blind),
+        ("bench --benchmark pairs --data pairs.jsonl --apart --template blind.json", 2, blind),
+        ("compare --input pairs.jsonl --apart --template single-reference", 1, none),
+        ("bench --benchmark pairs --data pairs.jsonl --apart --template single-reference", 1, none),
+        ("rank --input lists.jsonl --apart --template single-reference", 1, none),
+        ("rank --input lists.jsonl --template pair-reference", 1, none),
+    ] {
+        let line = words(line);
+        let args = [&line[1..], &["--verdict", "logits", "--output", "out.jsonl"]].concat();
+        let told = refused(line[0], folder.path(), &args, code, &[why]);
+        // As a judge of single responses sees a pair.
+        assert!(code == 2 || told.contains("\"response\"") || told.contains("\"response_a\""), "{told}");
+        assert!(!folder.path().join("out.jsonl").exists());
+    }
+    // A column's own name will do.
+    let own = words("--input single.jsonl --template own.json --verdict logits --output out.jsonl");
+    succeed("compare", folder.path(), &own);
 }
 
 #[test]
@@ -300,6 +387,41 @@ fn verdicts_and_preferences_are_compared_on_the_same_pairs() {
     assert_eq!(of("accuracy_mean"), (Some(1.0 / 3.0), Some(3)));
 }
 
+/// Raters who are split have not called two responses equal: no command has a gold label there.
+#[test]
+fn every_report_has_the_same_gold_labels() {
+    let folder = TempDir::new().expect("folder");
+    let people: [&[&str]; 5] = [&["A", "A", "B", "tie"], &["A", "B"], &["A", "A", "B"], &["tie", "B", "tie"], &["B"]];
+    let pair = |id: usize| json!({"id": id, "instruction": format!("q{id}"), "response_a": "a", "response_b": "b", "human": people[id]});
+    write_rows(folder.path().join("in.jsonl"), &(0..5).map(pair).collect::<Vec<_>>());
+    let verdict = |id: usize| {
+        let order = |name: &str| json!({"order": name, "verdict": "A", "probabilities": {"A": 0.8, "B": 0.2}});
+        let human = &people[id];
+        json!({"id": id, "verdict": "A", "human": human, "orders": [order("given"), order("swapped")]})
+    };
+    write_rows(folder.path().join("v.jsonl"), &(0..5).map(verdict).collect::<Vec<_>>());
+    let data = words("--benchmark pairs --data in.jsonl --verdicts v.jsonl --json r.json --overwrite");
+    let third = Some(1.0 / 3.0);
+    for command in ["bench", "bias"] {
+        let said = succeed(command, folder.path(), &data);
+        assert!(said.contains("pairs: 3 pairs, and 2 that people have not decided"), "{said}");
+        let found = json_of(&folder, "r.json");
+        assert_eq!((&found["n"], &found["undecided"]), (&json!(3), &json!(2)), "{command}");
+        let worth = &found[if command == "bench" { "statistics" } else { "preferences" }]["accuracy_mean_log_odds"];
+        assert_eq!((worth["estimate"].as_f64(), &worth["n"]), (third, &json!(3)), "{command}");
+    }
+    let agree = words("--input v.jsonl --predicted verdict --labels A,B,tie --json a.json");
+    succeed("agree", folder.path(), &agree);
+    let found = &json_of(&folder, "a.json")["statistics"];
+    for name in ["accuracy", "accuracy_mean_log_odds", "majority_share"] {
+        assert_eq!(found[name]["estimate"].as_f64(), third, "{name}: {found}");
+    }
+    // Where all are split, nothing is right.
+    write_rows(folder.path().join("in.jsonl"), &[pair(0), pair(1)]);
+    let none = ["none of the 2 pairs has a human score", "the first is 0: no verdict has more than half of its raters"];
+    refused("bench", folder.path(), &data, 1, &none);
+}
+
 #[test]
 fn a_bias_report_says_what_is_larger_than_chance() {
     let folder = TempDir::new().expect("folder");
@@ -337,6 +459,13 @@ fn a_bias_report_says_what_is_larger_than_chance() {
         assert!(svg.starts_with("<svg") && svg.contains("interval over questions"));
     }
     assert!(succeed("bias_report", folder.path(), &data).contains("of the judge's own model"));
+    // A name that no response has is no bias that cannot be measured.
+    let own = [&data[..], &["--own", "mien"]].concat();
+    let said = ["no response in pairs.jsonl is of \"mien\"", "[\"mine\", \"other\"]", "Did you mean \"mine\"?"];
+    refused("bias_report", folder.path(), &own, 2, &said);
+    let bare = |id: usize| json!({"id": id, "instruction": "q", "response_a": "a", "response_b": "b", "human": "A"});
+    write_rows(folder.path().join("pairs.jsonl"), &(0..42).map(bare).collect::<Vec<_>>());
+    refused("bias_report", folder.path(), &own, 2, &["no pair of pairs.jsonl says", "\"model_a\" and \"model_b\""]);
 }
 
 #[test]
@@ -446,7 +575,7 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
     assert_eq!(json_of(&folder, "tally.json"), tally);
 
     // The sign of the averaged log-odds, from the rows themselves.
-    let (mut right, mut right_last, mut verdicts) = (0, 0, [0, 0]);
+    let (mut right, mut right_last, mut decided, mut verdicts) = (0, 0, 0, [0_u32, 0]);
     for row in rows(folder.path().join("out.jsonl")) {
         let odds: Vec<f64> = (0..2)
             .map(|order| {
@@ -465,8 +594,8 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
         let human: Vec<&str> =
             row["human"].as_array().expect("raters").iter().map(|rater| rater.as_str().unwrap()).collect();
         let count = |letter: &str| human.iter().filter(|rater| **rater == letter).count();
-        let is_majority = |letter: &str| i32::from(2 * count(letter) > human.len());
-        let gold = is_majority("A") - is_majority("B");
+        let gold = [("A", 1), ("B", -1), ("tie", 0)].into_iter().find(|&(letter, _)| 2 * count(letter) > human.len());
+        let gold = gold.map(|(_, sign)| sign);
         let sign = |odds: &[f64]| i32::from(odds[0] + odds[1] > 2e-12) - i32::from(odds[0] + odds[1] < -2e-12);
         // It is the verdict of the row, although the verdicts of both orders contradict each other in each.
         let said = if sign(&odds) > 0 { "A" } else { "B" };
@@ -475,12 +604,15 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
             (&json!(said), &json!("A"), &json!("B"))
         );
         verdicts[usize::from(said == "B")] += 1;
-        right += usize::from(sign(&odds) == gold);
-        right_last += usize::from(sign(&last) == gold);
+        right += usize::from(Some(sign(&odds)) == gold);
+        right_last += usize::from(Some(sign(&last)) == gold);
+        decided += usize::from(gold.is_some());
     }
-    let share = |count: usize| count as f64 / 40.0;
+    // The raters of one pair say three things: it has no gold label.
+    assert_eq!(decided, 39);
     assert_eq!(tally["verdicts"], json!({"A": verdicts[0], "B": verdicts[1], "tie": 0, "inconsistent": 0}));
-    assert_eq!(tally["statistics"]["win_rate"]["estimate"].as_f64(), Some(share(verdicts[0])));
+    assert_eq!(tally["statistics"]["win_rate"]["estimate"].as_f64(), Some(f64::from(verdicts[0]) / 40.0));
+    let share = |count: usize| count as f64 / 39.0;
     let benchmark =
         ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "out.jsonl", "--json", "found.json"];
     let said = succeed("pairwise_benchmark", folder.path(), &benchmark);
@@ -488,7 +620,7 @@ fn a_judge_that_follows_the_place_is_said_to_and_its_preferences_are_measured() 
     let found = json_of(&folder, "found.json");
     let statistics = &found["statistics"];
     assert_eq!(statistics["accuracy_mean_log_odds"]["estimate"], share(right));
-    assert_eq!(statistics["accuracy_mean_log_odds"]["n"], 40);
+    assert_eq!((&statistics["accuracy_mean_log_odds"]["n"], &found["undecided"]), (&json!(39), &json!(1)));
     assert!(
         statistics["consistency"]["estimate"] == 0.0 && statistics["accuracy_mean_probability"]["low"].is_f64(),
         "{statistics}"

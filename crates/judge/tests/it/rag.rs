@@ -242,7 +242,7 @@ fn what_a_row_lacks_is_not_counted_as_there() {
     for words in [
         "52 answers to 52 questions",
         "2 groups more: --json has all of them",
-        "MISSED:  n>=2: found 1.0000 (counted: 1 of 52 rows)",
+        "MISSED:  n>=2: found 1 (counted: 1 of 52 rows)",
         "reached: coverage>=0.98 (--min-coverage): found 1.0000",
     ] {
         assert!(said.contains(words), "{words}: {said}");

@@ -20,14 +20,14 @@ fn a_probe_learns_whether_the_judge_is_right() {
     // A field that the judge has read is not in its output.
     let more = ["--c", "0.1", "--folds", "3", "--test-share", "0.4", "--group", "instruction", "--quiet"];
     let said = succeed("inspector_train", folder, &[&train[..], &more].concat());
-    assert!(said.contains("area under risk-coverage") && said.contains("negated Brier score"), "{said}");
+    assert!(said.contains("lower class among the surest") && said.contains("negated Brier score"), "{said}");
 
     let report = read_json(folder.join("right/report.json"));
     let right = &report["aspects"]["right"];
     assert_eq!(right["scoring"], "neg_brier_score");
     // A row for each order whose pair has a majority, and both are on one side of the split.
     let n = right["n"].as_u64().expect("rows");
-    assert_eq!(n, 120);
+    assert_eq!(n, 114);
     let test = &right["splits"]["test"];
     assert!(test["n"].as_u64().expect("rows").is_multiple_of(2), "{test}");
     for name in ["probe", "prompted", "majority"] {
@@ -109,7 +109,10 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
         }
         assert_eq!(plain, sure);
     }
-    assert_eq!(found, states);
+    // It was trained on pairs that most raters decide.
+    let trained = |(name, _): &(String, f64)| states.iter().any(|(known, _)| known == name);
+    assert_eq!((states.len(), found.len()), (78, 80));
+    assert_eq!(found.into_iter().filter(trained).collect::<Vec<_>>(), states);
 
     // Of one judge, and of nothing but whether it is right.
     let other = ["--input", "pairs.jsonl", "--template", "pair", "--verdict", "logits", "--output", "none.jsonl"];

@@ -330,10 +330,19 @@ fn whatever_is_damaged_is_named() {
     desk.edit(2, |rows| rows.push(rows[0].clone()));
     let found = desk.check(&["--allow-lost", "1", "--allow-repeats"]);
     assert_eq!((&found["complete"], &found["repeated"]), (&Value::from(true), &Value::from(1)), "{}", problems(&found));
+    let page = |name: &str, check: &str| {
+        let args = ["--input", "parts", "--run", "plan.json", "--quiet", "--check", check, "--output", name];
+        succeed("report", desk.0.path(), &args);
+        fs::read_to_string(desk.path(name)).expect("a page")
+    };
+    fs::copy(desk.path("check.json"), desk.path("passed.json")).expect("copied");
+    let passed = "let pass: 1 result of rows that have one already, which count here too, and 1 row whose worker died";
+    assert!(page("passed.html", "passed.json").contains(passed));
     // A score that changed by one bit is no fault that anybody could see, but for the digest and the record's hash.
     let before = desk.check(&[])["digests"]["results"].clone();
     desk.edit(1, |rows| rows[0].score = rows[0].score.map(|score| f64::from_bits(score.to_bits() ^ 1)));
     assert_ne!(desk.check(&[])["digests"]["results"], before);
+    assert!(page("changed.html", "passed.json").contains("The check is of other results"));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -722,6 +731,20 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     assert!(succeed("agreement", desk.0.path(), &["--input", "scores.jsonl"]).contains("135 rows"));
     let report = words("--input scores.jsonl --check check.json --output report.html --quiet");
     assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 135 with a human score"));
+    let page = |check: &str| {
+        let args = ["--input", "scores.jsonl", "--check", check, "--output", "report.html", "--quiet", "--overwrite"];
+        succeed("report", desk.0.path(), &args);
+        fs::read_to_string(desk.path("report.html")).expect("a page")
+    };
+    assert!(page("check.json").contains("Complete: the check found every row of the input once"));
+    let mut other = read_json(desk.path("check.json"));
+    other["runs"] = json!({"another": 150});
+    fs::write(desk.path("other.json"), other.to_string()).expect("written");
+    assert!(page("other.json").contains("The check is of other results"));
+    let whole = bytes("scores.jsonl");
+    fs::write(desk.path("scores.jsonl"), [&whole[..], b"\n"].concat()).expect("written");
+    assert!(page("check.json").contains("Not known: the check found every row, but the file has changed"));
+    fs::write(desk.path("scores.jsonl"), whole).expect("written");
     // And the parts as they are.
     let report = words("--input parts --run plan.json --check check.json --output parts.html --quiet");
     assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 0 with a human score"));

@@ -197,7 +197,7 @@ fn a_wrong_column_ends_it_before_any_answer() {
     for (batch, args, said) in [
         (&good, &[][..], "\"key\""),
         (&good, &["--id", "key", "--columns", "instruction=prompt,response=answer"], "{response}"),
-        (&dictionary, &COLUMNS, "column \"prompt\": expected text"),
+        (&dictionary, &COLUMNS, "found a dictionary of Utf8; send its values"),
         (&good, &["--limit", "1"], "--limit"),
         (&good, &["--columns", "id="], "--columns id= has no effect"),
     ] {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::program::{fails, read_json, refused, rows, succeed, write_rows};
+use crate::program::{fails, finished, read_json, refused, rows, succeed, write_rows};
 
 fn turn(role: &str, content: &str) -> Value {
     json!({"role": role, "content": content})
@@ -34,11 +34,12 @@ fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
     let kept = held_out.iter().find(|at| at["step"] == tuned["kept_step"]).unwrap();
 
     all.push(json!({"id": 8, "messages": [turn("user", "Say nothing.")], "answer": 1}));
-    all.push(json!({"id": 9, "messages": [turn("user", &"long ".repeat(4000)), turn("assistant", "yes")]}));
+    all.push(json!({"id": 9, "messages": [turn("user", &"long ".repeat(4000)), turn("assistant", "yes")], "answer": ["yes"]}));
     write_rows(path.join("held-out.jsonl"), &all);
     let args = ["--input", "held-out.jsonl", "--output", "o.jsonl", "--adapter", "tuned", "--dtype", "f32"];
     let own = ["--max-new-tokens", "8", "--json", "a.json", "--quiet"];
-    let said = succeed("sft-evaluate", path, &[&args[..], &own].concat());
+    let (said, told) = finished("sft-evaluate", path, &[&args[..], &own].concat());
+    assert!(told.contains("note: 1 row has an `answer` or `reference` that is a list"), "{told}");
     assert!(said.contains("8 of 10 rows measured") && said.contains("unscored, missing: 1"), "{said}");
     assert!(said.contains("unscored, too_long: 1") && said.contains("nats per token"), "{said}");
     let figures = read_json(path.join("a.json"));

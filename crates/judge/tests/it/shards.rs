@@ -230,6 +230,75 @@ fn rows_of_tables_are_numbered_through_all_files_and_keep_their_numbers() {
     refused("shards", other.path(), &check, 1, &["a.csv is not in this folder"]);
 }
 
+#[test]
+fn a_report_says_what_the_check_of_a_command_found() {
+    let folder = desk();
+    let folder = folder.path();
+    succeed("shards", folder, &words("plan --input in.jsonl --rows-per-shard 3 --output plan.json --quiet -- score"));
+    succeed("shards", folder, &words("run --plan plan.json --output parts --shard 0/1 --quiet"));
+    succeed("shards", folder, &words("check --plan plan.json --output parts --quiet --json check.json"));
+    succeed("shards", folder, &words("export --plan plan.json --parts parts --output out.jsonl --quiet"));
+    let page = |input: &str| {
+        let args = ["--input", input, "--check", "check.json", "--output", "page.html", "--quiet", "--overwrite"];
+        succeed("report", folder, &args);
+        fs::read_to_string(folder.join("page.html")).expect("a page")
+    };
+    assert!(page("out.jsonl").contains("Complete: the check found the results of every row of the input once"));
+    // Results of another run, as many.
+    succeed("score", folder, &words("--input in.jsonl --carry response --output other.jsonl --quiet"));
+    assert!(page("other.jsonl").contains("The check is of other results"));
+}
+
+/// What a part cannot tell, since it may be so of its rows alone.
+#[test]
+fn a_plan_refuses_what_no_row_has() {
+    let folder = desk();
+    let folder = folder.path();
+    let row = |id: usize| json!({"id": id, "instruction": "Add 1 to 2.", "response": "3", "rubric": "Right?", "topic": "sums"});
+    write_rows(folder.join("z.jsonl"), &[row(70), row(71)]);
+    let plan = |more: &str| {
+        let args = words("plan --input in.jsonl z.jsonl --rows-per-shard 3 --output plan.json --overwrite --");
+        ran("shards", folder, &[&args[..], &words(more)].concat())
+    };
+    for (command, expected) in [
+        ("score --carry topic,rubrik", "no row has the field \"rubrik\" that is to be carried"),
+        ("label --aspects fluency --base-url http://h/v1 --api-model m --no-key --carry all,topics", "\"topics\""),
+        ("score --cut respnse=200", "no row has a text in the field \"respnse\" that is to be cut"),
+        ("score --cut response=200 --cut response=9:tail", "response=9:tail"),
+        ("decide --model none", "in.jsonl: no row can be judged; the first is \"row 0\""),
+    ] {
+        let (code, said, stderr) = plan(command);
+        assert!(code != Some(0) && stderr.contains(expected), "{command}: {said}{stderr}");
+        assert!(!folder.join("plan.json").exists(), "{command}");
+    }
+    // One of the files is enough.
+    let (code, _, stderr) = plan("score --carry topic,rubric --cut topic=4");
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+/// Either is read by its own columns, and rows of both in one file by those of one.
+#[test]
+fn files_with_other_columns_are_named_before_any_work() {
+    let folder = TempDir::new().expect("folder");
+    let folder = folder.path();
+    write_rows(folder.join("c.jsonl"), &[json!({"id": 1, "instruction": "Add 1 to 2.", "response": "3"})]);
+    write_rows(folder.join("d.jsonl"), &[json!({"id": 2, "question": "Add 2 to 2.", "answer": "4", "human": 5})]);
+    let plan = words("plan --input c.jsonl d.jsonl --output plan.json --overwrite -- score");
+    let (_, said) = finished("shards", folder, &plan);
+    let both = "instruction=instruction|question,response=response|answer";
+    assert!(
+        said.contains("instruction is in the column \"instruction\" of c.jsonl and in \"question\" of d.jsonl"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("with --columns '{both}' both are read")), "{said}");
+    let (_, said) = finished("shards", folder, &[&plan[..], &["--columns", both]].concat());
+    assert!(!said.contains("is in the column"), "{said}");
+    succeed("shards", folder, &words("run --plan plan.json --output parts --shard 0/1 --quiet"));
+    succeed("shards", folder, &words("export --plan plan.json --parts parts --output out.jsonl --rows all.jsonl"));
+    let said = succeed("score", folder, &["--input", "all.jsonl", "--output", "out.jsonl", "--columns", both]);
+    assert!(said.contains("is complete: 2 of 2"), "{said}");
+}
+
 /// Damages a part, given its file, its run record and its own record.
 type Damage = fn([&Path; 3]);
 

@@ -382,19 +382,45 @@ fn decisions_are_those_that_decide_reads() {
     }
 }
 
-/// A run stops where held-out rows no longer gain, says so, and keeps what was best.
-#[test]
-#[cfg(unix)]
-fn patience_ends_a_run_that_no_longer_gains() {
-    let folder = graded();
-    let path = folder.path();
-    // Held-out rows whose people say the opposite of what is learned.
+/// Held-out rows in `against.jsonl` whose people say the opposite of what is learned.
+fn write_against(path: &Path) {
     let mut against = rows(path.join("in.jsonl"));
     for row in &mut against {
         let human: Vec<f64> = row["human"].as_array().unwrap().iter().map(|x| 6.0 - x.as_f64().unwrap()).collect();
         row["human"] = json!(human);
     }
     write_rows(path.join("against.jsonl"), &against);
+}
+
+/// Where held-out rows never gain, the folder has the best state after a step and not the last, and a note says so.
+#[test]
+fn a_run_that_never_gains_keeps_its_best_state() {
+    let folder = graded();
+    let path = folder.path();
+    write_against(path);
+    let run = |output: &str, more: &[&str]| {
+        let args = ["--objective", "class", "--input", "in.jsonl", "--eval", "against.jsonl", "--json", "a.json"];
+        let own = ["--output", output, "--overwrite"];
+        let (_, told) = finished("tune", path, &[&QUICK[..], &args, &own, more].concat());
+        assert!(told.contains("smallest before the first step") && told.contains("after step 6"), "{told}");
+        let report = report(path);
+        assert_eq!(report["kept_step"], 6, "{report}");
+        let of = |at: usize| report["held_out"][at]["figures"]["loss"].as_f64().unwrap();
+        assert!(of(0) < of(1), "{report}");
+        (report["steps_done"].clone(), fs::read(path.join(output).join("adapter_model.safetensors")).unwrap())
+    };
+    let [(whole, kept), (stopped, last)] = [run("whole", &[]), run("stopped", &["--patience", "1"])];
+    assert_eq!((whole, stopped), (json!(12), json!(6)));
+    assert!(kept == last);
+}
+
+/// A run stops where held-out rows no longer gain, says so, and keeps what was best.
+#[test]
+#[cfg(unix)]
+fn patience_ends_a_run_that_no_longer_gains() {
+    let folder = graded();
+    let path = folder.path();
+    write_against(path);
     let args = |output: &'static str, report: &'static str| {
         let own = ["--input", "in.jsonl", "--eval", "against.jsonl", "--every", "1", "--patience", "4", "--output"];
         [&QUICK[..], &own, &[output, "--json", report, "--plot", "run.svg"]].concat()
@@ -465,12 +491,19 @@ fn every_objective_learns_and_is_read_back() {
     all.push(json!({"id": 8, "prompt": "?", "chosen": "a", "rejected": "b", "margin": 1e60}));
     write_rows(path.join("pairs.jsonl"), &all);
     let pairs = ["--input", "pairs.jsonl", "--eval", "pairs.jsonl", "--json", "a.json", "--overwrite"];
-    tune(path, &[&pairs[..], &["--objective", "bradley-terry", "--output", "preferred"]].concat());
+    let said = tune(path, &[&pairs[..], &["--objective", "bradley-terry", "--output", "preferred"]].concat());
+    assert!(said.contains(": judge score, judge compare --apart --verdict logits"), "{said}");
     let figures = |at: usize| report(path)["held_out"][at]["figures"].clone();
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["accuracy"].is_number());
     assert_eq!(report(path)["examples"], 8);
     succeed("score", path, &["--input", "in.jsonl", "--output", "a.jsonl", "--adapter", "preferred"]);
+
+    // Of pairs with references `judge compare` asks something else.
+    all.iter_mut().for_each(|row| row["reference"] = json!("a number"));
+    write_rows(path.join("references.jsonl"), &all);
+    let said = tune(path, &words("--input references.jsonl --objective preference --output other"));
+    assert!(said.contains(": judge score") && !said.contains("judge compare"), "{said}");
 
     tune(path, &[&pairs[..], &["--objective", "reward", "--output", "reward"]].concat());
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
@@ -544,7 +577,7 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
         (&["--input", "high.jsonl"], "no row can be learned from; the first that cannot be used is 1: a score of 9"),
         (&["--input", "in.jsonl", "--method", "full", "--top-blocks", "1"], "--top-blocks has no effect"),
         (&["--input", "in.jsonl", "--top-blocks", "99"], "--top-blocks"),
-        (&["--input", "in.jsonl", "--targets", "nothing"], "nothing"),
+        (&["--input", "in.jsonl", "--targets", "q_proj, nothing"], "is called nothing"),
         (&["--input", "in.jsonl", "--warmup", "2"], "--warmup"),
         (&["--input", "in.jsonl", "--rank", "0"], "rank"),
         (&["--input", "in.jsonl", "--dtype", "bf16"], "--dtype has no effect"),
@@ -570,7 +603,7 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
     let endless = ["--input", "in.jsonl", "--output", "o", "--quiet", "--epochs", "4294967295"];
     refused("tune", path, &endless, 2, &["expected at most 100000000 in all epochs together"]);
     let ranked = ["--input", "in.jsonl", "--output", "o", "--quiet", "--rank", "100000000"];
-    fails("tune", path, &ranked, &["tuning.rank is 100000000, expected at most"]);
+    fails("tune", path, &ranked, &["--rank is 100000000, expected at most"]);
 }
 
 /// Encoders without a head learn the grades of pairs of texts, and `judge reward` gives the loss that was measured.
@@ -616,7 +649,7 @@ fn encoders_learn_grades_that_rewards_read() {
     }
     let roberta = fixture("encoders/roberta-off");
     let marks = ["--input", "rows.jsonl", "--output", "m", "--model", &roberta, "--objective", "mark"];
-    fails("tune", path, &marks, &["encoder"]);
+    fails("tune", path, &marks, &["encoder", "--objective class"]);
 }
 
 // https://github.com/torognes/vsearch/issues/243, https://github.com/lh3/minimap2/issues/103
@@ -626,8 +659,10 @@ fn what_a_full_disk_has_left_is_in_nobody_s_way() {
     let path = folder.path();
     fs::write(path.join("tuned.log.jsonl"), "").unwrap();
     fs::write(path.join("tuned.states"), "judge sta").unwrap();
+    // Nor is an empty folder.
+    fs::create_dir(path.join("tuned")).unwrap();
     let said = tune(path, &["--input", "in.jsonl", "--output", "tuned"]);
-    assert!(said.contains("12 steps"), "{said}");
+    assert!(said.contains("12 steps") && path.join("tuned/adapter_config.json").exists(), "{said}");
     // A log with something in it is of a run that was finished.
     fs::remove_dir_all(path.join("tuned")).unwrap();
     let args = [&QUICK[..], &["--input", "in.jsonl", "--output", "tuned"]].concat();
@@ -692,6 +727,23 @@ fn training_that_teaches_nothing_says_so() {
             assert!(!path.join(&output).exists());
         }
     }
+    // One text with many labels and, in the first step of the seed's order, another one: what held-out rows say counts more.
+    let text = all[0].clone();
+    let labelled = |odd: &[usize]| {
+        let row = |id: usize| {
+            let mut row = text.clone();
+            (row["id"], row["human"]) = (json!(id), json!(if odd.contains(&id) { 1 } else { 5 }));
+            row
+        };
+        (0..24).map(row).collect::<Vec<_>>()
+    };
+    write_rows(path.join("odd.jsonl"), &labelled(&[5, 7, 13, 14]));
+    write_rows(path.join("five.jsonl"), &labelled(&[]));
+    let more = ["--objective", "class", "--eval", "five.jsonl", "--lr", "0.005", "--batch-size", "4"];
+    let (told, loss) = of("odd.jsonl", "f", &[&more[..], &["--top-blocks", "1", "--rank", "2"]].concat());
+    assert!(loss[1].as_f64() > loss[0].as_f64(), "{loss}");
+    assert!(told.contains("though not on held-out rows") && !told.contains("the judge is worse"), "{told}");
+
     let (told, loss) = of("few.jsonl", "c", &["--lr", "1e-3"]);
     assert!(!told.contains(grown) && loss[1].as_f64() < loss[0].as_f64(), "{told}{loss}");
 }

@@ -24,8 +24,13 @@ impl FromStr for Bar {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || "expected STATISTIC>=NUMBER or STATISTIC<=NUMBER, such as spearman>=0.7 or accuracy.low>=0.8".to_owned();
+        let wrong = || {
+            let is_cut = !text.contains(['<', '>']);
+            let quotes = if is_cut { "; put it in quotes, or the shell takes > for a redirection" } else { "" };
+            format!(
+                "expected STATISTIC>=NUMBER or STATISTIC<=NUMBER, such as spearman>=0.7 or accuracy.low>=0.8{quotes}"
+            )
+        };
         let (name, at_least, number) = match (text.split_once(">="), text.split_once("<=")) {
             (Some((name, number)), None) => (name, true, number),
             (None, Some((name, number))) => (name, false, number),
@@ -68,7 +73,8 @@ impl Bar {
             return missed(format!("it has no {} (the estimate is {estimate}; {method})", self.end));
         };
         let is_reached = if self.at_least { found >= self.number } else { found <= self.number };
-        let mut words = format!("found {found:.4}");
+        // The number of rows is whole.
+        let mut words = if self.statistic == "n" { format!("found {found}") } else { format!("found {found:.4}") };
         if let (Some(estimate), Some(low), Some(high)) = (number("estimate"), number("low"), number("high")) {
             words += &match self.end {
                 "estimate" => format!(" [{low:.4}, {high:.4}]"),
@@ -116,7 +122,8 @@ mod tests {
         assert!(!undefined.is_reached && undefined.found.contains("one label"), "{}", undefined.found);
         assert!(!bar("a>=0").held_against(&json!({"estimate": null})).is_reached);
         for wrong in ["spearman", "spearman>0.7", ">=0.7", "a>=b", "a>=NaN", "a>=1<=2"] {
-            assert!(wrong.parse::<Bar>().is_err(), "{wrong}");
+            let why = wrong.parse::<Bar>().unwrap_err();
+            assert_eq!(why.contains("put it in quotes"), wrong == "spearman", "{why}");
         }
     }
 

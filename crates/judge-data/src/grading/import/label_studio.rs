@@ -30,7 +30,9 @@ struct Found {
 const REGION: [&str; 7] = ["start", "x", "points", "vertices", "rle", "sequence", "ranges"];
 
 pub(super) fn item(row: &Row, odd: &mut Option<String>) -> Result<Item, String> {
-    let mut item = Item::new(object(row, "data")?, row, "id")?;
+    let data =
+        object(row, "data").map_err(|why| format!("{why}; Label Studio's JSON has it, JSON-MIN and CSV have not"))?;
+    let mut item = Item::new(data, row, "id")?;
     let expected = "a list of annotations with `result`";
     let all: Vec<Annotation> = row.required("annotations", expected).map_err(|error| error.in_row())?;
     for (number, annotation) in (1..).zip(all) {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::rows::cell::list_of_text;
+
 /// What contexts are read from, in words.
 pub(super) const CONTEXTS: &str = "a list of texts, or of objects with the text in `page_content`, `text` or `content`; one text; or a list of \
                                    texts as Python writes it";
@@ -37,53 +39,9 @@ fn looks_like_a_list(text: &str) -> bool {
 }
 
 /// The texts of a list that a table's cell holds, in JSON or as Python's `repr` writes it.
-pub(crate) fn list_of_cell(text: &str) -> Option<Vec<String>> {
-    if let Ok(Value::Array(all)) = serde_json::from_str(text) {
-        return all.iter().map(self::text).collect();
-    }
-    let mut rest = text.trim().strip_prefix('[')?.trim_start();
-    let mut texts = Vec::new();
-    while !rest.starts_with(']') {
-        let (found, behind) = python_string(rest)?;
-        texts.push(found);
-        rest = behind.trim_start();
-        match rest.strip_prefix(',') {
-            Some(more) => rest = more.trim_start(),
-            None if rest.starts_with(']') => {}
-            None => return None,
-        }
-    }
-    (rest == "]").then_some(texts)
-}
-
-/// A string literal of Python that a text begins with, and what follows it. Prefixes and triple quotes, which `repr` never writes, are none.
-fn python_string(text: &str) -> Option<(String, &str)> {
-    let quote = text.chars().next().filter(|quote| ['\'', '"'].contains(quote))?;
-    let mut found = String::new();
-    let mut rest = text[1..].chars();
-    loop {
-        match rest.next()? {
-            end if end == quote => return Some((found, rest.as_str())),
-            '\\' => match rest.next()? {
-                '\n' => {}
-                'n' => found.push('\n'),
-                't' => found.push('\t'),
-                'r' => found.push('\r'),
-                'x' => found.push(code(&mut rest, 2)?),
-                'u' => found.push(code(&mut rest, 4)?),
-                'U' => found.push(code(&mut rest, 8)?),
-                plain @ ('\\' | '\'' | '"') => found.push(plain),
-                _ => return None,
-            },
-            plain => found.push(plain),
-        }
-    }
-}
-
-/// The character of so many hexadecimal digits.
-fn code(rest: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
-    let number = (0..digits).try_fold(0_u32, |number, _| Some(number * 16 + rest.next()?.to_digit(16)?));
-    char::from_u32(number?)
+pub(super) fn list_of_cell(text: &str) -> Option<Vec<String>> {
+    let all: Vec<Value> = serde_json::from_str(&list_of_text(text)?).ok()?;
+    all.iter().map(self::text).collect()
 }
 
 #[cfg(test)]

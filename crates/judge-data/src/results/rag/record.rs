@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 
 use super::contexts::{CONTEXTS, contexts, list_of_cell};
 use crate::results::numbered_rows::numbered_rows;
+use crate::rows::cell::in_cell;
 use crate::rows::columns::HEAD;
 use crate::rows::grades::{self, Given, unless_nobody};
 use crate::rows::reading::Reading;
-use crate::rows::row::in_cell;
 use crate::run::of_fields;
 use crate::{Columns, DatasetOptions, Error, Extra, Field, Input, Row, RowColumns, RowItem};
 
@@ -230,8 +230,8 @@ impl AsRef<RagItem> for RagRecord {
 impl RowItem for RagRecord {
     of_fields!();
 
-    fn field_named<'n>(&self, name: &'n str) -> &'n str {
-        self.columns.field_named(name)
+    fn columns(&self) -> Option<&RowColumns> {
+        Some(&self.columns)
     }
 
     /// Of contexts each. A response is not cut, since its sentences have their places in it.

@@ -27,6 +27,15 @@ pub enum ImportProblem {
         keys: Vec<String>,
     },
 
+    /// An object beside the model in a dictionary. It is most likely for the features, as a scaler is, and would not be applied.
+    #[error(
+        "{class} beside the model would not be applied: save the model alone, or both as one, sklearn.pipeline.make_pipeline(scaler, model)"
+    )]
+    BesideModel {
+        /// Its class.
+        class: &'static str,
+    },
+
     /// Classes that are text.
     #[error(
         "classes must be whole numbers, found the text {found:?}: fit with whole numbers, e.g. by sklearn.preprocessing.LabelEncoder"

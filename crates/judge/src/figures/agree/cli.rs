@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use judge_cli::args::bars::BarArgs;
+use judge_cli::args::bars::{BarArgs, meant};
 use judge_cli::args::files::{OverwriteArgs, row_limit};
 use judge_cli::args::numbers::{at_least, number, part, positive};
 use judge_cli::args::one_of;
@@ -142,13 +142,12 @@ impl Cli {
         }
         let names = || {
             let of_pairs = PreferenceComparison::STATISTICS.into_iter().chain([PreferenceComparison::CHOSEN_LAYER]);
-            STATISTICS.into_iter().chain(MEANS).chain(of_pairs)
+            // Some are of scores too.
+            STATISTICS.into_iter().chain(MEANS).chain(of_pairs.filter(|name| !STATISTICS.contains(name)))
         };
         if let Some(name) = self.statistics.iter().flatten().find(|name| !names().any(|known| known == *name)) {
-            return Err(usage(format!(
-                "--statistics: {name:?} is not one of {}",
-                names().collect::<Vec<_>>().join(", ")
-            )));
+            let (all, meant) = (names().collect::<Vec<_>>().join(", "), meant(name, names()));
+            return Err(usage(format!("--statistics: {name:?} is not one of {all}{meant}")));
         }
         if let Some(twice) = (1..self.second.len()).find(|&i| self.second[..i].contains(&self.second[i])) {
             return Err(usage(format!("--second: {:?} is named twice", self.second[twice])));

@@ -17,6 +17,7 @@ use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, text, value};
 use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use judge_cli::terminal::console::{counted, counted_that, tell};
+use judge_cli::terminal::options::quoted;
 
 use super::cli::Cli;
 use super::means::Unlabelled;
@@ -42,6 +43,8 @@ pub struct Pairs {
     pub lost: Lost,
     /// The field of the chance that a row had of being graded, where there is one.
     pub sampling_probability: Option<String>,
+    /// What to say where rows name the labels of their scores, and people gave grades off them: distances are of two scales.
+    pub off_scale: Option<String>,
     /// What was read of pairs, where rows are those of `judge compare`.
     pub preferences: Preferences,
 }
@@ -49,6 +52,10 @@ pub struct Pairs {
 /// Where the judge's confidence is looked for unless a field is named:
 /// rows of this project's score files have the probability of each label there.
 const CONFIDENCE: &str = "probabilities";
+
+/// Where `judge score` writes its score, and the labels of its scale.
+const SCORE: &str = "score";
+const LABELS: &str = "labels";
 
 /// Where `judge grade` writes who gave each of a row's ratings.
 const RATERS: &str = "raters";
@@ -72,14 +79,27 @@ fn tell_repeated(identifiers: &OtherFields, rows: usize) {
         let n = found.groups.n_groups();
         tell(format_args!(
             "note: {rows} rows have {n} values of {field:?}; if rows with one of them are of one question, intervals are too narrow \
-             without --cluster {field}"
+             without --cluster {}",
+            quoted(field)
         ));
     }
 }
 
+/// The least and the greatest of some numbers.
+fn ends(numbers: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    numbers.map(|number| [number; 2]).reduce(|all, one| [all[0].min(one[0]), all[1].max(one[1])])
+}
+
+/// The ends of the scale that a row's score is on, where the row names its labels and these are numbers.
+fn scale_of(row: &ScoredRow) -> Option<[f64; 2]> {
+    let labels = row.row.optional::<Vec<String>>(LABELS, "a list of labels").ok().flatten()?;
+    let numbers: Option<Vec<f64>> = labels.iter().map(|label| label.parse().ok()).collect();
+    ends(numbers?.into_iter())
+}
+
 /// Who gave each rating of an item, where the row says so; or why its names cannot be those of its ratings.
 fn raters_of(row: &ScoredRow, item: &ComparedItem) -> Result<Option<Vec<String>>, String> {
-    let Some(names) = row.row.optional::<Vec<String>>(RATERS, "a list of names").ok().flatten() else {
+    let Some(names) = row.row.list::<String>(RATERS, "a list of names").ok().flatten() else {
         return Ok(None);
     };
     if names.len() != item.human.len() {
@@ -173,7 +193,7 @@ impl Pairs {
         let others = vec![Vec::new(); cli.second.len()];
         let mut pairs = Self { predicted, human, others, sampling_probability, ..Self::default() };
         let (mut unread, mut odd_raters, mut odd_names) = (Unread::default(), Unread::default(), Unread::default());
-        let (mut identifiers, mut raters) = (OtherFields::default(), Vec::new());
+        let (mut identifiers, mut raters, mut scale) = (OtherFields::default(), Vec::new(), None);
         let own = [pairs.predicted.clone(), pairs.human.clone(), "id".to_owned()];
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         for row in file.rows(&found)? {
@@ -192,6 +212,9 @@ impl Pairs {
                 }
             };
             unread.note(&place, None);
+            if pairs.predicted == SCORE {
+                scale = scale.or_else(|| scale_of(&row));
+            }
             odd_raters.note(&place, row.no_grade.clone());
             if let Some(orders) = row.row.value("orders") {
                 let pushed = pairs.preferences.push_row(orders, item.ratings(), item.cluster.clone());
@@ -216,6 +239,14 @@ impl Pairs {
         tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
         tell_unread_that(&odd_names, "have names of raters that cannot be those of their grades and count as without");
         tell_repeated(&identifiers, pairs.items.len());
+        let people = ends(pairs.items.iter().flat_map(ComparedItem::ratings).filter_map(Rating::number));
+        let off = scale.zip(people).filter(|(scale, people)| people[0] < scale[0] || people[1] > scale[1]);
+        pairs.off_scale = off.map(|([low, high], [least, most])| {
+            format!(
+                "People's grades are from {least} to {most} and the judge's scale is from {low} to {high}, so that distances and biases \
+                 compare two scales; `judge calibrate` puts scores on people's."
+            )
+        });
         align(&mut pairs.items, &raters);
         let sure = pairs.items.iter().filter(|item| item.confidence.is_some()).count();
         if sure > 0 && sure < pairs.items.len() {

@@ -31,10 +31,11 @@ const PARTS: [(&str, &str); 10] = [
 ];
 
 /// By what two judges are compared in sentences, and whether a difference above 0 speaks for the first one.
-const COMPARED: [(&str, &str, Ordering); 2] = [
-    ("difference_spearman", "rank correlation", Ordering::Greater),
-    ("difference_mae", "mean absolute error", Ordering::Less),
-];
+const COMPARED: [(&str, &str, Ordering); 2] =
+    [("difference_spearman", "rank correlation", Ordering::Greater), (DISTANCE, "mean absolute error", Ordering::Less)];
+
+/// The one of these that is of distances.
+const DISTANCE: &str = "difference_mae";
 
 /// What the other judge is called where there is one.
 const SECOND: &str = "the second";
@@ -45,31 +46,45 @@ fn of_others<'f>(found: &'f Comparisons, name: &str) -> impl Iterator<Item = (&'
     of_name.filter_map(|(known, statistic)| Some((judge_of(known).unwrap_or(SECOND), statistic.defined()?)))
 }
 
-/// Which side of 0 a statistic is shown to lie on: by its p-value where it has one, which the sentence then shows, else by its
-/// interval. `None` where it may be 0.
+/// Whether a statistic's p-value is below that of its level, where it has one.
+fn is_unlikely(known: &Reported) -> Option<bool> {
+    let level = known.interval.map_or(0.95, |interval| interval.level);
+    known.p_adjusted.or(known.p).map(|p| p < 1.0 - level)
+}
+
+/// Whether its interval, which bars look at, is on one side of 0, where it has one.
+fn is_beside(known: &Reported) -> Option<bool> {
+    known.interval.map(|interval| interval.low > 0.0 || interval.high < 0.0)
+}
+
+/// Which side of 0 a statistic is shown to lie on: its test and its interval, which are no inverses of each other, both say so where it has
+/// both. `None` where it may be 0.
 fn shown(known: &Reported) -> Option<Ordering> {
     let sign = known.estimate.partial_cmp(&0.0).filter(|sign| sign.is_ne())?;
-    let level = known.interval.map_or(0.95, |interval| interval.level);
-    let beyond_chance = match (known.p_adjusted.or(known.p), known.interval) {
-        (Some(p), _) => p < 1.0 - level,
-        (None, Some(interval)) => interval.low > 0.0 || interval.high < 0.0,
+    let beyond_chance = match (is_unlikely(known), is_beside(known)) {
         // The same on every row, of six or more: no chance makes that.
         (None, None) => known.no_variation,
+        (by_test, by_interval) => by_test != Some(false) && by_interval != Some(false),
     };
     beyond_chance.then_some(sign)
 }
 
-/// The p-value of a difference, in words.
+/// The p-value of a difference, in words, and that its interval does not say the same.
 fn chance(difference: &Reported) -> String {
     let adjusted = if difference.p_adjusted.is_some() { "adjusted " } else { "" };
+    let but = match (is_unlikely(difference), is_beside(difference)) {
+        (Some(true), Some(false)) => ", but the interval reaches 0",
+        _ => "",
+    };
     difference.p_adjusted.or(difference.p).map_or_else(String::new, |p| match p {
-        p if p < 0.0001 => format!(" ({adjusted}p < 0.0001)"),
-        p if difference.p_at_most => format!(" ({adjusted}p <= {p:.4})"),
-        p => format!(" ({adjusted}p = {p:.4})"),
+        p if p < 0.0001 => format!(" ({adjusted}p < 0.0001{but})"),
+        p if difference.p_at_most => format!(" ({adjusted}p <= {p:.4}{but})"),
+        p => format!(" ({adjusted}p = {p:.4}{but})"),
     })
 }
 
-/// A group's rows and figures as sentences and a table; `numeric` says whether ratings are numbers.
+/// A group's rows and figures as sentences and a table; `numeric` says whether ratings are numbers, `off_scale` what stands in the place of
+/// sentences on distances, where people's scale is another one.
 ///
 /// # Errors
 /// If the losses of `risk` overflow, or stdout takes nothing.
@@ -77,11 +92,12 @@ pub fn whole(
     title: &str,
     found: &Comparisons,
     numeric: bool,
+    off_scale: Option<&str>,
     risk: Option<&SelectiveRisk>,
     methods: bool,
 ) -> Result<()> {
-    let mut lines = sentences(found, numeric);
-    lines.extend(risk.map(surest).transpose()?.flatten());
+    let mut lines = sentences(found, numeric, off_scale);
+    lines.extend(risk.filter(|_| off_scale.is_none()).map(surest).transpose()?.flatten());
     say(title)?;
     lines.into_iter().try_for_each(|line| say(format_args!("  {line}")))?;
     figures(found, methods)
@@ -111,8 +127,9 @@ fn people_agree(found: &Comparisons) -> Option<bool> {
     Some(alpha.interval.map_or(alpha.estimate >= 1.0, |interval| interval.low > 0.0))
 }
 
-fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
+fn sentences(found: &Comparisons, numeric: bool, off_scale: Option<&str>) -> Vec<String> {
     let known = |name: &str| found.get(name).and_then(Statistic::defined);
+    let distance = |name: &str| known(name).filter(|_| off_scale.is_none());
     let sure = |known: &Reported| {
         known.interval.map_or_else(
             || if known.no_variation { " (no variation)" } else { " (no interval)" }.to_owned(),
@@ -123,7 +140,7 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
         )
     };
     let mut lines = Vec::new();
-    if let Some(wins) = known("alternative_winning_rate") {
+    if let Some(wins) = distance("alternative_winning_rate") {
         let (percent, method) = (100.0 * wins.estimate, &wins.method);
         // The test holds the judge against raters, whatever these are worth: where they agree by chance alone, noise passes it.
         lines.push(match people_agree(found) {
@@ -138,7 +155,7 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
             None => format!("It does as well as {percent:.0} % of raters (alternative annotator test, {method})."),
         });
     }
-    if let (Some(judge), Some(people)) = (known("against_rest_judge"), known("against_rest_human")) {
+    if let (Some(judge), Some(people)) = (distance("against_rest_judge"), distance("against_rest_human")) {
         // Numbers are held against the mean of the others, labels against what most of them say.
         lines.push(if numeric {
             format!(
@@ -164,7 +181,8 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     } else if let Some(Statistic::Undefined { reason }) = found.get("spearman") {
         lines.push(format!("Whether the judge orders rows as people do is not known: {reason}."));
     }
-    if let Some(bias) = known("bias") {
+    lines.extend(off_scale.map(str::to_owned));
+    if let Some(bias) = distance("bias") {
         let far = known("mae").map(|mae| format!("; a score is {} off on average", decimals(mae.estimate, 2)));
         let far = far.unwrap_or_default();
         let size = format!("{}{}{far}", bias_in_words(bias.estimate), sure(bias));
@@ -183,7 +201,7 @@ fn sentences(found: &Comparisons, numeric: bool) -> Vec<String> {
     if let Some(raters) = known("human_krippendorff_alpha_interval") {
         lines.push(format!("People agree among themselves with an alpha of {:.2}{}.", raters.estimate, sure(raters)));
     }
-    for (name, measure, better) in COMPARED {
+    for (name, measure, better) in COMPARED.into_iter().filter(|(name, ..)| off_scale.is_none() || *name != DISTANCE) {
         for (other, difference) in of_others(found, name) {
             let size = format!("{:.2}{}{}", difference.estimate, sure(difference), chance(difference));
             let said = match shown(difference) {
@@ -284,4 +302,37 @@ pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> 
         [group.to_owned(), found.n.to_string()].into_iter().chain(names.iter().map(cell)).collect()
     };
     say_table(head, groups.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use judge_metrics::Interval;
+
+    use super::*;
+
+    /// The exchange of two judges and the bootstrap are no inverses of each other: nothing is claimed that a bar on the interval denies.
+    #[test]
+    fn a_difference_is_claimed_where_test_and_interval_say_so() {
+        let said = |p: f64, low: f64| {
+            let known = Reported {
+                estimate: 0.04,
+                interval: Some(Interval { low, high: 0.07, level: 0.95 }),
+                no_variation: false,
+                p: Some(p),
+                p_at_most: false,
+                p_adjusted: None,
+                method: String::new(),
+            };
+            let statistics = vec![("difference_spearman".to_owned(), Statistic::Defined(known))];
+            sentences(&Comparisons { n: 200, statistics }, true, None).concat()
+        };
+        assert!(said(0.0402, 0.0012).contains("the first judge is better than the second"));
+        assert!(said(0.06, 0.0012).contains("no difference between the two judges can be shown"));
+        let apart = said(0.0402, -0.0012);
+        assert!(
+            apart.contains("no difference between the two judges can be shown")
+                && apart.contains("(p = 0.0402, but the interval reaches 0)"),
+            "{apart}"
+        );
+    }
 }

@@ -2,14 +2,14 @@
 
 use anyhow::{Result, bail};
 use judge_cli::args::files::{CarryArgs, OutputArgs};
-use judge_cli::args::prompt_judge::suited;
+use judge_cli::args::prompt_judge::{APART, suited};
 use judge_cli::pair_orders::PairJudging;
 use judge_cli::row_job::{RowJob, Words, resolved};
 use judge_cli::terminal::console::{end_of_rows, usage};
 use judge_core::{Reason, Unscored, prompted::PairConvention};
 use judge_data::{
     Benchmark, BenchmarkPair, Carry, Extra, InputFile, PairRow, PairVerdicts, Record, RecordList, RowColumns,
-    UnreadRecord, check_templates_on,
+    UnreadRecord,
 };
 
 use super::Cli;
@@ -50,8 +50,9 @@ pub(crate) fn of_model(cli: &Cli, pairs: &[BenchmarkPair]) -> Result<PairVerdict
         );
     }
     let records: Vec<Record> = pairs.iter().map(record).collect();
-    if !cli.judge.is_apart() {
-        check_templates_on(&cli.pairs.data, &records, [asked.fields()])?;
+    match cli.judge.is_apart() {
+        true => asked.check_rows(&cli.pairs.data, &records, [APART])?,
+        false => asked.check_rows(&cli.pairs.data, &records, [])?,
     }
     cli.model.admit_items(&records, |record| record.id().to_string())?;
     let files = benchmark.files(&cli.pairs.data)?.iter().map(InputFile::of).collect::<Result<_, _>>()?;

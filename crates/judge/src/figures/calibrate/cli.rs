@@ -8,7 +8,7 @@ use judge_data::{IntoInput, Outputs, ScoredFields, ScoredRows, Settings};
 use judge_metrics::calibration::{CalibrationMethod, Calibrator};
 use serde_json::json;
 
-use judge_cli::args::files::WriteArgs;
+use judge_cli::args::files::{WriteArgs, tell_json_lines};
 use judge_cli::args::numbers::{at_least, number, part};
 use judge_cli::args::one_of;
 use judge_cli::terminal::console::usage;
@@ -87,6 +87,7 @@ impl Cli {
     pub(crate) fn settings(&self) -> Result<Calibrator> {
         let outputs = Outputs::new([&self.graded, &self.input]).rows([&self.output]).reports("calibrate", &self.json);
         outputs.overwrite(self.write.overwrite).check()?;
+        tell_json_lines(&self.output);
         let range = match self.range.as_deref() {
             None => None,
             Some(&[low, high]) if low < high => Some([low, high]),

@@ -4,8 +4,12 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use anyhow::{Context, Result, anyhow};
-use judge_core::{ItemId, Layer, fit::LayerWeightFit};
+use anyhow::{Result, anyhow};
+use judge_core::{
+    ItemId, Layer,
+    fit::{Graded, LayerWeightFit},
+    lager::TableOrigin,
+};
 use judge_data::{PairVerdict, Rows, ScoreTable, majority};
 use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Statistic};
 use judge_metrics::preference::Preference;
@@ -18,7 +22,7 @@ use judge_cli::preferences::of_pairs;
 use judge_cli::report::BOOTSTRAP;
 use judge_cli::terminal::console::{in_words, say, say_table, tell, usage};
 
-/// The accuracy of the sign of log-odds that are averaged over the orders, against people's majority, by how they are read.
+/// The accuracy of the sign of log-odds that are averaged over the orders, against people's [majority], by how they are read.
 pub(super) struct Worth {
     /// Whether pairs were judged in the given order alone.
     one_order: bool,
@@ -31,13 +35,13 @@ impl Worth {
     /// Of pairs that were read at every layer. Rows with the same value of the field `cluster` are about one question; without one each is
     /// about its own.
     pub(super) fn of(pairs: &ScoreTable, settings: &LayerWeightFit, cluster: Option<&str>) -> Result<Self> {
-        let (gold, questions, one_order) = people(pairs, cluster)?;
+        let (gold, one_order) = people(pairs, cluster)?;
+        // Of pairs without a gold label nothing is right.
+        let (decided, (gold, questions)): (Vec<&Graded>, (Vec<Preference>, Vec<String>)) =
+            pairs.graded.iter().zip(gold).filter_map(|(pair, gold)| Some((pair, gold?))).unzip();
         // Columns are preferences, ascending: the first label is B, the last one A.
-        let odds: Vec<Vec<f64>> = pairs
-            .graded
-            .iter()
-            .map(|pair| pair.table.rows().map(|row| row[row.len() - 1] - row[0]).collect())
-            .collect();
+        let odds: Vec<Vec<f64>> =
+            decided.iter().map(|pair| pair.table.rows().map(|row| row[row.len() - 1] - row[0]).collect()).collect();
         let comparison = |numbers: Vec<Vec<f64>>| {
             let rows = gold.iter().zip(&questions).zip(numbers);
             let rows = rows.map(|((gold, question), layers)| PreferredPair {
@@ -51,9 +55,10 @@ impl Worth {
         let all: Vec<usize> = (0..odds.len()).collect();
         let mean = |layers: &Vec<f64>| layers.iter().sum::<f64>() / layers.len() as f64;
         let fixed = comparison(odds.iter().map(|layers| vec![layers[pairs.n_layers], mean(layers)]).collect());
-        let (place, chosen) =
-            comparison(odds.clone()).chosen_layer(&all)?.ok_or_else(|| anyhow!("a pair has no layers"))?;
-        let fitted = match out_of_fold(pairs, settings, &questions, &odds) {
+        let (place, chosen) = comparison(odds.clone()).chosen_layer(&all)?.ok_or_else(|| {
+            anyhow!("{}: on no pair has a verdict more than half of the raters", pairs.path.display())
+        })?;
+        let fitted = match out_of_fold(&decided, &pairs.origin_or_file()?, settings, &questions, &odds) {
             Ok(numbers) => comparison(numbers.into_iter().map(|number| vec![number]).collect()).by_layer(&all)?,
             Err(error) => {
                 let statistic = Statistic::Undefined { reason: in_words(&error) };
@@ -110,8 +115,11 @@ enum Human {
     Raters(Vec<Option<PairVerdict>>),
 }
 
-/// People's majority and the question of each pair, and whether pairs were judged in one order alone.
-fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>, Vec<String>, bool)> {
+/// The gold label of a pair and its question; `None` where raters are split.
+type Gold = Option<(Preference, String)>;
+
+/// What people say of each pair, and whether pairs were judged in one order alone.
+fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Gold>, bool)> {
     let (mut known, mut named, mut one_order) = (HashMap::new(), false, false);
     let (mut others, mut ids) = (OtherFields::default(), Vec::new());
     for row in Rows::open(&pairs.path)? {
@@ -152,24 +160,21 @@ fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Preference>,
             }
         }
     }
-    let found =
-        pairs.ids.iter().map(|id| known.remove(id).with_context(|| format!("the pair {id} has no human verdict")));
-    let (gold, questions) = found.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-    Ok((gold, questions, one_order))
+    Ok((pairs.ids.iter().map(|id| known.remove(id)).collect(), one_order))
 }
 
 /// The log-odds of each pair by weights that were fitted on other questions.
 fn out_of_fold(
-    pairs: &ScoreTable,
+    pairs: &[&Graded],
+    origin: &TableOrigin,
     settings: &LayerWeightFit,
     questions: &[String],
     odds: &[Vec<f64>],
 ) -> Result<Vec<f64>> {
-    let origin = pairs.origin_or_file()?;
     let mut numbers = vec![0.0; odds.len()];
     for split in GroupKFold::default().split(questions)? {
-        let others: Vec<_> = split.train.iter().map(|&row| pairs.graded[row].clone()).collect();
-        let weights = settings.fit(&others, &origin)?;
+        let others: Vec<Graded> = split.train.iter().map(|&row| pairs[row].clone()).collect();
+        let weights = settings.fit(&others, origin)?;
         for row in split.test {
             numbers[row] = odds[row].iter().zip(weights.weights()).map(|(odds, weight)| odds * weight).sum();
         }

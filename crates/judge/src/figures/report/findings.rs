@@ -19,7 +19,7 @@ use serde::{Serialize, Serializer};
 
 use super::answers::Answers;
 use super::measures::Measured;
-use super::record::Record;
+use super::record::{Check, Record};
 use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
 
 /// Bars of each histogram.
@@ -195,23 +195,27 @@ impl Findings {
 
     /// Whether all rows are there, as far as anything says so, and why that is known.
     pub fn completeness(&self) -> (Option<bool>, String) {
-        if let Some(found) = &self.record.completeness {
-            return match found.complete {
-                true if found.rows == self.rows as u64 => (
-                    Some(true),
-                    "Complete: the check found every row of the input once, scored from the text that is in it."
-                        .to_owned(),
-                ),
-                true => (
-                    Some(false),
-                    format!("The check found {} results, here are {}: they are not of one run.", found.rows, self.rows),
-                ),
-                false => (Some(false), "Not complete: the check found what is listed below.".to_owned()),
-            };
-        }
         let outputs = &self.record.outputs;
         let is_changed =
             self.input.blake3.as_ref().is_some_and(|blake3| !outputs.is_empty() && !outputs.contains(blake3));
+        if let Some(check) = &self.record.completeness {
+            return match check.said() {
+                (false, ..) => (Some(false), "Not complete: the check found what is listed below.".to_owned()),
+                (true, rows, _) if rows != self.rows as u64 => (
+                    Some(false),
+                    format!("The check found {rows} results, here are {}: they are not of one run.", self.rows),
+                ),
+                _ if is_changed => (
+                    None,
+                    "Not known: the check found every row, but the file has changed since its run wrote it.".to_owned(),
+                ),
+                _ if !self.is_checked(check) => (
+                    Some(false),
+                    "The check is of other results: of another run, or of these before they were changed.".to_owned(),
+                ),
+                _ => (Some(true), all_found(check)),
+            };
+        }
         match &self.record.counts {
             Some(counts) => {
                 let (n, rows) = (counts.rows(), self.rows);
@@ -238,12 +242,39 @@ impl Findings {
         }
     }
 
+    /// Whether a check may be of these rows, by all that both say of them.
+    fn is_checked(&self, check: &Check) -> bool {
+        match check {
+            Check::Rows(found) => {
+                let is_same = |results: &String| *results == found.digests.results.to_string();
+                let is_of_run = |run: &String| found.runs.is_empty() || found.runs.contains_key(run);
+                self.results.as_ref().is_none_or(is_same) && self.record.run.as_ref().is_none_or(is_of_run)
+            }
+            Check::Command(found) => self.input.blake3.as_ref() == Some(&found.results),
+        }
+    }
+
     /// One line for the console.
     pub fn in_words(&self) -> String {
         let agreement = self.agreement.iter().find(|(name, _)| name == "spearman" || name == "accuracy");
         let agreement = agreement.map_or_else(String::new, |(name, found)| format!(", {name} {found:.3}"));
         let rows = counted(self.rows, "row");
         format!("{rows}, {} scored, {} with a human score{agreement}", self.scored, self.graded)
+    }
+}
+
+/// What a check says that found nothing wrong.
+fn all_found(check: &Check) -> String {
+    match check {
+        Check::Command(_) => "Complete: the check found the results of every row of the input once.".to_owned(),
+        Check::Rows(found) if found.repeated == 0 && found.lost == 0 => {
+            "Complete: the check found every row of the input once, scored from the text that is in it.".to_owned()
+        }
+        Check::Rows(found) => format!(
+            "Complete but for what the check let pass: {} of rows that have one already, which count here too, and {} whose worker died.",
+            counted(found.repeated as usize, "result"),
+            counted(found.lost as usize, "row")
+        ),
     }
 }
 

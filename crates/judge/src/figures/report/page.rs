@@ -105,7 +105,7 @@ fn completeness(found: &Findings) -> Markup {
         Some(false) => "bad",
         None => "quiet",
     };
-    let problems = found.record.completeness.iter().flat_map(|check| &check.problems);
+    let problems = found.record.completeness.iter().flat_map(|check| check.said().2);
     let more = problems.clone().count().saturating_sub(PROBLEMS);
     html! {
         p { strong class=(class) { (words) } }

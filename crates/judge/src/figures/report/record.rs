@@ -5,8 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use judge_core::ModelInfo;
-use judge_data::{Completeness, Counts, InputFile, Program, RunRecord, Settings, ShardPlan, load, record_path};
-use serde::Serialize;
+use judge_data::{
+    CommandResults, Completeness, Counts, InputFile, Program, RunRecord, Settings, ShardPlan, load, record_path,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What is known of how the rows were made.
@@ -33,7 +35,27 @@ pub struct Record {
     /// Rows that the record counts.
     pub counts: Option<Counts>,
     /// What a check found.
-    pub completeness: Option<Completeness>,
+    pub completeness: Option<Check>,
+}
+
+/// What a check found.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Check {
+    /// Of result rows.
+    Rows(Completeness),
+    /// Of the results of a command.
+    Command(CommandResults),
+}
+
+impl Check {
+    /// Whether all is there, how many results, and what keeps it from being complete.
+    pub fn said(&self) -> (bool, u64, &[String]) {
+        match self {
+            Self::Rows(found) => (found.complete, found.rows, &found.problems),
+            Self::Command(found) => (found.complete, found.rows as u64, &found.problems),
+        }
+    }
 }
 
 impl Record {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
-use judge_cli::args::files::{WriteArgs, program};
+use judge_cli::args::files::{WriteArgs, program, tell_json_lines};
 use judge_cli::probes::ProbeFile;
-use judge_cli::terminal::console::{end_of_rows, say};
+use judge_cli::terminal::console::{end_of_rows, say, tell};
 use judge_cli::terminal::progress::Progress;
 use judge_core::{Reason, Unscored};
 use judge_data::{Counts, Fate, InputFile, Opened, Outputs, Resolved, RunPlan, StatesFile};
@@ -52,6 +52,7 @@ const AT_ONCE: usize = 4_096;
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     cli.check_output(&cli.input)?;
+    tell_json_lines(&cli.output);
     // A table in shards is no file of its name.
     let features = if cli.input[0].exists() { Features::open(&cli.input[0])? } else { None };
     let counts = match (features, cli.input.as_slice()) {
@@ -113,6 +114,12 @@ impl Cli {
 fn of_features(cli: &Cli, features: &Features) -> Result<Counts> {
     // A pickle's scaler computes in the features' precision, as scikit-learn's does.
     let file = ProbeFile::read(&cli.probe, features.precision)?;
+    if let ProbeFile::Sklearn(imported) = &file
+        && !imported.unread.is_empty()
+    {
+        let probe = cli.probe.display();
+        tell(format_args!("note: {probe}: what it has beside the model is not applied: {:?}", imported.unread));
+    }
     let probe = file.probe();
     let (found, expected) = (features.n_features, probe.n_features());
     let path = cli.input[0].display();

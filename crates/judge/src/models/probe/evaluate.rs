@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use judge_cli::args::files::tell_json_lines;
 use judge_cli::terminal::console::{counted_that, end_of_rows, say, say_table};
 use judge_data::{InputFile, Layout, Outputs, Rows, Settings};
 use serde_json::json;
@@ -45,6 +46,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new([&cli.probes.input.input].into_iter().chain(&cli.probes.probes)).rows([&cli.output]);
     let outputs = if share.is_some() { outputs.rows([&judged]) } else { outputs };
     outputs.overwrite(cli.probes.write.overwrite).check()?;
+    if !array {
+        tell_json_lines(&cli.output);
+    }
     let settings = Settings::from([("top_share".to_owned(), json!(share))]);
     let (output, write) = (cli.output.as_path(), cli.probes.write);
     let kept = Kept { program: PROGRAM, output, layout: of_output, settings, write };

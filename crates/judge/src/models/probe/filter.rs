@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
+use judge_cli::args::files::tell_json_lines;
 use judge_cli::args::numbers::number;
 use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{counted_that, end_of_rows, say};
@@ -47,6 +48,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let outputs = Outputs::new([&cli.probes.input.input].into_iter().chain(&cli.probes.probes));
     let outputs = outputs.rows([&cli.output, &judged]).reports(PROGRAM, &cli.json);
     outputs.overwrite(cli.probes.write.overwrite).check()?;
+    tell_json_lines(&cli.output);
     let settings = [("top_share", json!(cli.top_share)), ("min_total", json!(cli.min_total))];
     let of_kept = Kept {
         program: PROGRAM,

@@ -185,5 +185,8 @@ fn found(imported: &SklearnProbe) -> Vec<(String, String)> {
             metadata.pooled.iter().map(|(layer, pooling)| format!("{layer}, {pooling:?}").to_lowercase()).collect();
         row("states (layer 0 is the embedding)", states.join("; "));
     }
+    if !imported.unread.is_empty() {
+        row("beside the model, not applied", format!("{:?}", imported.unread));
+    }
     rows
 }

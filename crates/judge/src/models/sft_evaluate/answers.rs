@@ -51,8 +51,8 @@ fn last_boxed(text: &str) -> Option<&str> {
     })
 }
 
-/// The number that a text begins with, without a sign, and its length in bytes: digits with a decimal point, and with commas where exactly
-/// three digits stand behind each and one to three before the first.
+/// The number that a text begins with, without a sign, and its length in bytes: digits with a decimal point, with commas where exactly
+/// three digits stand behind each and one to three before the first, and with an exponent, as JSON may have it (`1e-05`).
 fn number_at_start(text: &str) -> Option<(f64, usize)> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
@@ -65,6 +65,13 @@ fn number_at_start(text: &str) -> Option<(f64, usize)> {
     let fraction = if bytes.get(end) == Some(&b'.') { digits(end + 1) } else { 0 };
     if fraction > 0 {
         end += 1 + fraction;
+    }
+    if end > 0 && matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits(end + 1 + sign);
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
     }
     let number = text.get(..end).filter(|number| !number.is_empty())?;
     Some((number.replace(',', "").parse().ok()?, end))
@@ -116,6 +123,9 @@ mod tests {
             ("\\$12", Right::Number(12.0)),
             ("1,5", Right::Text("1,5".to_owned())),
             ("12,345,678.5%", Right::Number(12_345_678.5)),
+            ("1e3", Right::Number(1000.0)),
+            ("-1.5E-05", Right::Number(-0.000_015)),
+            ("1e", Right::Text("1e".to_owned())),
             (" Paris ", Right::Text("Paris".to_owned())),
             ("B", Right::Text("B".to_owned())),
             ("3 apples", Right::Text("3 apples".to_owned())),
@@ -144,6 +154,9 @@ mod tests {
         assert_eq!(number(-3.0, "it loses -$3."), Ok(true));
         assert_eq!(number(3.0, "it loses -$3."), Ok(false));
         assert_eq!(number(2.0, "version 1.2.3, no: 2"), Ok(true));
+        assert_eq!(number(1000.0, "It is 1e3, 1,000."), Ok(true));
+        assert_eq!(number(1000.0, "It is 1e+3 m"), Ok(true));
+        assert_eq!(number(3.0, "2e or 3"), Ok(true));
         assert_eq!(number(42.0, "\\boxed{42} after 7 steps"), Ok(true));
         assert_eq!(number(42.0, "\\boxed{x} after 42 steps"), Err("no number was written"));
         assert_eq!(number(42.0, "none"), Err("no number was written"));

@@ -1,5 +1,7 @@
 //! A row before the model: how likely its reply is, and what the model writes in its place.
 
+use std::borrow::Cow;
+
 use judge_cli::args::model_args::ModelArgs;
 use judge_cli::replies::Replied;
 use judge_core::request::Generation;
@@ -88,10 +90,20 @@ fn template(why: String) -> Unscored {
     Unscored::new(Reason::Template, why)
 }
 
+/// A field's text, if it is not blank.
+fn text<'r>(record: &'r Record, name: &str) -> Option<Cow<'r, str>> {
+    record.field(name).filter(|text| !text.trim().is_empty())
+}
+
 /// The right answer of a row, if it has one.
 fn right(record: &Record) -> Option<Right> {
-    let text = |name| record.field(name).filter(|text| !text.trim().is_empty());
-    text("answer").or_else(|| text("reference")).and_then(|text| Right::of(&text))
+    text(record, "answer").or_else(|| text(record, "reference")).and_then(|text| Right::of(&text))
+}
+
+/// Whether a row has a list or an object where its right answer is looked for.
+pub(super) fn has_unread_answer(record: &Record) -> bool {
+    let is_unread = |name: &str| record.field(name).is_none() && record.extra().json(name).is_some();
+    is_unread("answer") || text(record, "answer").is_none() && is_unread("reference")
 }
 
 fn answered(right: &Right, outcome: &Outcome) -> Answered {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use judge_cli::args::decisions::DecisionPromptArgs;
@@ -35,7 +34,7 @@ pub(crate) struct Cli {
     /// ordinal: the same by the steps between grades. completion: the last turn of conversations [default: mark, or the recipe's]
     #[arg(long, value_enum)]
     pub(crate) objective: Option<Objective>,
-    /// Rows that are held out: they are measured at each checkpoint, and the folder has what was best on them
+    /// Rows that are held out: they are measured at each checkpoint, and the folder has the state after a step that was best on them
     #[arg(long, value_name = "FILE")]
     pub(crate) eval: Option<PathBuf>,
     /// A report for machines: examples, losses, what the tuned judge says of held-out rows
@@ -61,7 +60,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "ALPHA", value_parser = positive, help_heading = "What is learned")]
     pub(crate) alpha: Option<f64>,
     /// Which projections get an adapter, by the names of the model's folder, e.g. q_proj,v_proj [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = NonEmptyStringValueParser::new(), help_heading = "What is learned")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", value_parser = trimmed, help_heading = "What is learned")]
     pub(crate) targets: Vec<String>,
     /// How many of the last blocks get an adapter [default: all]. The blocks below run once for each row: what comes out of them is kept in
     /// OUTPUT.states while the run lasts, 4 bytes for each number of each token
@@ -134,6 +133,14 @@ pub(crate) struct Cli {
     pub(crate) lager: LagerArgs,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// A name without the white space around it, as it is behind the commas of a list.
+fn trimmed(name: &str) -> Result<String, &'static str> {
+    match name.trim() {
+        "" => Err("expected a name"),
+        name => Ok(name.to_owned()),
+    }
 }
 
 /// `--objective`.

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
 use judge_cli::args::files::program;
 use judge_cli::args::words::{Words, in_a_shell};
 use judge_cli::report::{write_json_if, write_marked};
-use judge_cli::terminal::console::{counted, say, tell};
+use judge_cli::terminal::console::{counted, say, tell, usage};
 use judge_cli::terminal::interrupt::Interrupts;
 use judge_cli::terminal::memory::peak_memory;
 use judge_cli::terminal::options::name_of;
@@ -68,9 +68,22 @@ impl<E: Clone> Course<'_, E> {
         self.plan.iter().flatten().map(|&place| self.learned.all[place].1).sum()
     }
 
+    /// What learns. A setting that cannot be is called as its option.
+    fn trainer<L: Loss<Example = E>>(&self, loss: L, settings: TrainSettings) -> Result<Trainer<L>> {
+        Trainer::new(self.folder, loss, settings).map_err(|error| match error {
+            TrainError::Setting { setting: "tuning.rank", found, expected } => {
+                usage(format!("--rank is {found}, expected {expected}"))
+            }
+            TrainError::Setting { setting: "tuning.alpha", found, expected } => {
+                usage(format!("--alpha is {found}, expected {expected}"))
+            }
+            error => error.into(),
+        })
+    }
+
     /// Says what a run would take, by its largest step.
     pub(super) fn dry_run<L: Loss<Example = E>>(&self, loss: L, settings: TrainSettings) -> Result<()> {
-        let mut trainer = Trainer::new(self.folder, loss, settings)?;
+        let mut trainer = self.trainer(loss, settings)?;
         let size = |step: &Vec<usize>| step.iter().map(|&place| self.learned.all[place].1).sum::<usize>();
         let largest = (0..self.plan.len()).max_by_key(|&step| size(&self.plan[step])).unwrap_or_default();
         let start = Instant::now();
@@ -109,7 +122,7 @@ impl<E: Clone> Course<'_, E> {
             let loss = self.loss_of(tuned, &examples(held_out), "the held-out rows")?;
             anyhow::Ok(measure(tuned, held_out)?.into_iter().chain([("loss", loss)]).collect::<Figures>())
         };
-        let mut trainer = Trainer::new(self.folder, loss, settings)?;
+        let mut trainer = self.trainer(loss, settings)?;
         let every = cli.every.unwrap_or_else(|| plan.len().div_ceil(self.task.chosen.epochs as usize));
         let mut resumed = None;
         if files.checkpoint.exists() {
@@ -180,20 +193,14 @@ impl<E: Clone> Course<'_, E> {
             log.stopped_early(done as u64, log.since_best(done as u64))?;
         }
         let kept = match (self.held_out, log.best) {
-            (Some(_), Some((0, _))) => {
-                tell("note: no step made the loss of the held-out rows smaller; the folder has the last");
-                done
-            }
-            (Some(_), Some((best, _))) if files.best.exists() => {
+            (Some(_), Some((best, _))) => {
                 trainer.resume(&files.best)?;
-                let kept = trainer.steps_done();
-                ensure!(
-                    kept == best,
-                    "{} has the state after step {kept}, not after step {best}; delete it and {}, and start again with \
-                     --overwrite",
-                    files.best.display(),
-                    files.checkpoint.display()
-                );
+                if log.gained().is_none() {
+                    tell(format_args!(
+                        "note: the loss of the held-out rows was smallest before the first step; the folder has the best of the \
+                         later states, that after step {best}"
+                    ));
+                }
                 best as usize
             }
             _ => done,
@@ -269,9 +276,12 @@ impl<E: Clone> Course<'_, E> {
         if let Some([before, after]) = loss {
             say(format_args!("loss of the first step's rows: {before:.4} -> {after:.4}"))?;
             if after > before {
-                tell(
-                    "note: the loss has grown on rows that were learned from: the judge is worse than the model that it began with; lower --lr",
-                );
+                tell(if log.gained().is_some() {
+                    "note: the loss has grown on rows that were learned from, those of the first step, though not on held-out rows"
+                } else {
+                    "note: the loss has grown on rows that were learned from: the judge is worse than the model that it began with; \
+                     lower --lr"
+                });
             }
         }
         let of = |step: usize| log.figures.get(&(step as u64));

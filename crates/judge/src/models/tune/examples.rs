@@ -56,7 +56,7 @@ impl Maker<'_> {
         })
     }
 
-    /// Classes: the grade on the scale that the mean of the raters is nearest to, the lower one of two.
+    /// Classes: the grade on the scale that the mean of the raters is [nearest] to.
     pub(super) fn classes(
         &self,
         input: &Input,
@@ -117,7 +117,7 @@ impl Maker<'_> {
     ) -> Result<Examples<E>> {
         let records = self.cli.input.records(input, Some(format), self.limit)?;
         let lack = match format {
-            DatasetFormat::Pairs => "no label, or one that prefers neither response",
+            DatasetFormat::Pairs => "no label of more than half of the raters, or one that prefers neither response",
             _ => NO_LABEL,
         };
         gathered(
@@ -191,10 +191,10 @@ fn on_scale(score: f64, scale: &Scale) -> Result<(), String> {
     }
 }
 
-/// The place of the point of a scale that a number is nearest to, the lower one of two.
+/// The place of the point of a scale that a number is nearest to, the upper one of two, as grades of probes are rounded.
 pub(super) fn nearest(score: f64, scale: &Scale) -> usize {
     let distances = scale.values().map(|value| (value - score).abs()).enumerate();
-    let nearest = distances.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    let nearest = distances.min_by(|(i, a), (j, b)| a.total_cmp(b).then(j.cmp(i)));
     nearest.map_or(0, |(place, _)| place)
 }
 
@@ -221,6 +221,14 @@ fn target(raters: &[f64], scale: &Scale) -> Result<Option<Vec<f32>>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 2.5 is 3, the class that `judge probe train` makes of it.
+    #[test]
+    fn a_mean_between_two_grades_is_the_upper_one() {
+        let scale = Scale::integers(1, 5).unwrap();
+        let grades = [1.0, 1.5, 2.4, 2.5, 2.6, 4.5, 5.0].map(|mean| 1 + nearest(mean, &scale));
+        assert_eq!(grades, [1, 2, 2, 3, 3, 5, 5]);
+    }
 
     #[test]
     fn raters_share_a_target() {

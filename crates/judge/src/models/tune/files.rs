@@ -59,13 +59,14 @@ impl Files {
     }
 }
 
-/// Refuses a folder that is there.
+/// Refuses what is there, but an empty folder.
 ///
 /// # Errors
 /// A usage error that names it.
 pub(super) fn refuse_existing(output: &Path) -> Result<()> {
-    if output.exists() {
-        return Err(usage(format!("{} exists; name another folder with --output", output.display())));
+    let is_empty = std::fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_none());
+    if output.exists() && !is_empty {
+        return Err(usage(format!("{} exists and is no empty folder; name another with --output", output.display())));
     }
     Ok(())
 }

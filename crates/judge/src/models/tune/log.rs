@@ -81,14 +81,14 @@ pub(super) struct Log {
     pub(super) losses: BTreeMap<u64, f64>,
     /// What held-out rows said, by the number of steps.
     pub(super) figures: BTreeMap<u64, BTreeMap<String, f64>>,
-    /// The smallest loss of held-out rows, and after which step.
+    /// After which step the loss of held-out rows was smallest, that before the first one aside, and that loss. Its state is kept.
     pub(super) best: Option<(u64, f64)>,
 }
 
 impl Log {
     /// A new one, or that of a run that is resumed. Steps beyond its checkpoint are done again, perhaps with looks at held-out
     /// rows after other steps: what it says of them counts no more, but for the step whose state is kept as the best.
-    /// Lines of them come twice.
+    /// Lines of them come twice. No state but the one that is kept is the best, whatever was measured of others.
     pub(super) fn open(files: &Files, held: &Held, resumed: Option<Resumed>) -> Result<Self> {
         let path = &files.log;
         let unwritten = || format!("cannot write {}", path.display());
@@ -109,9 +109,10 @@ impl Log {
             found.losses.extend(entry["loss"].as_f64().map(|loss| (step, loss)));
             if let Some(figures) = entry["held_out"].as_object() {
                 let figures = figures.iter().filter_map(|(name, value)| Some((name.clone(), value.as_f64()?)));
-                found.note(step, figures.collect());
+                found.figures.insert(step, figures.collect());
             }
         }
+        found.best = best.and_then(|best| Some((best, found.loss_after(best)?)));
         if !text.is_empty() && !text.ends_with('\n') {
             writeln!(found.file).context("cannot write the log")?;
         }
@@ -124,16 +125,26 @@ impl Log {
         self.line(&json!({"step": step, "loss": loss, "grad_norm": grad_norm, "learning_rate": learning_rate, "count": count}))
     }
 
-    /// Takes note of what held-out rows say; whether no loss before was as small.
+    /// Takes note of what held-out rows say; whether this step's state is the best, to be kept.
     pub(super) fn measured(&mut self, step: u64, figures: &Figures) -> Result<bool> {
         self.line(&json!({"step": step, "held_out": figures}))?;
-        Ok(self.note(step, figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()))
+        self.figures.insert(step, figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+        let is_best = |loss: &f64| step > 0 && self.best.is_none_or(|(_, best)| *loss < best);
+        let best = self.loss_after(step).filter(is_best).map(|loss| (step, loss));
+        self.best = best.or(self.best);
+        Ok(best.is_some())
     }
 
-    /// How many measurements up to a step came after the best, which none of them was better than.
+    /// How many measurements in a row, up to a step, had no smaller loss than the best before them, also that before the first step.
     pub(super) fn since_best(&self, step: u64) -> usize {
-        let best = self.best.map_or(0, |(best, _)| best);
+        let best = self.gained().unwrap_or(0);
         self.figures.keys().filter(|&&at| best < at && at <= step).count()
+    }
+
+    /// The best step, where the loss of held-out rows is smaller after it than before the first one.
+    pub(super) fn gained(&self) -> Option<u64> {
+        let (step, loss) = self.best?;
+        self.loss_after(0).is_none_or(|before| loss < before).then_some(step)
     }
 
     /// That the run stops here, and why.
@@ -141,15 +152,9 @@ impl Log {
         self.line(&json!({"step": step, "stopped_early": {"measurements_without_a_smaller_loss": measurements}}))
     }
 
-    fn note(&mut self, step: u64, figures: BTreeMap<String, f64>) -> bool {
-        let loss = figures.get("loss").copied().unwrap_or(f64::INFINITY);
-        // A state that is measured again, since the run was killed while it was kept, is kept now.
-        let is_best = self.best.is_none_or(|(at, best)| at == step || loss < best);
-        if is_best {
-            self.best = Some((step, loss));
-        }
-        self.figures.insert(step, figures);
-        is_best
+    /// That of held-out rows, where it was measured.
+    fn loss_after(&self, steps: u64) -> Option<f64> {
+        self.figures.get(&steps)?.get("loss").copied()
     }
 
     fn line(&mut self, entry: &Value) -> Result<()> {
@@ -174,5 +179,24 @@ mod tests {
             let log = Log::open(&files, &held, Some(Resumed { done, best: Some(best) })).unwrap();
             assert_eq!(log.best, Some(expected));
         }
+    }
+
+    /// A run that never gains keeps the best state that it has: not the one that it began from, and of an older version's run, which kept
+    /// none, not what only the log knows.
+    #[test]
+    fn the_best_is_a_state_after_a_step_that_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::of(&folder.path().join("tuned"));
+        let held = Held::take(&files.log).unwrap();
+        let mut log = Log::open(&files, &held, None).unwrap();
+        let measured = |log: &mut Log, step, loss| log.measured(step, &[("loss", loss)].into_iter().collect()).unwrap();
+        let kept = [(0, 1.5), (3, 1.7), (6, 1.6), (9, 1.8)].map(|(step, loss)| measured(&mut log, step, loss));
+        assert_eq!(kept, [false, true, true, false]);
+        assert_eq!((log.best, log.gained(), log.since_best(9)), (Some((6, 1.6)), None, 3));
+
+        let mut log = Log::open(&files, &held, Some(Resumed { done: 9, best: None })).unwrap();
+        assert_eq!((log.best, log.since_best(9)), (None, 3));
+        assert!(measured(&mut log, 12, 1.75) && measured(&mut log, 15, 1.4));
+        assert_eq!((log.gained(), log.since_best(15)), (Some(15), 0));
     }
 }

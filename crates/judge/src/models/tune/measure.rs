@@ -8,8 +8,8 @@
 //! | preferences, rewards | `accuracy` |
 //!
 //! `accuracy`, `ece` and `brier` are those of [`DecisionComparison`], which `judge decide` reports: the likeliest label against what people
-//! say. That is for marks and classes the point of the scale nearest to the mean of raters, for verdicts what more than half of them say, else
-//! a tie. `majority_share` is the accuracy of always giving the commonest label of the held-out rows.
+//! say. That is for marks and classes the point of the scale nearest to the mean of raters, for verdicts what more than half of them say.
+//! `majority_share` is the accuracy of always giving the commonest label of the held-out rows.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

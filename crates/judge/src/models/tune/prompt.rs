@@ -4,7 +4,8 @@ use anyhow::{Context, Result, bail};
 use judge_cli::args::decisions::questions;
 use judge_cli::args::prompt_judge::{Asked, PromptedArgs, suited};
 use judge_cli::args::words::Words;
-use judge_cli::terminal::console::{quoted, usage};
+use judge_cli::terminal::console::usage;
+use judge_cli::terminal::options::quoted;
 use judge_core::decision::DecisionSettings;
 use judge_core::lager::{LagerSettings, States};
 use judge_core::reward::RewardJudge;
@@ -58,6 +59,23 @@ impl AtEnd {
         let named = template.unwrap_or_else(|| family.name().to_owned());
         let reader = format!("judge compare --verdict logits --template {}", quoted(&named));
         Ok(Self::of(&family.lager_settings(), reader))
+    }
+
+    /// Whether `judge compare --apart --verdict logits` asks the same of each response of these pairs, as it does by the template that a
+    /// model's folder brings.
+    pub(super) fn is_compared(&self, cli: &Cli, input: &Input) -> Result<bool> {
+        let asked = &cli.lager.asked;
+        // It has no such options, or reads another kind of template by them.
+        if asked.template.is_some() || asked.prefill.is_some() || asked.points.is_some() {
+            return Ok(false);
+        }
+        let args = PromptedArgs { apart: true, ..PromptedArgs::of_labels(None, asked.rubric.clone()) };
+        let suits = suited(true, all_have_references(cli, input)?, false);
+        Ok(match args.asked(suits, None, true, &cli.model) {
+            Ok(Asked::Family { family, .. }) => Self::of(&family.lager_settings(), String::new()).id() == self.id(),
+            // What it refuses it does not ask.
+            Ok(Asked::Reward { .. }) | Err(_) => false,
+        })
     }
 
     fn of(settings: &LagerSettings, reader: String) -> Self {

@@ -47,7 +47,10 @@ pub(super) fn differences(name: &str, before: &str, now: &str) -> Vec<Difference
         let (before, now) = (version("an earlier version"), version(VERSION_NUMBER));
         return vec![Difference { key: "program".to_owned(), before, now }];
     }
-    let under = |value| Settings::from([(name.to_owned(), value)]);
+    let under = |value| match value {
+        Value::Object(fields) if name == "settings" => fields.into_iter().collect(),
+        value => Settings::from([(name.to_owned(), value)]),
+    };
     Difference::between(&under(before), &under(now))
 }
 

@@ -68,14 +68,14 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["place", "apart", "reward"], help_heading = "Judge")]
     pub(super) confidence: Option<PathBuf>,
     #[command(flatten)]
-    pub(super) carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     /// Where the tally goes
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     #[command(flatten)]
     pub(super) bars: BarArgs,
     #[command(flatten)]
-    pub(super) model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -94,11 +94,12 @@ struct Found {
 
 fn of_all_pairs(cli: &Cli) -> Result<Found> {
     let (mut pairs, mut worse, mut misjudged) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut lost, mut unscored) = (Lost::default(), 0);
+    let (mut lost, mut unscored, mut is_judged) = (Lost::default(), 0, false);
     let mut told_apart = Proportion::default();
     for row in Rows::open(&cli.output.output)? {
         let row = row?;
         let verdict = row.optional("verdict", VERDICT)?;
+        is_judged |= row.value("unscored").is_none();
         if let Some(better) = better(&row)? {
             told_apart.n += 1;
             told_apart.count += usize::from(verdict == Some(better));
@@ -147,7 +148,8 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
     if cli.old.is_some() {
         json.insert("worse".to_owned(), json!(worse));
     }
-    let sentence = skill(&separates, cli.old.is_some(), has_preferences(&found));
+    // Of a judge that has judged nothing there is nothing to say.
+    let sentence = is_judged.then(|| skill(&separates, cli.old.is_some(), has_preferences(&found))).flatten();
     let against = first_names("the better response is known, and was not named", &misjudged);
     let apart = vec![("separates", against)];
     let tables: Vec<Table> = vec![(&["verdict", "pairs"], counts), (&["", "estimate [95 %]", "n"], lines)];

@@ -49,13 +49,13 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) fitting: DecisionFitArgs,
     #[command(flatten)]
-    pub(super) carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     pub(super) decisions: DecisionArgs,
     #[command(flatten)]
     pub(super) service: Service,
     #[command(flatten)]
-    pub(super) model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 /// The values of `--route`.

@@ -62,11 +62,11 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) fitting: DecisionFitArgs,
     #[command(flatten)]
-    pub(super) carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     pub(super) decisions: DecisionArgs,
     #[command(flatten)]
-    pub(super) model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 impl Cli {

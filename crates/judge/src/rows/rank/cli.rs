@@ -40,11 +40,11 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "N", conflicts_with_all = ["apart", "reward"], value_parser = at_least::<u32>(1), help_heading = "Judge")]
     pub(super) comparisons: Option<u32>,
     #[command(flatten)]
-    pub(super) carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
     pub(super) bars: BarArgs,
     #[command(flatten)]
-    pub(super) model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }
 
 /// `--benchmark`.

@@ -59,7 +59,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(super) bars: BarArgs,
     #[command(flatten)]
-    pub(super) carry: CarryArgs,
+    pub(crate) carry: CarryArgs,
     #[command(flatten)]
-    pub(super) model: ModelArgs,
+    pub(crate) model: ModelArgs,
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use judge_cli::args::files::{OverwriteArgs, parquet_files, program};
+use judge_cli::args::files::{OverwriteArgs, parquet_files, program, tell_json_lines};
 use judge_cli::args::numbers::at_least;
 use judge_cli::report::write_json_if;
 use judge_cli::terminal::console::{say, tell, usage};
@@ -110,6 +110,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<()> {
 
 impl Checked<'_> {
     fn run(&self) -> Result<()> {
+        self.export.into_iter().chain(self.rows).for_each(tell_json_lines);
         match (&self.parts.plan, &self.parts.run) {
             (Some(path), _) => self.planned(path).map_err(|error| with_folder(path, error)),
             (None, Some(path)) => {

@@ -1,25 +1,33 @@
 //! Any command that makes rows of rows, by parts: which commands these are asked of is the caller's to say.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use judge_cli::args::files::{OverwriteArgs, input_files, program};
+use judge_cli::args::files::{CarryArgs, OverwriteArgs, input_files, program};
+use judge_cli::args::model_args::ModelArgs;
 use judge_cli::terminal::console::{in_words, say, tell, usage};
 use judge_cli::terminal::interrupt::Stopped;
+use judge_cli::terminal::options::quoted;
 use judge_cli::terminal::progress::{Progress, begin_part};
 use judge_core::ItemId;
 use judge_data::{
-    Columns, CommandPart, CommandPlan, Error, Field, Input, Outputs, RunPlan, SeeIds, Source, load, record_path,
-    save_new,
+    Columns, CommandPart, CommandPlan, Error, Field, Input, Outputs, RowColumns, RowItem, RunPlan, SeeIds, Source,
+    check_files, load, record_path, save_new,
 };
 
 use super::run_args::RunArgs;
+
+/// Refuses files.
+type CheckFiles = dyn Fn(&[&Path]) -> Result<()>;
 
 /// How a command reads its rows, and what it makes of them.
 pub(crate) struct Reading {
     /// Tells of the ids of an input's rows.
     pub(crate) ids: Box<SeeIds<'static>>,
+    /// Refuses files that one run over all of their rows would refuse.
+    pub(crate) check: Box<CheckFiles>,
     /// Whether the results have the ids of the rows.
     pub(crate) has_ids: bool,
     /// What the name of its output ends with.
@@ -27,10 +35,62 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Of a command whose rows are those of this source, and whose results are JSON lines with their ids.
-    pub(crate) fn of<S: Source>(source: impl Fn(Input) -> S + 'static) -> Self {
-        let ids = move |input: Input, see: &mut dyn FnMut(ItemId) -> Result<(), Error>| source(input).see_ids(see);
-        Self { ids: Box::new(ids), has_ids: true, extension: ".jsonl" }
+    /// Of a command whose rows are those of this source, and whose results are JSON lines with their ids; `model` reads them, if one on
+    /// this machine does.
+    pub(crate) fn of<S: Source>(
+        source: impl Fn(Input) -> S + Clone + 'static,
+        carry: &CarryArgs,
+        model: Option<&ModelArgs>,
+    ) -> Self {
+        let (carry, model, of_ids) = (carry.clone(), model.cloned(), source.clone());
+        let ids = move |input: Input, see: &mut dyn FnMut(ItemId) -> Result<(), Error>| of_ids(input).see_ids(see);
+        let check = move |files: &[&Path]| check(files, &source, &carry, model.as_ref());
+        Self { ids: Box::new(ids), check: Box::new(check), has_ids: true, extension: ".jsonl" }
+    }
+}
+
+/// Refuses what one command over the rows of all files would refuse, and no part of them can: fields to be carried or cut that no row has,
+/// rows of which none can be judged, and those that the embedded model was not made for.
+fn check<S: Source>(
+    files: &[&Path],
+    source: impl Fn(Input) -> S,
+    carry: &CarryArgs,
+    model: Option<&ModelArgs>,
+) -> Result<()> {
+    // Of each field the columns that it is read from, each with the first file that has it there.
+    let mut columns: BTreeMap<Field, Vec<(String, PathBuf)>> = BTreeMap::new();
+    let sources = files.iter().map(|path| Input::open(path).map(&source));
+    let unread = check_files(sources, &carry.chosen, &carry.cuts, |source, item| {
+        let is_chosen = |field| source.columns().is_some_and(|columns| columns.is_chosen(field));
+        let read = item.columns().into_iter().flat_map(RowColumns::iter);
+        for (field, column) in read.filter(|(field, _)| !is_chosen(*field)) {
+            let found = columns.entry(field).or_default();
+            if !found.iter().any(|(name, path)| name == column || path == source.path()) {
+                found.push((column.to_owned(), source.path().to_path_buf()));
+            }
+        }
+    })?;
+    if let (Some((id, why)), Some(first)) = (unread.all(), files.first()) {
+        bail!("{}: no row can be judged; the first is {id}: {why}", first.display());
+    }
+    tell_columns(&columns);
+    files.iter().try_for_each(|path| model.map_or(Ok(()), |model| model.admit(&Input::open(path)?)))
+}
+
+/// Says so where files have a field in different columns: in one file of all their rows it would be read from one of them.
+fn tell_columns(columns: &BTreeMap<Field, Vec<(String, PathBuf)>>) {
+    let mut differ = columns.iter().filter(|(_, found)| found.len() > 1);
+    let names = |(field, found): (&Field, &Vec<(String, PathBuf)>)| {
+        format!("{field}={}", found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("|"))
+    };
+    let both = differ.clone().map(names).collect::<Vec<_>>().join(",");
+    if let Some((field, [(one, in_one), (other, in_other), ..])) = differ.next().map(|(field, all)| (field, &all[..])) {
+        let [in_one, in_other] = [in_one.display(), in_other.display()];
+        tell(format_args!(
+            "note: {field} is in the column {one:?} of {in_one} and in {other:?} of {in_other}: each file is read by its own, but a file \
+             of all rows (`export --rows`) would be read by one and lose the other; with --columns {} both are read there too",
+            quoted(&both)
+        ));
     }
 }
 
@@ -93,6 +153,8 @@ pub(super) fn plan(
             bar.inc(rows)
         })?;
     bar.finish_and_clear();
+    let read = plan.files.iter().filter(|file| file.rows != Some(0)).map(|file| file.path.as_path());
+    (reading.check)(&read.collect::<Vec<_>>())?;
     save_new(output, &plan, overwrite)?;
     say(format_args!(
         "{} rows of {} files in {} shards for `judge {}` -> {}",

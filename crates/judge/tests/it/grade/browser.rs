@@ -88,6 +88,8 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     browser.answer("4");
     browser.answer("Enter");
     assert!(browser.text().contains("Finished"), "{}", browser.text());
+    // Nobody answers any more, and its style applies.
+    assert_eq!(browser.value("getComputedStyle(document.body).margin"), json!("0px"));
     assert!(page.wait().status.success());
     let found = rows(folder.path().join("graded.jsonl"));
     assert!(found.iter().all(|row| row["raters"] == json!(["Ann Lee", "bob"])), "{found:?}");
@@ -115,6 +117,11 @@ fn questions_are_answered_by_keys_alone() {
     browser.open(&page.url());
     browser.press("n");
     browser.press("y");
+    // What is marked stays where the page is loaded again.
+    browser.loads(|page| {
+        page.value("location.reload()");
+    });
+    assert_eq!(browser.value("document.querySelectorAll(':checked').length"), json!(2));
     // Enter before the last answer goes nowhere.
     browser.press("Enter");
     assert_eq!(browser.value("document.querySelectorAll(':checked').length"), json!(2));
@@ -134,6 +141,26 @@ fn questions_are_answered_by_keys_alone() {
     let row = &rows(folder.path().join("graded.jsonl"))[0];
     let marks: Vec<_> = (0..3).map(|sentence| row["sentences"][sentence]["human"][0].clone()).collect();
     assert_eq!(marks, [json!(1), json!(0), json!(1)]);
+}
+
+#[test]
+fn numbers_and_signs_are_in_sight() {
+    let Some(mut browser) = browser() else { return };
+    let folder = TempDir::new().expect("folder");
+    let row =
+        json!({"id": 1, "question": "Q?", "contexts": ["C"], "response": "1986. That was the year.\n\n2*3*4 = 24"});
+    crate::program::write_rows(folder.path().join("rows.jsonl"), &[row]);
+    let page = Page::open(folder.path(), &with(&[]));
+    browser.open(&format!("{}/rate?rater=ann", page.url()));
+    let text = browser.text();
+    assert!(text.contains("1986. That was the year.") && text.contains("2*3*4 = 24"), "{text}");
+    // What begins further left than its box is cut off.
+    let left = "const range = document.createRange(); range.selectNodeContents(document.querySelector('.response li')); \
+                range.getBoundingClientRect().left >= document.querySelector('.response .scroll').getBoundingClientRect().left";
+    assert_eq!(browser.value(left), json!(true));
+    let numbers = "getComputedStyle(document.querySelector('.contexts > li')).listStylePosition";
+    assert_eq!(browser.value(numbers), json!("inside"));
+    page.kill();
 }
 
 #[test]

@@ -85,7 +85,8 @@ fn evaluated(split: &str, evaluation: &Evaluation) -> Result<()> {
     });
     let cells: Vec<Vec<String>> = cells.collect();
     if !cells.is_empty() {
-        let head = ["probability of the upper class", "Brier score", "AUROC", "area under risk-coverage"];
+        // Of grades the area under the risk-coverage curve is no error rate of the probe, so it is called what it is.
+        let head = ["probability of the upper class", "Brier score", "AUROC", "lower class among the surest"];
         say_table(head, cells)?;
     }
     for (name, gain) in &evaluation.gain_over {

@@ -39,7 +39,8 @@ impl Maker<'_> {
     }
 
     /// Verdicts on both responses in one prompt, on a scale of preferences for the one that is shown first: the share of raters for each
-    /// verdict, and what most of them say. With [`Swap::Random`] both orders are there, of which each epoch has one.
+    /// verdict, and what most of them say. Where no verdict has more than half of them there is no example. With [`Swap::Random`] both
+    /// orders are there, of which each epoch has one.
     pub(in crate::models::tune) fn verdicts(
         &self,
         input: &Input,

@@ -7,7 +7,8 @@
 The prompts are random tokens of the model that make_model.py writes. Each form of weights runs in turn, as a process of its own, in every
 round; times are medians, and ratios are medians of the rounds' ratios to bf16. Distances are those of the states of one prompt's last token:
 the root of the mean square of the difference from f32, relative to that of f32, by layer. Python alone is enough. --results keeps a row for
-each form in a file of results/, under the folder's name; its peak of memory is that of reading prompts.
+each form in a file of results/, under the folder's name; its peak of memory is that of reading prompts. Linux counts much
+of a file that was just written: drop the page cache (/proc/sys/vm/drop_caches) behind make_model.py.
 """
 
 import argparse

@@ -40,8 +40,8 @@
 //!
 //! Invariants:
 //!
-//! - Outside of `cuda.rs` no code asks which device it runs on. Tests run this path on the CPU in
-//!   f32. One sequence at a time, without padding, is their reference: batches agree with it to
+//! - Only single operations (`ops.rs`, `recurrence.rs`) ask whether a GPU runs them, and only what
+//!   sets devices up asks which. Tests run this path on the CPU in f32. One sequence at a time, without padding, is their reference: batches agree with it to
 //!   1e-5, and the packed path is compared with it too.
 //! - A decoder spread over several devices gives the bits of the whole one where devices compute
 //!   alike: the residual stream goes from one to the next, what belongs to a block stays with it.

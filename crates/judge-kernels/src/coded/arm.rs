@@ -80,18 +80,20 @@ impl WritePairs {
     }
 }
 
-impl Take<Neon> for WritePairs {
+impl<const ACROSS: usize> Take<Neon, ACROSS> for WritePairs {
     #[inline(always)]
     unsafe fn start(&mut self, lane: usize) {
         self.0.start(lane);
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [float32x4_t; 2]) {
-        // SAFETY: the row is there, by the caller's promise.
-        unsafe {
-            let [first, second] = [Neon::bf16_bits(both[0]), Neon::bf16_bits(both[1])];
-            self.0.put::<Neon>(pair, register, Neon::or(Neon::right(first, 16), second));
+    unsafe fn take(&mut self, pair: usize, both: [[float32x4_t; 2]; ACROSS]) {
+        for (register, [first, second]) in both.into_iter().enumerate() {
+            // SAFETY: the row is there, by the caller's promise.
+            unsafe {
+                let [first, second] = [Neon::bf16_bits(first), Neon::bf16_bits(second)];
+                self.0.put::<Neon>(pair, register, Neon::or(Neon::right(first, 16), second));
+            }
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn check_multiply(piece: &Piece<'_>, words: usize, a: Words<'_>, sums
 }
 
 /// What is done with the numbers of two columns as they are made.
-pub(crate) trait Take<R: Register> {
+pub(crate) trait Take<R: Register, const ACROSS: usize> {
     /// Starts with the lanes from `lane` on.
     ///
     /// # Safety
@@ -64,12 +64,12 @@ pub(crate) trait Take<R: Register> {
         let _ = lane;
     }
 
-    /// Takes both numbers of a register of lanes, the first or a later one behind those that were started with. `pair` is that of the
-    /// columns, counted from the piece's first.
+    /// Takes both numbers of the lanes that were started with, register by register. `pair` is that of the columns, counted from the
+    /// piece's first.
     ///
     /// # Safety
     /// The processor must have the value's instructions; the columns must be some of those that the value was made for.
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [R::Floats; 2]);
+    unsafe fn take(&mut self, pair: usize, both: [[R::Floats; 2]; ACROSS]);
 
     /// Ends with these lanes.
     ///
@@ -120,19 +120,21 @@ impl<const ROUNDED: bool> WriteNumbers<ROUNDED> {
     }
 }
 
-impl<R: Register, const ROUNDED: bool> Take<R> for WriteNumbers<ROUNDED> {
+impl<R: Register, const ACROSS: usize, const ROUNDED: bool> Take<R, ACROSS> for WriteNumbers<ROUNDED> {
     #[inline(always)]
     unsafe fn start(&mut self, lane: usize) {
         self.0.start(lane);
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [R::Floats; 2]) {
-        for (second, x) in both.into_iter().enumerate() {
-            // SAFETY: the row is there, by the caller's promise.
-            unsafe {
-                let x = if ROUNDED { R::bf16_bits(x) } else { R::bits(x) };
-                self.0.put::<R>(2 * pair + second, register, x);
+    unsafe fn take(&mut self, pair: usize, both: [[R::Floats; 2]; ACROSS]) {
+        for (register, both) in both.into_iter().enumerate() {
+            for (second, x) in both.into_iter().enumerate() {
+                // SAFETY: the row is there, by the caller's promise.
+                unsafe {
+                    let x = if ROUNDED { R::bf16_bits(x) } else { R::bits(x) };
+                    self.0.put::<R>(2 * pair + second, register, x);
+                }
             }
         }
     }
@@ -144,8 +146,8 @@ pub(crate) struct RowBlock<'a, R: Register, const ROWS: usize, const ACROSS: usi
     pub(crate) a: [*const u32; ROWS],
     /// The sums of each row, of the lanes that were started with.
     pub(crate) sums: [[R::Floats; ACROSS]; ROWS],
-    /// All sums.
-    out: &'a mut [Sums],
+    /// All sums. Their number is constant, and so are loops over them, so that the compiler keeps `sums` in registers.
+    out: &'a mut [Sums; ROWS],
     /// The first lane of those that were started with.
     lane: usize,
 }
@@ -156,7 +158,7 @@ impl<'a, R: Register, const ROWS: usize, const ACROSS: usize> RowBlock<'a, R, RO
     /// # Safety
     /// The processor must have the register's instructions; there must be so many rows of both.
     #[inline(always)]
-    pub(crate) unsafe fn new(a: Words<'_>, out: &'a mut [Sums]) -> Self {
+    pub(crate) unsafe fn new(a: Words<'_>, out: &'a mut [Sums; ROWS]) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
             let a = std::array::from_fn(|row| a.data.as_ptr().wrapping_add(row * a.stride));
@@ -164,17 +166,17 @@ impl<'a, R: Register, const ROWS: usize, const ACROSS: usize> RowBlock<'a, R, RO
         }
     }
 
-    /// Loads the sums of some lanes.
+    /// Loads the sums of the registers of lanes from `lane` on.
     ///
     /// # Safety
-    /// The processor must have the register's instructions.
+    /// The processor must have the register's instructions, and there must be so many lanes.
     #[inline(always)]
     pub(crate) unsafe fn start(&mut self, lane: usize) {
         self.lane = lane;
         for (sums, out) in self.sums.iter_mut().zip(&*self.out) {
-            for (sums, out) in sums.iter_mut().zip(out[lane..].chunks_exact(R::WIDTH)) {
+            for (register, sum) in sums.iter_mut().enumerate() {
                 // SAFETY: these are a register's lanes.
-                *sums = unsafe { R::load_floats(out.as_ptr()) };
+                *sum = unsafe { R::load_floats(out.as_ptr().add(lane + register * R::WIDTH)) };
             }
         }
     }
@@ -186,9 +188,9 @@ impl<'a, R: Register, const ROWS: usize, const ACROSS: usize> RowBlock<'a, R, RO
     #[inline(always)]
     pub(crate) unsafe fn end(&mut self) {
         for (sums, out) in self.sums.iter().zip(&mut *self.out) {
-            for (&sums, out) in sums.iter().zip(out[self.lane..].chunks_exact_mut(R::WIDTH)) {
+            for (register, &sum) in sums.iter().enumerate() {
                 // SAFETY: these are a register's lanes.
-                unsafe { R::store_floats(out.as_mut_ptr(), sums) };
+                unsafe { R::store_floats(out.as_mut_ptr().add(self.lane + register * R::WIDTH), sum) };
             }
         }
     }
@@ -220,7 +222,7 @@ pub(crate) struct MultiplyNumbers<'a, R: Register, const ROUNDED: bool, const RO
     pub(crate) RowBlock<'a, R, ROWS, ACROSS>,
 );
 
-impl<R: Register, const ROUNDED: bool, const ROWS: usize, const ACROSS: usize> Take<R>
+impl<R: Register, const ROUNDED: bool, const ROWS: usize, const ACROSS: usize> Take<R, ACROSS>
     for MultiplyNumbers<'_, R, ROUNDED, ROWS, ACROSS>
 {
     #[inline(always)]
@@ -230,14 +232,20 @@ impl<R: Register, const ROUNDED: bool, const ROWS: usize, const ACROSS: usize> T
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [R::Floats; 2]) {
-        for (second, x) in both.into_iter().enumerate() {
-            // SAFETY: the rows have this column, by the caller's promise.
-            unsafe {
-                let x = if ROUNDED { rounded_of_moderate::<R>(x) } else { x };
-                for (a, sums) in self.0.a.iter().zip(&mut self.0.sums) {
+    unsafe fn take(&mut self, pair: usize, mut both: [[R::Floats; 2]; ACROSS]) {
+        // SAFETY: the rows have these columns, by the caller's promise.
+        unsafe {
+            if ROUNDED {
+                for x in both.as_flattened_mut() {
+                    *x = rounded_of_moderate::<R>(*x);
+                }
+            }
+            for (a, sums) in self.0.a.iter().zip(&mut self.0.sums) {
+                for second in 0..2 {
                     let a = R::of_bits(R::splat(*a.add(2 * pair + second)));
-                    sums[register] = R::mul_add(a, x, sums[register]);
+                    for (sum, both) in sums.iter_mut().zip(&both) {
+                        *sum = R::mul_add(a, both[second], *sum);
+                    }
                 }
             }
         }
@@ -334,7 +342,11 @@ const SIGNED: [f32; 16] = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, -8.0, -7.0, -
 /// The processor must have the instructions of `R` and `to`; the coding must [suit](suits); there must be so many words of codes, and
 /// `to` must take all columns that they have.
 #[inline(always)]
-pub(crate) unsafe fn expand<R: Register, const ACROSS: usize>(piece: &Piece<'_>, words: usize, to: impl Take<R>) {
+pub(crate) unsafe fn expand<R: Register, const ACROSS: usize>(
+    piece: &Piece<'_>,
+    words: usize,
+    to: impl Take<R, ACROSS>,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         match (&piece.coding.numbers, piece.coding.bits) {
@@ -370,7 +382,7 @@ pub(crate) unsafe fn expand<R: Register, const ACROSS: usize>(piece: &Piece<'_>,
 unsafe fn with_groups<R: Register, const ACROSS: usize, const PLACES: usize>(
     piece: &Piece<'_>,
     words: usize,
-    to: impl Take<R>,
+    to: impl Take<R, ACROSS>,
     number: impl Number<R>,
 ) {
     // SAFETY: the caller's promise.
@@ -416,7 +428,7 @@ impl<F: Copy> OfGroup<F> {
 unsafe fn run<R: Register, const ACROSS: usize, const PLACES: usize, const ZEROS: bool, const MINIMA: bool>(
     piece: &Piece<'_>,
     words: usize,
-    mut to: impl Take<R>,
+    mut to: impl Take<R, ACROSS>,
     number: impl Number<R>,
 ) {
     const { assert!(LANES.is_multiple_of(ACROSS * R::WIDTH)) }
@@ -448,15 +460,19 @@ unsafe fn run<R: Register, const ACROSS: usize, const PLACES: usize, const ZEROS
                     for line in (0..ACROSS * R::WIDTH).step_by(LINE) {
                         prefetch(codes.wrapping_add(AHEAD + line));
                     }
-                    for (register, of_group) in of_group.iter().enumerate() {
-                        let word = R::load(codes.add(register * R::WIDTH));
-                        for pair in 0..PLACES / 2 {
-                            let first = number.of(word, 2 * pair as u32);
-                            let second = number.of(word, 2 * pair as u32 + 1);
-                            let both =
-                                [of_group.value::<R, ZEROS, MINIMA>(first), of_group.value::<R, ZEROS, MINIMA>(second)];
-                            to.take(index * (PLACES / 2) + pair, register, both);
+                    let mut loaded = [R::splat(0); ACROSS];
+                    for (register, word) in loaded.iter_mut().enumerate() {
+                        *word = R::load(codes.add(register * R::WIDTH));
+                    }
+                    for pair in 0..PLACES / 2 {
+                        let mut both = [[none; 2]; ACROSS];
+                        for ((both, &word), of_group) in both.iter_mut().zip(&loaded).zip(&of_group) {
+                            for (second, x) in both.iter_mut().enumerate() {
+                                let number = number.of(word, (2 * pair + second) as u32);
+                                *x = of_group.value::<R, ZEROS, MINIMA>(number);
+                            }
                         }
+                        to.take(index * (PLACES / 2) + pair, both);
                     }
                 }
                 (from, group) = (end, group + 1);
@@ -496,15 +512,13 @@ macro_rules! multiply_entry {
         unsafe fn $name(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) -> bool {
             // SAFETY: the caller's promise.
             unsafe {
-                match sums.len() {
-                    $($rows => {
-                        let rows = RowBlock::<$register, $rows, $across>::new(a, sums);
-                        expand::<$register, $across>(piece, words, $to(rows));
-                    })*
-                    _ => return false,
-                }
+                $(if let Ok(sums) = sums.try_into() {
+                    let rows = RowBlock::<$register, $rows, $across>::new(a, sums);
+                    expand::<$register, $across>(piece, words, $to(rows));
+                    return true;
+                })*
             }
-            true
+            false
         }
     };
 }

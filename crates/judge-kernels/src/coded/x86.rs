@@ -16,7 +16,7 @@
 
 use std::arch::x86_64::{
     __m512, __m512bh, __m512i, _mm512_add_ps, _mm512_cvtne2ps_pbh, _mm512_dpbf16_ps, _mm512_fmadd_ps,
-    _mm512_loadu_si512, _mm512_permutexvar_epi16, _mm512_set1_ps, _mm512_setzero_ps,
+    _mm512_loadu_si512, _mm512_permutexvar_epi16, _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512,
 };
 use std::mem::transmute;
 
@@ -138,12 +138,7 @@ impl HasThem {
         assert!((1..=MOST_IN_ORDER).contains(&rows) && words <= piece.panel.codes.len() && numbers <= a.stride);
         assert!(a.data.len() >= (rows - 1) * a.stride + numbers);
         // SAFETY: where pairs are multiplied there are the instructions; rows and words are there, by the assertions above.
-        unsafe {
-            match rows {
-                1 => multiply_in_order::<1>(piece, words, a, sums),
-                _ => multiply_in_order::<2>(piece, words, a, sums),
-            }
-        }
+        unsafe { multiply_in_order(piece, words, a, sums) };
     }
 }
 
@@ -166,6 +161,7 @@ multiply_entry!(
     1: 2, 2: 1, 3: 1, 4: 1, 5: 1, 6: 1, 7: 1, 8: 1
 );
 multiply_entry!(multiply_exact_256, "avx2,fma", Avx2, MultiplyNumbers::<_, false, _, _>, 1: 2, 2: 1, 3: 1, 4: 1);
+multiply_entry!(multiply_in_order, "avx512f,avx512bw,avx512bf16", Avx512, MultiplyInOrder::new, 1: 2, 2: 2);
 
 /// Pairs of bf16 by the processor's conversion.
 ///
@@ -200,23 +196,25 @@ impl ConvertPairs {
     }
 }
 
-impl Take<Avx512> for ConvertPairs {
+impl<const ACROSS: usize> Take<Avx512, ACROSS> for ConvertPairs {
     #[inline(always)]
     unsafe fn start(&mut self, lane: usize) {
         self.0.start(lane);
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [__m512; 2]) {
-        // SAFETY: the row is there, by the caller's promise.
-        unsafe { self.0.put::<Avx512>(pair, register, pairs(both)) }
+    unsafe fn take(&mut self, pair: usize, both: [[__m512; 2]; ACROSS]) {
+        for (register, both) in both.into_iter().enumerate() {
+            // SAFETY: the row is there, by the caller's promise.
+            unsafe { self.0.put::<Avx512>(pair, register, pairs(both)) }
+        }
     }
 }
 
 /// Adds products with rows of pairs to sums, as pairs.
 struct MultiplyPairs<'a, const ROWS: usize, const ACROSS: usize>(RowBlock<'a, Avx512, ROWS, ACROSS>);
 
-impl<const ROWS: usize, const ACROSS: usize> Take<Avx512> for MultiplyPairs<'_, ROWS, ACROSS> {
+impl<const ROWS: usize, const ACROSS: usize> Take<Avx512, ACROSS> for MultiplyPairs<'_, ROWS, ACROSS> {
     #[inline(always)]
     unsafe fn start(&mut self, lane: usize) {
         // SAFETY: the caller's promise.
@@ -224,13 +222,18 @@ impl<const ROWS: usize, const ACROSS: usize> Take<Avx512> for MultiplyPairs<'_, 
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [__m512; 2]) {
+    unsafe fn take(&mut self, pair: usize, both: [[__m512; 2]; ACROSS]) {
         // SAFETY: the rows have this word, by the caller's promise; the bits are those of pairs.
         unsafe {
-            let b: __m512bh = transmute(pairs(both));
+            let mut b = [_mm512_setzero_si512(); ACROSS];
+            for (b, both) in b.iter_mut().zip(both) {
+                *b = pairs(both);
+            }
             for (a, sums) in self.0.a.iter().zip(&mut self.0.sums) {
                 let a: __m512bh = transmute(Avx512::splat(*a.add(pair)));
-                sums[register] = _mm512_dpbf16_ps(sums[register], a, b);
+                for (sum, b) in sums.iter_mut().zip(b) {
+                    *sum = _mm512_dpbf16_ps(*sum, a, transmute::<__m512i, __m512bh>(b));
+                }
             }
         }
     }
@@ -251,7 +254,19 @@ struct MultiplyInOrder<'a, const ROWS: usize> {
     chains: [[[__m512; 2]; 2]; ROWS],
 }
 
-impl<const ROWS: usize> Take<Avx512> for MultiplyInOrder<'_, ROWS> {
+impl<'a, const ROWS: usize> MultiplyInOrder<'a, ROWS> {
+    /// Goes on with the sums of these rows.
+    ///
+    /// # Safety
+    /// The processor must have AVX-512.
+    #[inline(always)]
+    unsafe fn new(rows: RowBlock<'a, Avx512, ROWS, 2>) -> Self {
+        // SAFETY: the caller's promise.
+        Self { rows, chains: unsafe { [[[_mm512_setzero_ps(); 2]; 2]; ROWS] } }
+    }
+}
+
+impl<const ROWS: usize> Take<Avx512, 2> for MultiplyInOrder<'_, ROWS> {
     #[inline(always)]
     unsafe fn start(&mut self, lane: usize) {
         // SAFETY: the caller's promise.
@@ -259,18 +274,22 @@ impl<const ROWS: usize> Take<Avx512> for MultiplyInOrder<'_, ROWS> {
     }
 
     #[inline(always)]
-    unsafe fn take(&mut self, pair: usize, register: usize, both: [__m512; 2]) {
+    unsafe fn take(&mut self, pair: usize, mut both: [[__m512; 2]; 2]) {
         // SAFETY: the rows have both numbers of this word, by the caller's promise.
         unsafe {
-            let [first, second] = [rounded_of_moderate::<Avx512>(both[0]), rounded_of_moderate::<Avx512>(both[1])];
+            for x in both.as_flattened_mut() {
+                *x = rounded_of_moderate::<Avx512>(*x);
+            }
             for ((a, chains), sums) in self.rows.a.iter().zip(&mut self.chains).zip(&mut self.rows.sums) {
                 let a = a.cast::<f32>().add(2 * pair);
-                let [of_first, of_second] = &mut chains[register];
-                *of_first = _mm512_fmadd_ps(_mm512_set1_ps(*a), first, *of_first);
-                *of_second = _mm512_fmadd_ps(_mm512_set1_ps(*a.add(1)), second, *of_second);
-                if pair % PAIRS == PAIRS - 1 {
-                    sums[register] = _mm512_add_ps(sums[register], _mm512_add_ps(*of_first, *of_second));
-                    chains[register] = [_mm512_setzero_ps(); 2];
+                let (first, second) = (_mm512_set1_ps(*a), _mm512_set1_ps(*a.add(1)));
+                for (([of_first, of_second], sum), both) in chains.iter_mut().zip(sums).zip(&both) {
+                    *of_first = _mm512_fmadd_ps(first, both[0], *of_first);
+                    *of_second = _mm512_fmadd_ps(second, both[1], *of_second);
+                    if pair % PAIRS == PAIRS - 1 {
+                        *sum = _mm512_add_ps(*sum, _mm512_add_ps(*of_first, *of_second));
+                        (*of_first, *of_second) = (_mm512_setzero_ps(), _mm512_setzero_ps());
+                    }
                 }
             }
         }
@@ -280,18 +299,5 @@ impl<const ROWS: usize> Take<Avx512> for MultiplyInOrder<'_, ROWS> {
     unsafe fn end(&mut self) {
         // SAFETY: the caller's promise.
         unsafe { self.rows.end() }
-    }
-}
-
-/// [`HasThem::multiply_in_order`] for so many rows.
-///
-/// # Safety
-/// The processor must have AVX-512 with BW and BF16; there must be so many rows and words, whole steps of the unit.
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn multiply_in_order<const ROWS: usize>(piece: &Piece<'_>, words: usize, a: Words<'_>, sums: &mut [Sums]) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let chains = [[[_mm512_setzero_ps(); 2]; 2]; ROWS];
-        expand::<Avx512, 2>(piece, words, MultiplyInOrder { rows: RowBlock::<_, ROWS, 2>::new(a, sums), chains });
     }
 }

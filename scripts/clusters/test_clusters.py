@@ -6,6 +6,7 @@ What is not installed is skipped, and that is said; `scripts/clusters/test.sh` i
 (slurm-wlm, munge; started here on one node, which takes root) come from the system's packages.
 """
 
+import contextlib
 import functools
 import importlib.util
 import json
@@ -67,6 +68,17 @@ def wait_until(condition, what, seconds=60):
         time.sleep(0.05)
 
 
+@contextlib.contextmanager
+def fails(error, unless, words=""):
+    """A block that must raise this error, with these words; `unless` is what it means that it does not."""
+    try:
+        yield
+    except error as problem:
+        assert words in str(problem), problem
+    else:
+        raise AssertionError(unless)
+
+
 def as_rows(table):
     """Without the device, in the order of the ids: what must be equal."""
     return sorted(map(str, table.drop_columns(["device"]).to_pylist()))
@@ -99,24 +111,16 @@ def test_deaths():
     for fault, options in [("die", {}), ("swap", {}), ("garbage", {"timeout": 5}), ("hang", {"timeout": 5})]:
         with JudgeStream(fragile(fault, "row-100"), COLUMNS, **options) as judge:
             assert as_rows(pa.Table.from_batches([judge.score(batch(32))])) == whole
-            try:
+            with fails(WorkerDied, f"{fault}: nobody noticed", "2 rows"):
                 judge.score(batch(2, 99))
-            except WorkerDied as death:
-                assert "2 rows" in str(death), death
-            else:
-                raise AssertionError(f"{fault}: nobody noticed")
             assert as_rows(pa.Table.from_batches([judge.score(batch(32))])) == whole, "a new worker goes on"
     # Killed between two batches: seen with the next one.
     with JudgeStream(WORKER, COLUMNS) as judge:
         judge.score(batch(3))
         judge.process.send_signal(signal.SIGKILL)
         judge.process.wait()
-        try:
+        with fails(WorkerDied, "a dead worker answered"):
             judge.score(batch(3))
-        except WorkerDied:
-            pass
-        else:
-            raise AssertionError("a dead worker answered")
         assert judge.score(batch(3)).num_rows == 3
 
 
@@ -133,12 +137,8 @@ def test_isolation():
         Path(f"{folder}/out").mkdir()
         pq.write_table(pa.Table.from_batches([reply]), f"{folder}/out/a.parquet")
         digest(f"{folder}/in", f"{folder}/out", "--allow-lost", "1")
-        try:
+        with fails(AssertionError, "a lost row is no fault", "1 row whose worker died"):
             digest(f"{folder}/in", f"{folder}/out")
-        except AssertionError as problem:
-            assert "1 row whose worker died" in str(problem), problem
-        else:
-            raise AssertionError("a lost row is no fault")
     with JudgeStream(WORKER, COLUMNS, isolate=True) as judge:
         assert judge.score(batch(20).slice(0, 0)).num_rows == 0
 
@@ -147,41 +147,24 @@ def test_refusals():
     """What no retry mends ends at once, also where rows that kill are looked for."""
     for isolate in (False, True):
         wrong = [str(JUDGE), "stream", "--columns", "instruction=nowhere", "--quiet"]
-        with JudgeStream(wrong, COLUMNS, isolate=isolate) as judge:
-            try:
-                judge.score(batch(32))
-            except WorkerRefused:
-                pass
-            else:
-                raise AssertionError("a column that is not there")
+        with JudgeStream(wrong, COLUMNS, isolate=isolate) as judge, fails(WorkerRefused, "a column that is not there"):
+            judge.score(batch(32))
         # A worker that never starts is no row's fault.
         starts = Path(tempfile.mkstemp()[1])
         never = ["sh", "-c", f'if [ "$1" = --schema ]; then exec {shlex.join(WORKER)} --schema; fi; echo >> {starts}; exit 1', "sh"]
-        with JudgeStream(never, COLUMNS, isolate=isolate) as judge:
-            try:
-                judge.score(batch(32))
-            except WorkerDied:
-                assert len(starts.read_text()) <= 2, starts.read_text()
-            else:
-                raise AssertionError("nobody answered")
-    try:
-        with JudgeStream(WORKER, COLUMNS) as judge:
-            judge.score(rows(3).set_column(0, "id", pa.array([1, 2, 3])).to_batches()[0])
-    except ValueError as problem:
-        assert "--id-type" in str(problem), problem
-    else:
-        raise AssertionError("numbers as ids of texts")
+        with JudgeStream(never, COLUMNS, isolate=isolate) as judge, fails(WorkerDied, "nobody answered"):
+            judge.score(batch(32))
+        assert len(starts.read_text()) <= 2, starts.read_text()
+    with fails(ValueError, "numbers as ids of texts", "--id-type"), JudgeStream(WORKER, COLUMNS) as judge:
+        judge.score(rows(3).set_column(0, "id", pa.array([1, 2, 3])).to_batches()[0])
     # Answers that nobody reads keep no process.
     judge = JudgeStream(WORKER, COLUMNS)
     judge.score(batch(3))
     signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     signal.setitimer(signal.ITIMER_REAL, 0.3)
-    try:
+    with fails(KeyboardInterrupt, "it was faster than the interrupt"):
         judge.score(rows(20000).to_batches()[0])
-    except KeyboardInterrupt:
-        assert judge.process is None and not left(), left()
-    else:
-        raise AssertionError("it was faster than the interrupt")
+    assert judge.process is None and not left(), left()
 
 
 def test_parent_killed():

@@ -178,8 +178,7 @@ def matrix_peak(args):
 
 def ours(args, model, config, ids):
     with CardMemory(args.device) as memory:
-        result = cpu.ours(args.judge, model, ids, args.work, "--repeat", "3", "--device", args.device,
-                          "--max-batch-tokens", str(args.max_batch_tokens))
+        result = cpu.ours(args.judge, model, ids, args.work, *flags(args))
     result["memory"] = result["peak_bytes"] if memory.peak is None else memory.peak
     check(result, config, ids)
     return result
@@ -205,8 +204,8 @@ def check(result, config, ids):
         raise SystemExit("; ".join(wrong))
 
 
-def flags(args):
-    return ["--repeat", "3", "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
+def flags(args, times=3):
+    return ["--repeat", str(times), "--device", args.device, "--max-batch-tokens", str(args.max_batch_tokens)]
 
 
 def labels(args, model, config, ids):
@@ -351,8 +350,7 @@ def profile(args):
     spec, model, _ = next(cpu.models(args.small, args.work))
     log = args.work / "profile.log"
     os.environ.update(CUBECL_DEBUG_OPTION="profile-full", CUBECL_DEBUG_LOG=str(log))
-    cpu.ours(args.judge, model, workloads(args.prompts)["equal"], args.work, "--repeat", "1", "--device", args.device, "--max-batch-tokens",
-             str(args.max_batch_tokens))
+    cpu.ours(args.judge, model, workloads(args.prompts)["equal"], args.work, *flags(args, times=1))
     if not log.exists():
         print(f"{spec}: no kernel was profiled: that is not for such a device")
         return

@@ -8,7 +8,6 @@ aggregation.json   crowd-kit's DawidSkene and OneCoinDawidSkene: start and one s
                    the effective size of panels from covariance matrices, with the jackknife by computing everything anew without each item.
 """
 
-import json
 import warnings
 
 import numpy as np
@@ -17,10 +16,9 @@ from crowdkit.aggregation import DawidSkene, OneCoinDawidSkene
 from crowdkit.aggregation.classification import dawid_skene
 from scipy import stats
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"crowd-kit": "1.4.2", "numpy": "2.4.6", "pandas": "3.1.1", "scipy": "1.17.1"}
-require(VERSIONS)
+VERSIONS = require()
 # It calls pandas in ways that pandas would rather not have.
 warnings.filterwarnings("ignore")
 
@@ -139,19 +137,18 @@ def verdicts(n, k, shared):
     return {"right": right.tolist(), **panel(np.zeros(n), 1.0 - right)}
 
 
-fixture = {
-    "script": "scripts/metrics/aggregation_fixtures.py",
-    "versions": VERSIONS,
-    "aggregated": [
+write(
+    "aggregation.json",
+    VERSIONS,
+    aggregated=[
         aggregated(150, 4, [0.9, 0.85, 0.8, 0.7, 0.6, 0.75], 0.8),
         aggregated(90, 2, [0.95, 0.9, 0.85], 1.0),
         aggregated(100, 3, [0.95, 0.9, 0.5, 0.45, 0.4], 0.9),
     ],
-    "scores": [
+    scores=[
         scores(40, 0.8, [(0.0, 0.5), (0.5, 0.8), (-0.3, 0.6)]),
         scores(25, 0.0, [(0.0, 0.4), (0.1, 1.0), (0.0, 0.5), (0.2, 0.7), (1.0, 0.6)]),
         scores(60, 1.0, [(0.2, 0.2), (0.0, 0.3)]),
     ],
-    "verdicts": [verdicts(50, 3, 0.6), verdicts(80, 7, 0.3)],
-}
-(OUT / "aggregation.json").write_text(json.dumps(fixture) + "\n")
+    verdicts=[verdicts(50, 3, 0.6), verdicts(80, 7, 0.3)],
+)

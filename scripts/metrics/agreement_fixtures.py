@@ -10,7 +10,6 @@ agreement.json    labels.*: sklearn.metrics.precision_recall_fscore_support, bal
 pingouin rounds intervals; the unrounded ones are computed here by McGraw and Wong's formulas and must round to its figures.
 """
 
-import json
 import warnings
 
 import krippendorff
@@ -22,11 +21,9 @@ from scipy import stats
 from sklearn import metrics
 from statsmodels.stats import inter_rater
 
-from common import OUT, require
+from common import require, write_lines
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0",
-            "pingouin": "0.7.0", "irrCAC": "0.4.4"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 
 
@@ -241,10 +238,4 @@ def default(value):
     return value.item() if hasattr(value, "item") else value.tolist()
 
 
-parts = {"labels": labels(), "raters": raters(), "subjects": subjects()}
-with (OUT / "agreement.json").open("w") as file:
-    file.write(json.dumps({"script": "scripts/metrics/agreement_fixtures.py", "versions": VERSIONS})[:-1])
-    for name, cases in parts.items():
-        file.write(f', "{name}": [\n' + ",\n".join(json.dumps(case, default=default) for case in cases) + "\n]")
-    file.write("}\n")
-print({name: len(cases) for name, cases in parts.items()}, (OUT / "agreement.json").stat().st_size, "bytes")
+write_lines("agreement.json", VERSIONS, default=default, labels=labels(), raters=raters(), subjects=subjects())

@@ -8,16 +8,13 @@ alternative.json   adjusted.*: statsmodels.stats.multitest.multipletests (holm, 
                    statsmodels' fdr_by; agreement by the share of equal labels, or by the negated root mean squared distance.
 """
 
-import json
-
 import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(2025)
 
 
@@ -89,5 +86,4 @@ cases = [
     case("ratings", 90, 4, 0.3, 0.2, 0.1, 0.2),
     case("ratings", 150, 6, 0.3, 0.4, 0.3, 0.1),
 ]
-text = json.dumps({"script": "scripts/metrics/alternative_fixtures.py", "versions": VERSIONS, "adjusted": adjusted(), "tests": cases})
-(OUT / "alternative.json").write_text(text + "\n")
+write("alternative.json", VERSIONS, adjusted=adjusted(), tests=cases)

@@ -10,7 +10,6 @@ calibrated_mean.json
            calibrated_mean_ci, and mean residual and standard error of transport_audit, which leaves the calibration's own error out
 """
 
-import json
 import warnings
 
 import numpy as np
@@ -21,10 +20,9 @@ from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import KFold
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "cje-eval": "0.9.3"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(2512)
 
@@ -165,5 +163,4 @@ cases = [
     case(24, 50, 24),
     case(48, 120, 12, clusters=4),
 ]
-text = json.dumps({"script": "scripts/metrics/calibrated_mean_fixtures.py", "versions": VERSIONS, "cases": cases, "cje": cje()})
-(OUT / "calibrated_mean.json").write_text(text + "\n")
+write("calibrated_mean.json", VERSIONS, cases=cases, cje=cje())

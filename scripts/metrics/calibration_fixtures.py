@@ -29,7 +29,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from common import OUT, require
 
-require({"scipy": "1.17.1", "numpy": "2.4.6", "scikit-learn": "1.9.1", "mapie": "1.5.0", "ppi-python": "0.2.3"})
+require()
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(30)
 

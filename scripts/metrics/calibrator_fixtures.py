@@ -22,7 +22,7 @@ from sklearn.model_selection import LeaveOneOut
 
 from common import OUT, require
 
-require({"numpy": "2.4.6", "scikit-learn": "1.9.1", "mapie": "1.5.0"})
+require()
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(41)
 

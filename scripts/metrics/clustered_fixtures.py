@@ -6,15 +6,12 @@
 clustered.json   statsmodels' OLS on a constant with cov_type="cluster" and use_t=True: estimate, standard error, 95 % interval.
 """
 
-import json
-
 import numpy as np
 import statsmodels.api as sm
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(1986)
 
 
@@ -28,5 +25,4 @@ def case(n, n_clusters, spread, scale):
 
 
 cases = [case(12, 2, 1.0, 1.0), case(40, 8, 2.0, 1.0), case(200, 50, 0.3, 100.0), case(30, 30, 0.0, 1e-6)]
-text = json.dumps({"script": "scripts/metrics/clustered_fixtures.py", "versions": VERSIONS, "cases": cases})
-(OUT / "clustered.json").write_text(text + "\n")
+write("clustered.json", VERSIONS, cases=cases)

@@ -16,7 +16,6 @@ A p-value depends on the coefficient's last bit where the coefficient is near 1.
 coefficient moved by four units in the last place either way.
 """
 
-import json
 import math
 import warnings
 
@@ -24,10 +23,9 @@ import mpmath
 import numpy as np
 from scipy import special, stats
 
-from common import OUT, require
+from common import require, write_lines
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "mpmath": "1.4.1"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 mpmath.mp.dps = 60
 
@@ -288,14 +286,7 @@ def tail():
     return grid
 
 
-def write(name, call, value):
-    rows = ",\n".join(json.dumps(row) for row in value)
-    text = json.dumps({"script": "scripts/metrics/correlation_fixtures.py", "source": call, "versions": VERSIONS})[:-1]
-    (OUT / name).write_text(f'{text}, "cases": [\n{rows}\n]}}\n')
-    print(name, len(value), "cases", (OUT / name).stat().st_size, "bytes")
-
-
-write("correlation.json", "scipy.stats.pearsonr, spearmanr, kendalltau, somersd, weightedtau", correlation())
-write("partial_correlation.json", "pingouin.partial_corr's formulas", partial())
-write("dependent_correlations.json", "the papers' formulas with mpmath", dependent())
-write("tail.json", "scipy.special.betainc, mpmath.betainc", tail())
+write_lines("correlation.json", VERSIONS, source="scipy.stats.pearsonr, spearmanr, kendalltau, somersd, weightedtau", cases=correlation())
+write_lines("partial_correlation.json", VERSIONS, source="pingouin.partial_corr's formulas", cases=partial())
+write_lines("dependent_correlations.json", VERSIONS, source="the papers' formulas with mpmath", cases=dependent())
+write_lines("tail.json", VERSIONS, source="scipy.special.betainc, mpmath.betainc", cases=tail())

@@ -8,15 +8,12 @@ equal mass (n a multiple of their number, no confidence twice) and of equal widt
 other program that has them.
 """
 
-import json
-
 import numpy as np
 from calibration import utils
 
-from common import OUT, require
+from common import require, write_lines
 
-VERSIONS = {"uncertainty-calibration": "0.1.4", "numpy": "2.4.6"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(19)
 SCHEMES = {"mass": utils.get_equal_bins, "width": utils.get_equal_prob_bins}
 
@@ -48,8 +45,4 @@ def cases():
                    "se": float(standard_error(binned, n))}
 
 
-written = list(cases())
-with (OUT / "debiased_calibration.json").open("w") as file:
-    file.write(json.dumps({"script": "scripts/metrics/debiased_fixtures.py", "versions": VERSIONS})[:-1])
-    file.write(', "cases": [\n' + ",\n".join(map(json.dumps, written)) + "\n]}\n")
-print([case["name"] for case in written], (OUT / "debiased_calibration.json").stat().st_size, "bytes")
+write_lines("debiased_calibration.json", VERSIONS, cases=list(cases()))

@@ -21,7 +21,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from common import OUT, require
 
-require({"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0"})
+require()
 warnings.filterwarnings("ignore")
 
 

@@ -9,7 +9,6 @@ differences.json   the first judge less the second of kappas and AUROC (scikit-l
 """
 
 import itertools
-import json
 
 import krippendorff
 import numpy as np
@@ -17,10 +16,9 @@ import statsmodels.api as sm
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0", "krippendorff": "0.9.0"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(43)
 
 
@@ -84,5 +82,4 @@ def probabilities(n, groups):
 cases = [
     labels(11, np.arange(11)), labels(24, np.arange(24) // 3), probabilities(30, np.arange(30)), probabilities(36, np.arange(36) // 4)
 ]
-text = json.dumps({"script": "scripts/metrics/differences_fixtures.py", "versions": VERSIONS, "cases": cases})
-(OUT / "differences.json").write_text(text + "\n")
+write("differences.json", VERSIONS, cases=cases)

@@ -16,10 +16,9 @@ import mpmath as mp
 import numpy as np
 from scipy import stats
 
-from common import OUT, require
+from common import require, write_lines
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6", "mpmath": "1.4.1"}
-require(VERSIONS)
+VERSIONS = require()
 mp.mp.dps = 40
 TINY = 1e-290
 
@@ -155,7 +154,4 @@ for n in (1, 2, 5, 20, 41, 200, 5000, 1_000_000):
             row("binomial_two_sided", [k, n, p], value)
 
 rows = [list(r) for r in {json.dumps(r): r for r in rows}.values()]
-head = json.dumps({"script": "scripts/metrics/distribution_fixtures.py", "versions": VERSIONS})[:-1]
-path = OUT / "distribution.json"
-path.write_text(head + ', "cases": [\n' + ",\n".join(json.dumps(r) for r in rows) + "\n]}\n")
-print(len(rows), "cases", path.stat().st_size, "bytes")
+write_lines("distribution.json", VERSIONS, cases=rows)

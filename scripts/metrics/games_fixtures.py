@@ -7,16 +7,14 @@ games.json   statsmodels' GLM(Binomial) of soft preferences on a design of +1 an
              are turned to sum zero. Clustered covariances are cov_type="cluster" without its own correction, times G / (G - 1).
 """
 
-import json
 import warnings
 
 import numpy as np
 import statsmodels.api as sm
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(1952)
 
@@ -61,5 +59,4 @@ cases = [
     case(5, 200, 1, soft=True, weighted=False, n_clusters=25),
     case(3, 80, 3, soft=True, weighted=True, n_clusters=12),
 ]
-text = json.dumps({"script": "scripts/metrics/games_fixtures.py", "versions": VERSIONS, "cases": cases})
-(OUT / "games.json").write_text(text + "\n")
+write("games.json", VERSIONS, cases=cases)

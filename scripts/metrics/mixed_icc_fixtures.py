@@ -7,7 +7,6 @@ mixed_icc.json   variance components by restricted maximum likelihood with the w
                  95 % profile-likelihood intervals; compared here with statsmodels' MixedLM (subjects and raters as variance components).
 """
 
-import json
 import warnings
 
 import numpy as np
@@ -15,10 +14,9 @@ import pandas as pd
 import statsmodels.api as sm
 from scipy import optimize, special, stats
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(68)
 
 
@@ -90,4 +88,4 @@ shrout = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 
 gaps = shrout.copy()
 gaps[0, 1] = gaps[3, 2] = gaps[5, 0] = np.nan
 cases = [fitted(shrout), fitted(gaps), case(20, 3, 0.3, (1, 0.5, 1)), case(40, 5, 0.5, (1, 0.3, 0.6)), case(30, 2, 0.2, (0.7, 0.4, 1))]
-(OUT / "mixed_icc.json").write_text(json.dumps({"script": "scripts/metrics/mixed_icc_fixtures.py", "versions": VERSIONS, "cases": cases}) + "\n")
+write("mixed_icc.json", VERSIONS, cases=cases)

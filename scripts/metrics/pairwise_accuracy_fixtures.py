@@ -7,15 +7,12 @@ pairwise_accuracy.json   tau_optimization(scores, human, TauSufficientStats.acc_
                          copy of that module made by hand from the commit named, without its comments and unused functions; not yet repeated with a checkout.
 """
 
-import json
-
 import numpy as np
 from mt_metrics_eval.tau_optimization import TauSufficientStats, tau_optimization
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "mt-metrics-eval": "0b82d96b9a75ac392ddc44587fff2acae2c3c63e"}
-require({"numpy": VERSIONS["numpy"]})
+VERSIONS = require() | {"mt-metrics-eval": "0b82d96b9a75ac392ddc44587fff2acae2c3c63e"}
 rng = np.random.default_rng(2023)
 
 
@@ -38,4 +35,4 @@ def case(rows, columns, grades, noise, missing, digits):
 
 
 cases = [case(*shape) for shape in ((1, 12, 3, 0.5, 0.0, 1), (20, 6, 5, 1.0, 0.0, 2), (15, 8, 2, 0.7, 0.2, 1), (30, 4, 5, 2.0, 0.1, 0), (6, 10, 9, 3.0, 0.0, 3))]
-(OUT / "pairwise_accuracy.json").write_text(json.dumps({"script": "scripts/metrics/pairwise_accuracy_fixtures.py", "versions": VERSIONS, "cases": cases}) + "\n")
+write("pairwise_accuracy.json", VERSIONS, cases=cases)

@@ -7,7 +7,6 @@ people.json   Soft labels: entropies and divergences of SciPy, scikit-learn's lo
               loops, with SciPy's paired t interval.
 """
 
-import json
 from collections import Counter
 
 import numpy as np
@@ -15,10 +14,9 @@ from scipy import stats
 from scipy.spatial.distance import jensenshannon
 from sklearn.metrics import log_loss
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(2025)
 
 
@@ -117,11 +115,10 @@ def number_ceiling(items, raters, given):
     return ceiling(judge, ratings, lambda said, rest: abs(said - np.mean(rest)))
 
 
-fixture = {
-    "script": "scripts/metrics/people_fixtures.py",
-    "versions": VERSIONS,
-    "soft_labels": [soft_labels(40, 3, 5), soft_labels(30, 5, 8)],
-    "label_ceilings": [label_ceiling(60, 3, 3, 1.0), label_ceiling(80, 4, 5, 0.7)],
-    "number_ceilings": [number_ceiling(50, 3, 1.0), number_ceiling(70, 6, 0.6)],
-}
-(OUT / "people.json").write_text(json.dumps(fixture) + "\n")
+write(
+    "people.json",
+    VERSIONS,
+    soft_labels=[soft_labels(40, 3, 5), soft_labels(30, 5, 8)],
+    label_ceilings=[label_ceiling(60, 3, 3, 1.0), label_ceiling(80, 4, 5, 0.7)],
+    number_ceilings=[number_ceiling(50, 3, 1.0), number_ceiling(70, 6, 0.6)],
+)

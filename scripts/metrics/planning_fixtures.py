@@ -7,17 +7,15 @@ planning.json   statsmodels' ttest_power; the effect and the number of items by 
                 TTestPower().solve_power gives them; large-sample differences and shortfalls of shares by normal_power and normal_power_het.
 """
 
-import json
 import math
 
 import numpy as np
 from scipy import optimize, stats
 from statsmodels.stats.power import TTestPower, normal_power_het, ttest_power
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 
 
 def solved(of, power, high):
@@ -55,7 +53,5 @@ for expected, n in [(0.9, 100), (0.9, 20), (0.95, 400), (0.5, 60)]:
     std = lambda p: np.sqrt(p * (1 - p))
     power_of = lambda d: float(normal_power_het(-d, n, 0.025, std(expected), std(expected - d), alternative="smaller"))
     shares.append({"expected": expected, "n": n, "shortfall": optimize.brentq(lambda d: power_of(d) - 0.8, 1e-9, expected - 1e-9, xtol=1e-15)})
-found = {"script": "scripts/metrics/planning_fixtures.py", "versions": VERSIONS}
-found |= {"means": means, "items": items, "normal": normal, "shares": shares}
-(OUT / "planning.json").write_text(json.dumps(found) + "\n")
+write("planning.json", VERSIONS, means=means, items=items, normal=normal, shares=shares)
 print(ttest_power(0.4, 50, 0.05), solved(lambda e: float(ttest_power(e, 50, 0.05)), 0.8, 1), TTestPower().solve_power(0.4, alpha=0.05, power=0.8), normal[0], shares[0])

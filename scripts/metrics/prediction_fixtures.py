@@ -25,7 +25,7 @@ from sklearn import metrics
 
 from common import OUT, require
 
-require({"scipy": "1.17.1", "numpy": "2.4.6", "scikit-learn": "1.9.1", "mpmath": "1.4.1"})
+require()
 warnings.filterwarnings("ignore")
 mpmath.mp.dps = 700  # probabilities down to 5e-324 beside 1
 rng = np.random.default_rng(20)

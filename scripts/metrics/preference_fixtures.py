@@ -27,7 +27,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from common import OUT, require
 
-require({"scipy": "1.17.1", "numpy": "2.4.6", "statsmodels": "0.15.0", "scikit-learn": "1.9.1"})
+require()
 SWAP = {"1": "2", "2": "1", "T": "T", "-": "-"}
 random.seed(20)
 rng = np.random.default_rng(20)

@@ -7,7 +7,6 @@ ranking.json   games.*: Bradley-Terry with ties as half wins by statsmodels GLM(
                scipy.optimize's solution; length.*: the length-controlled model by GLM(Binomial) with soft preferences.
 """
 
-import json
 import warnings
 
 import mpmath
@@ -15,10 +14,9 @@ import numpy as np
 import statsmodels.api as sm
 from scipy import optimize
 
-from common import OUT, require
+from common import require, write_lines
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0", "mpmath": "1.4.1"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 
 
@@ -110,10 +108,4 @@ def length():
     return cases
 
 
-parts = {"games": games(), "length": length()}
-with (OUT / "ranking.json").open("w") as file:
-    file.write(json.dumps({"script": "scripts/metrics/ranking_fixtures.py", "versions": VERSIONS})[:-1])
-    for name, cases in parts.items():
-        file.write(f', "{name}": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]")
-    file.write("}\n")
-print({name: len(cases) for name, cases in parts.items()}, (OUT / "ranking.json").stat().st_size, "bytes")
+write_lines("ranking.json", VERSIONS, games=games(), length=length())

@@ -7,15 +7,12 @@ recalibration.json   statsmodels' GLM(Binomial) of outcomes on a constant and th
                      standard errors, and the intercept's p-value.
 """
 
-import json
-
 import numpy as np
 import statsmodels.api as sm
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(1958)
 
 
@@ -40,5 +37,4 @@ cases = [
     # Some probabilities are 0 or 1 after rounding.
     case(400, 0.2, 0.6, 3.0, 1, 0.01),
 ]
-text = json.dumps({"script": "scripts/metrics/recalibration_fixtures.py", "versions": VERSIONS, "cases": cases})
-(OUT / "recalibration.json").write_text(text + "\n")
+write("recalibration.json", VERSIONS, cases=cases)

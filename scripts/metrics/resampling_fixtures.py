@@ -8,17 +8,15 @@ permutation.json  scipy.stats.permutation_test where it is exact; p-values over 
                   where it is not.
 """
 
-import json
 import warnings
 
 import numpy as np
 from scipy import stats
 from scipy.stats import _resampling
 
-from common import OUT, require
+from common import require, write_lines
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 
 
@@ -179,12 +177,5 @@ def clustered_permutation(rng, statistic):
     return cases
 
 
-def write(name, call, value):
-    rows = ",\n".join(json.dumps(row) for row in value)
-    text = json.dumps({"script": "scripts/metrics/resampling_fixtures.py", "source": call, "versions": VERSIONS})[:-1]
-    (OUT / name).write_text(f'{text}, "cases": [\n{rows}\n]}}\n')
-    print(name, len(value), "cases", (OUT / name).stat().st_size, "bytes")
-
-
-write("bootstrap.json", "numpy.quantile(method='linear') of scipy.stats on shared resamples", bootstrap())
-write("permutation.json", "scipy.stats.permutation_test; arrangements drawn by ChaCha8", permutation())
+write_lines("bootstrap.json", VERSIONS, source="numpy.quantile(method='linear') of scipy.stats on shared resamples", cases=bootstrap())
+write_lines("permutation.json", VERSIONS, source="scipy.stats.permutation_test; arrangements drawn by ChaCha8", cases=permutation())

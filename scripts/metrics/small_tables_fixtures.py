@@ -19,7 +19,7 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from common import OUT, require
 
-require({"numpy": "2.4.6", "scipy": "1.17.1", "scikit-learn": "1.9.1", "statsmodels": "0.15.0"})
+require()
 rng = np.random.default_rng(59)
 
 

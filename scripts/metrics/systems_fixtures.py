@@ -7,16 +7,14 @@ systems.json   grouped: means over groups of scipy.stats.pearsonr and kendalltau
                the asymptotic standard error of SAS's FREQ procedure, summed over the cells of the contingency table.
 """
 
-import json
 import warnings
 
 import numpy as np
 from scipy import stats
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1"}
-require(VERSIONS)
+VERSIONS = require()
 warnings.filterwarnings("ignore")
 rng = np.random.default_rng(2024)
 
@@ -69,11 +67,10 @@ def somers(n, rows, columns):
     return {"x": x.tolist(), "y": y.tolist(), "d": result.statistic, "p": result.pvalue, "se": float(np.sqrt(variance))}
 
 
-fixture = {
-    "script": "scripts/metrics/systems_fixtures.py",
-    "versions": VERSIONS,
-    "grouped": [grouped(40, 6), grouped(30, 12)],
-    "mcnemar": [mcnemar(60, 15), mcnemar(200, 40)],
-    "somers": [somers(30, 4, 5), somers(200, 3, 9), somers(12, 6, 6)],
-}
-(OUT / "systems.json").write_text(json.dumps(fixture) + "\n")
+write(
+    "systems.json",
+    VERSIONS,
+    grouped=[grouped(40, 6), grouped(30, 12)],
+    mcnemar=[mcnemar(60, 15), mcnemar(200, 40)],
+    somers=[somers(30, 4, 5), somers(200, 3, 9), somers(12, 6, 6)],
+)

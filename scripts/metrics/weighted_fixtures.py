@@ -7,16 +7,13 @@ weighted.json   means: statsmodels' WLS on a constant with weights 1 / probabili
                 prediction-powered mean of drawn labels by its formula, its variance by OLS of what each item adds, λ by minimising it.
 """
 
-import json
-
 import numpy as np
 import statsmodels.api as sm
 from scipy import optimize, stats
 
-from common import OUT, require
+from common import require, write
 
-VERSIONS = {"numpy": "2.4.6", "scipy": "1.17.1", "statsmodels": "0.15.0"}
-require(VERSIONS)
+VERSIONS = require()
 rng = np.random.default_rng(2403)
 
 
@@ -60,7 +57,9 @@ def powered(n_all, n_clusters, lam):
     }
 
 
-found = {"script": "scripts/metrics/weighted_fixtures.py", "versions": VERSIONS}
-found |= {"means": [mean(20, 20), mean(60, 9), mean(200, 50)]}
-found |= {"powered": [powered(80, 80, 1.0), powered(80, 80, None), powered(150, 30, None), powered(90, 20, 0.3)]}
-(OUT / "weighted.json").write_text(json.dumps(found) + "\n")
+write(
+    "weighted.json",
+    VERSIONS,
+    means=[mean(20, 20), mean(60, 9), mean(200, 50)],
+    powered=[powered(80, 80, 1.0), powered(80, 80, None), powered(150, 30, None), powered(90, 20, 0.3)],
+)

@@ -17,7 +17,7 @@ import json
 import sys
 
 import torch
-from make_family_fixtures import EXPERTS, FAMILIES, LONGER, PROMPTS, ROOT, TOWERS, check_versions, empty, fresh_rope, vocabulary
+from make_family_fixtures import EXPERTS, FAMILIES, LONGER, PROMPTS, ROOT, TOWERS, empty, fresh_rope, reproducible, vocabulary
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
@@ -56,9 +56,7 @@ def entropies(model, prompt):
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     wanted = sys.argv[1:] or list(FAMILIES)
     families = json.loads(PATH.read_text())["families"] if sys.argv[1:] else {}
     for name, (fields, _, _, _) in FAMILIES.items():

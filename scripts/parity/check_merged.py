@@ -11,7 +11,7 @@ their layer, and fails if it is more than 1e-5, or 2e-2 where the folder is in b
 import sys
 
 import torch
-from make_family_fixtures import check_versions
+from make_family_fixtures import reproducible
 from peft import PeftModel
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
@@ -33,7 +33,7 @@ def states(model):
 
 
 def main():
-    check_versions()
+    reproducible()
     base_folder, folder, *adapters = sys.argv[1:]
     merged, info = load(folder)
     problems = {name: found for name, found in info.items() if found}

@@ -8,12 +8,9 @@
 Every time both say what they measured of the same rows, and the mean losses must be the same within 1e-4 of them. All in f32.
 """
 
-import json
 import math
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import torch
@@ -22,7 +19,9 @@ from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "trained"))
+from common import ROOT, judge, read, write  # noqa: E402
+
 BASE = ROOT / "models/tiny-judge"
 ROWS = 16
 # What both trainers have in common: one batch of everything, no padding to some other length, nothing sent anywhere.
@@ -30,20 +29,6 @@ COMMON = dict(per_device_train_batch_size=8, per_device_eval_batch_size=ROWS, nu
               save_strategy="no", bf16=False, use_cpu=True, gradient_checkpointing=False, disable_tqdm=True, seed=0)
 LORA = dict(r=4, lora_alpha=8, lora_dropout=0.0)
 PROJECTIONS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-
-
-def judge(*arguments):
-    binary = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/judge"
-    subprocess.run([str(part) for part in (binary, *arguments, "--quiet")], check=True, stdout=subprocess.DEVNULL)
-
-
-def read(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 def says(role, content):
@@ -55,14 +40,14 @@ def tuned(out, objective, rows):
     folder = out / f"{objective}.judge"
     shutil.rmtree(folder, ignore_errors=True)
     judge("tune", "--objective", objective, "--input", rows, "--model", BASE, "--output", folder, "--epochs", "3", "--lr", "5e-3", "--rank", "4",
-          "--alpha", "8", "--overwrite")
+          "--alpha", "8", "--overwrite", "--quiet")
     return folder
 
 
 def of_replies(out, adapter):
     """Nats per token of all replies, as `judge` measures them."""
     judge("sft-evaluate", "--input", out / "replies.jsonl", "--model", BASE, "--dtype", "f32", "--adapter", adapter,
-          "--output", out / "evaluated.jsonl", "--overwrite")
+          "--output", out / "evaluated.jsonl", "--overwrite", "--quiet")
     rows = read(out / "evaluated.jsonl")
     return sum(row["nats_per_token"] * row["reply_tokens"] for row in rows) / sum(row["reply_tokens"] for row in rows)
 
@@ -72,7 +57,7 @@ def of_rewards(out, adapter):
     rewards = []
     for side in ("chosen", "rejected"):
         judge("reward", "--input", out / f"{side}.jsonl", "--model", BASE, "--dtype", "f32", "--adapter", adapter, "--output",
-              out / f"{side}.rewards.jsonl", "--overwrite")
+              out / f"{side}.rewards.jsonl", "--overwrite", "--quiet")
         rewards.append([row["rewards"][0] for row in read(out / f"{side}.rewards.jsonl")])
     return sum(math.log1p(math.exp(rejected - chosen)) for chosen, rejected in zip(*rewards)) / len(rewards[0])
 

@@ -11,13 +11,12 @@ Each folder is an adapter as PEFT saves it, for the model named in its expected.
 """
 
 import json
-import shutil
 import sys
 
 import peft
 import torch
 from make_family_fixtures import ROOT as FAMILIES
-from make_family_fixtures import check_versions, write_json
+from make_family_fixtures import emptied, reproducible, write_json
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
@@ -50,16 +49,13 @@ def load(base, settings):
 
 
 def main():
-    check_versions()
+    reproducible()
     if peft.__version__ != "0.21.2":
         raise SystemExit(f"pinned to peft 0.21.2, found {peft.__version__}")
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
     wanted = sys.argv[1:] or list(ADAPTERS)
     for seed, (name, (base, settings)) in enumerate(ADAPTERS.items()):
         if name not in wanted:
             continue
-        shutil.rmtree(ROOT / name, ignore_errors=True)
         torch.manual_seed(seed)
         model = get_peft_model(load(base, settings), LoraConfig(**settings)).eval()
         with torch.no_grad():
@@ -68,7 +64,7 @@ def main():
                     p.copy_(0.1 * torch.randn(p.shape))
                 elif "magnitude" in key or "score" in key and p.requires_grad:
                     p.mul_(1.0 + 0.2 * torch.randn(p.shape))
-        folder = ROOT / name
+        folder = emptied(ROOT / name)
         model.save_pretrained(folder)
         head = None
         if name == "value":

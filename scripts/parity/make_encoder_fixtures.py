@@ -23,13 +23,12 @@ that it wraps.
 
 import json
 import math
-import shutil
 import sys
 
 import torch
 import transformers
 from make_family_fixtures import ROOT as FAMILY_ROOT
-from make_family_fixtures import check_versions, write_json
+from make_family_fixtures import emptied, reproducible, write_json
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -200,8 +199,7 @@ def stored(model, layout, dtype):
 
 def make(name, seed):
     tokenizer, fields, class_name, layout, dtype = MODELS[name]
-    folder = ROOT / name
-    folder.mkdir(parents=True)
+    folder = emptied(ROOT / name)
     tok = tokenizer()
     fields = dict(fields, vocab_size=len(tok))
     fields.setdefault("pad_token_id", tok.pad_token_id)
@@ -232,7 +230,7 @@ def make_adapter():
     base = transformers.AutoModelForSequenceClassification.from_pretrained(ROOT / "bert-on", dtype=torch.float32, attn_implementation="eager")
     lora = LoraConfig(task_type="SEQ_CLS", r=2, lora_alpha=6, target_modules=["query", "intermediate.dense"], init_lora_weights=False)
     model = get_peft_model(base, lora).eval()
-    folder = ROOT / "adapter"
+    folder = emptied(ROOT / "adapter")
     model.save_pretrained(folder)
     (folder / "README.md").unlink(missing_ok=True)
     config = json.loads((folder / "adapter_config.json").read_text())
@@ -244,12 +242,8 @@ def make_adapter():
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     wanted = sys.argv[1:] or [*MODELS, "adapter"]
-    for name in wanted:
-        shutil.rmtree(ROOT / name, ignore_errors=True)
     for seed, name in enumerate(MODELS):
         if name in wanted:
             make(name, seed)

@@ -7,13 +7,12 @@ expected.json of a folder has for each of some texts and pairs of texts: "texts"
 """
 
 import json
-import shutil
 import sys
 
 import torch
 from make_encoder_fixtures import ROOT as ENCODERS
 from make_encoder_fixtures import build, modernbert_bpe, numbers, roberta_bpe, unigram, wordpiece
-from make_family_fixtures import check_versions, write_json
+from make_family_fixtures import emptied, reproducible, write_json
 from safetensors.torch import save_file
 from transformers import AutoConfig, AutoTokenizer
 
@@ -43,15 +42,11 @@ TEXTS = [["ba de fi"], ["ba de fi go ku", "la me 3, ni"], ["po", "ru su ta ve za
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     for seed, (name, (tokenizer, fields, class_name, labels)) in enumerate(MODELS.items()):
         if sys.argv[1:] and name not in sys.argv[1:]:
             continue
-        folder = ROOT / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder = emptied(ROOT / name)
         kind = fields["model_type"]
         tokenizer().save_pretrained(folder)
         if kind == "bert":

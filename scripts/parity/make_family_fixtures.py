@@ -53,11 +53,21 @@ D_VOCAB = 96
 NEW_TOKENS = 6
 
 
-def check_versions():
+def reproducible():
+    """Ends the program unless the versions are those of the fixtures, and has torch compute the same bits each time."""
     found = {m.__name__: m.__version__.split("+")[0] for m in (torch, transformers, safetensors, tokenizers)}
     print(found)
     if found != EXPECTED_VERSIONS:
         raise SystemExit(f"pinned to {EXPECTED_VERSIONS}")
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+
+
+def emptied(folder):
+    """A folder with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def vocabulary():
@@ -599,17 +609,12 @@ def round_weights(model, dtype):
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     wanted = sys.argv[1:] or [*FAMILIES, "rope"]
-    for name in wanted:
-        shutil.rmtree(ROOT / name, ignore_errors=True)
     for name, (fields, layout, dtype, shards) in FAMILIES.items():
         if name not in wanted:
             continue
-        folder = ROOT / name
-        folder.mkdir(parents=True)
+        folder = emptied(ROOT / name)
         fields = dict(fields)
         config = AutoConfig.for_model(fields.pop("model_type"), **fields)
         for seed in range(seed_of(name), seed_of(name) + 100):
@@ -633,8 +638,7 @@ def main():
 
 
 def make_rope():
-    folder = ROOT / "rope"
-    folder.mkdir()
+    folder = emptied(ROOT / "rope")
     for kind, (changes, rope) in ROPES.items():
         fields = {**ROPE, **changes}
         config = AutoConfig.for_model(fields.pop("model_type"), **fields, rope_parameters=dict(rope))
@@ -647,7 +651,7 @@ def make_rope():
         tensors = {k: v[-1].contiguous() if k.endswith("hidden") else v for k, v in tensors.items()}
         save_file(tensors, folder / f"expected.{kind}.safetensors", metadata=metadata)
         write_json(folder / ("config.json" if kind == "default" else f"config.{kind}.json"), config_json(config, "v5", torch.bfloat16))
-    write_weights(model, folder, torch.bfloat16, 1)
+    write_weights(model, folder, "v5", torch.bfloat16, 1)
     write_json(folder / "generation_config.json", {"eos_token_id": []})
     write_tokenizer(folder)
     print("rope", sum(f.stat().st_size for f in folder.iterdir()))

@@ -12,14 +12,13 @@ expected.safetensors is as in make_quantised_fixtures.py, with the SHA-256 of ev
 """
 
 import json
-import shutil
 import sys
 
 import gguf
 import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type
-from make_family_fixtures import D_VOCAB, check_versions, config_json, write_json, write_tokenizer
+from make_family_fixtures import D_VOCAB, config_json, emptied, reproducible, write_json, write_tokenizer
 from make_family_fixtures import ROOT as FAMILIES
 from make_family_fixtures import build as build_family
 from make_quantised_fixtures import IDS, digests
@@ -90,9 +89,7 @@ def write_keys(writer, config, architecture):
 
 
 def make(name, architecture, fields, types, left_out, seed):
-    folder = ROOT / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = emptied(ROOT / name)
     fields = dict(fields)
     config = AutoConfig.for_model(fields.pop("model_type"), **fields)
     model = build_family(config, seed)
@@ -153,9 +150,7 @@ def make(name, architecture, fields, types, left_out, seed):
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     names = sys.argv[1:] or list(FOLDERS)
     for seed, (name, settings) in enumerate(FOLDERS.items()):
         if name in names:

@@ -12,12 +12,10 @@ padding.json has what transformers makes of lists of ids by heads/qwen3 with oth
 without.json lists the families of which transformers has no such class.
 """
 
-import json
-import shutil
 import sys
 
 import torch
-from make_family_fixtures import EXPERTS, FAMILIES, check_versions, config_json, saved_state, seed_of, write_json, write_tokenizer
+from make_family_fixtures import EXPERTS, FAMILIES, config_json, emptied, reproducible, saved_state, seed_of, write_json, write_tokenizer
 from make_family_fixtures import ROOT as FAMILY_ROOT
 from safetensors.torch import save_file
 from transformers import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING, AutoConfig, AutoModelForSequenceClassification
@@ -78,9 +76,7 @@ def make_padding():
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     wanted, without = sys.argv[1:], []
     for name, (fields, _, _, _) in FAMILIES.items():
         family, _, variant = name.rpartition("-")
@@ -91,9 +87,7 @@ def main():
             continue
         if wanted and family not in wanted:
             continue
-        folder = ROOT / family
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder = emptied(ROOT / family)
         many = len(family) % 2 == 0
         fields = {**fields, "num_labels": 3 if many else 1, "num_hidden_layers": 2, "pad_token_id": PADDING if many else None}
         for per_layer in ("layer_types", "no_rope_layers"):

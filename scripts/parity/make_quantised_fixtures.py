@@ -21,13 +21,12 @@ import importlib
 import importlib.util
 import json
 import math
-import shutil
 import sys
 import types
 
 import numpy as np
 import torch
-from make_family_fixtures import D_VOCAB, check_versions, config_json, write_json, write_tokenizer
+from make_family_fixtures import D_VOCAB, config_json, emptied, reproducible, write_json, write_tokenizer
 from make_family_fixtures import ROOT as FAMILIES
 from make_family_fixtures import build as build_family
 from safetensors.torch import save_file
@@ -319,9 +318,7 @@ def digests(w):
 def make(name, form, quantization_config, fields, seed):
     global now
     now = name
-    folder = ROOT / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder = emptied(ROOT / name)
     fields = {**FIELDS, **fields}
     config = AutoConfig.for_model(fields.pop("model_type"), **fields)
     model = build_family(config, seed)
@@ -353,9 +350,7 @@ def make(name, form, quantization_config, fields, seed):
 
 
 def main():
-    check_versions()
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    reproducible()
     ROOT.mkdir(parents=True, exist_ok=True)
     names = sys.argv[1:] or list(FOLDERS)
     for seed, (name, (form, quantization_config, fields)) in enumerate(FOLDERS.items()):

@@ -6,15 +6,13 @@
 Scores come from an integer formula that the test repeats, so only the rows drawn are stored.
 """
 
-import json
-import pathlib
 import random
 import sys
 
+from common import write
+
 if sys.version_info[:2] != (3, 11):
     raise SystemExit(f"CPython 3.11 is needed, found {sys.version}")
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/balanced_sample.json"
 
 
 def draw(scores, per_score, seed):
@@ -32,6 +30,4 @@ for n, modulus, per_score, seed in [(300, 5, None, 731), (900, 9, None, 731), (9
     scores = [1 + (row * row + 31 * row) % 10007 % modulus % 5 for row in range(n)]
     cases.append({"n": n, "modulus": modulus, "per_score": per_score, "seed": seed, "rows": draw(scores, per_score, seed)})
 
-header = json.dumps({"script": "scripts/probe/balanced_sample_fixtures.py", "versions": {"CPython": "3.11"}})[:-1]
-OUT.write_text(header + ', "cases": [\n' + ",\n".join(map(json.dumps, cases)) + "\n]}\n")
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("balanced_sample.json", {"CPython": "3.11"}, cases)

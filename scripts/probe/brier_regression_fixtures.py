@@ -7,20 +7,14 @@ There is no library that trains so; scipy minimises the objective as written dow
 shares, by L-BFGS and then Newton steps on a numerical Hessian, until the gradient's largest entry is below 1e-11.
 """
 
-import json
-import pathlib
-
 import numpy as np
 import scipy
 from scipy.optimize import minimize
 
+from common import require, write
 from formula import formula
-from versions import require
 
-VERSIONS = {"scipy": "1.17.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/brier_regression.json"
+VERSIONS = require()
 
 
 def probabilities(z):
@@ -103,7 +97,4 @@ cases = [
     case("136 rows of 512 features", 136, 512, 2, c=(0.001, 0.1), seed=36, signal=0.05),
     case("four rows", 4, 3, 2, seed=37),
 ]
-rows = ",\n".join(json.dumps(one) for one in cases)
-header = json.dumps({"script": "scripts/probe/brier_regression_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("brier_regression.json", VERSIONS, cases)

@@ -8,7 +8,6 @@ Features and labels come from an integer formula that the test repeats, so only 
 """
 
 import json
-import pathlib
 import warnings
 
 import numpy as np
@@ -19,12 +18,9 @@ from sklearn.metrics import cohen_kappa_score, make_scorer, mean_absolute_error
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from versions import require
+from common import require, write
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6", "scipy": "1.17.1"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/cross_validation.json"
+VERSIONS = require()
 GRID = [0.001, 0.01, 0.1, 1.0]
 SCORING = {
     "accuracy": "accuracy", "balanced_accuracy": "balanced_accuracy", "macro_f1": "f1_macro", "weighted_f1": "f1_weighted",
@@ -124,8 +120,7 @@ for scoring, scorer in REGRESSION_SCORING.items():
     regression["searches"][scoring] = results(GridSearchCV(ridge, {"ridge__alpha": alphas}, scoring=scorer, cv=cv).fit(x, y))
 regression["cross_val_predict"] = cross_val_predict(ridge.set_params(ridge__alpha=10.0), x, y, cv=cv).tolist()
 
-header = json.dumps({"script": "scripts/probe/cross_validation_fixtures.py", "versions": VERSIONS, "grid": GRID, "missing": missing, "regression": regression})[:-1]
-OUT.write_text((header + ', "cases": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]}\n").replace("NaN", "null"))
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+missing, regression, written = json.loads(json.dumps([missing, regression, cases]).replace("NaN", "null"))
+write("cross_validation.json", VERSIONS, written, grid=GRID, missing=missing, regression=regression)
 for case in cases:
     print({name: (search["best"], np.round(search["means"], 4).tolist()) for name, search in case["searches"].items()})

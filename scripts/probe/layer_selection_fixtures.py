@@ -6,9 +6,6 @@
 States and labels come from an integer formula that the test repeats, so only the results are stored.
 """
 
-import json
-import pathlib
-
 import numpy as np
 from scipy.special import entr, softmax
 from sklearn.compose import ColumnTransformer
@@ -18,12 +15,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from versions import require
+from common import require, write
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6", "scipy": "1.17.1"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/layer_selection.json"
+VERSIONS = require()
 GRID = [0.01, 1.0]
 N, D = 150, 7
 
@@ -93,6 +87,4 @@ for n_classes, signal, top_k, seed in [(5, 2.0, 5, 42), (2, 0.6, 3, 7), (3, 9.0,
     })
     print(ranking, chosen, [round(max(step["means"]), 4) for step in steps])
 
-header = json.dumps({"script": "scripts/probe/layer_selection_fixtures.py", "versions": VERSIONS, "grid": GRID})[:-1]
-OUT.write_text(header + ', "cases": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]}\n")
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("layer_selection.json", VERSIONS, cases, grid=GRID)

@@ -10,19 +10,13 @@ Where no row of two classes is on its margin, an interval of intercepts is optim
 rounding error below its bound, and else the middle; here it is the middle.
 """
 
-import json
-import pathlib
-
 import numpy as np
 from sklearn.svm import SVC
 
+from common import require, write
 from formula import formula
-from versions import require
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/linear_svc.json"
+VERSIONS = require()
 
 
 def centre(model, x, y):
@@ -77,7 +71,4 @@ cases = [
     case("scales 64 apart, three classes", 100, 8, 3, c=(0.01,), seed=9, column_scales=(1.0, 2.0**-3, 2.0**3)),
     case("four rows", 4, 3, 2, seed=14),
 ]
-rows = ",\n".join(json.dumps(one) for one in cases)
-header = json.dumps({"script": "scripts/probe/linear_svc_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("linear_svc.json", VERSIONS, cases)

@@ -8,21 +8,16 @@ newton-cholesky at tol 1e-14 where its Hessian is small, else newton-cg at tol 1
 early for coefficients to 2e-6. Written too is the largest entry of the objective's gradient at the result.
 """
 
-import json
-import pathlib
 import warnings
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
+from common import require, write
 from formula import formula
-from versions import require
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/logistic_regression.json"
+VERSIONS = require()
 def objective(x, y, weights, classes, coef, intercept, c, fit_intercept):
     z = x @ coef.T + intercept
     if z.shape[1] == 1:
@@ -85,7 +80,4 @@ cases = [
     case("every tenth row 60 times larger", 300, 40, 5, c=(1.0, 100.0), seed=13, signal=0.3, every_tenth=60.0, balanced=False),
     case("four rows", 4, 3, 2, seed=14),
 ]
-rows = ",\n".join(json.dumps(one) for one in cases)
-header = json.dumps({"script": "scripts/probe/logistic_regression_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("logistic_regression.json", VERSIONS, cases)

@@ -4,19 +4,13 @@
     python scripts/probe/make_fixtures.py
 """
 
-import json
-import pathlib
-
 import numpy as np
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from versions import require
+from common import require, write
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures"
+VERSIONS = require()
 rng = np.random.default_rng(22)
 
 
@@ -87,12 +81,5 @@ def ridge():
     ]
 
 
-def write(name, cases):
-    rows = ",\n".join(json.dumps(row) for row in cases)
-    header = json.dumps({"script": "scripts/probe/make_fixtures.py", "versions": VERSIONS})[:-1]
-    (OUT / name).write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-    print(name, len(cases), "cases", (OUT / name).stat().st_size, "bytes")
-
-
-write("standard_scaler.json", standard_scaler())
-write("ridge.json", ridge())
+write("standard_scaler.json", VERSIONS, standard_scaler())
+write("ridge.json", VERSIONS, ridge())

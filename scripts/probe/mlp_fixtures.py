@@ -7,22 +7,16 @@ Features follow from a formula of integers that the test repeats, so that the fi
 rows held out for early stopping where there are two classes; here it is made to for more, too, which is the one change to it.
 """
 
-import json
-import pathlib
 import warnings
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier, _multilayer_perceptron
 
+from common import require, write
 from formula import formula
-from versions import require
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/mlp.json"
+VERSIONS = require()
 warnings.simplefilter("error", ConvergenceWarning)
 
 
@@ -65,7 +59,4 @@ cases = [
     case("136 rows of 2048 features, early stopping", 136, 2048, 2, (200, 100), random_state=42, seed=6, signal=0.05, learning_rate=1e-3,
          validation_fraction=0.1, first_class=0),
 ]
-rows = ",\n".join(json.dumps(one) for one in cases)
-header = json.dumps({"script": "scripts/probe/mlp_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("mlp.json", VERSIONS, cases)

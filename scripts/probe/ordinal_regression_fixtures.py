@@ -8,8 +8,6 @@ objective as written down here from scratch: thresholds as a first one and logar
 exact gradient until its largest entry is below 1e-13. Where no penalty is put on both do the same and are compared.
 """
 
-import json
-import pathlib
 import warnings
 
 import numpy as np
@@ -17,13 +15,10 @@ import scipy
 from scipy.optimize import minimize
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
+from common import require, write
 from formula import formula
-from versions import require
 
-VERSIONS = {"statsmodels": "0.15.0", "scipy": "1.17.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/ordinal_regression.json"
+VERSIONS = require()
 
 
 def probabilities(x, w, thresholds):
@@ -136,7 +131,4 @@ cases = [
     case("136 rows of 2048 features", 136, 2048, 5, c=(0.001, 1.0), seed=27, signal=0.05, balanced=True),
     case("four rows", 4, 3, 3, seed=28),
 ]
-rows = ",\n".join(json.dumps(one) for one in cases)
-header = json.dumps({"script": "scripts/probe/ordinal_regression_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("ordinal_regression.json", VERSIONS, cases)

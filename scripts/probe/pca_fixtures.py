@@ -6,18 +6,12 @@
 Features as in logistic_regression_fixtures.py, scaled so that the variances along components differ.
 """
 
-import json
-import pathlib
-
 from sklearn.decomposition import PCA
 
+from common import require, write
 from formula import formula
-from versions import require
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/pca.json"
+VERSIONS = require()
 
 
 def case(name, n_rows, n_features, n_components, *, seed, column_scales=(1.0, 3.0, 0.5, 7.0)):
@@ -39,7 +33,4 @@ cases = [
     case("scales 1e6 apart", 50, 8, 8, seed=5, column_scales=(1e-3, 1.0, 30.0, 1e3)),
     case("three rows", 3, 4, 2, seed=6),
 ]
-rows = ",\n".join(json.dumps(one) for one in cases)
-header = json.dumps({"script": "scripts/probe/pca_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(f'{header}, "cases": [\n{rows}\n]}}\n')
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("pca.json", VERSIONS, cases)

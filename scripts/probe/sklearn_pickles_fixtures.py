@@ -7,7 +7,6 @@ what people save instead of a pickle that can be read.
 
 import io
 import json
-import pathlib
 import pickle
 import warnings
 
@@ -19,10 +18,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from versions import require
+from common import OUT, require
 
-require({"sklearn": "1.9.1", "numpy": "2.4.6", "joblib": "1.6.0"})
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/sklearn_pickles.json"
+require()
 warnings.filterwarnings("ignore")  # of defaults that will change
 
 rng = np.random.default_rng(731)
@@ -119,5 +117,6 @@ fixture = {
     "dictionary": pickle.dumps({"weights": plain.coef_, "bias": plain.intercept_}).hex(),
     "model_in_a_dictionary": pickle.dumps({"model": plain}).hex(),
 }
-OUT.write_text(json.dumps(fixture, indent=None, separators=(",", ":")).replace(',"', ',\n"') + "\n")
-print(OUT, OUT.stat().st_size)
+path = OUT / "sklearn_pickles.json"
+path.write_text(json.dumps(fixture, indent=None, separators=(",", ":")).replace(',"', ',\n"') + "\n")
+print(path, path.stat().st_size)

@@ -6,18 +6,12 @@
 Labels and groups come from an integer formula that the test repeats, so only the results are stored.
 """
 
-import json
-import pathlib
-
 import numpy as np
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, StratifiedGroupKFold, StratifiedKFold, train_test_split
 
-from versions import require
+from common import require, write
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
-
-OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures/split.json"
+VERSIONS = require()
 
 
 def mixed(row, factor, modulus):
@@ -70,6 +64,4 @@ for n, n_classes, n_groups, n_splits, seed in [
     case["train_test_grouped"] = {"test_size": 0.3, "test": test.tolist(), "train": train.tolist()}
     cases.append(case)
 
-header = json.dumps({"script": "scripts/probe/split_fixtures.py", "versions": VERSIONS})[:-1]
-OUT.write_text(header + ', "cases": [\n' + ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases) + "\n]}\n")
-print(len(cases), "cases", OUT.stat().st_size, "bytes")
+write("split.json", VERSIONS, cases, separators=(",", ":"))

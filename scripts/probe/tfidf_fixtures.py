@@ -5,8 +5,6 @@ makes of a few texts, and what its LogisticRegression learns from such weights o
     python scripts/probe/tfidf_fixtures.py
 """
 
-import json
-import pathlib
 import warnings
 
 import numpy as np
@@ -16,13 +14,10 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from versions import require
+from common import require, write
 
-VERSIONS = {"sklearn": "1.9.1", "numpy": "2.4.6"}
-require(VERSIONS)
+VERSIONS = require()
 
-FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "crates/judge-probe/tests/fixtures"
-OUT = FIXTURES / "tfidf.json"
 
 TEXTS = [
     "First, 12 apples cost 3 * 12 = 36 dollars. So the answer is 36.",
@@ -46,9 +41,8 @@ for min_df in (1, 2):
         "weights": [[[int(i), float(v)] for i, v in zip(row.indices, row.data)] for row in vectorizer.transform(TEXTS + UNSEEN)],
     })
 
-header = json.dumps({"script": "scripts/probe/tfidf_fixtures.py", "versions": VERSIONS, "texts": TEXTS, "unseen": UNSEEN})[:-1]
-OUT.write_text(header + ', "cases": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]}\n")
-print(len(cases), "cases", OUT.stat().st_size, "bytes", cases[0]["words"])
+write("tfidf.json", VERSIONS, cases, texts=TEXTS, unseen=UNSEEN)
+print(cases[0]["words"])
 
 # Words of classes that overlap: class k of n has words of its own, and shares most with the others.
 N_TEXTS, N_UNSEEN = 120, 100
@@ -107,8 +101,5 @@ baseline = {
     "macro_f1": f1_score(unseen_labels, predicted, average="macro"), "accuracy": float(np.mean(predicted == unseen_labels)),
 }
 print(baseline["weighted_f1"], baseline["accuracy"])
-header = json.dumps({"script": "scripts/probe/tfidf_fixtures.py", "versions": VERSIONS, "texts": texts, "unseen": texts_unseen,
-                     "n_words": len(vectorizer.vocabulary_), "baseline": baseline})[:-1]
-LOGISTIC = FIXTURES / "tfidf_logistic.json"
-LOGISTIC.write_text(header + ', "cases": [\n' + ",\n".join(json.dumps(case) for case in cases) + "\n]}\n")
-print(len(cases), "cases", LOGISTIC.stat().st_size, "bytes")
+about = {"texts": texts, "unseen": texts_unseen, "n_words": len(vectorizer.vocabulary_), "baseline": baseline}
+write("tfidf_logistic.json", VERSIONS, cases, **about)

@@ -137,7 +137,6 @@ def main():
     parser.add_argument("--encoder", help="folder of an encoder, such as all-MiniLM-L6-v2")
     parser.add_argument("--check", action="store_true", help="compare the figures with expected/baselines.json (--quick and --encoder)")
     args = parser.parse_args()
-    args.output.mkdir(parents=True, exist_ok=True)
     epochs = 2 if args.quick else 3
     aspects = ["factuality"] if args.quick else ["factuality", "informativeness", "semantic_consistency", "logicality", "fluency"]
     arms = {"lora top": ["--tuned-baseline", "--tuned-epochs", epochs, "--tuned-lr", "1e-3", "--tuned-top-blocks", "8"]}

@@ -12,10 +12,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = "models/smollm2-135m-instruct/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+def folder(name):
+    """A folder, made where it is not there yet."""
+    path = pathlib.Path(name)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 def arguments(about):
     """The parser of a script: every one takes the folder that its files go to."""
     parser = argparse.ArgumentParser(description=about.split("\n")[0])
-    parser.add_argument("output", type=pathlib.Path, help="folder for verdicts, scores and reports; a second start resumes there")
+    parser.add_argument("output", type=folder, help="folder for verdicts, scores and reports; a second start resumes there")
     return parser
 
 

@@ -96,7 +96,6 @@ def main():
     parser = of_another_model(arguments(__doc__))
     args = parser.parse_args()
     out = args.output
-    out.mkdir(parents=True, exist_ok=True)
     of = model(name=args.model)
     for name, source in (("llmbar", llmbar), ("pandalm", pandalm), ("emotions", emotions)):
         rows, question = source()

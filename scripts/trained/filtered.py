@@ -25,7 +25,7 @@ import statistics
 import struct
 from collections import Counter
 
-from common import ROOT, arguments, checked, judge, model, number, read, report, table, write
+from common import ROOT, arguments, checked, judge, model, number, read, table, write
 
 SHARE, EPOCHS = 1 / 3, 3
 ARMS = ["sound", "judge", "probe", "perplexity", "longest", "random", "all"]
@@ -166,7 +166,6 @@ def main():
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     out = args.output
-    out.mkdir(parents=True, exist_ok=True)
     pool, tests, written = (600, 150, 100) if args.quick else (args.pool, 400, 200)
     if args.tune_trained:
         pool, tests, written = 300, 150, 0

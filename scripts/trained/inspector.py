@@ -29,7 +29,6 @@ def clean(out):
 
 def main():
     out = arguments(__doc__).parse_args().output
-    out.mkdir(parents=True, exist_ok=True)
     inputs = {"published": data("inspector", "gsm8k_roscoe5dim_probing.json"), "clean": clean(out)}
     for protocol, split in PROTOCOLS.items():
         for task, flags in TASKS.items():

@@ -161,7 +161,6 @@ def main():
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=CONDITIONS, help="where the grade is read")
     args = parser.parse_args()
     out = args.output
-    out.mkdir(parents=True, exist_ok=True)
     columns = [(name, condition) for name in args.items for condition in args.conditions]
     found = {}
     for name, condition in list(columns):

@@ -70,7 +70,6 @@ def main():
     parser.add_argument("--limit", type=int, default=320, help="of prometheus-eval's responses")
     args = parser.parse_args()
     out = args.output
-    out.mkdir(parents=True, exist_ok=True)
     questions = [row["idx"] for row in json.loads(PROMETHEUS.read_text())]
     items, pairs, benches = {}, {}, {}
     every = forms(out)

@@ -208,7 +208,6 @@ def main():
     parser.add_argument("--fit", action="store_true", help="also learn layer weights on half of QAGS")
     args = parser.parse_args()
     out, of = args.output, model(name=args.model)
-    out.mkdir(parents=True, exist_ok=True)
     if "qags" in args.parts:
         read_qags(out, ["--measures", "faithfulness", *of], args.fit)
     if "probe" in args.parts:

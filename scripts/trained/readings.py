@@ -65,7 +65,6 @@ def main():
     found = {}
     for name in some_of(parser, SETS, args.only):
         of = SETS[name]
-        args.output.mkdir(parents=True, exist_ok=True)
         path, more = of(args.output)
         folder = args.output / with_lens(name.split(",")[0].lower(), args.lens)
         found[name] = report(folder.with_suffix(".json"), "try", "--input", path, "--output", folder, "--lens", args.lens, "--quiet", *more,

@@ -90,7 +90,6 @@ def main():
     parser.add_argument("--without", action="append", default=[])
     parser.add_argument("--kernel", help="the program's kernel (default: the one that it chooses)")
     args = parser.parse_args()
-    args.output.mkdir(parents=True, exist_ok=True)
     reading, writing = prompts()
     peers = [name for name in ("transformers bfloat16", "transformers float32") if name not in args.without]
     rounds = []

@@ -61,7 +61,6 @@ def main():
     args = parser.parse_args()
     n, epochs = (400, 1) if args.quick else (args.pairs, args.epochs)
     out = args.output
-    out.mkdir(parents=True, exist_ok=True)
     for split, rows in (("train", n), ("test", 400)):
         judge("rows", "--pairs", "--split", split, "--rows", rows, "--output", out / f"{split}.all.jsonl", "--overwrite")
     train = write(out / "train.jsonl", ordered(read(out / "train.all.jsonl"), SKEW, 0))

@@ -46,7 +46,6 @@ def main():
     args = parser.parse_args()
     labels, draws = ([32, 128], 1) if args.quick else (args.labels, args.draws)
     out = args.output
-    out.mkdir(parents=True, exist_ok=True)
     judge("rows", "--split", "shifted", "--rows", "6000", "--output", out / "all.jsonl", "--overwrite")
     rows = read(out / "all.jsonl")
     test, questions = rows[:TEST], {row["instruction"] for row in rows[:TEST]}

@@ -71,7 +71,6 @@ def main():
     parser.add_argument("--batch", default=4, type=int)
     parser.add_argument("--words", default=160, type=int)
     args = parser.parse_args()
-    args.output.mkdir(parents=True, exist_ok=True)
     file = write(args.output / "rows.jsonl", rows(args.steps * args.batch, args.words))
     command = [sys.executable, __file__, "--theirs", args.model, str(file), str(args.steps), str(args.batch)]
     torch = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])

@@ -1,7 +1,8 @@
 //! Checks of single fields of `config.json` that families, experts and encoders share, and what reads lists of a layer each.
 //!
-//! Every check names the field as it is in the file. Limits are far above published models: they keep damaged files from
-//! allocating memory or overflowing products of sizes. Factors are checked in f32, where engines use them.
+//! Every check passes what its first line says, and names the field of anything else as it is in the file. Limits are far above
+//! published models: they keep damaged files from allocating memory or overflowing products of sizes. Factors are checked in f32,
+//! where engines use them.
 
 use serde_json::Value;
 
@@ -42,18 +43,12 @@ pub(super) fn windows(
 }
 
 /// A factor of the family's own; `None` where it is 1 and changes nothing.
-///
-/// # Errors
-/// As [`positive`].
 pub(super) fn factor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
     positive(field, found).map(|found| Some(found).filter(|&found| found != 1.0))
 }
 
 /// A number that is divided by; `None` where it is 1. Its reciprocal must be finite and positive in
 /// f32 as well, since engines multiply.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, ConfigProblem> {
     if is_positive(found) && !is_positive(found.recip()) {
         return Err(ConfigProblem::value(field, found, "a number whose reciprocal is finite and above 0 in f32"));
@@ -62,9 +57,6 @@ pub(super) fn divisor(field: &'static str, found: f64) -> Result<Option<f64>, Co
 }
 
 /// Checks a number with [`is_positive`].
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn positive(field: &'static str, found: f64) -> Result<f64, ConfigProblem> {
     match is_positive(found) {
         true => Ok(found),
@@ -80,9 +72,6 @@ pub(super) fn is_positive(factor: f64) -> bool {
 }
 
 /// Checks the epsilon of a norm: finite in f32 and at least 0.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn norm_eps(found: f64) -> Result<f64, ConfigProblem> {
     if (found as f32).is_finite() && found >= 0.0 {
         return Ok(found);
@@ -91,9 +80,6 @@ pub(super) fn norm_eps(found: f64) -> Result<f64, ConfigProblem> {
 }
 
 /// Checks a size: 1 to `most`.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usize, ConfigProblem> {
     if (1..=most).contains(&found) {
         return Ok(found);
@@ -102,9 +88,6 @@ pub(super) fn size(field: &'static str, found: usize, most: usize) -> Result<usi
 }
 
 /// Checks the positions that a convolution sees, its own included: 2 to 256.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for any other number.
 pub(super) fn kernel(field: &'static str, found: usize) -> Result<usize, ConfigProblem> {
     match size(field, found, 1 << 8)? {
         1 => Err(ConfigProblem::value(field, found, "at least 2")),
@@ -113,17 +96,11 @@ pub(super) fn kernel(field: &'static str, found: usize) -> Result<usize, ConfigP
 }
 
 /// Checks `sliding_window`: at least 1, or `None` for no window.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for 0.
 pub(super) fn window(found: Option<usize>) -> Result<Option<usize>, ConfigProblem> {
     found.map(|found| size("sliding_window", found, usize::MAX)).transpose()
 }
 
-/// Which layers are of the second of two `known` kinds, by their names in `layer_types`.
-///
-/// # Errors
-/// [`ConfigProblem`] for a list of another length and for other names.
+/// Which layers are of the second of two `known` kinds, by their names in `layer_types`, one for each layer.
 pub(super) fn second_kind(
     types: &[String],
     known: &'static [&'static str; 2],
@@ -141,18 +118,12 @@ pub(super) fn second_kind(
 }
 
 /// Fails for a setting that is on and asks for something unsupported.
-///
-/// # Errors
-/// [`ConfigProblem::Unsupported`] if it is on.
 pub(super) fn must_be_off(field: &'static str, is_on: bool) -> Result<(), ConfigProblem> {
     if is_on { Err(ConfigProblem::Unsupported { field, found: "true".to_owned() }) } else { Ok(()) }
 }
 
 /// Fails if the file says something else of a field than what transformers takes for granted
 /// without reading it. A silent file passes. Numbers compare as JSON, so that `1` and `1.0` differ.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] with the expected value.
 pub(super) fn check_granted(fields: &Value, granted: &[(&'static str, Value)]) -> Result<(), ConfigProblem> {
     for (field, expected) in granted {
         if let Some(found) = fields.get(field).filter(|found| *found != expected) {

@@ -106,37 +106,15 @@ static CLASSES: LazyLock<Vec<&str>> = LazyLock::new(|| FAMILIES.iter().map(|fami
 
 /// Fields that change no state of an encoder, besides those that are harmless in any family
 /// (`unread.rs`): of heads, of training, and of BERT's first releases.
+#[rustfmt::skip]
 const HARMLESS: [&str; 30] = [
-    "attention_probs_dropout_prob",
-    "classifier_activation",
-    "classifier_bias",
-    "classifier_pooling",
-    "cls_dropout",
-    "decoder_bias",
-    "deterministic_flash_attn",
-    "directionality",
-    "embedding_dropout",
-    "eos_token_id",
-    "finetuning_task",
-    "gradient_checkpointing",
-    "hidden_dropout_prob",
-    "initializer_cutoff_factor",
+    "attention_probs_dropout_prob", "classifier_activation", "classifier_bias", "classifier_pooling", "cls_dropout",
+    "decoder_bias", "deterministic_flash_attn", "directionality", "embedding_dropout", "eos_token_id",
+    "finetuning_task", "gradient_checkpointing", "hidden_dropout_prob", "initializer_cutoff_factor",
     // ModernBERT's files have it beside `norm_eps`. BERT reads it, so it is never unread there.
-    "layer_norm_eps",
-    "legacy",
-    "output_past",
-    "pooler_dropout",
-    "pooler_fc_size",
-    "pooler_hidden_act",
-    "pooler_hidden_size",
-    "pooler_num_attention_heads",
-    "pooler_num_fc_layers",
-    "pooler_size_per_head",
-    "pooler_type",
-    "reference_compile",
-    "repad_logits_with_grad",
-    "sparse_pred_ignore_index",
-    "sparse_prediction",
+    "layer_norm_eps", "legacy", "output_past", "pooler_dropout", "pooler_fc_size", "pooler_hidden_act",
+    "pooler_hidden_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
+    "reference_compile", "repad_logits_with_grad", "sparse_pred_ignore_index", "sparse_prediction",
     "tie_word_embeddings",
 ];
 

@@ -3,7 +3,8 @@
 //!
 //! A family's file has two functions. `defaults` gives the values that transformers 5.23 takes for
 //! its own fields where `config.json` is silent. `fields` reads the merged fields, lowers the shared
-//! ones with `Shape::lower` to a plain Llama, and replaces what is different.
+//! ones with `Shape::lower` to a plain Llama, and replaces what is different. It fails as `Shape::lower` does, for numbers out
+//! of range, for settings that contradict one another, and for what its file says is refused.
 //!
 //! ```text
 //! defaults() of this file  ◄ overlaid by ◄  the family's defaults  ◄ overlaid by ◄  config.json

@@ -21,8 +21,7 @@ pub(crate) fn attribute(value: &Value, name: &str) -> Result<Value> {
 
 /// `value[key]`.
 pub(crate) fn item(value: &Value, key: &Value) -> Result<Value> {
-    let found = match (value, key.as_int()) {
-        (Value::Undefined(why), _) => return fault(&**why),
+    let found = match (value.defined()?, key.as_int()) {
         (Value::Dict(dict), _) => match key {
             // Python cannot hash these, and Jinja2 takes that for an item that is not there.
             Value::List(_) | Value::Dict(_) => None,
@@ -68,8 +67,7 @@ fn position(i: i128, len: usize) -> Option<usize> {
 
 /// What Python's `getattr` gives: methods of the type, and the fields of objects.
 fn own(value: &Value, name: &str) -> Result<Option<Value>> {
-    let found = match (value, name) {
-        (Value::Undefined(why), _) => return fault(&**why),
+    let found = match (value.defined()?, name) {
         (Value::Namespace(fields), _) if name != "__class__" => {
             look();
             return Ok(fields.borrow().get_str(name).cloned());
@@ -144,10 +142,7 @@ fn of_loop(variable: &Loop, name: &str) -> Result<Option<Value>> {
 
 /// `value[start:stop:step]`.
 pub(crate) fn slice(value: &Value, bounds: &[Value; 3]) -> Result<Value> {
-    if let Value::Undefined(why) = value {
-        return fault(&**why);
-    }
-    let len = match value {
+    let len = match value.defined()? {
         Value::Str(_) | Value::Markup(_) | Value::List(_) | Value::Tuple(_) | Value::Range(_) => {
             value.len()?.unwrap_or(0)
         }

@@ -387,7 +387,7 @@ impl Renderer {
 
     /// Calls a value.
     fn call(&mut self, callee: &Value, call: Call) -> Result<Value> {
-        match callee {
+        match callee.defined()? {
             Value::Macro(called) => self.call_macro(called, call),
             Value::Loop(variable) => {
                 let [items] = call.required("loop", ["iterable"])?;
@@ -407,7 +407,6 @@ impl Renderer {
                 Ok(if joiner.1.replace(true) { Value::Str(joiner.0.clone()) } else { Value::from("") })
             }
             Value::Method(bound) => methods::call(&bound.0, &bound.1, call),
-            Value::Undefined(why) => fault(&**why),
             _ => fault(format!("'{}' object is not callable", callee.type_name())),
         }
     }

@@ -42,10 +42,9 @@ pub(crate) fn is_filter(name: &str) -> bool {
 /// A filter without arguments.
 fn plain(name: &str) -> Option<fn(&Value) -> Result<Value>> {
     let filter: fn(&Value) -> Result<Value> = match name {
-        "abs" => |value| match (value, value.as_int()) {
+        "abs" => |value| match (value.defined()?, value.as_int()) {
             (_, Some(n)) => n.checked_abs().map(Value::Int).map_or_else(too_large, Ok),
             (Value::Float(x), _) => Ok(Value::Float(x.abs())),
-            (Value::Undefined(why), _) => fault(&**why),
             _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
         },
         "capitalize" => |value| capitalized(&soft(value)?).map(Value::from),
@@ -360,10 +359,8 @@ fn dictsort(value: &Value, call: Call) -> Result<Value> {
         Some(Some("value")) => 1,
         _ => return fault("You can only sort by either \"key\" or \"value\""),
     };
-    let dict = match value {
-        Value::Dict(dict) => dict,
-        Value::Undefined(why) => return fault(&**why),
-        _ => return fault(format!("'{}' object has no attribute 'items'", value.type_name())),
+    let Value::Dict(dict) = value.defined()? else {
+        return fault(format!("'{}' object has no attribute 'items'", value.type_name()));
     };
     let case_sensitive = case_sensitive.is_some_and(|c| c.truth());
     let mut all = Vec::new();
@@ -408,10 +405,7 @@ fn filesize(value: &Value, call: Call) -> Result<Value> {
 
 /// Python's `float` of a value; `None` where it raises what the filters `int` and `float` catch.
 fn float_of(value: &Value) -> Result<Option<f64>> {
-    if let Value::Undefined(why) = value {
-        return fault(&**why);
-    }
-    let Some(text) = value.as_str() else { return Ok(value.as_number()) };
+    let Some(text) = value.defined()?.as_str() else { return Ok(value.as_number()) };
     charge(text.len())?;
     let text = stripped(text);
     if !text.is_ascii() {
@@ -612,11 +606,9 @@ fn round(value: &Value, call: Call) -> Result<Value> {
     let [precision, method] = call.bind("round", ["precision", "method"])?;
     let method = method.unwrap_or_else(|| Value::from("common"));
     let precision = precision.map_or(Ok(0), |p| p.index("precision"))?;
-    let number = match value {
-        Value::Undefined(why) => return fault(&**why),
-        _ => value.as_number(),
+    let Some(x) = value.defined()?.as_number() else {
+        return fault(format!("type {} doesn't define __round__ method", value.type_name()));
     };
-    let Some(x) = number else { return fault(format!("type {} doesn't define __round__ method", value.type_name())) };
     match method.as_str() {
         Some("common") => {
             if let Some(n) = value.as_int() {

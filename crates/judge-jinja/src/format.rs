@@ -163,9 +163,7 @@ fn converted(out: &mut Text, spec: &Spec, code: char, value: &Value) -> Result<(
         };
         return padded(out, &Spec { zero: false, ..spec.clone() }, '>', "", &text);
     }
-    if let Value::Undefined(why) = value {
-        return fault(&**why);
-    }
+    value.defined()?;
     match code {
         'd' | 'i' | 'u' => {
             let n = match (value, value.as_int()) {

@@ -12,11 +12,9 @@ pub(crate) fn apply(operator: Operator, left: &Value, right: &Value) -> Result<V
         return format::percent(pattern, right).map(Value::from);
     }
     for value in [left, right] {
-        match value {
-            Value::Undefined(why) => return fault(&**why),
-            // Python escapes the other side.
-            Value::Markup(_) => return refuse(format!("an operator on a {}", value.type_name())),
-            _ => {}
+        // Python escapes the other side.
+        if matches!(value.defined()?, Value::Markup(_)) {
+            return refuse(format!("an operator on a {}", value.type_name()));
         }
     }
     match (operator, left, right) {
@@ -64,11 +62,10 @@ fn spelling(operator: Operator) -> &'static str {
 
 /// `-value` or `+value`.
 pub(crate) fn signed(sign: &str, value: &Value) -> Result<Value> {
-    match (value.as_int(), value) {
+    match (value.defined()?.as_int(), value) {
         (Some(n), _) if sign == "-" => n.checked_neg().map(Value::Int).map_or_else(too_large, Ok),
         (Some(n), _) => Ok(Value::Int(n)),
         (None, Value::Float(x)) => Ok(Value::Float(if sign == "-" { -x } else { *x })),
-        (None, Value::Undefined(why)) => fault(&**why),
         _ => fault(format!("bad operand type for unary {sign}: '{}'", value.type_name())),
     }
 }

@@ -782,20 +782,18 @@ impl Tokens {
     fn argument(&mut self, arguments: &mut Arguments) -> Result<()> {
         let is_named = matches!(self.kind(), Some(Kind::Name(_)))
             && matches!(self.tokens.get(self.at + 1), Some(Token { kind: Kind::Operator("="), .. }));
-        if self.skip("*") {
-            if arguments.star.is_some() || arguments.stars.is_some() {
-                return self.fault("invalid syntax for function call expression");
-            }
+        let is_star = self.skip("*");
+        let is_stars = !is_star && self.skip("**");
+        let is_plain = !(is_star || is_stars || is_named);
+        let is_behind_star = arguments.star.is_some() && (is_star || is_plain);
+        if arguments.stars.is_some() || is_behind_star || is_plain && !arguments.named.is_empty() {
+            return self.fault("invalid syntax for function call expression");
+        }
+        if is_star {
             arguments.star = Some(Box::new(self.expression(true)?));
-        } else if self.skip("**") {
-            if arguments.stars.is_some() {
-                return self.fault("invalid syntax for function call expression");
-            }
+        } else if is_stars {
             arguments.stars = Some(Box::new(self.expression(true)?));
         } else if is_named {
-            if arguments.stars.is_some() {
-                return self.fault("invalid syntax for function call expression");
-            }
             let name = self.name()?;
             self.expect("=")?;
             if arguments.named.iter().any(|(n, _)| *n == name) {
@@ -803,9 +801,6 @@ impl Tokens {
             }
             arguments.named.push((name, self.expression(true)?));
         } else {
-            if arguments.star.is_some() || arguments.stars.is_some() || !arguments.named.is_empty() {
-                return self.fault("invalid syntax for function call expression");
-            }
             arguments.positional.push(self.expression(true)?);
         }
         Ok(())

@@ -315,6 +315,14 @@ impl Value {
         }
     }
 
+    /// The value itself, or the error of one that is undefined.
+    pub(crate) fn defined(&self) -> Result<&Self> {
+        match self {
+            Self::Undefined(why) => fault(&**why),
+            value => Ok(value),
+        }
+    }
+
     /// Whether it is Jinja2's `Undefined`.
     pub(crate) fn is_undefined(&self) -> bool {
         matches!(self, Self::Undefined(_))
@@ -342,10 +350,7 @@ impl Value {
         match self.as_int().map(i64::try_from) {
             Some(Ok(n)) => Ok(n),
             Some(Err(_)) => refuse(format!("{what} of more than 64 bits")),
-            None => match self {
-                Self::Undefined(why) => fault(&**why),
-                _ => fault(format!("{what} must be a whole number, not {}", self.type_name())),
-            },
+            None => fault(format!("{what} must be a whole number, not {}", self.defined()?.type_name())),
         }
     }
 
@@ -500,11 +505,8 @@ impl Value {
     /// Python's order, where it has one; `None` where a number is not a number.
     pub(crate) fn order(&self, other: &Value) -> Result<Option<Ordering>> {
         step()?;
-        for value in [self, other] {
-            if let Self::Undefined(why) = value {
-                return fault(&**why);
-            }
-        }
+        self.defined()?;
+        other.defined()?;
         if let (Some(a), Some(b)) = (self.as_int(), other.as_int()) {
             return Ok(Some(a.cmp(&b)));
         }

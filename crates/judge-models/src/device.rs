@@ -73,14 +73,10 @@ pub enum WeightForm {
     Int8,
 }
 
-impl fmt::Display for WeightForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::AsStored => "as-stored",
-            Self::Int8 => "int8",
-        })
-    }
-}
+judge_core::names! { WeightForm {
+    AsStored: "as-stored",
+    Int8: "int8",
+} }
 
 /// Why a model cannot be spread over some devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -35,11 +35,7 @@ impl FromStr for WeightForm {
     /// # Errors
     /// [`Error::UnknownWeightForm`] for any other text.
     fn from_str(text: &str) -> Result<Self, Error> {
-        match text {
-            "as-stored" => Ok(Self::AsStored),
-            "int8" => Ok(Self::Int8),
-            _ => Err(Error::UnknownWeightForm { found: text.to_owned() }),
-        }
+        Self::from_name(text).ok_or_else(|| Error::UnknownWeightForm { found: text.to_owned() })
     }
 }
 
@@ -56,7 +52,7 @@ mod tests {
         for kernel in Kernel::by_speed(true) {
             assert_eq!(kernel.to_string().parse::<Kernel>().unwrap(), kernel);
         }
-        for form in [WeightForm::AsStored, WeightForm::Int8] {
+        for form in WeightForm::ALL {
             assert_eq!(form.to_string().parse::<WeightForm>().unwrap(), form);
         }
         for dtype in [Dtype::F32, Dtype::Tf32, Dtype::Bf16] {

@@ -174,9 +174,6 @@ pub(crate) fn refuse_head_of_decisions(folder: &Folder) -> Result<(), Error> {
 /// row-major, by the names that `spec` has. Otherwise as [`merge_adapters`] without adapters. `spec` may have a
 /// head of labels that the folder has not, if it is among the replaced; an encoder's folder is a sequence classifier's,
 /// so it has one. `check` is shown the folder before it gets its name.
-///
-/// # Errors
-/// Those of [`merge_adapters`] and of `check`.
 #[cfg(feature = "train")]
 pub(crate) fn write_replaced<E: From<Error>>(
     folder: &Folder,

@@ -26,22 +26,10 @@ use crate::test_models::{answers, reading};
 use crate::weights::Store;
 use crate::{Dtype, Error, LoadOptions, Model};
 
+#[rustfmt::skip]
 const FOLDERS: [&str; 15] = [
-    "awq",
-    "bnb-fp4",
-    "bnb-int8",
-    "bnb-nf4",
-    "compressed-bytes",
-    "compressed-float",
-    "compressed-packed",
-    "fbgemm",
-    "fp8-block",
-    "fp8-tensor",
-    "fp8-ue8m0",
-    "gptq-8",
-    "gptq-v1",
-    "gptq-v2",
-    "mxfp4",
+    "awq", "bnb-fp4", "bnb-int8", "bnb-nf4", "compressed-bytes", "compressed-float", "compressed-packed", "fbgemm",
+    "fp8-block", "fp8-tensor", "fp8-ue8m0", "gptq-8", "gptq-v1", "gptq-v2", "mxfp4",
 ];
 
 const GGUF: [&str; 4] = ["gemma3", "llama", "qwen2", "qwen3"];

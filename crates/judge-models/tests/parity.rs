@@ -7,17 +7,22 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // measured errors, and what was skipped
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use judge_core::{
-    Backbone, Layer, Lens, Outcome, Prompt, Reading, Request, TextModel, Want,
+    Backbone, Layer, Lens, Prompt, Reading, Request, Want,
     reading::Finish,
     request::{Generation, LabelRead, Pooling, ReadAt},
 };
 use judge_models::{Device, Dtype, LoadOptions, Model};
-use safetensors::SafeTensors;
+use serde_json::json;
+
+#[allow(dead_code)] // the other binary uses the rest
+#[path = "it/common.rs"]
+mod common;
+
+use common::{answers, fixtures, json, labels_at_end, raw, text_of};
 
 /// Where and how the models of these tests run: `JUDGE_TEST_DEVICE` (`cpu`, or in a build with their feature `cuda:N` or `wgpu:N`, or
 /// several of the first kind with commas between them) and `JUDGE_TEST_DTYPE` (`f32`, `tf32` or `bf16`). Unset: the CPU in f32.
@@ -52,12 +57,6 @@ const PROMPTS: [&str; 2] = ["ba de fi go ku la me ni po ru sa te vi zo", "3 xa y
 /// New tokens per prompt there.
 const NEW_TOKENS: usize = 6;
 
-fn fixtures() -> PathBuf {
-    // As cargo sets it when the test runs: a test binary may have been built elsewhere.
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    PathBuf::from(root).join("tests/fixtures")
-}
-
 fn load(folder: &Path) -> Model {
     let (devices, dtype) = place();
     let options = LoadOptions { devices, dtype: Some(dtype), ..LoadOptions::default() };
@@ -70,19 +69,9 @@ fn read(model: &Model, prompt: &str, want: Want) -> Reading {
 
 /// What is read of prompts that are given together.
 fn read_together(model: &Model, prompts: Vec<(String, Want)>) -> Vec<Reading> {
-    let requests: Vec<Request> =
-        prompts.into_iter().map(|(prompt, want)| Request { prompt: Prompt::Raw(prompt), want }).collect();
-    let mut readings: Vec<Option<Reading>> = vec![None; requests.len()];
-    model
-        .run(&requests, &mut |index, outcome| {
-            match outcome {
-                Outcome::Read(reading) => readings[index] = Some(reading),
-                other => panic!("{:?}: {other:?}", requests[index].prompt),
-            }
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    readings.into_iter().map(|reading| reading.expect("every request is answered")).collect()
+    let requests = prompts.into_iter().map(|(prompt, want)| Request { prompt: Prompt::Raw(prompt), want });
+    let outcomes = answers(model, &requests.collect::<Vec<_>>()).unwrap();
+    outcomes.into_iter().map(|outcome| outcome.reading().unwrap().clone()).collect()
 }
 
 fn greedy(max_new_tokens: usize) -> Option<Generation> {
@@ -90,21 +79,19 @@ fn greedy(max_new_tokens: usize) -> Option<Generation> {
 }
 
 fn labels(model: &Model, tokens: Vec<u32>, lens: Lens) -> Vec<LabelRead> {
-    vec![LabelRead { tokens, layers: model.info().layers(), lens, at: ReadAt::PromptEnd, label_mass: false }]
+    vec![labels_at_end(tokens, model.info().layers(), lens)]
 }
 
 /// Tensors of a fixture: f32 as they are, i32 as f32.
 fn tensors(path: &Path) -> HashMap<String, Vec<f32>> {
-    let bytes = std::fs::read(path).unwrap();
-    let views = SafeTensors::deserialize(&bytes).unwrap();
-    let widen = |view: &safetensors::tensor::TensorView<'_>| -> Vec<f32> {
-        let (words, _) = view.data().as_chunks::<4>();
-        match view.dtype() {
+    let widen = |dtype: safetensors::Dtype, bytes: &[u8]| -> Vec<f32> {
+        let (words, _) = bytes.as_chunks::<4>();
+        match dtype {
             safetensors::Dtype::I32 => words.iter().map(|&w| i32::from_le_bytes(w) as f32).collect(),
             _ => words.iter().map(|&w| f32::from_le_bytes(w)).collect(),
         }
     };
-    views.iter().map(|(name, view)| (name.to_owned(), widen(&view))).collect()
+    common::tensors(path).into_iter().map(|(name, dtype, _, bytes)| (name, widen(dtype, &bytes))).collect()
 }
 
 fn ids(values: &[f32]) -> Vec<u32> {
@@ -176,7 +163,7 @@ fn readings_of_every_family_equal_transformers() {
         for (prompt, text) in PROMPTS.iter().enumerate() {
             let of = |what: &str| expected[&format!("{prompt}.{what}")].as_slice();
             let tokens = ids(of("ids"));
-            assert_eq!(model.tokens(&Prompt::Raw((*text).to_owned())).unwrap(), tokens);
+            assert_eq!(model.tokens(&raw(text)).unwrap(), tokens);
 
             for (lens, table) in [(Lens::Raw, "raw"), (Lens::Normed, "normed")] {
                 let pooled = model.info().layers().into_iter().flat_map(|layer| poolings.map(|p| (layer, p))).collect();
@@ -278,25 +265,17 @@ fn greedy_text_under_every_rope_equals_transformers() {
         let config = if kind == "default" { "config.json".to_owned() } else { format!("config.{kind}.json") };
         std::fs::copy(source.join(config), folder.path().join("config.json")).unwrap();
         let model = load(folder.path());
-        let words = vocabulary(folder.path());
         let expected = tensors(&source.join(format!("expected.{kind}.safetensors")));
         for prompt in 0..3 {
             let tokens = ids(&expected[&format!("{prompt}.ids")]);
-            let text: Vec<&str> = tokens.iter().map(|id| words[id].as_str()).collect();
+            let text = text_of(folder.path(), &json!(tokens));
             let want = Want { generate: greedy(NEW_TOKENS), ..Want::default() };
-            let generated = read(&model, &text.join(" "), want).generated.unwrap();
+            let generated = read(&model, &text, want).generated.unwrap();
             if text_is_exact() {
                 assert_eq!(generated.tokens, ids(&expected[&format!("{prompt}.greedy")]), "{kind}: prompt {prompt}");
             }
         }
     });
-}
-
-fn vocabulary(folder: &Path) -> HashMap<u32, String> {
-    let json: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.join("tokenizer.json")).unwrap()).unwrap();
-    let vocab = json["model"]["vocab"].as_object().unwrap();
-    vocab.iter().map(|(word, id)| (id.as_u64().unwrap() as u32, word.clone())).collect()
 }
 
 #[test]
@@ -306,8 +285,7 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
         return;
     };
     let model = load(&PathBuf::from(data).join("models/stories260k"));
-    let facts: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(fixtures().join("stories260k.json")).unwrap()).unwrap();
+    let facts = json(fixtures().join("stories260k.json"));
     let numbers = |value: &serde_json::Value| -> Vec<f32> {
         value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap() as f32).collect()
     };
@@ -316,7 +294,7 @@ fn a_trained_model_with_a_sentencepiece_tokenizer_equals_transformers() {
     let mut worst = Worst::default();
     for fact in facts["prompts"].as_array().unwrap() {
         let text = fact["text"].as_str().unwrap();
-        assert_eq!(model.tokens(&Prompt::Raw(text.to_owned())).unwrap(), ids(&numbers(&fact["ids"])), "{text}");
+        assert_eq!(model.tokens(&raw(text)).unwrap(), ids(&numbers(&fact["ids"])), "{text}");
         let want = Want {
             labels: labels(&model, tokens.clone(), Lens::Raw),
             pooled: model.info().layers().into_iter().map(|layer| (layer, Pooling::Last)).collect(),

@@ -22,6 +22,7 @@ use judge_metrics::resampling::Bootstrap;
 use serde::{Deserialize, Serialize};
 
 use crate::artefacts::baselines::{Tested, counted};
+use crate::estimators::parameters::check_rows;
 use crate::preprocessing::tfidf::if_words;
 use crate::selection::cross_validation::check_splits;
 use crate::{Error, LogisticRegression, RowGroups, Scoring, Split, TfidfVectorizer};
@@ -82,16 +83,14 @@ impl ArtefactCheck {
     ///
     /// # Errors
     ///
-    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::TextCount`] for lists of
-    /// different lengths; [`Error::SplitRow`], [`Error::SplitPart`] and [`Error::SplitOverlap`] for splits that do not fit them;
+    /// [`Error::NoProbabilities`] for a scoring of probabilities, which the majority does not have; [`Error::RowCount`] for lists of
+    /// different lengths; [`Error::Split`] for splits that do not fit them;
     /// [`Error::InSplit`] with what a baseline reports; [`Error::Metric`] where a score or its interval is undefined.
     pub fn report(&self, rows: &LabelledTexts<'_>, splits: &[Split]) -> Result<ArtefactReport, Error> {
         // Before anything is fitted: the majority says labels alone.
         self.scoring.check(None)?;
         let lengths = [rows.questions.len(), rows.responses.len(), rows.sources.map_or(rows.labels.len(), <[_]>::len)];
-        if let Some(&found) = lengths.iter().find(|&&length| length != rows.labels.len()) {
-            return Err(Error::TextCount { expected: rows.labels.len(), found });
-        }
+        lengths.into_iter().try_for_each(|found| check_rows(rows.labels.len(), "texts", found))?;
         check_splits(splits, rows.labels.len())?;
         let groups = related(rows);
         let tested = Tested::new(rows, &groups, splits, self.scoring, self.bootstrap);

@@ -60,11 +60,15 @@ pub enum Error {
         found: usize,
     },
 
-    /// A penalty that is negative, NaN or infinite.
-    #[error("alpha must be a finite number of at least 0, found {alpha}")]
-    InvalidAlpha {
-        /// The penalty given.
-        alpha: f64,
+    /// A setting outside its range, or NaN.
+    #[error("{setting} must {range}, found {found}")]
+    OutOfRange {
+        /// Which one.
+        setting: &'static str,
+        /// What it must do, as in `be a positive finite number`.
+        range: &'static str,
+        /// The value given.
+        found: f64,
     },
 
     /// The penalty is too small for the data to define the coefficients: some features are combinations of others.
@@ -105,13 +109,15 @@ pub enum Error {
         n_features: usize,
     },
 
-    /// Another number of labels than of rows.
-    #[error("{n_rows} rows but {n_labels} labels")]
-    LabelCount {
-        /// Rows of features.
+    /// Another number of labels, groups or texts than of rows.
+    #[error("{n_rows} rows but {found} {what}")]
+    RowCount {
+        /// Rows there are.
         n_rows: usize,
-        /// Labels given.
-        n_labels: usize,
+        /// What each row should have one of.
+        what: &'static str,
+        /// How many were given.
+        found: usize,
     },
 
     /// Every row has the same label, so that there is nothing to tell apart.
@@ -119,20 +125,6 @@ pub enum Error {
     OneClass {
         /// The label of every row.
         class: i64,
-    },
-
-    /// An inverse strength of the penalty that is not a positive finite number.
-    #[error("c must be a positive finite number, found {c}")]
-    InvalidC {
-        /// The value given.
-        c: f64,
-    },
-
-    /// A tolerance that is not a positive finite number.
-    #[error("tol must be a positive finite number, found {tol}")]
-    InvalidTol {
-        /// The value given.
-        tol: f64,
     },
 
     /// The solver used up its iterations, or rounding kept it from going on, before it was as near the optimum as asked for.
@@ -168,13 +160,6 @@ pub enum Error {
         n_units: usize,
     },
 
-    /// A test share outside (0, 1), or NaN.
-    #[error("the share tested on must lie strictly between 0 and 1, found {fraction}")]
-    TestFraction {
-        /// The share given.
-        fraction: f64,
-    },
-
     /// A test size that leaves one part of a split empty.
     #[error("testing on {n_test} of {n} leaves a part empty")]
     TestCount {
@@ -208,46 +193,17 @@ pub enum Error {
         n_classes: usize,
     },
 
-    /// Another number of groups than of rows.
-    #[error("{n_rows} rows but {n_groups} groups")]
-    GroupCount {
-        /// Rows there are.
-        n_rows: usize,
-        /// Groups given, one for each row.
-        n_groups: usize,
-    },
-
     /// A pickle that cannot or must not be read.
     #[error("pickle: {0}")]
     Pickle(#[from] crate::pickle::ReadError),
 
-    /// A split without rows to learn from, or without rows to test on.
-    #[error("split {split} has no rows to {part} on")]
-    SplitPart {
+    /// A split without rows to learn from or to test on, that names a row there is not, or tests on what it learns from.
+    #[error("split {split} {problem}")]
+    Split {
         /// Position of the split.
         split: usize,
-        /// `train` or `test`.
-        part: &'static str,
-    },
-
-    /// A split that names a row there is not.
-    #[error("split {split} names row {row} of {n_rows}")]
-    SplitRow {
-        /// Position of the split.
-        split: usize,
-        /// The row.
-        row: usize,
-        /// Rows there are.
-        n_rows: usize,
-    },
-
-    /// A split that tests on what it learns from.
-    #[error("split {split} both learns from row {row} and tests on it")]
-    SplitOverlap {
-        /// Position of the split.
-        split: usize,
-        /// The first such row.
-        row: usize,
+        /// What is wrong.
+        problem: String,
     },
 
     /// Splits that do not test on each row once, where each needs one prediction.
@@ -356,15 +312,6 @@ pub enum Error {
         n_rows: usize,
         /// Rows of another.
         other: usize,
-    },
-
-    /// Lists that go together row by row with different lengths.
-    #[error("{expected} rows but {found} texts")]
-    TextCount {
-        /// Rows there are.
-        expected: usize,
-        /// Texts given.
-        found: usize,
     },
 
     /// Texts without words to count.

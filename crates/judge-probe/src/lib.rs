@@ -109,7 +109,7 @@ pub use saved::data_hash::DataHash;
 pub use saved::fitted_probe::{FittedProbe, IntoProbe};
 pub use saved::probe_stage::ProbeStage;
 pub use saved::saved_probe::{ProbeOrigin, ProbedModel, SavedProbe, SavedProbeError, Validation};
-pub use saved::sklearn_import::{ImportError, ImportProblem, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
+pub use saved::sklearn_import::{ImportError, ImportedFrom, InspectorMetadata, Search, SklearnProbe};
 pub use selection::balanced_sample::BalancedSample;
 pub use selection::calibration::{calibrate_out_of_fold, out_of_fold_scores};
 pub use selection::cross_validation::{cross_val_predict, cross_val_score};

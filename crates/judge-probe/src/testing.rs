@@ -128,7 +128,7 @@ fn check_refusals<C: Classifier>(
     // One too few, twice as many and none at all: a shorter list must not be filled up, nor a longer one cut.
     let too_many: Vec<i64> = labels.iter().chain(labels).copied().collect();
     for (given, labels) in [("too few labels", &labels[1..]), ("too many labels", &too_many), ("no labels", &[])] {
-        let expected = Error::LabelCount { n_rows: N_ROWS, n_labels: labels.len() };
+        let expected = Error::RowCount { n_rows: N_ROWS, what: "labels", found: labels.len() };
         refuses(given, expected.clone(), settings.fit(features, labels).err())?;
         let each = C::fit_each(std::slice::from_ref(settings), features, labels).into_iter().next();
         refuses(given, expected, each.and_then(Result::err))?;

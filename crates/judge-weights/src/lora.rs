@@ -163,21 +163,11 @@ fn eight_as_float() -> f64 {
 
 /// Fields of adapters that compute something else than what is merged here. They must be absent,
 /// null, false or empty.
+#[rustfmt::skip]
 const UNSUPPORTED: [&str; 14] = [
-    "use_qalora",
-    "use_bdlora",
-    "layer_replication",
-    "alora_invocation_tokens",
-    "arrow_config",
-    "bdlora_config",
-    "kasa_config",
-    "velora_config",
-    "monteclora_config",
-    "mica_config",
-    "target_parameters",
-    "trainable_token_indices",
-    "megatron_config",
-    "lora_bias",
+    "use_qalora", "use_bdlora", "layer_replication", "alora_invocation_tokens", "arrow_config", "bdlora_config",
+    "kasa_config", "velora_config", "monteclora_config", "mica_config", "target_parameters", "trainable_token_indices",
+    "megatron_config", "lora_bias",
 ];
 
 /// What `init_lora_weights` may name: ways to draw the first factors that leave the base's weights as they are. Others

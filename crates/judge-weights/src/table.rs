@@ -69,9 +69,6 @@ impl Table {
 
     /// A copy in memory of the matrix `[count, width]` that `hand_over` hands over, some rows at a
     /// time and all in one dtype. The dtype of the first numbers decides how the copy is kept.
-    ///
-    /// # Errors
-    /// Those of `hand_over`.
     pub(crate) fn collect(
         [count, width]: [usize; 2],
         hand_over: impl FnOnce(&mut dyn FnMut(usize, Numbers<'_>)) -> Result<(), Error>,

@@ -26,7 +26,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Cohere2 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Factor on logits.
@@ -66,10 +65,6 @@ fn granted(pattern: usize) -> [(&'static str, Value); 8] {
 }
 
 /// Describes a Cohere 2.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for settings that contradict what transformers takes
-/// for granted.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Cohere2::deserialize(&fields)?;
     let pattern = size("sliding_window_pattern", found.sliding_window_pattern.unwrap_or(4), usize::MAX)?;

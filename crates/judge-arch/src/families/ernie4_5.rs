@@ -17,7 +17,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Ernie45 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all projections.
@@ -34,9 +33,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an ERNIE 4.5.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Ernie45 { mut shape, use_bias } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, ..RopeRules::default() };

@@ -19,7 +19,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Exaone4 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Width of windows; null for none, which also makes all blocks rotate.
@@ -40,10 +39,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an EXAONE 4.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for windows, pattern and layer types that
-/// contradict each other.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: Exaone4 = serde_json::from_value(fields)?;
     let sliding = window(found.sliding_window)?;

@@ -15,6 +15,9 @@
 //! | `ssm_multipliers` | its gates, `x`, `B`, `C` and `dt` |
 //! | `mlp_multipliers` | the gate of the MLP before its activation; what the MLP adds |
 //!
+//! Another activation than SiLU and limits of time are refused, and a projection with a bias before the state space where that
+//! reads something of another length than attention.
+//!
 //! Names: `mamba.`, `feed_forward.`, `pre_ff_layernorm`, `model.final_layernorm`.
 
 use serde::Deserialize;
@@ -30,7 +33,6 @@ use crate::{ConfigProblem, GatedNorm};
 /// Fields of the family.
 #[derive(Deserialize)]
 struct FalconH1 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Sizes of state spaces; the bias of the projection before one.
@@ -91,12 +93,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Falcon-H1.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for sizes of the state space out of range, another
-/// activation than SiLU, limits of time, and multipliers that are not finite and above 0 in f32. A
-/// projection with a bias before the state space is refused where the state space reads something of
-/// another length than attention.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_time_step_limit(&fields)?;
     check_granted(&fields, &[("mamba_use_mlp", json!(true))])?;

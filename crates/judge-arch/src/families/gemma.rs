@@ -34,7 +34,6 @@ use crate::spec::EmbeddingScale;
 /// Fields of Gemma 1.
 #[derive(Deserialize)]
 struct First {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -53,9 +52,6 @@ pub(super) fn defaults_of_1() -> Value {
 }
 
 /// Describes a Gemma 1.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for attention to both sides.
 pub(super) fn gemma1(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let First { mut shape, attention_bias, use_bidirectional_attention } = serde_json::from_value(fields)?;
     must_be_off("use_bidirectional_attention", use_bidirectional_attention == Some(true))?;
@@ -80,7 +76,6 @@ fn embedding_scale(d_model: usize) -> EmbeddingScale {
 /// Fields of Gemma 2 and 3.
 #[derive(Deserialize)]
 struct Gemma {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -116,9 +111,6 @@ pub(super) fn defaults_of_2() -> Value {
 }
 
 /// Describes a Gemma 2.
-///
-/// # Errors
-/// As [`Gemma::lower`].
 pub(super) fn gemma2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     // Blocks 0, 2, 4 and so on have a window.
     serde_json::from_value::<Gemma>(fields)?.lower(2)
@@ -138,9 +130,6 @@ pub(super) fn defaults_of_3() -> Value {
 ///
 /// A soft cap of scores is not read: transformers 5.23 keeps the field and does not hand it to attention
 /// (`Gemma3Attention.forward`).
-///
-/// # Errors
-/// As [`Gemma::lower`], and for rope fields that are not read.
 pub(super) fn gemma3(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
     fields["attn_logit_softcapping"] = Value::Null;
     let mut gemma: Gemma = serde_json::from_value(fields)?;
@@ -157,10 +146,6 @@ pub(super) fn gemma3(mut fields: Value) -> Result<DecoderFields, ConfigProblem> 
 impl Gemma {
     /// What both families share. Without `layer_types` all blocks but each `pattern`th have a
     /// window.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`], for soft caps and factors that are not finite and
-    /// above 0, contradictory windows, and attention to both sides.
     fn lower(self, pattern: usize) -> Result<DecoderFields, ConfigProblem> {
         must_be_off("use_bidirectional_attention", self.use_bidirectional_attention == Some(true))?;
         let cap = |field, cap: Option<f64>| match cap {

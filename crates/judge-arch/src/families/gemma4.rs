@@ -112,10 +112,6 @@ fn default_ropes() -> Value {
 }
 
 /// Describes a Gemma 4.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`] and [`Gemma4::lower`], for attention to both sides in
-/// texts, and for rope fields at the top level or missing for a kind of block.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let (mut shape, gemma) = (Shape::deserialize(&fields)?, Gemma4::deserialize(&fields)?);
     if let Some(sides) = gemma.use_bidirectional_attention.as_deref().filter(|&sides| sides != "vision") {
@@ -150,10 +146,6 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 
 impl Gemma4 {
     /// Everything but the rotations.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] for sizes out of range, a missing window, heads that differ within a kind
-    /// of block, and sharing blocks without a block to share with.
     fn lower(mut self, shape: Shape) -> Result<DecoderFields, ConfigProblem> {
         let cap = self.final_logit_softcapping.map(|cap| positive("final_logit_softcapping", cap)).transpose()?;
         let fields = shape.lower()?;
@@ -190,9 +182,6 @@ impl Gemma4 {
     ///
     /// All blocks of a kind must have the same heads: there is one rotation per kind, and keys are
     /// shared within a kind.
-    ///
-    /// # Errors
-    /// As [`Gemma4::lower`], and for layers in `per_layer_config` that do not exist.
     fn otherwise(
         &self,
         fields: &DecoderFields,
@@ -230,9 +219,6 @@ impl Gemma4 {
     }
 
     /// Number of blocks that project keys themselves; they come first.
-    ///
-    /// # Errors
-    /// [`ConfigProblem::Value`] if more blocks share than there are.
     fn n_own(&self, n_layers: usize) -> Result<usize, ConfigProblem> {
         n_layers.checked_sub(self.num_kv_shared_layers).ok_or_else(|| {
             let expected = format!("fewer than num_hidden_layers {n_layers}");
@@ -241,10 +227,6 @@ impl Gemma4 {
     }
 
     /// The heads of block `index`, of which `is_full` says whether it has no window.
-    ///
-    /// # Errors
-    /// [`ConfigProblem::Value`] for numbers out of range or key heads that do not divide the query
-    /// heads.
     fn heads(&self, index: usize, is_full: bool, fields: &DecoderFields) -> Result<HeadShape, ConfigProblem> {
         let own = match &self.per_layer_config {
             Some(layers) => layers.get(&index.to_string()).copied().unwrap_or_default(),
@@ -267,9 +249,6 @@ impl Gemma4 {
     }
 
     /// Width of what each block gets of a token and rows of its table, if the model has that.
-    ///
-    /// # Errors
-    /// [`ConfigProblem::Value`] for a size out of its range or a table with fewer rows than tokens.
     fn token_inputs(&self, fields: &DecoderFields) -> Result<Option<(usize, usize)>, ConfigProblem> {
         let Some(width) = self.hidden_size_per_layer_input.filter(|&width| width > 0) else { return Ok(None) };
         let width = size("hidden_size_per_layer_input", width, 1 << 16)?;
@@ -282,9 +261,6 @@ impl Gemma4 {
     }
 
     /// The experts of all blocks, if there are any.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] for a missing number or one out of its range.
     fn sparse(&self, fields: &DecoderFields) -> Result<Option<Sparse>, ConfigProblem> {
         if !self.enable_moe_block {
             return Ok(None);

@@ -21,7 +21,6 @@ use crate::shape::Shape;
 /// Fields of both families.
 #[derive(Deserialize)]
 struct Glm {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of queries, keys and values; on by default.
@@ -47,9 +46,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a `glm`, with Llama's norms.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn glm(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Glm { mut shape, attention_bias } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { pairs: Pairs::Neighbours, is_partial: true, ..RopeRules::default() };
@@ -57,9 +53,6 @@ pub(super) fn glm(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 }
 
 /// Describes a `glm4`.
-///
-/// # Errors
-/// As [`glm`].
 pub(super) fn glm4(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     Ok(DecoderFields { norms: NORMS, ..glm(fields)? })
 }

@@ -77,10 +77,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a GPT-2.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for cross-attention, and for scores divided by the number
-/// of the block.
 pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
     ABSENT.iter().for_each(|field| fields[*field] = Value::Null);
     fields["intermediate_size"] = 0.into(); // settled below

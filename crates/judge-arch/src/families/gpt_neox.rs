@@ -6,7 +6,7 @@
 //! - An MLP without a gate, `down(f(up(x)))`. All projections have biases, those of attention by
 //!   `attention_bias`.
 //! - A quarter of each head rotates (`rotary_pct`).
-//! - Queries, keys and values are one tensor, head by head.
+//! - Queries, keys and values are one tensor, head by head; fewer key heads and a width of heads of their own are refused.
 //!
 //! | here | in files |
 //! |---|---|
@@ -55,10 +55,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a GPT-NeoX.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for fewer key heads than query heads or a width of
-/// heads of its own.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let GptNeox { mut shape, use_parallel_residual, attention_bias, rotary_pct, rotary_emb_base } =
         serde_json::from_value(fields)?;

@@ -57,10 +57,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a gpt-oss.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for numbers of experts or of the gate out of range,
-/// and for layer types and window that contradict each other.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found: GptOss = serde_json::from_value(fields)?;
     if found.shape.rope_parameters.is_none() && found.shape.rope_scaling.is_none() {

@@ -33,7 +33,6 @@ use crate::{ConfigProblem, GatedNorm, Routing, Scores};
 /// Fields of Granite 3, which hybrids have too.
 #[derive(Deserialize)]
 struct Granite {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -80,19 +79,12 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Granite 3.
-///
-/// # Errors
-/// As [`Granite::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     serde_json::from_value::<Granite>(fields)?.lower()
 }
 
 impl Granite {
     /// A Llama with the four factors.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`], and for factors that are not finite and above 0 in
-    /// f32.
     fn lower(self) -> Result<DecoderFields, ConfigProblem> {
         let fields = self.shape.lower()?;
         Ok(DecoderFields {
@@ -124,10 +116,6 @@ pub(super) fn defaults_of_hybrid() -> Value {
 }
 
 /// Describes a Granite 4.
-///
-/// # Errors
-/// As [`Granite::lower`], for numbers of experts and sizes of state spaces out of range, for state spaces with another
-/// activation than SiLU or limits of time, and for another kind of positions.
 pub(super) fn hybrid(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_time_step_limit(&fields)?;
     let Hybrid {

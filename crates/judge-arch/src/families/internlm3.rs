@@ -16,7 +16,6 @@ use crate::shape::Shape;
 /// `attention_bias` and `mlp_bias`. The published names win.
 #[derive(Deserialize)]
 struct InternLm3 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of queries, keys and values.
@@ -38,9 +37,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an InternLM3.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let InternLm3 { shape, qkv_bias, attention_bias, bias, mlp_bias } = serde_json::from_value(fields)?;
     let fields = shape.lower()?;

@@ -31,7 +31,6 @@ use crate::shape::Shape;
 /// Fields of LFM2 with experts and without.
 #[derive(Deserialize)]
 pub(super) struct Common {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of the convolution, which are refused.
@@ -90,9 +89,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an LFM2.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Common::lower`], and for settings that contradict what transformers takes for granted.
 pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
     fields["hidden_act"] = "silu".into(); // whatever the file says, as in transformers
     let mut found = Lfm2::deserialize(&fields)?;
@@ -119,10 +115,6 @@ pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> 
 impl Common {
     /// Describes what both kinds have in common. Where `layer_types` is absent, `silent` says which blocks have convolutions, given the
     /// number of blocks.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`] and of `silent`, and for a convolution with biases or over fewer than 2
-    /// positions.
     pub(super) fn lower(
         self,
         silent: impl FnOnce(usize) -> Result<Vec<bool>, ConfigProblem>,
@@ -150,9 +142,6 @@ impl Common {
 
 /// The width inside the MLP. If adjusted it is `ceil(factor * floor(2 * stated / 3) / multiple) *
 /// multiple` with truncation where transformers truncates, else as stated.
-///
-/// # Errors
-/// [`ConfigProblem::Value`] for a factor, a multiple or a result out of range.
 fn adjusted_width(
     stated: usize,
     (is_adjusted, factor, multiple): (bool, Option<f64>, usize),

@@ -50,10 +50,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an LFM2 with experts.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Common::lower`], for numbers of experts out of range, a factor that is not above 0, and a
-/// file without `layer_types`.
 pub(super) fn fields(mut fields: Value) -> Result<DecoderFields, ConfigProblem> {
     fields["hidden_act"] = "silu".into(); // whatever the file says, as in transformers
     let found: Lfm2Moe = serde_json::from_value(fields)?;

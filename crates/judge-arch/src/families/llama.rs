@@ -22,7 +22,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Llama {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -37,9 +36,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Llama.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`].
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Llama { shape, attention_bias, mlp_bias } = serde_json::from_value(fields)?;
     let fields = shape.lower()?;

@@ -21,7 +21,6 @@ use crate::spec::EmbeddingScale;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct MiniCpm {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -45,9 +44,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a MiniCPM.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for factors that are not finite and above 0 in f32, and for sparse attention.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let MiniCpm { shape, attention_bias, scale_emb, scale_depth, dim_model_base, sparse_config } =
         serde_json::from_value(fields)?;

@@ -20,7 +20,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Ministral3 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Window of every block; absent or null for none.
@@ -37,10 +36,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Ministral 3.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for a window of 0, and for a beta without an original
-/// context.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Ministral3 { mut shape, sliding_window } = serde_json::from_value(fields)?;
     if shape.rope_parameters.is_none() && shape.rope_scaling.is_none() {

@@ -17,7 +17,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Mistral {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Width of windows; null for none.
@@ -35,9 +34,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Mistral.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict each other.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Mistral { shape, sliding_window, layer_types } = serde_json::from_value(fields)?;
     let fields = shape.lower()?;

@@ -19,7 +19,6 @@ use crate::{ConfigProblem, Routing, Scores};
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Mixtral {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Numbers of experts; files have `num_local_experts`.
@@ -38,9 +37,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Mixtral.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts or a window out of range.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Mixtral { shape, counts, sliding_window } = serde_json::from_value(fields)?;
     let fields = shape.lower()?;

@@ -11,6 +11,9 @@
 //! - Experts are chosen by sigmoids and a bias, as in DeepSeek V3 with one group; one more expert takes
 //!   every row.
 //!
+//! Another function than SiLU behind the convolution and limits of time are refused, and of experts groups, a narrower width
+//! that they read, and biases.
+//!
 //! Everything but norms is below `mixer.`; the rest is `model.embeddings`, `model.norm_f` and `lm_head`,
 //! or `backbone.` for `model.` as published.
 
@@ -103,11 +106,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Nemotron-H.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for kinds of blocks that are not known, sizes out of range,
-/// another function than SiLU behind the convolution, limits of time, and, where there are experts, groups of them, a
-/// narrower width that they read, and biases.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_time_step_limit(&fields)?;
     let mut found = NemotronH::deserialize(&fields)?;
@@ -164,9 +162,6 @@ enum Kind {
 
 impl NemotronH {
     /// What each block is; four blocks, one of each kind, where the file is silent.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] for names and letters that are not known, and for no block at all.
     fn kinds(&self) -> Result<Vec<Kind>, ConfigProblem> {
         let of_name = |field: &'static str, name: &String| match name.as_str() {
             "linear_attention" | "mamba" => Ok(Kind::Mamba),
@@ -199,9 +194,6 @@ impl NemotronH {
     }
 
     /// The sizes of the state space.
-    ///
-    /// # Errors
-    /// [`ConfigProblem::Value`] for a size out of its range.
     fn mamba_shape(&self) -> Result<MambaShape, ConfigProblem> {
         let n_heads = size("mamba_num_heads", self.mamba_num_heads, 1 << 16)?;
         Ok(MambaShape {
@@ -214,9 +206,6 @@ impl NemotronH {
     }
 
     /// The experts of these blocks.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] for numbers out of range, and for what is not read; see [`fields`].
     fn sparse(&self, has_experts: Vec<bool>) -> Result<Sparse, ConfigProblem> {
         let latent = self.moe_latent_size.map(|width| width.to_string());
         let refused = [

@@ -23,7 +23,6 @@ use crate::shape::Shape;
 /// Fields of both families.
 #[derive(Deserialize)]
 struct Olmo {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -43,17 +42,11 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an OLMo 2.
-///
-/// # Errors
-/// As [`Olmo::lower`].
 pub(super) fn olmo2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     serde_json::from_value::<Olmo>(fields)?.lower()
 }
 
 /// Describes an OLMo 3. The rope fields are taken out of the shape and lowered per kind of block.
-///
-/// # Errors
-/// As [`Olmo::lower`], and for rope fields or layer types that are not read.
 pub(super) fn olmo3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut olmo: Olmo = serde_json::from_value(fields)?;
     let shape = &mut olmo.shape;
@@ -68,9 +61,6 @@ pub(super) fn olmo3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 
 impl Olmo {
     /// What both families share, with one rotation and without windows.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`].
     fn lower(self) -> Result<DecoderFields, ConfigProblem> {
         let fields = self.shape.lower()?;
         let bias = self.attention_bias;

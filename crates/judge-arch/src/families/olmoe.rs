@@ -21,7 +21,6 @@ use crate::{ConfigProblem, Routing, Scores};
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Olmoe {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Numbers of experts.
@@ -45,9 +44,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes an OLMoE.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for a limit or numbers of experts out of range.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Olmoe { shape, counts, attention_bias: bias, clip_qkv, norm_topk_prob } = serde_json::from_value(fields)?;
     let fields = shape.lower()?;

@@ -21,7 +21,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Phi {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Norms of query and key heads, which are refused.
@@ -44,9 +43,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Phi.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for norms of heads.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Phi { mut shape, qk_layernorm } = serde_json::from_value(fields)?;
     must_be_off("qk_layernorm", qk_layernorm)?;

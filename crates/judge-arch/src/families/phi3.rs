@@ -17,7 +17,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct Phi3 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Window of every block; absent or null for none.
@@ -33,9 +32,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a Phi-3.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for a window of 0.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let Phi3 { mut shape, sliding_window } = serde_json::from_value(fields)?;
     shape.rope_rules = RopeRules { is_partial: true, yarn_is_longrope: true, ..RopeRules::default() };

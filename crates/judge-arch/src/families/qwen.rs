@@ -24,7 +24,6 @@ use crate::shape::Shape;
 /// Fields of both families.
 #[derive(Deserialize)]
 struct Qwen {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of attention in Qwen3. Qwen2 has a fixed answer and no such field.
@@ -49,25 +48,18 @@ pub(super) fn defaults_of_2() -> Value {
 
 /// Defaults of Qwen3: those of Qwen2 with a width of heads.
 pub(super) fn defaults_of_3() -> Value {
-    json!({
-        "vocab_size": 151_936, "intermediate_size": 22016, "num_key_value_heads": 32, "eos_token_id": null,
-        "use_sliding_window": false, "sliding_window": 4096, "max_window_layers": 28, "head_dim": 128
-    })
+    let mut all = defaults_of_2();
+    all["head_dim"] = 128.into();
+    all
 }
 
 /// Describes a Qwen2.
-///
-/// # Errors
-/// As [`Qwen::lower`].
 pub(super) fn qwen2(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let fields = serde_json::from_value::<Qwen>(fields)?.lower()?;
     Ok(DecoderFields { qkv_bias: true, ..fields })
 }
 
 /// Describes a Qwen3.
-///
-/// # Errors
-/// As [`Qwen::lower`].
 pub(super) fn qwen3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let qwen: Qwen = serde_json::from_value(fields)?;
     let bias = qwen.attention_bias.unwrap_or(false);
@@ -76,10 +68,6 @@ pub(super) fn qwen3(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 
 impl Qwen {
     /// What both families share: a Llama with windows.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`], and for windows or layer types that contradict
-    /// each other.
     fn lower(self) -> Result<DecoderFields, ConfigProblem> {
         let mut config = self.shape.lower()?;
         let sliding = if self.use_sliding_window { window(self.sliding_window)? } else { None };

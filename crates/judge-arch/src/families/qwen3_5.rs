@@ -29,7 +29,6 @@ use crate::{ConfigProblem, DeltaShape, Routing, Scores};
 /// Fields of both families.
 #[derive(Deserialize)]
 struct Qwen35 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of full attention.
@@ -86,10 +85,6 @@ pub(super) fn defaults_of_moe() -> Value {
 }
 
 /// Describes a dense Qwen3.5, and everything but experts of one with them.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], for sizes of the delta rule out of range, another
-/// activation than SiLU, and settings that contradict what transformers takes for granted.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut found = Qwen35::deserialize(&fields)?;
     // Published files state these; transformers takes them for granted.
@@ -115,10 +110,6 @@ pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 }
 
 /// Describes a Qwen3.5 with experts in all blocks, and a shared one.
-///
-/// # Errors
-/// As [`fields`], for numbers of experts out of range, and for other weights or sparse blocks than
-/// transformers has for granted.
 pub(super) fn moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     check_granted(&fields, &[("norm_topk_prob", json!(true)), ("decoder_sparse_step", json!(1))])?;
     let experts = Experts::deserialize(&fields)?;
@@ -133,10 +124,6 @@ pub(super) fn moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 
 impl Qwen35 {
     /// The sizes of the delta rule.
-    ///
-    /// # Errors
-    /// [`ConfigProblem::Value`] for a size out of its range, value heads that are no multiple of
-    /// key heads, and a convolution over fewer than 2 positions.
     fn delta_shape(&self) -> Result<DeltaShape, ConfigProblem> {
         let n_key_heads = size("linear_num_key_heads", self.linear_num_key_heads, 1 << 16)?;
         let n_value_heads = size("linear_num_value_heads", self.linear_num_value_heads, 1 << 16)?;

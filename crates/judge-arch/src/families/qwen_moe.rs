@@ -85,9 +85,6 @@ pub(super) fn defaults_of_3() -> Value {
 }
 
 /// Describes a Qwen2-MoE.
-///
-/// # Errors
-/// As [`QwenMoe::lower`], and for a missing width of the shared expert or contradictory windows.
 pub(super) fn qwen2_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let mut qwen: QwenMoe = serde_json::from_value(fields)?;
     let width = qwen
@@ -103,9 +100,6 @@ pub(super) fn qwen2_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
 }
 
 /// Describes a Qwen3-MoE.
-///
-/// # Errors
-/// As [`QwenMoe::lower`], and for heads that are not normed.
 pub(super) fn qwen3_moe(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let qwen: QwenMoe = serde_json::from_value(fields)?;
     if qwen.use_qk_norm == Some(false) {
@@ -125,9 +119,6 @@ impl QwenMoe {
 
     /// What both families share: a Llama with experts in some blocks, `n_experts` where the file is
     /// silent, and a shared one of width `d_shared`.
-    ///
-    /// # Errors
-    /// [`ConfigProblem`] as of [`Shape::lower`], and for numbers of experts out of range.
     fn lower(self, n_experts: usize, d_shared: Option<usize>) -> Result<DecoderFields, ConfigProblem> {
         let fields = self.shape.lower()?;
         let (n_experts, top_k) = self.counts.lower(n_experts, fields.n_layers)?;

@@ -17,7 +17,6 @@ use crate::shape::Shape;
 /// Fields of the family.
 #[derive(Deserialize)]
 struct SmolLm3 {
-    /// Fields of all families.
     #[serde(flatten)]
     shape: Shape,
     /// Biases of all four projections of attention.
@@ -47,9 +46,6 @@ pub(super) fn defaults() -> Value {
 }
 
 /// Describes a SmolLM3.
-///
-/// # Errors
-/// [`ConfigProblem`] as of [`Shape::lower`], and for lists of another length than there are blocks.
 pub(super) fn fields(fields: Value) -> Result<DecoderFields, ConfigProblem> {
     let found: SmolLm3 = serde_json::from_value(fields)?;
     let interval = size("no_rope_layer_interval", found.no_rope_layer_interval, usize::MAX)?;

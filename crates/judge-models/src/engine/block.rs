@@ -429,9 +429,6 @@ impl<L, N> Beside<L, N> {
 
 impl<L, N> Block<L, N> {
     /// Takes the tensors of the block that `spec` describes.
-    ///
-    /// # Errors
-    /// Those of `build`.
     pub(crate) fn build<B>(spec: &BlockSpec, build: &mut B) -> Result<Self, Error>
     where
         B: Build<Linear = L, Norm = N>,

@@ -27,9 +27,6 @@ pub(crate) struct EncoderBlock<L, N> {
 
 impl<L, N> EncoderBlock<L, N> {
     /// Takes the tensors of the block that `spec` describes.
-    ///
-    /// # Errors
-    /// Those of `build`.
     pub(crate) fn build<B: Build<Linear = L, Norm = N>>(spec: &EncoderBlockSpec, build: &mut B) -> Result<Self, Error> {
         Ok(Self {
             attention_norm: spec.attention_norm.as_ref().map(|norm| build.norm(norm)).transpose()?,

@@ -35,9 +35,6 @@ pub(crate) struct TokenInputs<L, N> {
 impl<L, N> TokenInputs<L, N> {
     /// Takes the table, the projection and the norm from a checkpoint, for a model of `n_layers`
     /// blocks with weights of a dtype.
-    ///
-    /// # Errors
-    /// Those of [`Build`].
     pub(crate) fn build<B>(spec: &TokenInputsSpec, n_layers: usize, dtype: Dtype, build: &mut B) -> Result<Self, Error>
     where
         B: Build<Linear = L, Norm = N>,

@@ -147,9 +147,6 @@ impl Base {
     }
 
     /// Keeps what comes out of the blocks below the lowest one that is learnt in a file, or takes it from there.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub(super) fn keep_states(&mut self, path: &Path) -> Result<(), TrainError> {
         let identity = format!("{} {} {}", self.fingerprint, self.first_block, env!("CARGO_PKG_VERSION"));
         self.states = Some(Mutex::new(States::open(path, &identity, self.spec.dimensions().d_model)?));
@@ -177,9 +174,6 @@ impl Base {
 
     /// Adds the gradients of what [`with`](Self::with) gave to those that were found before: one place for each
     /// trainable, in their order, row-major.
-    ///
-    /// # Errors
-    /// Those of reading them from the device.
     pub(super) fn collect(
         &self,
         tuned: &Tuned,
@@ -210,9 +204,6 @@ fn add(found: &mut Option<Vec<f32>>, gradient: Vec<f32>) {
 }
 
 /// A folder's description and weights, none taken yet.
-///
-/// # Errors
-/// Those of reading it.
 pub(super) fn open(folder: &Folder) -> Result<(Architecture, CheckedWeights), Error> {
     let mut spec = Architecture::from_json(folder.config()).map_err(|problem| folder.wrong_config(problem))?;
     let weights = CheckedWeights::open(folder, &mut spec, Some(Dtype::F32), &[])?;

@@ -83,9 +83,6 @@ pub(super) fn loss_of<L: Loss>(
 }
 
 /// What `of` makes of a pass over sequences, each of which reads something, without a graph.
-///
-/// # Errors
-/// Those of `of`, of the device, and of the file of states.
 pub(super) fn read<T>(
     base: &Base,
     trainables: &[Trainable],

@@ -31,9 +31,6 @@ struct Streams {
 
 /// Runs the lower blocks over sequences, each of which reads something, or takes what was kept of them; `None` where
 /// there are no lower blocks.
-///
-/// # Errors
-/// Those of the device and of the file.
 pub(super) fn of(base: &Base, sequences: &[Sequence<'_>], layers: &[Layer]) -> Result<Option<Entry>, TrainError> {
     if base.first_block == 0 {
         return Ok(None);

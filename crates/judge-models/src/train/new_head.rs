@@ -30,9 +30,6 @@ pub(super) struct NewHead {
 
 impl NewHead {
     /// A new head, `head`, of the encoder that `spec` describes together with it.
-    ///
-    /// # Errors
-    /// Those of opening the folder.
     pub(super) fn of(
         folder: &Folder,
         spec: &Arc<EncoderSpec>,
@@ -52,9 +49,6 @@ impl NewHead {
     }
 
     /// The first numbers of one of its tensors.
-    ///
-    /// # Errors
-    /// Those of reading it from the folder.
     pub(super) fn values(&mut self, name: &str, shape: &[usize], rng: &mut ChaCha8Rng) -> Result<Vec<f32>, Error> {
         let is_out = self.out.contains(name);
         if !is_out && self.folder.has(name) {

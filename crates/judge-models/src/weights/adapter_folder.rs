@@ -130,9 +130,6 @@ impl<'a> AdapterFolder<'a> {
     }
 
     /// The base's name of the first tensor that the adapter in a folder changes otherwise; `None` if it is this adapter.
-    ///
-    /// # Errors
-    /// Those of reading an adapter.
     pub(crate) fn differs(&self, path: &Path) -> Result<Option<String>, Error> {
         let mut read = Adapter::open(path)?;
         if read.n_changes() != self.factors.len() + self.head.len() {

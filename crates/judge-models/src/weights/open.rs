@@ -98,9 +98,6 @@ pub(crate) fn open_encoder(folder: &Folder, spec: &EncoderSpec, brought: &[Strin
 
 /// The tensors of a folder without a GGUF file: those of `model.safetensors`, or else every shard that
 /// `model.safetensors.index.json` names, or else `pytorch_model.bin` or its shards. All headers are checked.
-///
-/// # Errors
-/// Those of the files and of the index.
 pub(crate) fn checkpoint(folder: &Folder) -> Result<Checkpoint, Error> {
     for (single, index) in [(file::WEIGHTS, file::WEIGHTS_INDEX), (file::PICKLE, file::PICKLE_INDEX)] {
         if folder.has(single) {

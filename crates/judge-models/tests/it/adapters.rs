@@ -9,7 +9,6 @@ use judge_core::{Backbone, Lens, Reading, Want, model::BackboneError, request::P
 use judge_models::{
     AdapterProblem, Dtype, Error, LoadOptions, Merged, Model, TensorProblem, WeightsError, merge_adapters,
 };
-use safetensors::tensor::TensorView;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -162,13 +161,15 @@ fn a_value_head_is_a_reward_head_with_a_bias() {
         matches!(&refused, Error::Weights(WeightsError::Unsupported { field, .. }) if field == "v_head"),
         "{refused:?}"
     );
-    let weight = TensorView::new(safetensors::Dtype::F32, vec![1, 3], &[0; 12]).unwrap();
-    let bias = TensorView::new(safetensors::Dtype::F32, vec![1], &[0; 4]).unwrap();
-    let tensors = [("v_head.summary.weight", weight.clone()), ("v_head.summary.bias", bias)];
-    safetensors::serialize_to_file(tensors, None, &place).unwrap();
+    let zeros = |part: &str, shape: &[usize]| -> Stored {
+        let name = format!("v_head.summary.{part}");
+        (name, safetensors::Dtype::F32, shape.to_vec(), vec![0; 4 * shape.iter().product::<usize>()])
+    };
+    let tensors = [zeros("weight", &[1, 3]), zeros("bias", &[1])];
+    write_tensors(&place, &tensors);
     let shape = Model::load(folder.path(), &options).unwrap_err();
     assert_eq!(of_tensor(shape).0, "v_head.summary.weight");
-    safetensors::serialize_to_file([("v_head.summary.weight", weight)], None, &place).unwrap();
+    write_tensors(&place, &tensors[..1]);
     let names = Model::load(folder.path(), &options).unwrap_err();
     assert!(names.to_string().contains("v_head.summary.bias"), "{names}");
 }
@@ -397,13 +398,11 @@ fn adapters_of_convolutions_are_refused() {
     let to = copy("adapters/plain");
     edit(to.path().join("adapter_config.json"), |config| config["r"] = json!(2));
     let module = "model.layers.0.conv.conv";
-    let zeros = vec![0; 64 * 4];
     let pair = [("lora_A", vec![2, 1, 3]), ("lora_B", vec![32, 2, 1])].map(|(part, shape)| {
-        let bytes = &zeros[..4 * shape.iter().product::<usize>()];
-        let view = TensorView::new(safetensors::Dtype::F32, shape, bytes).unwrap();
-        (format!("base_model.model.{module}.{part}.weight"), view)
+        let zeros = vec![0; 4 * shape.iter().product::<usize>()];
+        (format!("base_model.model.{module}.{part}.weight"), safetensors::Dtype::F32, shape, zeros)
     });
-    safetensors::serialize_to_file(pair, None, &to.path().join("adapter_model.safetensors")).unwrap();
+    write_tensors(&to.path().join("adapter_model.safetensors"), &pair);
     let problem = of_adapter(load("families/lfm2-off", &[to.path().to_owned()], Dtype::F32).unwrap_err());
     let AdapterProblem::Unsupported { field, found } = problem else { panic!("{problem}") };
     assert_eq!((field.as_str(), found.as_str()), ("target_modules", module));
@@ -467,9 +466,7 @@ fn a_merged_folder_has_the_files_that_counted_beside_the_adapter() {
         assert!(merged.files.iter().any(|file| file == name), "{name}: {:?}", merged.files);
         assert_eq!(fs::read_to_string(to.path().join(name)).unwrap(), text, "{name}");
     }
-    let [mut expected, found] = [base.as_path(), to.path()].map(|folder| {
-        serde_json::from_slice::<Value>(&fs::read(folder.join("tokenizer_config.json")).unwrap()).unwrap()
-    });
+    let [mut expected, found] = [base.as_path(), to.path()].map(|folder| json(folder.join("tokenizer_config.json")));
     expected["model_max_length"] = json!(8);
     assert_eq!(found, expected);
 }
@@ -490,11 +487,9 @@ fn folders_that_cannot_be_merged_leave_nothing_behind() {
     assert!(matches!(problem, AdapterProblem::NoSuchTensor { .. }), "{problem}");
     // What is not finite is found while it is written.
     let damaged = copy("adapters/plain");
-    let path = damaged.path().join("adapter_model.safetensors");
-    let mut bytes = fs::read(&path).unwrap();
-    let end = bytes.len();
-    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
-    fs::write(&path, bytes).unwrap();
+    retensor(&damaged.path().join("adapter_model.safetensors"), |stored| {
+        stored[0].3[..4].copy_from_slice(&f32::NAN.to_le_bytes());
+    });
     let (_, problem) = of_tensor(merge("families/llama-off", &[damaged.path().to_owned()]));
     assert!(matches!(problem, TensorProblem::NonFinite { .. }), "{problem}");
     assert_eq!(fs::read_dir(at.path()).unwrap().count(), 0);

@@ -154,6 +154,14 @@ fn every_way() -> Vec<LoadOptions> {
     Kernel::available().into_iter().map(of_a_kernel).chain([f32, int8.clone()]).collect()
 }
 
+/// Models of every kind of block.
+#[rustfmt::skip]
+const ALONE: [&str; 18] = [
+    "qwen3-on", "gemma2-on", "phi3-on", "internlm3-on", "ministral3-on", "cohere2-on", "granite-on",
+    "qwen3_5_text-on", "granitemoehybrid-mamba", "falcon_h1-on", "nemotron_h-experts", "mixtral-on", "qwen2_moe-on",
+    "qwen3_5_moe_text-on", "gpt_oss-on", "gemma4_text-off", "gemma4_text-on", "gemma4_text-experts",
+];
+
 #[test]
 fn alone_among_others_and_in_any_order() {
     let integers = Kernel::available().into_iter().filter(|kernel| kernel.multiplies_integers());
@@ -164,29 +172,7 @@ fn alone_among_others_and_in_any_order() {
             LoadOptions { kernel: Some(kernel), dtype: Some(Dtype::Bf16), ..LoadOptions::default() },
         )
     });
-    for (name, options) in [
-        "qwen3-on",
-        "gemma2-on",
-        "phi3-on",
-        "internlm3-on",
-        "ministral3-on",
-        "cohere2-on",
-        "granite-on",
-        "qwen3_5_text-on",
-        "granitemoehybrid-mamba",
-        "falcon_h1-on",
-        "nemotron_h-experts",
-        "mixtral-on",
-        "qwen2_moe-on",
-        "qwen3_5_moe_text-on",
-        "gpt_oss-on",
-        "gemma4_text-off",
-        "gemma4_text-on",
-        "gemma4_text-experts",
-    ]
-    .into_iter()
-    .flat_map(|n| every_way().into_iter().map(move |o| (n, o)))
-    .chain(of_codes)
+    for (name, options) in ALONE.into_iter().flat_map(|n| every_way().into_iter().map(move |o| (n, o))).chain(of_codes)
     {
         let model = family(name, &options);
         let requests = requests(&model);
@@ -250,8 +236,16 @@ fn on_any_number_of_threads_and_with_any_room() {
     }
 }
 
-/// Prompts that share beginnings are read together; that must not show. Windows, soft-caps and rotations that depend on the
-/// length are among the families.
+/// The same, for beginnings that are shared: windows, soft-caps and rotations that depend on the length are among them.
+#[rustfmt::skip]
+const SHARING: [&str; 21] = [
+    "qwen3-on", "gemma2-on", "mistral-on", "llama-on", "phi3-on", "glm4-on", "qwen3_5_text-on", "lfm2-on",
+    "qwen3_5_text-off", "granitemoehybrid-mamba", "granitemoehybrid-mamba-experts", "falcon_h1-on", "nemotron_h-on",
+    "nemotron_h-experts", "qwen3_moe-on", "mixtral-off", "qwen3_5_moe_text-on", "gpt_oss-on", "gemma4_text-off",
+    "gemma4_text-on", "gemma4_text-experts",
+];
+
+/// Prompts that share beginnings are read together; that must not show.
 #[test]
 fn with_and_without_shared_beginnings() {
     let words = ["ba", "de", "fi", "go", "3", "ku", "xa", "me"];
@@ -265,32 +259,7 @@ fn with_and_without_shared_beginnings() {
     let equal = (0..24).filter(|&i| others(i).any(|other| *other == prompts[i]));
     assert_eq!(equal.collect::<Vec<_>>(), [17, 20]);
     assert!((22..24).all(|i| others(i).any(|other| other.starts_with(&prompts[i]))));
-    for (name, options) in [
-        "qwen3-on",
-        "gemma2-on",
-        "mistral-on",
-        "llama-on",
-        "phi3-on",
-        "glm4-on",
-        "qwen3_5_text-on",
-        "lfm2-on",
-        "qwen3_5_text-off",
-        "granitemoehybrid-mamba",
-        "granitemoehybrid-mamba-experts",
-        "falcon_h1-on",
-        "nemotron_h-on",
-        "nemotron_h-experts",
-        "qwen3_moe-on",
-        "mixtral-off",
-        "qwen3_5_moe_text-on",
-        "gpt_oss-on",
-        "gemma4_text-off",
-        "gemma4_text-on",
-        "gemma4_text-experts",
-    ]
-    .into_iter()
-    .flat_map(|name| every_way().into_iter().map(move |options| (name, options)))
-    {
+    for (name, options) in SHARING.into_iter().flat_map(|n| every_way().into_iter().map(move |o| (n, o))) {
         let model = family(name, &options);
         let max_len = model.info().max_len;
         let mut requests = requests(&model);

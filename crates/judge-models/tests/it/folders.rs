@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     self, Stored, answers, copy, edit, fixtures, json, labels_at_end, last_states, of_adapter, raw, rename, retensor,
-    tensors,
+    tensors, write_tensors,
 };
 
 const WEIGHTS: &str = "model.safetensors";
@@ -213,6 +213,25 @@ fn adapter(change: impl FnOnce(&mut Vec<Stored>)) -> TempDir {
 
 const PREFIX: &str = "base_model.model.";
 
+/// An adapter's folder with the configuration of the fixture `plain` and these tensors.
+fn holding(stored: &[Stored]) -> TempDir {
+    let to = copy("adapters/plain");
+    write_tensors(&to.path().join("adapter_model.safetensors"), stored);
+    to
+}
+
+/// A tensor of an adapter in f32, its numbers by their places.
+fn numbers(name: &str, shape: Vec<usize>, number: impl Fn(usize) -> f32) -> Stored {
+    let bytes = (0..shape.iter().product()).flat_map(|i: usize| number(i).to_le_bytes()).collect();
+    (format!("{PREFIX}{name}"), safetensors::Dtype::F32, shape, bytes)
+}
+
+/// Both factors of a matrix `[rows, columns]`.
+fn lora(module: &str, rows: usize, columns: usize) -> [Stored; 2] {
+    [("lora_A", vec![4, columns]), ("lora_B", vec![rows, 4])]
+        .map(|(part, shape)| numbers(&format!("{module}.{part}.weight"), shape, |i| 0.01 * (i % 7) as f32))
+}
+
 #[test]
 fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
     let of = "families/llama-off";
@@ -247,37 +266,20 @@ fn adapters_have_the_names_of_the_class_that_they_were_trained_on() {
     );
     // The same, of a vision-language folder, with an adapter that changes what sees too.
     let of = "families/mistral-off";
-    let lora = |stored: &mut Vec<Stored>, module: &str, rows: usize, columns: usize| {
-        for (part, shape) in [("lora_A", vec![4, columns]), ("lora_B", vec![rows, 4])] {
-            let values =
-                (0..shape.iter().product()).flat_map(|i: usize| (0.01 * (i % 7) as f32).to_le_bytes()).collect();
-            stored.push((format!("{PREFIX}{module}.{part}.weight"), safetensors::Dtype::F32, shape, values));
-        }
-    };
     let text = json(fixtures().join(of).join("config.json"));
     let (width, inner) =
         (text["hidden_size"].as_u64().unwrap() as usize, text["intermediate_size"].as_u64().unwrap() as usize);
-    let on_text = adapter(|stored| {
-        stored.clear();
-        lora(stored, "model.layers.0.mlp.down_proj", width, inner);
-    });
+    let on_text = holding(&lora("model.layers.0.mlp.down_proj", width, inner));
     let expected = states(&Model::load(fixtures().join(of), &options(&[on_text.path()])).unwrap());
     let tower = copy(of);
     edit(tower.path().join("config.json"), |config| {
         *config = json!({ "model_type": "mistral3", "text_config": config.clone(), "tie_word_embeddings": false });
     });
     rename(&tower.path().join(WEIGHTS), |name| Some(format!("language_model.{name}")));
-    let on_both = adapter(|stored| {
-        stored.clear();
-        lora(stored, "model.language_model.layers.0.mlp.down_proj", width, inner);
-        lora(stored, "model.vision_tower.layers.0.mlp.down_proj", 8, 8);
-    });
+    let sight = lora("model.vision_tower.layers.0.mlp.down_proj", 8, 8);
+    let on_both = holding(&[lora("model.language_model.layers.0.mlp.down_proj", width, inner), sight.clone()].concat());
     assert_eq!(states(&Model::load(tower.path(), &options(&[on_both.path()])).unwrap()), expected);
-    let on_sight = adapter(|stored| {
-        stored.clear();
-        lora(stored, "model.vision_tower.layers.0.mlp.down_proj", 8, 8);
-    });
-    let problem = of_adapter(Model::load(tower.path(), &options(&[on_sight.path()])).unwrap_err());
+    let problem = of_adapter(Model::load(tower.path(), &options(&[holding(&sight).path()])).unwrap_err());
     assert!(matches!(problem, AdapterProblem::Empty), "{problem}");
 }
 
@@ -288,11 +290,7 @@ fn what_peft_saves_along_replaces_the_bases_own() {
     let bias = "model.layers.0.self_attn.q_proj.bias";
     let (_, _, shape, _) = tensors(&base.join(WEIGHTS)).into_iter().find(|(name, ..)| name == bias).unwrap();
     let with_bias = |name: &str| {
-        let folder = adapter(|stored| {
-            stored.clear();
-            let values = (0..shape[0]).flat_map(|i| (0.1 * i as f32).to_le_bytes()).collect();
-            stored.push((format!("{PREFIX}{name}"), safetensors::Dtype::F32, shape.clone(), values));
-        });
+        let folder = holding(&[numbers(name, shape.clone(), |i| 0.1 * i as f32)]);
         states(&Model::load(&base, &options(&[folder.path()])).unwrap())
     };
     let expected = with_bias(bias);
@@ -303,23 +301,14 @@ fn what_peft_saves_along_replaces_the_bases_own() {
     let base = fixtures().join("families/llama-off");
     let tied = load(&base).unwrap();
     let (d_vocab, width) = (tied.info().d_vocab, tied.info().d_model);
-    let head = |stored: &mut Vec<Stored>, name: &str, factor: f32| {
+    let head = |name: &str, factor: f32| -> Stored {
         let mut tensors = tensors(&base.join(WEIGHTS)).into_iter();
         let (_, dtype, shape, bytes) = tensors.find(|(name, ..)| name == "model.embed_tokens.weight").unwrap();
         let values = bytes.as_chunks().0.iter().flat_map(|&x| (factor * f32::from_le_bytes(x)).to_le_bytes());
-        stored.push((format!("{PREFIX}{name}"), dtype, shape, values.collect()));
+        (format!("{PREFIX}{name}"), dtype, shape, values.collect())
     };
-    let lora = |stored: &mut Vec<Stored>| {
-        for (part, shape) in [("lora_A", vec![4, width]), ("lora_B", vec![d_vocab, 4])] {
-            let values = (0..shape[0] * shape[1]).flat_map(|i| (0.01 * (i % 5) as f32).to_le_bytes()).collect();
-            stored.push((format!("{PREFIX}lm_head.{part}.weight"), safetensors::Dtype::F32, shape, values));
-        }
-    };
-    let with = |change: &dyn Fn(&mut Vec<Stored>)| {
-        let folder = adapter(|stored| {
-            stored.clear();
-            change(stored);
-        });
+    let with = |stored: &[Stored]| {
+        let folder = holding(stored);
         let model = Model::load(&base, &options(&[folder.path()])).unwrap();
         assert_eq!(states(&model), states(&tied), "the embedding stays as it was");
         let written = folder.path().join("written");
@@ -330,19 +319,13 @@ fn what_peft_saves_along_replaces_the_bases_own() {
     };
     let own = logits(&tied).unwrap();
     let doubled: Vec<f32> = own.iter().map(|z| 2.0 * z).collect();
-    assert_eq!(with(&|stored| head(stored, "lm_head.weight", 2.0)), doubled);
-    let added = with(&lora);
+    assert_eq!(with(&[head("lm_head.weight", 2.0)]), doubled);
+    let factors = lora("lm_head", d_vocab, width);
+    let added = with(&factors);
     assert_ne!(added, own);
-    let over_saved = with(&|stored| {
-        head(stored, "lm_head.base_layer.weight", 1.0);
-        lora(stored);
-    });
-    assert_eq!(over_saved, added);
-    let twice = adapter(|stored| {
-        stored.clear();
-        head(stored, "lm_head.base_layer.weight", 1.0);
-        head(stored, "lm_head.weight", 1.0);
-    });
+    let saved = head("lm_head.base_layer.weight", 1.0);
+    assert_eq!(with(&[&[saved.clone()][..], &factors].concat()), added);
+    let twice = holding(&[saved, head("lm_head.weight", 1.0)]);
     let problem = of_adapter(Model::load(&base, &options(&[twice.path()])).unwrap_err());
     assert!(matches!(&problem, AdapterProblem::Twice { name } if name == "lm_head.weight"), "{problem}");
 }

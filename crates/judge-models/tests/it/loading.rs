@@ -12,7 +12,10 @@ use judge_models::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{self, answers, copy, edit, fixtures, json, last_states, raw, read, retensor, values};
+use crate::common::{
+    self, Stored, answers, copy, edit, fixtures, json, last_states, raw, read, rename, retensor, tensors, values,
+    write_tensors,
+};
 
 const SHARD: &str = "model-00001-of-00002.safetensors";
 const OTHER_SHARD: &str = "model-00002-of-00002.safetensors";
@@ -29,26 +32,21 @@ fn broken(damage: impl FnOnce(&Path)) -> Error {
     load(folder.path()).expect_err("a damaged folder must not load")
 }
 
-/// Header (as JSON) and data of a safetensors file.
-fn read_shard(path: &Path) -> (Value, Vec<u8>) {
-    let bytes = fs::read(path).unwrap();
-    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), bytes[8 + length..].to_vec())
-}
-
-fn write_shard(path: &Path, header: &Value, data: &[u8]) {
-    let header = header.to_string();
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.extend(data);
-    fs::write(path, bytes).unwrap();
-}
-
-/// Changes header and data of the first shard.
+/// Changes header (as JSON) and data of the first shard.
 fn reshard(folder: &Path, change: impl FnOnce(&mut Value, &mut Vec<u8>)) {
-    let (mut header, mut data) = read_shard(&folder.join(SHARD));
+    let path = folder.join(SHARD);
+    let bytes = fs::read(&path).unwrap();
+    let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    let (mut header, mut data) = (serde_json::from_slice(header).unwrap(), data.to_vec());
     change(&mut header, &mut data);
-    write_shard(&folder.join(SHARD), &header, &data);
+    let header = header.to_string();
+    fs::write(path, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &data].concat()).unwrap();
+}
+
+/// A tensor that is one zero.
+fn zero(name: &str) -> Stored {
+    (name.to_owned(), safetensors::Dtype::F32, vec![1], vec![0; 4])
 }
 
 /// The tensor whose bytes come first.
@@ -229,16 +227,11 @@ fn of_a_tensor_in_two_shards_the_one_counts_that_the_index_names() {
     let sound = copy("families/llama-on");
     let expected = load(sound.path()).unwrap().info().fingerprint.clone();
     let folder = copy("families/llama-on");
-    let (header, data) = read_shard(&folder.path().join(SHARD));
-    let name = first(&header);
-    let (mut other, mut bytes) = read_shard(&folder.path().join(OTHER_SHARD));
-    let range: Vec<usize> = serde_json::from_value(header[&name]["data_offsets"].clone()).unwrap();
     // Other numbers under the same name.
-    let start = bytes.len();
-    bytes.extend(data[range[0]..range[1]].iter().map(|byte| byte ^ 1));
-    other[&name] =
-        json!({"dtype": header[&name]["dtype"], "shape": header[&name]["shape"], "data_offsets": [start, bytes.len()]});
-    write_shard(&folder.path().join(OTHER_SHARD), &other, &bytes);
+    let stored = tensors(&folder.path().join(SHARD));
+    let (name, dtype, shape, bytes) = stored.into_iter().min_by(|a, b| a.0.cmp(&b.0)).unwrap();
+    let bytes = bytes.iter().map(|byte| byte ^ 1).collect();
+    retensor(&folder.path().join(OTHER_SHARD), |stored| stored.push((name.clone(), dtype, shape, bytes)));
     assert_eq!(load(folder.path()).unwrap().info().fingerprint, expected);
     let place = |shard: Value| {
         edit(folder.path().join(INDEX), |index| index["weight_map"][&name] = shard);
@@ -315,23 +308,16 @@ fn what_is_not_supported_is_named() {
         assert!(words.iter().all(|word| text.contains(word)), "{words:?} in {text}");
         error
     };
-    assert_error!(
-        says(with_config(|c| c["model_type"] = json!("mamba")), &["model_type", "mamba", "llama", "qwen3"]),
-        Error::Config { .. }
-    );
-    assert_error!(
-        says(with_config(|c| c["rope_scaling"]["rope_type"] = json!("spiral")), &["rope_type", "spiral", "yarn"]),
-        Error::Config { .. }
-    );
-    assert_error!(
-        says(with_config(|c| c["hidden_act"] = json!("relu6")), &["hidden_act", "relu6", "silu"]),
-        Error::Config { .. }
-    );
-    assert_error!(says(with_config(|c| c["num_attention_heads"] = json!(3)), &["num_"]), Error::Config { .. });
-    assert_error!(
-        says(with_config(|c| c["num_hidden_layers"] = json!(0)), &["num_hidden_layers"]),
-        Error::Config { .. }
-    );
+    for (field, value, words) in [
+        ("/model_type", json!("mamba"), &["model_type", "mamba", "llama", "qwen3"][..]),
+        ("/rope_scaling/rope_type", json!("spiral"), &["rope_type", "spiral", "yarn"]),
+        ("/hidden_act", json!("relu6"), &["hidden_act", "relu6", "silu"]),
+        ("/num_attention_heads", json!(3), &["num_"]),
+        ("/num_hidden_layers", json!(0), &["num_hidden_layers"]),
+    ] {
+        let error = with_config(|config| *config.pointer_mut(field).unwrap() = value);
+        assert_error!(says(error, words), Error::Config { .. });
+    }
     for method in ["aqlm", "hqq", "quanto"] {
         let error = with_config(|c| c["quantization_config"] = json!({"quant_method": method}));
         let words = ["quantization_config.quant_method", method, "fp8", "compressed-tensors", "gptq", "awq"];
@@ -365,25 +351,15 @@ fn damaged_text_files() {
         broken(|folder| fs::remove_file(folder.join("config.json")).unwrap()),
         Error::Weights(WeightsError::MissingFile { wanted: "config.json", .. })
     );
+    let with = |file: &str, content: &[u8]| broken(|folder| fs::write(folder.join(file), content).unwrap());
+    assert_error!(with("config.json", b"{"), Error::Weights(WeightsError::Json { .. }));
+    assert_error!(with("config.json", b"[]"), Error::Config { .. });
+    let encoding = with("config.json", b"{\"a\": \"\xff\"}");
+    assert_error!(encoding, Error::Weights(WeightsError::Encoding { offset: 7, .. }));
+    assert_error!(with("tokenizer.json", br#"{"version": "1.0"}"#), Error::Text(TextError::Tokenizer { .. }));
+    assert_error!(with("tokenizer.json", b"not JSON"), Error::Weights(WeightsError::Json { .. }));
     assert_error!(
-        broken(|folder| fs::write(folder.join("config.json"), "{").unwrap()),
-        Error::Weights(WeightsError::Json { .. })
-    );
-    assert_error!(broken(|folder| fs::write(folder.join("config.json"), "[]").unwrap()), Error::Config { .. });
-    assert_error!(
-        broken(|folder| fs::write(folder.join("config.json"), b"{\"a\": \"\xff\"}").unwrap()),
-        Error::Weights(WeightsError::Encoding { offset: 7, .. })
-    );
-    assert_error!(
-        broken(|folder| fs::write(folder.join("tokenizer.json"), "{\"version\": \"1.0\"}").unwrap()),
-        Error::Text(TextError::Tokenizer { .. })
-    );
-    assert_error!(
-        broken(|folder| fs::write(folder.join("tokenizer.json"), "not JSON").unwrap()),
-        Error::Weights(WeightsError::Json { .. })
-    );
-    assert_error!(
-        broken(|folder| fs::write(folder.join("generation_config.json"), "{\"eos_token_id\": \"x\"}").unwrap()),
+        with("generation_config.json", br#"{"eos_token_id": "x"}"#),
         Error::Config { problem: ConfigProblem::Value { field: "eos_token_id", .. }, .. }
     );
     assert_error!(load(Path::new("/no/such/folder")).unwrap_err(), Error::Weights(WeightsError::NotAFolder { .. }));
@@ -424,15 +400,8 @@ fn the_fingerprint_is_that_of_the_model_and_not_of_its_files() {
 
     // One file instead of two.
     let merged = copy("families/llama-on");
-    let (mut header, mut data) = read_shard(&merged.path().join(SHARD));
-    let (other, more) = read_shard(&merged.path().join(OTHER_SHARD));
-    for (name, entry) in other.as_object().unwrap().iter().filter(|(name, _)| *name != "__metadata__") {
-        let offset = |i: usize| entry["data_offsets"][i].as_u64().unwrap() as usize + data.len();
-        header[name] =
-            json!({"dtype": entry["dtype"], "shape": entry["shape"], "data_offsets": [offset(0), offset(1)]});
-    }
-    data.extend(more);
-    write_shard(&merged.path().join("model.safetensors"), &header, &data);
+    let all = [SHARD, OTHER_SHARD].map(|shard| tensors(&merged.path().join(shard))).concat();
+    write_tensors(&merged.path().join("model.safetensors"), &all);
     for name in [SHARD, OTHER_SHARD, INDEX] {
         fs::remove_file(merged.path().join(name)).unwrap();
     }
@@ -516,24 +485,13 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
                 *config = json!({"model_type": outer, "text_config": inner, "vision_config": {}, "tie_word_embeddings": tied});
             });
             let path = folder.path().join("model.safetensors");
-            let (header, mut data) = read_shard(&path);
-            let mut renamed = serde_json::Map::new();
-            for (name, entry) in header.as_object().unwrap() {
-                let name = match (name.strip_prefix("model."), name.strip_prefix("lm_head.")) {
-                    (Some(rest), _) => format!("{model}{rest}"),
-                    (_, Some(rest)) => format!("{head}{rest}"),
-                    _ => name.clone(),
-                };
-                renamed.insert(name, entry.clone());
-            }
-            let end = data.len();
-            data.extend([0; 4]);
+            rename(&path, |name| match (name.strip_prefix("model."), name.strip_prefix("lm_head.")) {
+                (Some(rest), _) => Some(format!("{model}{rest}")),
+                (_, Some(rest)) => Some(format!("{head}{rest}")),
+                _ => Some(name.to_owned()),
+            });
             let other = if model.starts_with("model.") { "model.visual.patch" } else { "vision_tower.patch" };
-            renamed.insert(other.to_owned(), json!({"dtype": "F32", "shape": [1], "data_offsets": [end, end + 4]}));
-            data.extend([0; 4]);
-            let further = json!({"dtype": "F32", "shape": [1], "data_offsets": [end + 4, end + 8]});
-            renamed.insert("mtp.fc.weight".to_owned(), further);
-            write_shard(&path, &Value::Object(renamed), &data);
+            retensor(&path, |stored| stored.extend([other, "mtp.fc.weight"].map(zero)));
             let model = load(folder.path()).unwrap_or_else(|error| panic!("{of} in {outer}: {error}"));
             assert_eq!(states(&model), expected, "{of} in {outer}");
             // Written as a folder of its own.
@@ -548,11 +506,10 @@ fn the_text_model_inside_a_vision_language_folder_is_read_alone() {
 }
 
 /// Names and shapes of the tensors in a folder of one file or two.
-fn tensors(folder: &Path) -> BTreeMap<String, Value> {
+fn shapes(folder: &Path) -> BTreeMap<String, Vec<usize>> {
     let files = ["model.safetensors", SHARD, OTHER_SHARD].map(|file| folder.join(file));
-    let headers = files.iter().filter(|file| file.is_file()).map(|file| read_shard(file).0);
-    let entries = headers.flat_map(|header| header.as_object().unwrap().clone());
-    entries.filter(|(name, _)| name != "__metadata__").map(|(name, entry)| (name, entry["shape"].clone())).collect()
+    let stored = files.iter().filter(|file| file.is_file()).flat_map(|file| tensors(file));
+    stored.map(|(name, _, shape, _)| (name, shape)).collect()
 }
 
 #[test]
@@ -571,7 +528,7 @@ fn fused_transposed_and_stacked_tensors_are_written_as_they_were_stored() {
         let alone = stored.path().join("alone");
         merge_adapters(stored.path(), &[], None, &alone, &mut |_, _| {}).unwrap();
         assert_eq!(states(&load(&alone).unwrap()), states(&load(stored.path()).unwrap()), "{of}");
-        assert_eq!(tensors(&alone) == tensors(stored.path()), is_alike, "{of}");
+        assert_eq!(shapes(&alone) == shapes(stored.path()), is_alike, "{of}");
     }
 }
 
@@ -580,15 +537,7 @@ fn keys_of_blocks_that_look_at_those_of_others_are_passed_over() {
     let plain = copy("families/gemma4_text-on");
     let folder = copy("families/gemma4_text-on");
     let path = folder.path().join("model.safetensors");
-    let add = |names: &[String]| {
-        let (mut header, mut data) = read_shard(&path);
-        for name in names {
-            let end = data.len();
-            data.extend([0; 4]);
-            header[name] = json!({"dtype": "F32", "shape": [1], "data_offsets": [end, end + 4]});
-        }
-        write_shard(&path, &header, &data);
-    };
+    let add = |names: &[String]| retensor(&path, |stored| stored.extend(names.iter().map(|name| zero(name))));
     let parts = ["k_proj.weight", "k_proj.bias", "v_proj.weight", "k_norm.weight"];
     add(&parts.map(|part| format!("model.layers.4.self_attn.{part}")));
     assert_eq!(states(&load(folder.path()).unwrap()), states(&load(plain.path()).unwrap()));

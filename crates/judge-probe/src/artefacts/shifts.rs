@@ -9,6 +9,7 @@ use judge_metrics::resampling::{Alternative, PermutationTest};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::estimators::parameters::check_rows;
 use crate::preprocessing::tfidf::words;
 
 /// Whether responses have slipped by a row against their questions, as they do where one of two lists loses an item and the rest moves up.
@@ -51,11 +52,9 @@ impl Shift {
     ///
     /// # Errors
     ///
-    /// [`Error::TextCount`] for other than one response a question; [`Error::Metric`] without permutations.
+    /// [`Error::RowCount`] for other than one response a question; [`Error::Metric`] without permutations.
     pub fn both(questions: &[String], responses: &[String], test: PermutationTest) -> Result<Vec<Self>, Error> {
-        if questions.len() != responses.len() {
-            return Err(Error::TextCount { expected: questions.len(), found: responses.len() });
-        }
+        check_rows(questions.len(), "texts", responses.len())?;
         if questions.len() < 2 {
             return Ok(Vec::new());
         }

@@ -52,7 +52,7 @@ pub trait Estimator: Clone + Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`]; of a classifier [`Error::OneClass`], of a regressor [`Error::NonFiniteTarget`]; and those of the estimator.
+    /// [`Error::RowCount`]; of a classifier [`Error::OneClass`], of a regressor [`Error::NonFiniteTarget`]; and those of the estimator.
     fn fit(&self, features: &Matrix, labels: &[Self::Label]) -> Result<Self::Fitted, Error>;
 
     /// Fits several settings to the same data; results in their order, each as [`fit`](Self::fit) gives it but for rounding, or what a

@@ -3,6 +3,7 @@
 //! Classes may be any integers, also negative ones or far apart; solvers never see them, so no class needs a place for each
 //! number between two others.
 
+use crate::estimators::parameters::check_rows;
 use crate::selection::split::Distinct;
 use crate::{Error, Matrix};
 
@@ -19,7 +20,7 @@ pub(crate) struct EncodedLabels {
 }
 
 impl EncodedLabels {
-    /// [`Error::LabelCount`], [`Error::OneClass`].
+    /// [`Error::RowCount`], [`Error::OneClass`].
     /// Of the features only the number of rows is looked at.
     pub(crate) fn new(features: &Matrix, labels: &[i64]) -> Result<Self, Error> {
         Self::of_rows(features.n_rows(), labels)
@@ -27,9 +28,7 @@ impl EncodedLabels {
 
     /// The same of so many rows, whatever holds them.
     pub(crate) fn of_rows(n_rows: usize, labels: &[i64]) -> Result<Self, Error> {
-        if labels.len() != n_rows {
-            return Err(Error::LabelCount { n_rows, n_labels: labels.len() });
-        }
+        check_rows(n_rows, "labels", labels.len())?;
         let Distinct { values, place_of_row: class_of_row, counts } = Distinct::new(labels);
         if let [&class] = values[..] {
             return Err(Error::OneClass { class });

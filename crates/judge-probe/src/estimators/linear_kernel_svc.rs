@@ -168,7 +168,7 @@ impl Estimator for LinearKernelSvc {
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
+    /// [`Error::RowCount`], [`Error::OneClass`], [`Error::OutOfRange`], [`Error::NotConverged`],
     /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         // One result a setting.

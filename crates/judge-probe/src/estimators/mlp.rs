@@ -10,6 +10,7 @@ mod network;
 pub use error::MlpError;
 
 use crate::estimators::labels::EncodedLabels;
+use crate::estimators::parameters::{check_alpha, check_positive};
 use crate::matrices::products::check_squares;
 use crate::numpy::numpy_random::NumpyRandom;
 use crate::selection::cross_validation::select;
@@ -141,15 +142,9 @@ impl MlpClassifier {
     /// Every setting but `max_iter` and `early_stopping`, before anything is drawn: `max_iter` 0 ends in
     /// [`MlpError::NotSettled`], and `early_stopping` is checked against the rows when they are split.
     fn check(&self) -> Result<(), Error> {
-        if !(self.alpha.is_finite() && self.alpha >= 0.0) {
-            return Err(Error::InvalidAlpha { alpha: self.alpha });
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::InvalidTol { tol: self.tol });
-        }
-        if !(self.learning_rate_init.is_finite() && self.learning_rate_init > 0.0) {
-            return Err(MlpError::LearningRate { learning_rate_init: self.learning_rate_init }.into());
-        }
+        check_alpha(self.alpha)?;
+        check_positive("tol", self.tol)?;
+        check_positive("learning_rate_init", self.learning_rate_init)?;
         if self.batch_size == 0 {
             return Err(MlpError::NoBatch.into());
         }
@@ -203,9 +198,8 @@ impl Estimator for MlpClassifier {
 
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidAlpha`], [`Error::InvalidTol`], [`Error::Overflow`]; [`Error::Mlp`] for
-    /// other settings out of range and where training does not come to its end; with early stopping [`Error::TestFraction`],
-    /// [`Error::TestCount`], [`Error::SmallClass`] and [`Error::SmallPart`].
+    /// [`Error::RowCount`], [`Error::OneClass`], [`Error::OutOfRange`], [`Error::Overflow`]; [`Error::Mlp`] for sizes of 0 and where
+    /// training does not come to its end; with early stopping [`Error::TestCount`], [`Error::SmallClass`] and [`Error::SmallPart`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         // Settings first: an error in them should not depend on the rows.
         self.check()?;

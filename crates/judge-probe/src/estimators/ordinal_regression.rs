@@ -61,7 +61,7 @@ impl OrdinalRegression {
     /// One setting, on labels and coordinates that several may share. The intercept's row of ones is left out: the
     /// thresholds stand for it.
     ///
-    /// [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`].
+    /// [`Error::OutOfRange`], [`Error::NotConverged`].
     fn fit_to(
         &self,
         features: &Matrix,
@@ -91,7 +91,7 @@ impl Estimator for OrdinalRegression {
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], [`Error::InvalidC`], [`Error::InvalidTol`], [`Error::NotConverged`],
+    /// [`Error::RowCount`], [`Error::OneClass`], [`Error::OutOfRange`], [`Error::NotConverged`],
     /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<Self::Fitted, Error> {
         // One result a setting.

@@ -1,4 +1,4 @@
-//! Checks of what fitted things are made of, and of the settings that several estimators have.
+//! Checks of what fitted things are made of, of the settings that several estimators have, and of lists that go together row by row.
 
 use crate::Error;
 
@@ -23,13 +23,25 @@ pub(crate) fn check_each(name: &'static str, values: &[f64], is_in_range: impl F
     }
 }
 
-/// [`Error::InvalidC`], [`Error::InvalidTol`]: both are finite and above 0.
+/// [`Error::RowCount`] unless there is one of these for each row.
+pub(crate) fn check_rows(n_rows: usize, what: &'static str, found: usize) -> Result<(), Error> {
+    if found == n_rows { Ok(()) } else { Err(Error::RowCount { n_rows, what, found }) }
+}
+
+/// [`Error::OutOfRange`] unless the setting is finite and above 0.
+pub(crate) fn check_positive(setting: &'static str, found: f64) -> Result<(), Error> {
+    let range = "be a positive finite number";
+    if found.is_finite() && found > 0.0 { Ok(()) } else { Err(Error::OutOfRange { setting, range, found }) }
+}
+
+/// [`Error::OutOfRange`] unless both are finite and above 0.
 pub(crate) fn check_c_and_tol(c: f64, tol: f64) -> Result<(), Error> {
-    if !(c.is_finite() && c > 0.0) {
-        return Err(Error::InvalidC { c });
-    }
-    if !(tol.is_finite() && tol > 0.0) {
-        return Err(Error::InvalidTol { tol });
-    }
-    Ok(())
+    check_positive("c", c)?;
+    check_positive("tol", tol)
+}
+
+/// [`Error::OutOfRange`] unless the strength of a penalty is finite and at least 0.
+pub(crate) fn check_alpha(found: f64) -> Result<(), Error> {
+    let (setting, range) = ("alpha", "be a finite number of at least 0");
+    if found.is_finite() && found >= 0.0 { Ok(()) } else { Err(Error::OutOfRange { setting, range, found }) }
 }

@@ -4,6 +4,7 @@
 use faer::{Mat, MatRef};
 
 use crate::estimators::linear_functions::linear_functions;
+use crate::estimators::parameters::{check_alpha, check_rows};
 use crate::matrices::matrix::check_overflow;
 use crate::matrices::products::{Cholesky, check_squares, lower_gram, multiply, transposed};
 use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions};
@@ -64,7 +65,7 @@ impl Estimator for Ridge {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidAlpha`], [`Error::LabelCount`], [`Error::NonFiniteTarget`]; [`Error::Singular`] where alpha is 0, or too
+    /// [`Error::OutOfRange`], [`Error::RowCount`], [`Error::NonFiniteTarget`]; [`Error::Singular`] where alpha is 0, or too
     /// small to matter, and features are combinations of others (always so with more features than rows);
     /// [`Error::Overflow`].
     fn fit(&self, features: &Matrix, targets: &[f64]) -> Result<FittedRidge, Error> {
@@ -91,14 +92,10 @@ impl Estimator for Ridge {
 }
 
 impl Ridge {
-    /// [`Error::InvalidAlpha`], [`Error::LabelCount`], [`Error::NonFiniteTarget`].
+    /// [`Error::OutOfRange`], [`Error::RowCount`], [`Error::NonFiniteTarget`].
     fn check(&self, features: &Matrix, targets: &[f64]) -> Result<(), Error> {
-        if !(self.alpha.is_finite() && self.alpha >= 0.0) {
-            return Err(Error::InvalidAlpha { alpha: self.alpha });
-        }
-        if targets.len() != features.n_rows() {
-            return Err(Error::LabelCount { n_rows: features.n_rows(), n_labels: targets.len() });
-        }
+        check_alpha(self.alpha)?;
+        check_rows(features.n_rows(), "labels", targets.len())?;
         match targets.iter().position(|target| !target.is_finite()) {
             Some(row) => Err(Error::NonFiniteTarget { row, value: targets[row] }),
             None => Ok(()),

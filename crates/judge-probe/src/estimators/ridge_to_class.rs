@@ -82,7 +82,7 @@ impl Estimator for RidgeToClass {
 
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`], and those of [`Ridge::fit`].
+    /// [`Error::RowCount`], [`Error::OneClass`], and those of [`Ridge::fit`].
     fn fit(&self, features: &Matrix, labels: &[i64]) -> Result<LinearClassifier, Error> {
         let classes = EncodedLabels::new(features, labels)?.classes;
         let targets: Vec<f64> = labels.iter().map(|&label| label as f64).collect();

@@ -30,7 +30,7 @@ pub(crate) struct Exactness {
 }
 
 impl Exactness {
-    /// [`Error::InvalidC`], [`Error::InvalidTol`]: both are finite and above 0.
+    /// [`Error::OutOfRange`]: both are finite and above 0.
     pub(crate) fn check(&self) -> Result<(), Error> {
         check_c_and_tol(self.c, self.tol)
     }
@@ -57,7 +57,7 @@ impl<'a> RowSpace<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::LabelCount`], [`Error::OneClass`]; [`Error::Overflow`] where the squares of the features do not add up to a finite number.
+    /// [`Error::RowCount`], [`Error::OneClass`]; [`Error::Overflow`] where the squares of the features do not add up to a finite number.
     pub(crate) fn with_labels(
         features: &'a Matrix,
         labels: &[i64],

@@ -69,7 +69,10 @@ impl Foreign<'_> {
     pub(super) fn error(self) -> ReadError {
         let (module, name) = (cut(self.module), cut(self.name));
         let problem = match is_of_old_release(self.module) {
-            true => Problem::OldRelease { module, name },
+            true => Problem::Refused(format!(
+                "{module}.{name} is of scikit-learn before 0.22, which is not read: load the object with that release, fit it with a \
+                 newer one, and save it anew"
+            )),
             false => Problem::ForeignGlobal { module, name },
         };
         ReadError { offset: self.offset, opcode: self.opcode, problem }

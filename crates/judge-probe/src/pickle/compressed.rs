@@ -13,14 +13,14 @@ use super::{Limits, Problem, ReadError};
 ///
 /// # Errors
 ///
-/// [`Problem::Compressed`] for formats that are not read, [`Problem::Damaged`], [`Problem::TooLarge`], and
-/// [`Problem::TrailingBytes`] for what follows a stream of zlib's.
+/// [`Problem::TooLarge`]; [`Problem::Refused`] for formats that are not read, for damage, and for what follows a stream of zlib's.
 pub fn decompress<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Cow<'a, [u8]>, ReadError> {
     let error = |problem| ReadError { offset: 0, opcode: "PROTO", problem };
+    let refused = |why| error(Problem::Refused(why));
     let most = limits.pickle_bytes;
     let mut found = Vec::new();
-    let mut read = |format, decoder: &mut dyn Read| match decoder.take(most as u64 + 1).read_to_end(&mut found) {
-        Err(source) => Err(error(Problem::Damaged { format, said: source.to_string() })),
+    let mut read = |format: &str, decoder: &mut dyn Read| match decoder.take(most as u64 + 1).read_to_end(&mut found) {
+        Err(source) => Err(refused(format!("the compressed file ({format}) is damaged: {source}"))),
         Ok(length) if length > most => {
             Err(error(Problem::TooLarge { limit: "bytes of the pickle", most, found: length }))
         }
@@ -34,12 +34,22 @@ pub fn decompress<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Cow<'a, [u8]>,
             read("zlib", &mut decoder)?;
             let count = decoder.into_inner().len();
             if count > 0 {
-                return Err(error(Problem::TrailingBytes { count }));
+                return Err(refused(trailing(count)));
             }
         }
-        Some(format) => return Err(error(Problem::Compressed { format })),
+        Some(format) => return Err(refused(is_compressed(format))),
     }
     Ok(Cow::Owned(found))
+}
+
+/// What is wrong with a file in a format that [`decompress`] does not undo, or that was not given to it.
+pub(super) fn is_compressed(format: &str) -> String {
+    format!("the file is compressed ({format}): decompress it first, or save the object anew with Python's pickle.dump")
+}
+
+/// What is wrong with bytes behind the last that belongs to a pickle.
+pub(super) fn trailing(count: usize) -> String {
+    format!("{count} bytes follow the end of the pickle")
 }
 
 /// The format of a compressed file, by its first bytes.

@@ -30,13 +30,11 @@ const MAX_AXES: usize = 5;
 impl<'a> Machine<'a> {
     /// What an allowed global makes of its arguments.
     ///
-    /// An array made by `_reconstruct` is empty until BUILD fills it. If the tree contains one that was never filled, the error is
-    /// [`Problem::Unfinished`].
+    /// An array made by `_reconstruct` is empty until BUILD fills it. A tree with one that was never filled is refused.
     ///
     /// # Errors
     ///
-    /// [`Problem::Role`] for an allowed global that is no callable here or is given another number of arguments; [`Problem::Unexpected`],
-    /// [`Problem::ElementType`], [`Problem::TextArray`], [`Problem::ArrayLength`] and [`Problem::TooLarge`] for its arguments.
+    /// For an allowed global that is no callable here, or is given other arguments than NumPy gives it.
     pub(super) fn reduce(&mut self, callable: Id, arguments: Id) -> Result<Node<'a>, ReadError> {
         let global = match self.slots[callable].node {
             Node::Global(global) => global,
@@ -89,9 +87,9 @@ impl<'a> Machine<'a> {
                 Ok(Node::Array(Some((array, None))))
             }
             (Global::Class(_) | Global::NdArray, _) => {
-                Err(self.error(Problem::Role { global: global.dotted(), role: "called" }))
+                Err(self.refused(format!("{} may not be called here", global.dotted())))
             }
-            _ => Err(self.error(Problem::Role { global: global.dotted(), role: "called with these arguments" })),
+            _ => Err(self.refused(format!("{} may not be called with these arguments here", global.dotted()))),
         }
     }
 
@@ -106,7 +104,7 @@ impl<'a> Machine<'a> {
             (&Node::Global(Global::Class(class)), []) => Ok(Node::Object { class, state: None }),
             (Node::Global(Global::Class(_)), _) => Err(self.unexpected("no arguments", arguments)),
             (Node::Global(global), _) => {
-                Err(self.error(Problem::Role { global: global.dotted(), role: "the class of a new object" }))
+                Err(self.refused(format!("{} may not be the class of a new object here", global.dotted())))
             }
             _ => Err(self.unexpected("a class", class)),
         }
@@ -131,9 +129,7 @@ impl<'a> Machine<'a> {
                 Node::Object { class, state: Some(state) }
             }
             Node::Array(None) => self.array_state(state)?,
-            Node::Object { .. } | Node::Array(_) => {
-                return Err(self.error(Problem::Changed { what: self.kind(target) }));
-            }
+            Node::Object { .. } | Node::Array(_) => return Err(self.changed(target)),
             _ => return Err(self.unexpected("an object, array or dtype", target)),
         };
         self.slots[target].node = node;
@@ -174,11 +170,13 @@ impl<'a> Machine<'a> {
         found: usize,
     ) -> Result<Array<'a>, ReadError> {
         let (shape, n_elements) = self.lengths(shape)?;
-        let expected = n_elements.saturating_mul(element.size());
-        if found != expected {
-            return Err(self.error(Problem::ArrayLength { expected, found }));
-        }
+        self.check_length(n_elements.saturating_mul(element.size()), found)?;
         Ok(Array { element, shape, fortran, data })
+    }
+
+    fn check_length(&self, expected: usize, found: usize) -> Result<(), ReadError> {
+        let why = || format!("an array needs {expected} bytes (of objects: items) for its shape, found {found}");
+        if found == expected { Ok(()) } else { Err(self.refused(why())) }
     }
 
     /// The array behind joblib's stand-in, whose attributes these are. Its bytes, which are taken, follow a byte that says how many
@@ -250,9 +248,7 @@ impl<'a> Machine<'a> {
         if element == Element::Object {
             return Err(self.unexpected("the dtype of a number", dtype));
         }
-        if content.len() != element.size() {
-            return Err(self.error(Problem::ArrayLength { expected: element.size(), found: content.len() }));
-        }
+        self.check_length(element.size(), content.len())?;
         let content = content.to_cow();
         match (element, element.integer(&content), element.float(&content)) {
             (Element::Bool, Some(value), _) => Ok(Node::Bool(value != 0)),
@@ -370,17 +366,20 @@ impl<'a> Machine<'a> {
     ///
     /// NumPy's codes for text begin with U, for byte strings with S. The byte order is empty where only the code is known.
     fn element_type(&self, code: &str, order: &str) -> ReadError {
-        if code.starts_with(['U', 'S']) {
-            return self.error(Problem::TextArray { code: cut(code) });
-        }
-        self.error(Problem::ElementType { code: cut(code), order: cut(order) })
+        let (code, order) = (cut(code), cut(order));
+        self.error(Problem::Array(match code.starts_with(['U', 'S']) {
+            true => format!(
+                "text (dtype {code:?}) is not read: fit with whole numbers as classes, e.g. by sklearn.preprocessing.LabelEncoder"
+            ),
+            false => format!("elements of dtype {code:?} in byte order {order:?} are not read"),
+        }))
     }
 
     /// The error of a value that is not what an idiom has in its place.
     ///
     /// It names kinds and never content, except for globals and classes, which are on the list: foreign text does not get into it.
     pub(super) fn unexpected(&self, expected: &'static str, found: Id) -> ReadError {
-        self.error(Problem::Unexpected { expected, found: self.kind(found) })
+        self.refused(format!("expected {expected}, found {}", self.kind(found)))
     }
 
     /// The kind of a node in words, as [`Value::kind`](super::Value::kind) says it for values.

@@ -20,11 +20,14 @@ use super::{Limits, Object, Problem, ReadError, Value};
 ///
 /// # Errors
 ///
-/// [`Problem::Cycle`], [`Problem::TooLarge`] for values, depth and text, [`Problem::DuplicateKey`], [`Problem::Unfinished`], and
-/// [`Problem::Unexpected`] for a key or an attribute name of a wrong type. Each names the opcode that made the value, not the opcode STOP.
+/// [`Problem::TooLarge`] for values, depth and text; [`Problem::Refused`] for a value within itself, a key that stands twice or is of a
+/// wrong type, an unfinished array. Each names the opcode that made the value, not the opcode STOP.
 pub(super) fn expand<'a>(slots: &[Slot<'a>], root: Id, limits: &Limits) -> Result<Value<'a>, ReadError> {
     Expansion { slots, limits, n_values: 0, path: Vec::new(), owner: None, unread: false }.value(root)
 }
+
+/// What is wrong with an array that was begun and never filled.
+const UNFINISHED: &str = "the array was never given its content";
 
 /// One value being written out, from the root downwards.
 struct Expansion<'s, 'a> {
@@ -60,7 +63,7 @@ impl<'a> Expansion<'_, 'a> {
         )?;
         // The path is as short as the limit of depth, so that looking through it costs little.
         if self.path.contains(&id) {
-            return Err(self.error(id, Problem::Cycle));
+            return Err(self.refused(id, "the value contains itself"));
         }
         self.path.push(id);
         self.check_limit(id, "depth of the tree", self.limits.depth, self.path.len())?;
@@ -81,7 +84,9 @@ impl<'a> Expansion<'_, 'a> {
             Node::Bool(value) => Value::Bool(*value),
             Node::Int(value) => Value::Int(*value),
             Node::LongInt(_) if self.unread => Value::Opaque { module: "builtins", name: "int" },
-            &Node::LongInt(n_bytes) => return Err(self.error(id, Problem::LongInteger { n_bytes })),
+            Node::LongInt(n_bytes) => {
+                return Err(self.refused(id, format!("an integer of {n_bytes} bytes, at most 8 expected")));
+            }
             Node::Float(value) => Value::Float(*value),
             Node::Str { text, .. } => {
                 self.check_limit(id, "bytes of a text", self.limits.text_bytes, text.len())?;
@@ -95,7 +100,8 @@ impl<'a> Expansion<'_, 'a> {
                 let mut keys = HashSet::new();
                 for &(key, value) in entries {
                     if !keys.insert(self.key(key)?) {
-                        return Err(self.error(id, Problem::DuplicateKey { key: cut(&self.key(key)?.1) }));
+                        let key = cut(&self.key(key)?.1);
+                        return Err(self.refused(id, format!("the key {key} stands twice in one dictionary")));
                     }
                     let outside = self.unread;
                     self.unread |= match (owner, &slots[key].node) {
@@ -123,9 +129,9 @@ impl<'a> Expansion<'_, 'a> {
             Node::Array(Some((array, None))) => Value::Array(array.clone()),
             Node::Array(Some((array, Some(list)))) => match &slots[*list].node {
                 Node::List(items) => Value::Array(Array { data: Data::Objects(self.values(items)?), ..array.clone() }),
-                _ => return Err(self.error(*list, Problem::Unfinished)),
+                _ => return Err(self.refused(*list, UNFINISHED)),
             },
-            Node::Array(None) => return Err(self.error(id, Problem::Unfinished)),
+            Node::Array(None) => return Err(self.refused(id, UNFINISHED)),
         })
     }
 
@@ -140,15 +146,12 @@ impl<'a> Expansion<'_, 'a> {
     fn attributes(&mut self, class: &'static str, state: Id) -> Result<Vec<(&'a str, Value<'a>)>, ReadError> {
         self.owner = Some(class);
         let Value::Dict(entries) = self.value(state)? else {
-            return Err(self
-                .error(state, Problem::Unexpected { expected: "a dictionary of attributes", found: "another value" }));
+            return Err(self.refused(state, "expected a dictionary of attributes, found another value"));
         };
-        let named =
-            entries.into_iter().map(|(key, value)| match key {
-                Value::Str(name) => Ok((name, value)),
-                other => Err(self
-                    .error(state, Problem::Unexpected { expected: "the name of an attribute", found: other.kind() })),
-            });
+        let named = entries.into_iter().map(|(key, value)| match key {
+            Value::Str(name) => Ok((name, value)),
+            other => Err(self.refused(state, format!("expected the name of an attribute, found {}", other.kind()))),
+        });
         named.collect()
     }
 
@@ -168,14 +171,17 @@ impl<'a> Expansion<'_, 'a> {
             }
             Node::Float(value) => Ok((false, format!("{value:?}").into())),
             Node::None => Ok((false, "None".into())),
-            _ => Err(self
-                .error(id, Problem::Unexpected { expected: "a key: text, a number or None", found: "another value" })),
+            _ => Err(self.refused(id, "expected a key: text, a number or None, found another value")),
         }
     }
 
     /// The same as the machine's, but at the place of the value in question: by now the machine stands at STOP.
     fn check_limit(&self, id: Id, limit: &'static str, most: usize, found: usize) -> Result<(), ReadError> {
         if found > most { Err(self.error(id, Problem::TooLarge { limit, most, found })) } else { Ok(()) }
+    }
+
+    fn refused(&self, id: Id, why: impl Into<String>) -> ReadError {
+        self.error(id, Problem::Refused(why.into()))
     }
 
     /// A problem with the value at this place of the arena.

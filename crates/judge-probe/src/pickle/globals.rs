@@ -9,7 +9,7 @@
 
 /// An allowed global.
 ///
-/// Being on the list is not enough: each has one role, and [`Problem::Role`](super::Problem::Role) is the error of any other.
+/// Being on the list is not enough: each has one role, and is refused in any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Global {
     /// How protocol 2 writes bytes: text of the code points 0 to 255.

@@ -14,12 +14,17 @@
 
 use std::collections::HashMap;
 use std::mem::take;
+use std::str::Utf8Error;
 
 use super::arena::{Foreign, Id, Node, Slot};
-use super::compressed::compression;
+use super::compressed::{compression, is_compressed, trailing};
 use super::element::{Bytes, Repr};
 use super::globals::{Global, JOBLIB_ARRAY};
 use super::{Limits, Problem, ReadError, Value, expand, opcode};
+
+/// What is wrong with a pickle of a protocol that is not announced.
+const OLD_PROTOCOL: &str =
+    "protocol 0 or 1 is not read: load the object in Python and save it anew with pickle.dump(model, file, protocol=4)";
 
 /// The state of one reading. It begins with an empty stack and ends at STOP with one value on it; nothing of the machine outlives it but
 /// slices of the pickle.
@@ -96,7 +101,7 @@ impl<'a> Machine<'a> {
     /// elements say what is wrong.
     pub(super) fn run(mut self) -> Result<Value<'a>, ReadError> {
         let root = self.run_to_stop().map_err(|error| match (self.foreign, &error.problem) {
-            (None, _) | (_, Problem::TextArray { .. } | Problem::ElementType { .. } | Problem::Joblib) => error,
+            (None, _) | (_, Problem::Array(_)) => error,
             (Some(foreign), _) => foreign.error(),
         })?;
         expand::expand(&self.slots, root, &self.limits)
@@ -106,7 +111,7 @@ impl<'a> Machine<'a> {
     fn run_to_stop(&mut self) -> Result<Id, ReadError> {
         let root = self.pickle()?;
         if self.position < self.bytes.len() {
-            return Err(self.error(Problem::TrailingBytes { count: self.bytes.len() - self.position }));
+            return Err(self.refused(trailing(self.bytes.len() - self.position)));
         }
         Ok(root)
     }
@@ -117,14 +122,13 @@ impl<'a> Machine<'a> {
         match &self.bytes[self.position..] {
             [0x80, 2..=5, ..] => self.position += 2,
             other => {
-                let found = other.iter().take(2).copied().collect();
-                let problem = match (compression(other), other.first()) {
-                    (Some(format), _) => Problem::Compressed { format },
+                let found = &other[..other.len().min(2)];
+                return Err(self.refused(match (compression(other), found.first()) {
+                    (Some(format), _) => is_compressed(format),
                     // Opcodes above 0x7f came with the announcement.
-                    (None, Some(&first)) if first < 0x80 && opcode::name(first).is_some() => Problem::OldProtocol,
-                    _ => Problem::Protocol { found },
-                };
-                return Err(self.error(problem));
+                    (None, Some(&first)) if first < 0x80 && opcode::name(first).is_some() => OLD_PROTOCOL.to_owned(),
+                    _ => format!("expected the announcement of protocol 2, 3, 4 or 5, found {found:02x?}"),
+                }));
             }
         }
         loop {
@@ -132,16 +136,14 @@ impl<'a> Machine<'a> {
             self.offset = self.position;
             self.opcode = "the end";
             let byte = self.take(1)?[0];
-            self.opcode = opcode::name(byte).ok_or_else(|| self.error(Problem::UnknownOpcode { byte }))?;
+            self.opcode = opcode::name(byte).ok_or_else(|| self.refused(format!("0x{byte:02x} is no opcode")))?;
             self.check_limit("opcodes", self.limits.opcodes, self.n_opcodes)?;
             if byte == b'.' {
                 break;
             }
             self.step(byte)?;
             match self.frame_end {
-                Some(end) if self.position > end => {
-                    return Err(self.error(Problem::Frame { end: end as u64, expected: "the end of an opcode" }));
-                }
+                Some(end) if self.position > end => return Err(self.frame_error(end as u64, "the end of an opcode")),
                 Some(end) if self.position == end => self.frame_end = None,
                 _ => {}
             }
@@ -149,7 +151,7 @@ impl<'a> Machine<'a> {
         let root = self.pop()?;
         let left_over = self.stack.len() + self.marks.len();
         if left_over > 0 {
-            return Err(self.error(Problem::LeftOver { count: left_over }));
+            return Err(self.refused(format!("{left_over} values and marks are left below the result")));
         }
         Ok(root)
     }
@@ -208,7 +210,7 @@ impl<'a> Machine<'a> {
             0x85..=0x87 => {
                 let n_items = usize::from(byte - 0x84);
                 let first = self.stack.len().checked_sub(n_items).filter(|first| *first >= self.floor());
-                Node::Tuple(self.stack.split_off(first.ok_or_else(|| self.error(Problem::EmptyStack))?))
+                Node::Tuple(self.stack.split_off(first.ok_or_else(|| self.empty_stack())?))
             }
             // TUPLE
             b't' => Node::Tuple(self.pop_to_mark()?),
@@ -261,7 +263,7 @@ impl<'a> Machine<'a> {
                 self.build(target, state)?;
                 return self.replace_stand_in(target, state);
             }
-            _ => return Err(self.error(Problem::ForbiddenOpcode)),
+            _ => return Err(self.refused("the opcode is not allowed")),
         };
         self.push(node);
         Ok(())
@@ -275,11 +277,11 @@ impl<'a> Machine<'a> {
         let length = u64::from_le_bytes(self.array()?);
         let end = (self.position as u64).saturating_add(length);
         if self.frame_end.is_some() {
-            return Err(self.error(Problem::Frame { end, expected: "the frame around it to end first" }));
+            return Err(self.frame_error(end, "the frame around it to end first"));
         }
         match usize::try_from(end).ok().filter(|end| *end <= self.bytes.len()) {
             Some(end) => self.frame_end = Some(end),
-            None => return Err(self.error(Problem::Frame { end, expected: "at most the end of the pickle" })),
+            None => return Err(self.frame_error(end, "at most the end of the pickle")),
         }
         Ok(())
     }
@@ -339,8 +341,7 @@ impl<'a> Machine<'a> {
             return Ok(());
         }
         if let Some(end) = self.frame_end.take_if(|end| *end != self.position) {
-            let expected = "its end before the bytes of an array of joblib's";
-            return Err(self.error(Problem::Frame { end: end as u64, expected }));
+            return Err(self.frame_error(end as u64, "its end before the bytes of an array of joblib's"));
         }
         self.frame_end = None;
         if let Some(array) = self.joblib_array(state)? {
@@ -377,9 +378,7 @@ impl<'a> Machine<'a> {
     fn set_items(&mut self, items: &[Id]) -> Result<(), ReadError> {
         let target = self.top()?;
         if !items.len().is_multiple_of(2) {
-            return Err(
-                self.error(Problem::Unexpected { expected: "as many values as keys", found: "a key without value" })
-            );
+            return Err(self.refused("expected as many values as keys, found a key without value"));
         }
         match &mut self.changing(target)?.node {
             Node::Opaque(_) => {}
@@ -393,7 +392,7 @@ impl<'a> Machine<'a> {
     /// its back.
     fn changing(&mut self, id: Id) -> Result<&mut Slot<'a>, ReadError> {
         if self.slots[id].complete {
-            return Err(self.error(Problem::Changed { what: self.kind(id) }));
+            return Err(self.changed(id));
         }
         Ok(&mut self.slots[id])
     }
@@ -411,7 +410,7 @@ impl<'a> Machine<'a> {
     ///
     /// It may be a container that is still being filled, as Python allows. Nothing is copied.
     fn recall(&mut self, index: u32) -> Result<(), ReadError> {
-        let id = *self.memo.get(&index).ok_or_else(|| self.error(Problem::NoMemo { index }))?;
+        let id = *self.memo.get(&index).ok_or_else(|| self.refused(format!("the memo has no entry {index}")))?;
         self.stack.push(id);
         Ok(())
     }
@@ -426,7 +425,8 @@ impl<'a> Machine<'a> {
             return Ok(Node::Global(global));
         }
         if module == "joblib.numpy_pickle" || module == "joblib.numpy_pickle_compat" {
-            return Err(self.error(Problem::Joblib));
+            let said = "written by joblib 0.9 or older, which is not read: load the object in Python and save it with pickle.dump";
+            return Err(self.error(Problem::Array(said.to_owned())));
         }
         let foreign = Foreign { module, name, offset: self.offset, opcode: self.opcode };
         // What every search drags along is no reason to doubt the rest.
@@ -455,11 +455,11 @@ impl<'a> Machine<'a> {
     ///
     /// # Errors
     ///
-    /// [`Problem::EmptyStack`], also where there are values but a mark lies above them.
+    /// Where there is none, also if there are values but a mark lies above them.
     fn top(&self) -> Result<Id, ReadError> {
         match self.stack.last() {
             Some(top) if self.stack.len() > self.floor() => Ok(*top),
-            _ => Err(self.error(Problem::EmptyStack)),
+            _ => Err(self.empty_stack()),
         }
     }
 
@@ -474,7 +474,7 @@ impl<'a> Machine<'a> {
     ///
     /// The items are in the order in which they were pushed.
     fn pop_to_mark(&mut self) -> Result<Vec<Id>, ReadError> {
-        let mark = self.marks.pop().ok_or_else(|| self.error(Problem::NoMark))?;
+        let mark = self.marks.pop().ok_or_else(|| self.refused("no mark on the stack"))?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -489,7 +489,7 @@ impl<'a> Machine<'a> {
                 self.position += n_bytes;
                 Ok(taken)
             }
-            None => Err(self.error(Problem::Truncated { needed: n_bytes, left })),
+            None => Err(self.truncated(n_bytes)),
         }
     }
 
@@ -514,14 +514,15 @@ impl<'a> Machine<'a> {
             }
             None => {
                 self.check_limit("bytes of a text", self.limits.text_bytes, rest.len())?;
-                Err(self.error(Problem::Truncated { needed: rest.len() as u64 + 1, left: rest.len() }))
+                Err(self.truncated(rest.len() as u64 + 1))
             }
         }
     }
 
     /// The text is a slice of the pickle, checked once and never copied.
     fn utf8(&self, bytes: &'a [u8]) -> Result<&'a str, ReadError> {
-        std::str::from_utf8(bytes).map_err(|error| self.error(Problem::NotUtf8 { valid_up_to: error.valid_up_to() }))
+        let why = |error: Utf8Error| self.refused(format!("text is not UTF-8 from its byte {}", error.valid_up_to()));
+        std::str::from_utf8(bytes).map_err(why)
     }
 
     /// Refuses more of something than the reader was told to expect.
@@ -534,5 +535,28 @@ impl<'a> Machine<'a> {
     /// A problem at the opcode that is being run.
     pub(super) fn error(&self, problem: Problem) -> ReadError {
         ReadError { offset: self.offset, opcode: self.opcode, problem }
+    }
+
+    /// What is wrong with the opcode that is being run.
+    pub(super) fn refused(&self, why: impl Into<String>) -> ReadError {
+        self.error(Problem::Refused(why.into()))
+    }
+
+    /// The error of a list or dictionary that changes after it was used, or of an object that is given its content twice.
+    pub(super) fn changed(&self, id: Id) -> ReadError {
+        self.refused(format!("{} is changed after it was complete", self.kind(id)))
+    }
+
+    fn empty_stack(&self) -> ReadError {
+        self.refused("nothing left to take from the stack")
+    }
+
+    fn frame_error(&self, end: u64, expected: &str) -> ReadError {
+        self.refused(format!("the frame does not fit: it ends at byte {end}, expected {expected}"))
+    }
+
+    /// The error of a pickle that ends within an opcode, or without STOP.
+    fn truncated(&self, needed: u64) -> ReadError {
+        self.refused(format!("{needed} more bytes needed, {} left", self.bytes.len() - self.position))
     }
 }

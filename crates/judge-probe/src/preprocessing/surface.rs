@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::estimators::parameters::check_rows;
 use crate::preprocessing::tfidf::words;
 use crate::{Error, Matrix};
 
@@ -30,11 +31,9 @@ pub const SURFACE_FEATURES: [&str; 8] = [
 ///
 /// # Errors
 ///
-/// [`Error::TextCount`] for other numbers of questions than of responses; [`Error::Empty`] for none.
+/// [`Error::RowCount`] for other numbers of questions than of responses; [`Error::Empty`] for none.
 pub fn surface_features<S: AsRef<str>>(questions: &[S], responses: &[S]) -> Result<Matrix, Error> {
-    if questions.len() != responses.len() {
-        return Err(Error::TextCount { expected: questions.len(), found: responses.len() });
-    }
+    check_rows(questions.len(), "texts", responses.len())?;
     let rows = questions.iter().zip(responses).map(|(question, response)| of_one(question.as_ref(), response.as_ref()));
     Matrix::from_rows(rows)
 }

@@ -13,6 +13,7 @@ use judge_metrics::calibration::FittedCalibrator;
 use serde::{Deserialize, Serialize};
 
 pub use error::SavedProbeError;
+use error::{cure, listed};
 
 use crate::{Error, FittedEstimator, FittedProbe};
 
@@ -145,7 +146,7 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::Width`], [`SavedProbeError::DuplicateSignal`], [`SavedProbeError::NonFinite`].
+    /// [`SavedProbeError::Misfit`] for signals that do not make up the features or appear twice, and for scores that are not finite.
     pub fn new(probe: FittedProbe, origin: ProbeOrigin) -> Result<Self, Error> {
         let (signals, n_features) = (&origin.signals, probe.n_features());
         let ProbedModel { d_model, n_heads, .. } = origin.model;
@@ -155,16 +156,20 @@ impl SavedProbe {
         };
         let total = signals.iter().try_fold(0_usize, |sum, (_, signal)| sum.checked_add(width(signal)?));
         if total != Some(n_features) || signals.is_empty() {
-            return Err(SavedProbeError::Width { signals: signals.clone(), d_model, n_heads, n_features }.into());
+            let (signals, heads) = (listed(signals), n_heads.map(|n_heads| format!(", and a block {n_heads} heads")));
+            return Err(misfit(format!(
+                "{signals} cannot be {n_features} features: a state of the model has {d_model} coordinates{}",
+                heads.unwrap_or_default()
+            )));
         }
         let mut known = HashSet::new();
         if let Some(&(layer, signal)) = signals.iter().find(|signal| !known.insert(**signal)) {
-            return Err(SavedProbeError::DuplicateSignal { layer, signal }.into());
+            return Err(misfit(format!("{} of {layer} appears twice", signal.as_str())));
         }
         if let Some(validation) = &origin.validation {
             let mut scores = validation.folds.iter().copied().chain([validation.mean]);
             if let Some(value) = scores.find(|score| !score.is_finite()) {
-                return Err(SavedProbeError::NonFinite { name: "a validation score", value }.into());
+                return Err(misfit(format!("a validation score is {value}")));
             }
         }
         Ok(Self { probe, origin, calibrator: None })
@@ -189,12 +194,14 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::NothingToCalibrate`] for a probe that knows classes alone.
+    /// [`SavedProbeError::Misfit`] for a probe that knows classes alone.
     pub fn with_calibrator(self, calibrator: FittedCalibrator) -> Result<Self, Error> {
-        match self.probe.classifier().rule() {
-            rule if rule.has_number() => Ok(Self { calibrator: Some(calibrator), ..self }),
-            rule => Err(SavedProbeError::NothingToCalibrate { rule }.into()),
+        if self.probe.classifier().rule().has_number() {
+            return Ok(Self { calibrator: Some(calibrator), ..self });
         }
+        Err(misfit(
+            "a calibrator needs a probe whose score is a number: this one knows classes alone, without probabilities",
+        ))
     }
 
     /// The probe alone: its verdicts carry what another calibrator says, or nothing.
@@ -212,18 +219,15 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::OtherModel`]; [`SavedProbeError::UnknownModel`] where the probe has no fingerprint;
-    /// [`SavedProbeError::ModelShape`].
+    /// [`SavedProbeError::Misfit`], also where the probe has no fingerprint.
     pub fn check_model(&self, model: &ModelInfo) -> Result<(), Error> {
         let ProbedModel { name, fingerprint, .. } = &self.origin.model;
         match fingerprint {
-            None => Err(SavedProbeError::UnknownModel { name: name.clone() }.into()),
-            Some(expected) if !same_fingerprint(expected, &model.fingerprint) => Err(SavedProbeError::OtherModel {
-                name: name.clone(),
-                expected: expected.clone(),
-                found: model.fingerprint.clone(),
+            None => Err(misfit(format!("the probe names its model ({name}) but has no fingerprint to compare"))),
+            Some(expected) if !same_fingerprint(expected, &model.fingerprint) => {
+                let (found, cure) = (&model.fingerprint, cure(expected, &model.fingerprint));
+                Err(misfit(format!("fitted on {name} with fingerprint {expected}, found {found}{cure}")))
             }
-            .into()),
             Some(_) => self.check_shape(model),
         }
     }
@@ -233,7 +237,8 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// Where there is a fingerprint, those of [`check_model`](Self::check_model); else [`SavedProbeError::ModelShape`].
+    /// Where there is a fingerprint, those of [`check_model`](Self::check_model); else [`SavedProbeError::Misfit`] for a model of another
+    /// shape.
     pub fn bound_to(mut self, model: &ModelInfo) -> Result<Self, Error> {
         if self.origin.model.fingerprint.is_none() {
             self.check_shape(model)?;
@@ -249,7 +254,7 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::MissingSignals`] with all that are not there.
+    /// [`SavedProbeError::Misfit`] with all that are not there.
     pub fn places_of(&self, offered: &[(Layer, Signal)]) -> Result<Vec<usize>, Error> {
         let place = |wanted: &(Layer, Signal)| offered.iter().position(|known| known == wanted);
         let places: Vec<Option<usize>> = self.origin.signals.iter().map(place).collect();
@@ -257,24 +262,32 @@ impl SavedProbe {
             return Ok(places);
         }
         let missing = self.origin.signals.iter().zip(&places).filter(|(_, place)| place.is_none());
-        let missing = missing.map(|(&signal, _)| signal).collect();
-        Err(SavedProbeError::MissingSignals { missing, found: offered.to_vec() }.into())
+        let missing: Vec<_> = missing.map(|(&signal, _)| signal).collect();
+        let (missing, found) = (listed(&missing), listed(offered));
+        Err(misfit(format!("the probe reads {missing}, which is not there: found {found}")))
     }
 
     /// The width of states, the heads where they are known, and at least as many blocks as the highest layer read. More blocks are no
     /// error: the probe does not know how many there were.
     fn check_shape(&self, model: &ModelInfo) -> Result<(), Error> {
-        let expected = self.origin.model.d_model;
-        if model.d_model != expected {
-            return Err(SavedProbeError::ModelShape { what: "coordinates", expected, found: model.d_model }.into());
-        }
-        if let Some(expected) = self.origin.model.n_heads.filter(|&expected| expected != model.n_heads) {
-            return Err(SavedProbeError::ModelShape { what: "heads", expected, found: model.n_heads }.into());
-        }
+        let ProbedModel { d_model, n_heads, .. } = self.origin.model;
         let highest = self.origin.signals.iter().map(|(layer, _)| layer.0).max().unwrap_or(0);
+        let needs = |expected: usize, what: &str, found: usize| {
+            Err(misfit(format!("the probe needs {expected} {what}, the model has {found}")))
+        };
+        if model.d_model != d_model {
+            return needs(d_model, "coordinates", model.d_model);
+        }
+        if let Some(n_heads) = n_heads.filter(|&n_heads| n_heads != model.n_heads) {
+            return needs(n_heads, "heads", model.n_heads);
+        }
         if model.n_layers < highest {
-            return Err(SavedProbeError::ModelShape { what: "blocks", expected: highest, found: model.n_layers }.into());
+            return needs(highest, "blocks", model.n_layers);
         }
         Ok(())
     }
+}
+
+fn misfit(problem: impl Into<String>) -> Error {
+    SavedProbeError::Misfit(problem.into()).into()
 }

@@ -6,6 +6,7 @@
 
 use rayon::prelude::*;
 
+use crate::estimators::parameters::check_rows;
 use crate::selection::scoring::score_of;
 use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions, ProbabilityTable, Scorer, Split, SplitScores};
 
@@ -16,7 +17,7 @@ use crate::{Error, Estimator, FittedEstimator, Matrix, Predictions, ProbabilityT
 ///
 /// # Errors
 ///
-/// [`Error::LabelCount`]; [`Error::SplitRow`], [`Error::SplitPart`], [`Error::SplitOverlap`] for splits that do not fit the rows;
+/// [`Error::RowCount`]; [`Error::Split`] for splits that do not fit the rows;
 /// [`Error::InSplit`] with what the estimator reports, or the scorer unless the score [is undefined](Scorer::score).
 pub fn cross_val_score<E: Estimator>(
     estimator: &E,
@@ -89,7 +90,7 @@ pub(crate) struct SplitData<L> {
 ///
 /// # Errors
 ///
-/// [`Error::LabelCount`], those of [`check_splits`], before anything is done; [`Error::InSplit`] with what `work` returns.
+/// [`Error::RowCount`], those of [`check_splits`], before anything is done; [`Error::InSplit`] with what `work` returns.
 pub(crate) fn in_each_split<L: Copy + Sync, T: Send>(
     features: &Matrix,
     labels: &[L],
@@ -97,9 +98,7 @@ pub(crate) fn in_each_split<L: Copy + Sync, T: Send>(
     work: impl Fn(&Split, SplitData<L>) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     let n_rows = features.n_rows();
-    if labels.len() != n_rows {
-        return Err(Error::LabelCount { n_rows, n_labels: labels.len() });
-    }
+    check_rows(n_rows, "labels", labels.len())?;
     check_splits(splits, n_rows)?;
     in_parallel(splits, |split| {
         let data = SplitData {
@@ -166,18 +165,19 @@ fn joined(splits: &[Split], tables: &[ProbabilityTable], n_rows: usize) -> Resul
 /// before `test`, is reported.
 pub(crate) fn check_splits(splits: &[Split], n_rows: usize) -> Result<(), Error> {
     for (index, split) in splits.iter().enumerate() {
+        let wrong = |problem: String| Err(Error::Split { split: index, problem });
         for (part, rows) in [("train", &split.train), ("test", &split.test)] {
             if rows.is_empty() {
-                return Err(Error::SplitPart { split: index, part });
+                return wrong(format!("has no rows to {part} on"));
             }
             if let Some(&row) = rows.iter().find(|&&row| row >= n_rows) {
-                return Err(Error::SplitRow { split: index, row, n_rows });
+                return wrong(format!("names row {row} of {n_rows}"));
             }
         }
         let mut learnt = vec![false; n_rows];
         split.train.iter().for_each(|&row| learnt[row] = true);
         if let Some(&row) = split.test.iter().find(|&&row| learnt[row]) {
-            return Err(Error::SplitOverlap { split: index, row });
+            return wrong(format!("both learns from row {row} and tests on it"));
         }
     }
     Ok(())

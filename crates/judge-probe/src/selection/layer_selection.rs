@@ -5,6 +5,7 @@ use judge_core::Layer;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::estimators::parameters::check_rows;
 use crate::selection::cross_validation::{check_splits, select};
 use crate::selection::scoring::score_of;
 use crate::{
@@ -196,8 +197,8 @@ where
     ///
     /// # Errors
     ///
-    /// Those of [`select`](Self::select), of `inner` and of [`SelectedLayers::fit`]; [`Error::SplitRow`], [`Error::SplitPart`] and
-    /// [`Error::SplitOverlap`] for outer splits that do not fit the rows.
+    /// Those of [`select`](Self::select), of `inner` and of [`SelectedLayers::fit`]; [`Error::Split`] for outer splits that
+    /// do not fit the rows.
     ///
     /// ```
     /// # use judge_core::{Layer, request::Pooling};
@@ -237,9 +238,7 @@ where
         let of_split = |split: &Split| {
             let rows = |rows: &[usize], layer: Layer, reading: &V| -> Result<Matrix, X> {
                 let all = source(layer, reading)?;
-                if all.n_rows() != labels.len() {
-                    return Err(Error::LabelCount { n_rows: all.n_rows(), n_labels: labels.len() }.into());
-                }
+                check_rows(all.n_rows(), "labels", labels.len())?;
                 Ok(all.select_rows(rows)?)
             };
             let learnt = |layer: Layer, reading: &V| rows(&split.train, layer, reading);

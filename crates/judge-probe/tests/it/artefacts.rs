@@ -22,6 +22,10 @@ fn check() -> ArtefactCheck {
     }
 }
 
+fn uneven(n_rows: usize, found: usize) -> Error {
+    Error::RowCount { n_rows, what: "texts", found }
+}
+
 fn strings(texts: impl Iterator<Item = String>) -> Vec<String> {
     texts.collect()
 }
@@ -84,9 +88,10 @@ fn duplicates_are_found_but_for_case_and_white_space() {
     assert_eq!(report.baselines.len(), 2);
 
     let short = LabelledTexts { responses: &responses[1..], ..rows };
-    assert_eq!(check().report(&short, &splits), Err(Error::TextCount { expected: 6, found: 5 }));
+    assert_eq!(check().report(&short, &splits), Err(uneven(6, 5)));
     let leaking = [Split { train: vec![0, 3, 4], test: vec![3] }];
-    assert_eq!(check().report(&rows, &leaking), Err(Error::SplitOverlap { split: 0, row: 3 }));
+    let problem = "both learns from row 3 and tests on it".to_owned();
+    assert_eq!(check().report(&rows, &leaking), Err(Error::Split { split: 0, problem }));
     assert!(matches!(check().report(&rows, &[]), Err(Error::Metric(_))));
     let rare = ArtefactCheck { vectorizer: TfidfVectorizer { min_df: 9 }, ..check() };
     assert!(matches!(rare.report(&rows, &splits), Err(Error::InSplit { split: 0, .. })));
@@ -123,7 +128,7 @@ fn responses_that_have_slipped_by_a_row_are_found() {
 
     let test = PermutationTest::default();
     assert_eq!(Shift::both(&questions[..1], &in_place[..1], test), Ok(vec![]));
-    assert_eq!(Shift::both(&questions, &in_place[1..], test), Err(Error::TextCount { expected: 60, found: 59 }));
+    assert_eq!(Shift::both(&questions, &in_place[1..], test), Err(uneven(60, 59)));
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn surface_features_are_what_they_are_called() {
     assert_eq!(rows[0][6..], [0.4, 0.5]);
     assert_eq!(rows[1], [0.0; 8]);
     assert_eq!(features.n_features(), SURFACE_FEATURES.len());
-    assert_eq!(surface_features(&["a"], &["b", "c"]), Err(Error::TextCount { expected: 1, found: 2 }));
+    assert_eq!(surface_features(&["a"], &["b", "c"]), Err(uneven(1, 2)));
 }
 
 /// The low fluency of INSPECTOR's GSM8K set is that of items added by hand (ids from 7473), so where a row comes from gives its label

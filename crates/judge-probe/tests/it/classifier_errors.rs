@@ -4,6 +4,8 @@ use judge_probe::{
     BrierRegression, Error, Estimator, LinearClassifier, LinearKernelSvc, LogisticRegression, Matrix, OrdinalRegression,
 };
 
+const POSITIVE: &str = "be a positive finite number";
+
 /// c, tol and max_iter, of which each has some that are usual for it.
 type Settings = (f64, Option<f64>, Option<usize>);
 
@@ -30,15 +32,15 @@ fn they_refuse_what_they_cannot_fit() {
     let labels = [0, 1, 1, 0];
     for c in [0.0, -1.0, f64::INFINITY] {
         for fitted in fits(&features, &labels, (c, None, None)) {
-            assert_eq!(fitted, Err(Error::InvalidC { c }));
+            assert_eq!(fitted, Err(Error::OutOfRange { setting: "c", range: POSITIVE, found: c }));
         }
     }
     for fitted in fits(&features, &labels, (f64::NAN, None, None)) {
-        assert!(matches!(fitted, Err(Error::InvalidC { .. })), "{fitted:?}");
+        assert!(matches!(fitted, Err(Error::OutOfRange { setting: "c", .. })), "{fitted:?}");
     }
     for tol in [0.0, -1.0] {
         for fitted in fits(&features, &labels, (1.0, Some(tol), None)) {
-            assert_eq!(fitted, Err(Error::InvalidTol { tol }));
+            assert_eq!(fitted, Err(Error::OutOfRange { setting: "tol", range: POSITIVE, found: tol }));
         }
     }
     for fitted in fits(&features, &labels, (100.0, None, Some(1))) {

@@ -245,7 +245,7 @@ fn a_candidate_that_cannot_be_fitted_is_named() {
     let splits = StratifiedKFold::default().split(&labels).unwrap();
     let candidates = vec![probe(1.0, true), probe(-1.0, true)];
     let error = GridSearch { candidates, scoring: Scoring::Accuracy }.fit(&features, &labels, &splits).unwrap_err();
-    let cause = Error::InvalidC { c: -1.0 };
+    let cause = Error::OutOfRange { setting: "c", range: "be a positive finite number", found: -1.0 };
     assert_eq!(
         error,
         Error::InSplit { split: 0, error: Box::new(Error::InCandidate { candidate: 1, error: Box::new(cause) }) }
@@ -315,13 +315,13 @@ fn splits_that_do_not_fit_the_rows_are_refused() {
         let splits = [Split { train: train.to_vec(), test: test.to_vec() }];
         cross_val_score(&Constant(0), &features, &labels, &splits, Scoring::Accuracy).unwrap_err()
     };
-    assert_eq!(score(&[0, 1], &[]), Error::SplitPart { split: 0, part: "test" });
-    assert_eq!(score(&[], &[0]), Error::SplitPart { split: 0, part: "train" });
-    assert_eq!(score(&[0, 6], &[1]), Error::SplitRow { split: 0, row: 6, n_rows: 6 });
-    assert_eq!(score(&[0, 1], &[2, 1]), Error::SplitOverlap { split: 0, row: 1 });
+    assert_eq!(score(&[0, 1], &[]).to_string(), "split 0 has no rows to test on");
+    assert_eq!(score(&[], &[0]).to_string(), "split 0 has no rows to train on");
+    assert_eq!(score(&[0, 6], &[1]).to_string(), "split 0 names row 6 of 6");
+    assert_eq!(score(&[0, 1], &[2, 1]).to_string(), "split 0 both learns from row 1 and tests on it");
     let splits = [Split { train: vec![0, 1], test: vec![2, 3, 4] }];
     let predicted = cross_val_predict(&Constant(0), &features, &labels, &splits);
     assert_eq!(predicted, Err(Error::TestedTimes { row: 0, times: 0 }));
     let scores = cross_val_score(&Constant(0), &features, &labels[1..], &splits, Scoring::Accuracy);
-    assert_eq!(scores, Err(Error::LabelCount { n_rows: 6, n_labels: 5 }));
+    assert_eq!(scores, Err(Error::RowCount { n_rows: 6, what: "labels", found: 5 }));
 }

@@ -46,13 +46,15 @@ fn ridge_refuses_bad_settings_and_targets() {
     let targets = [1.0, 2.0, 3.0];
     for alpha in [-1e-9, f64::INFINITY] {
         let ridge = Ridge { alpha, ..Ridge::default() };
-        assert_eq!(ridge.fit(&features, &targets), Err(Error::InvalidAlpha { alpha }));
+        let range = "be a finite number of at least 0";
+        let refused = Err(Error::OutOfRange { setting: "alpha", range, found: alpha });
+        assert_eq!(ridge.fit(&features, &targets), refused);
     }
     let nan = Ridge { alpha: f64::NAN, ..Ridge::default() }.fit(&features, &targets);
-    assert!(matches!(nan, Err(Error::InvalidAlpha { .. })));
+    assert!(matches!(nan, Err(Error::OutOfRange { setting: "alpha", .. })));
 
     let ridge = Ridge::default();
-    assert_eq!(ridge.fit(&features, &targets[1..]), Err(Error::LabelCount { n_rows: 3, n_labels: 2 }));
+    assert_eq!(ridge.fit(&features, &targets[1..]), Err(Error::RowCount { n_rows: 3, what: "labels", found: 2 }));
     let infinite = ridge.fit(&features, &[1.0, f64::NEG_INFINITY, 2.0]);
     assert_eq!(infinite, Err(Error::NonFiniteTarget { row: 1, value: f64::NEG_INFINITY }));
     let fitted = ridge.fit(&features, &targets).unwrap();

@@ -130,7 +130,8 @@ fn a_nested_selection_is_one_for_each_outer_split_by_hand() {
     }
     let overlapping = [Split { train: vec![0, 1], test: vec![1] }];
     let refused = selection.nested(&source, &labels, &overlapping, |rows| folds.split(&of(rows)));
-    assert_eq!(refused, Err(Error::SplitOverlap { split: 0, row: 1 }));
+    let problem = "both learns from row 1 and tests on it".to_owned();
+    assert_eq!(refused, Err(Error::Split { split: 0, problem }));
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn a_selection_says_what_it_cannot_do() {
         if layer.0 == 2 { states.select_rows(&[0, 1]) } else { Ok(states) }
     };
     let error = selection(5).select(short, &labels, &splits).unwrap_err();
-    let cause = Error::LabelCount { n_rows: 2, n_labels: 150 };
+    let cause = Error::RowCount { n_rows: 2, what: "labels", found: 150 };
     assert_eq!(error, Error::InViews { views: vec![12], error: Box::new(cause) });
 }
 

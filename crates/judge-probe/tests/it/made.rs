@@ -1,6 +1,6 @@
 //! Files of saved probes: what is read back, what is refused, and files of the right form but with changes, not damaged but made.
 
-use judge_probe::{Error, ProbedModel, SavedProbe, SavedProbeError};
+use judge_probe::{Error, ProbedModel, SavedProbe};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 /// Name, type, shape and bytes.
@@ -12,9 +12,9 @@ pub(crate) fn model(d_model: usize) -> ProbedModel {
 }
 
 #[track_caller]
-pub(crate) fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> SavedProbeError {
+pub(crate) fn problem<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result {
-        Err(Error::SavedProbe(error)) => error,
+        Err(Error::SavedProbe(error)) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }

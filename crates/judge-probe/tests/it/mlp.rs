@@ -173,12 +173,17 @@ fn it_says_what_it_cannot_do() {
     assert_eq!(problem(fit(MlpClassifier { batch_size: 0, ..default() })), MlpError::NoBatch);
     for learning_rate_init in [0.0, -1.0, f64::INFINITY] {
         let settings = MlpClassifier { learning_rate_init, ..default() };
-        assert_eq!(problem(fit(settings)), MlpError::LearningRate { learning_rate_init });
+        let (setting, range) = ("learning_rate_init", "be a positive finite number");
+        assert_eq!(fit(settings), Err(Error::OutOfRange { setting, range, found: learning_rate_init }));
     }
-    assert_eq!(fit(MlpClassifier { alpha: -1.0, ..default() }), Err(Error::InvalidAlpha { alpha: -1.0 }));
-    assert_eq!(fit(MlpClassifier { tol: 0.0, ..default() }), Err(Error::InvalidTol { tol: 0.0 }));
+    let out_of_range = |settings| fit(settings).unwrap_err().to_string();
+    let alpha = out_of_range(MlpClassifier { alpha: -1.0, ..default() });
+    assert_eq!(alpha, "alpha must be a finite number of at least 0, found -1");
+    let tol = out_of_range(MlpClassifier { tol: 0.0, ..default() });
+    assert_eq!(tol, "tol must be a positive finite number, found 0");
     let held_out = |size| fit(MlpClassifier { early_stopping: Some(size), ..default() });
-    assert_eq!(held_out(TestSize::Fraction(1.0)), Err(Error::TestFraction { fraction: 1.0 }));
+    let share = held_out(TestSize::Fraction(1.0)).unwrap_err().to_string();
+    assert_eq!(share, "the share tested on must lie strictly between 0 and 1, found 1");
     let small = Error::SmallPart { part: "test", n_rows: 1, n_classes: 2 };
     assert_eq!(held_out(TestSize::Count(1)), Err(small));
 

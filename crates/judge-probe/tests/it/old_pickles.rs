@@ -1,6 +1,6 @@
 //! Pickles of other machines and of old releases.
 
-use judge_probe::pickle::{Limits, Problem, Value, read};
+use judge_probe::pickle::{Limits, Value, read};
 use judge_probe::{Error, FittedEstimator, Matrix};
 
 use crate::pickles::{global, honest, import, program, text};
@@ -67,6 +67,6 @@ fn classes_are_found_where_old_releases_had_them() {
     // What has changed since is refused by the release.
     let svc = program(&[global("sklearn.svm.classes", "SVC"), b")\x81".to_vec()].concat());
     let Err(Error::Pickle(error)) = import(&svc) else { panic!("read") };
-    assert!(matches!(&error.problem, Problem::OldRelease { name, .. } if name == "SVC"), "{error}");
-    assert!(error.to_string().contains("before 0.22") && error.to_string().contains("save it anew"), "{error}");
+    assert!(error.to_string().contains("SVC is of scikit-learn before 0.22"), "{error}");
+    assert!(error.to_string().contains("save it anew"), "{error}");
 }

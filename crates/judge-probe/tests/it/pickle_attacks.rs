@@ -11,6 +11,11 @@ fn refused(pickle: &[u8]) -> ReadError {
     read(pickle, &Limits::default()).unwrap_err()
 }
 
+#[track_caller]
+fn problem(pickle: &[u8]) -> String {
+    refused(pickle).problem.to_string()
+}
+
 fn foreign(module: &str, name: &str) -> Problem {
     Problem::ForeignGlobal { module: module.to_owned(), name: name.to_owned() }
 }
@@ -41,7 +46,7 @@ fn foreign_globals_are_named_with_their_place_and_never_looked_up() {
     ];
     // What old releases of joblib write is as foreign, and the error says what to do.
     let joblib = [&b"\x80\x02]"[..], &global("joblib.numpy_pickle", "NDArrayWrapper"), b"X\x02\0\0\0id\x85R."].concat();
-    assert_eq!(refused(&joblib), ReadError { offset: 3, opcode: "GLOBAL", problem: Problem::Joblib });
+    assert!(refused(&joblib).to_string().starts_with("byte 3, GLOBAL: written by joblib 0.9 or older"));
     for (module, name) in names {
         let old = [&b"\x80\x02]"[..], &global(module, name), b"X\x02\0\0\0id\x85R."].concat();
         assert_eq!(refused(&old), ReadError { offset: 3, opcode: "GLOBAL", problem: foreign(module, name) });
@@ -57,39 +62,38 @@ fn foreign_globals_are_named_with_their_place_and_never_looked_up() {
 
 #[test]
 fn allowed_globals_do_only_what_numpy_and_scikit_learn_do_with_them() {
-    let role = |opcodes: &[Vec<u8>]| refused(&program(&opcodes.concat())).problem;
+    let role = |opcodes: &[Vec<u8>]| refused(&program(&opcodes.concat())).problem.to_string();
     let class = global("sklearn.svm._classes", "SVC");
-    let called = |global, role| Problem::Role { global, role };
     let end = |bytes: &[u8]| bytes.to_vec();
-    assert_eq!(role(&[class.clone(), end(b")R")]), called("sklearn.svm._classes.SVC", "called"));
-    assert_eq!(role(&[global("numpy", "ndarray"), end(b")R")]), called("numpy.ndarray", "called"));
-    assert_eq!(role(&[global("numpy", "dtype"), end(b")\x81")]), called("numpy.dtype", "the class of a new object"));
+    assert_eq!(role(&[class.clone(), end(b")R")]), "sklearn.svm._classes.SVC may not be called here");
+    assert_eq!(role(&[global("numpy", "ndarray"), end(b")R")]), "numpy.ndarray may not be called here");
+    assert_eq!(
+        role(&[global("numpy", "dtype"), end(b")\x81")]),
+        "numpy.dtype may not be the class of a new object here"
+    );
     // Of a function nothing but the name is known, and that only where nothing reads it.
     let score = ("sklearn.metrics._classification", "f1_score");
-    assert_eq!(role(&[global(score.0, score.1), end(b")R")]), foreign(score.0, score.1));
-    let with_arguments = "called with these arguments";
-    assert_eq!(role(&[global("builtins", "bytes"), end(b"K\x05\x85R")]), called("builtins.bytes", with_arguments));
-    assert_eq!(role(&[global("_codecs", "encode"), end(b")R")]), called("_codecs.encode", with_arguments));
+    assert_eq!(role(&[global(score.0, score.1), end(b")R")]), foreign(score.0, score.1).to_string());
+    let with_arguments = |global| format!("{global} may not be called with these arguments here");
+    assert_eq!(role(&[global("builtins", "bytes"), end(b"K\x05\x85R")]), with_arguments("builtins.bytes"));
+    assert_eq!(role(&[global("_codecs", "encode"), end(b")R")]), with_arguments("_codecs.encode"));
     let codec = role(&[global("_codecs", "encode"), text("id"), text("rot13"), end(b"\x86R")]);
-    assert_eq!(codec, Problem::Unexpected { expected: "the text latin1", found: "text" });
-    assert_eq!(
-        role(&[class.clone(), end(b"K\x01\x85\x81")]),
-        Problem::Unexpected { expected: "no arguments", found: "a tuple" }
-    );
+    assert_eq!(codec, "expected the text latin1, found text");
+    assert_eq!(role(&[class.clone(), end(b"K\x01\x85\x81")]), "expected no arguments, found a tuple");
     // Attributes and slots at once, as __setstate__ would take.
     let slots = role(&[class.clone(), end(b")\x81}}\x86b")]);
-    assert_eq!(slots, Problem::Unexpected { expected: "a dictionary of attributes", found: "a tuple" });
+    assert_eq!(slots, "expected a dictionary of attributes, found a tuple");
     let twice = role(&[class.clone(), end(b")\x81}b}b")]);
-    assert_eq!(twice, Problem::Changed { what: "sklearn.svm._classes.SVC" });
+    assert_eq!(twice, "sklearn.svm._classes.SVC is changed after it was complete");
     let later = role(&[end(b"}\x940"), class, end(b")\x81h\x00bh\x00K\x01Ns")]);
-    assert_eq!(later, Problem::Changed { what: "a dictionary" });
+    assert_eq!(later, "a dictionary is changed after it was complete");
     for code in ["U5", "S1"] {
         let dtype = role(&[global("numpy", "dtype"), text(code), end(b"\x89\x88\x87R")]);
-        assert_eq!(dtype, Problem::TextArray { code: code.to_owned() });
+        assert!(dtype.starts_with(&format!("text (dtype {code:?}) is not read")), "{dtype}");
     }
     for code in ["V8", "M8", "c16", ">f8", "f8,i4", "O", "f16"] {
         let dtype = role(&[global("numpy", "dtype"), text(code), end(b"\x89\x88\x87R")]);
-        assert_eq!(dtype, Problem::ElementType { code: code.to_owned(), order: String::new() });
+        assert_eq!(dtype, format!("elements of dtype {code:?} in byte order \"\" are not read"));
     }
     let swapped = [
         global("numpy", "dtype"),
@@ -101,52 +105,52 @@ fn allowed_globals_do_only_what_numpy_and_scikit_learn_do_with_them() {
     assert_eq!(read(&program(&swapped.concat()), &Limits::default()), Ok(Value::Global("float64")));
     let [number, code, made, _, end_of_state] = swapped;
     let other = [number, code, made, text("="), end_of_state];
-    assert_eq!(role(&other), Problem::ElementType { code: "float64".to_owned(), order: "=".to_owned() });
+    assert_eq!(role(&other), "elements of dtype \"float64\" in byte order \"=\" are not read");
 }
 
 #[test]
 fn opcodes_that_no_such_pickle_needs_are_refused() {
     for opcode in *b"FILPQSTUVdgilop\x82\x83\x84\x8f\x90\x91\x92\x97\x98" {
         let error = refused(&program(&[opcode]));
-        assert_eq!((error.offset, error.problem), (2, Problem::ForbiddenOpcode), "{opcode:02x}");
+        assert_eq!((error.offset, &*error.problem.to_string()), (2, "the opcode is not allowed"), "{opcode:02x}");
     }
-    assert_eq!(refused(&program(b"\x80\x04")).problem, Problem::ForbiddenOpcode);
-    assert_eq!(refused(&program(b"\xff")).problem, Problem::UnknownOpcode { byte: 0xff });
+    assert_eq!(problem(&program(b"\x80\x04")), "the opcode is not allowed");
+    assert_eq!(problem(&program(b"\xff")), "0xff is no opcode");
     for start in [&b""[..], b"\x80", b"\x80\x01N.", b"\x80\x06N.", b"\0"] {
-        assert!(matches!(refused(start).problem, Problem::Protocol { .. }), "{start:02x?}");
+        assert!(problem(start).starts_with("expected the announcement of protocol"), "{start:02x?}");
     }
     // https://github.com/msmbuilder/msmbuilder/issues/496
     for start in [&b"N."[..], b"(dp0\n.", b"ccopy_reg\n_reconstructor\np0\n(", b"}q\0."] {
-        assert_eq!(refused(start).problem, Problem::OldProtocol, "{start:02x?}");
+        assert!(problem(start).starts_with("protocol 0 or 1 is not read"), "{start:02x?}");
     }
     // `joblib.dump(…, compress=("lzma", 3))`, whose first byte is an opcode of protocol 1.
-    let lzma = refused(b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0");
-    assert_eq!(lzma.problem, Problem::Compressed { format: "lzma" });
+    let lzma = problem(b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0");
+    assert!(lzma.starts_with("the file is compressed (lzma)"), "{lzma}");
 }
 
 #[test]
 fn a_stack_that_does_not_add_up_is_refused() {
-    let problem = |opcodes: &[u8]| refused(&program(opcodes)).problem;
+    let problem = |opcodes: &[u8]| problem(&program(opcodes));
     for opcodes in [&b"0"[..], b"N(0", b"N(\x85", b"(\x94", b"2", b"N(R", b"", b"]a", b"\x93"] {
-        assert_eq!(problem(opcodes), Problem::EmptyStack, "{opcodes:02x?}");
+        assert_eq!(problem(opcodes), "nothing left to take from the stack", "{opcodes:02x?}");
     }
-    assert_eq!(problem(b"Nt"), Problem::NoMark);
-    assert_eq!(problem(b"NN"), Problem::LeftOver { count: 1 });
-    assert_eq!(problem(b"(N"), Problem::LeftOver { count: 1 });
-    assert_eq!(problem(b"h\x07"), Problem::NoMemo { index: 7 });
-    assert_eq!(problem(b"N(K\x01e"), Problem::Unexpected { expected: "a list", found: "None" });
-    assert_eq!(
-        problem(b"}(Nu"),
-        Problem::Unexpected { expected: "as many values as keys", found: "a key without value" }
-    );
-    assert_eq!(problem(b"}K\x01NsK\x01Ns"), Problem::DuplicateKey { key: "1".to_owned() });
-    assert!(matches!(problem(b"}]Ns"), Problem::Unexpected { .. }));
-    assert_eq!(refused(&[program(b"N"), vec![0]].concat()).problem, Problem::TrailingBytes { count: 1 });
-    assert_eq!(problem(b"\x8a\x09123456789"), Problem::LongInteger { n_bytes: 9 });
-    assert_eq!(problem(b"\x8c\x02\xc3\x28"), Problem::NotUtf8 { valid_up_to: 0 });
+    assert_eq!(problem(b"Nt"), "no mark on the stack");
+    assert_eq!(problem(b"NN"), "1 values and marks are left below the result");
+    assert_eq!(problem(b"(N"), "1 values and marks are left below the result");
+    assert_eq!(problem(b"h\x07"), "the memo has no entry 7");
+    assert_eq!(problem(b"N(K\x01e"), "expected a list, found None");
+    assert_eq!(problem(b"}(Nu"), "expected as many values as keys, found a key without value");
+    assert_eq!(problem(b"}K\x01NsK\x01Ns"), "the key 1 stands twice in one dictionary");
+    assert!(problem(b"}]Ns").starts_with("expected a key"));
+    let trailing = refused(&[program(b"N"), vec![0]].concat());
+    assert_eq!(trailing.problem.to_string(), "1 bytes follow the end of the pickle");
+    assert_eq!(problem(b"\x8a\x09123456789"), "an integer of 9 bytes, at most 8 expected");
+    assert_eq!(problem(b"\x8c\x02\xc3\x28"), "text is not UTF-8 from its byte 0");
     // A frame that ends within an opcode; and one within another.
-    assert!(matches!(problem(b"\x95\x01\0\0\0\0\0\0\0K\x05"), Problem::Frame { .. }));
-    assert!(matches!(problem(b"\x95\x0b\0\0\0\0\0\0\0\x95\x01\0\0\0\0\0\0\0N"), Problem::Frame { .. }));
+    assert!(problem(b"\x95\x01\0\0\0\0\0\0\0K\x05").contains("expected the end of an opcode"));
+    assert!(
+        problem(b"\x95\x0b\0\0\0\0\0\0\0\x95\x01\0\0\0\0\0\0\0N").contains("expected the frame around it to end first")
+    );
 }
 
 #[test]
@@ -179,10 +183,8 @@ fn what_would_grow_ends_at_a_limit() {
     assert_eq!(limit(&bomb(60, 2, false)), "values of the tree with shared ones written out");
     assert_eq!(limit(&program(&[vec![b']'; 100], vec![b'a'; 99]].concat())), "depth of the tree");
     assert_eq!(limit(&program(&[&b"N"[..], &[0x94; 200_000]].concat())), "entries of the memo");
-    assert_eq!(
-        refused(&program(b"]\x94h\x00a")),
-        ReadError { offset: 2, opcode: "EMPTY_LIST", problem: Problem::Cycle }
-    );
+    let cycle = refused(&program(b"]\x94h\x00a"));
+    assert_eq!(cycle.to_string(), "byte 2, EMPTY_LIST: the value contains itself");
 
     let small = Limits { pickle_bytes: 3, ..Limits::default() };
     let found = Problem::TooLarge { limit: "bytes of the pickle", most: 3, found: 4 };
@@ -261,7 +263,8 @@ fn pickles_within_pickles_are_bounded() {
     let deep = refused(&level.repeat(most + 2));
     assert_eq!(deep.problem, Problem::TooLarge { limit: "depth of the tree", most, found: most + 1 });
     let ended = refused(&level.repeat(3));
-    assert_eq!((ended.offset, ended.problem), (3 * level.len(), Problem::Protocol { found: Vec::new() }));
-    let no_array = refused(&[&level[..], b"\x80\x02K\x01.."].concat());
-    assert_eq!(no_array.problem, Problem::Unexpected { expected: "an array", found: "an integer" });
+    assert_eq!(ended.offset, 3 * level.len());
+    assert!(ended.to_string().ends_with("expected the announcement of protocol 2, 3, 4 or 5, found []"), "{ended}");
+    let no_array = problem(&[&level[..], b"\x80\x02K\x01.."].concat());
+    assert_eq!(no_array, "expected an array, found an integer");
 }

@@ -23,7 +23,7 @@ fn alphas_fitted_together_are_those_fitted_alone() {
         let alone: Vec<_> = settings.iter().map(|settings| settings.fit(&features, &targets)).collect();
         assert_eq!(together, alone);
         assert_eq!(alone.iter().filter(|fitted| fitted.is_ok()).count(), if n_rows > n_features { 10 } else { 8 });
-        assert_eq!(alone[3], Err(Error::InvalidAlpha { alpha: -1.0 }));
+        assert!(matches!(alone[3], Err(Error::OutOfRange { setting: "alpha", found: -1.0, .. })));
 
         let classes: Vec<i64> = targets.iter().map(|&target| target as i64).collect();
         let to_class: Vec<RidgeToClass> = settings.iter().map(|&ridge| RidgeToClass { ridge }).collect();
@@ -37,7 +37,7 @@ fn alphas_fitted_together_are_those_fitted_alone() {
 fn what_is_wrong_with_the_data_is_wrong_for_all() {
     let (features, targets) = data(8, 3);
     let ridges = [Ridge::default(), Ridge { alpha: 2.0, ..Ridge::default() }];
-    let short = Err(Error::LabelCount { n_rows: 8, n_labels: 7 });
+    let short = Err(Error::RowCount { n_rows: 8, what: "labels", found: 7 });
     assert_eq!(Ridge::fit_each(&ridges, &features, &targets[1..]), [short.clone(), short]);
     let one: [Result<LinearClassifier, Error>; 2] =
         [Err(Error::OneClass { class: 3 }), Err(Error::OneClass { class: 3 })];

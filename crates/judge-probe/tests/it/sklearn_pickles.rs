@@ -10,10 +10,10 @@ use judge_core::{
     Layer,
     request::{Pooling, Signal},
 };
-use judge_probe::pickle::{Limits, Problem};
+use judge_probe::pickle::Limits;
 use judge_probe::{
-    Error, FittedClassifier, FittedEstimator, ImportProblem, ImportedFrom, Matrix, Precision, SavedProbe,
-    SavedProbeError, SklearnProbe,
+    Error, FittedClassifier, FittedEstimator, ImportedFrom, Matrix, Precision, SavedProbe, SavedProbeError,
+    SklearnProbe,
 };
 use serde_json::Value;
 
@@ -69,53 +69,52 @@ fn what_is_cut_or_too_large_of_joblibs_is_refused() {
     let others = fixture["others"].as_array().unwrap();
     let of = |name: &str| hex(&others.iter().find(|case| case["name"] == name).unwrap()["pickle"]);
     let problem = |bytes: &[u8], limits: &Limits| match SklearnProbe::from_pickle(bytes, limits, Precision::F64) {
-        Err(Error::Pickle(error)) => error.problem,
+        Err(Error::Pickle(error)) => error.problem.to_string(),
         other => panic!("{other:?}"),
     };
     let (whole, most) = (of("joblib"), Limits::default());
     for end in 2..whole.len() {
-        assert!(matches!(problem(&whole[..end], &most), Problem::Truncated { .. } | Problem::Frame { .. }), "{end}");
+        let problem = problem(&whole[..end], &most);
+        assert!(
+            problem.contains("more bytes needed") || problem.starts_with("the frame does not fit"),
+            "{end}: {problem}"
+        );
     }
     let shape = b"\x8c\x05shape\x94K\x02\x85";
     let at = whole.windows(shape.len()).position(|window| window == shape).unwrap();
     let mut longer = whole.clone();
     longer[at + 9] = 200;
-    assert!(matches!(problem(&longer, &most), Problem::Truncated { needed: 1_600, .. }));
+    assert!(problem(&longer, &most).starts_with("1600 more bytes needed"));
     let small = Limits { pickle_bytes: whole.len() - 1, ..most };
     for (name, format) in [("joblib, zlib", "zlib"), ("joblib, gzip", "gzip")] {
         let bytes = of(name);
         assert!(bytes.len() < whole.len(), "{name}");
         let found = problem(&bytes, &small);
-        assert!(matches!(found, Problem::TooLarge { limit: "bytes of the pickle", .. }), "{name}: {found:?}");
+        assert!(found.starts_with("bytes of the pickle: at most"), "{name}: {found}");
         let cut = problem(&bytes[..bytes.len() - 9], &most);
-        assert!(matches!(&cut, Problem::Damaged { format: found, .. } if *found == format), "{name}: {cut:?}");
+        assert!(cut.starts_with(&format!("the compressed file ({format}) is damaged")), "{name}: {cut}");
     }
     let followed = [of("joblib, zlib"), b"!".to_vec()].concat();
-    assert_eq!(problem(&followed, &most), Problem::TrailingBytes { count: 1 });
+    assert_eq!(problem(&followed, &most), "1 bytes follow the end of the pickle");
 }
 
 #[test]
 fn what_cannot_be_read_says_what_to_do() {
     let fixture = fixture();
-    let refused = |name: &str| import(&hex(&fixture[name])).unwrap_err();
-    let problem = |name: &str| match refused(name) {
-        Error::Pickle(error) => error.problem,
-        other => panic!("{name}: {other:?}"),
-    };
-    assert_eq!(problem("joblib_bz2"), Problem::Compressed { format: "bzip2" });
-    assert_eq!(problem("text_classes"), Problem::TextArray { code: "U4".into() });
-    assert!(refused("text_classes").to_string().contains("LabelEncoder"));
-    let import_problem = |name: &str| match refused(name) {
-        Error::Import(error) => (error.path, error.problem),
-        other => panic!("{name}: {other:?}"),
-    };
-    let found = vec!["bad".to_owned(), "good".to_owned()];
-    for name in ["object_classes", "joblib_objects"] {
-        let expected = ("pickle.classes_".into(), ImportProblem::TextClasses { found: found.clone() });
-        assert_eq!(import_problem(name), expected, "{name}");
+    let classes =
+        "scikit-learn object: pickle.classes_: classes must be whole numbers, found the text [\"bad\", \"good\"]";
+    for (name, said) in [
+        ("joblib_bz2", "the file is compressed (bzip2)"),
+        ("text_classes", "text (dtype \"U4\") is not read"),
+        ("text_classes", "LabelEncoder"),
+        ("object_classes", classes),
+        ("joblib_objects", classes),
+        ("dictionary", "scikit-learn object: pickle: expected a fitted scikit-learn object"),
+        ("dictionary", "found a dictionary of [\"weights\", \"bias\"]"),
+    ] {
+        let error = import(&hex(&fixture[name])).unwrap_err().to_string();
+        assert!(error.contains(said), "{name}: {error}");
     }
-    let keys = vec!["weights".to_owned(), "bias".to_owned()];
-    assert_eq!(import_problem("dictionary"), ("pickle".into(), ImportProblem::NotAModel { keys }));
 }
 
 /// The entry `model` of a dictionary: a fitted classifier, without the announcement of its protocol and STOP.
@@ -136,8 +135,8 @@ fn what_stands_beside_a_model_is_not_left_out_in_silence() {
     for value in [&scaler, &listed, &named] {
         match with("before", value) {
             Err(Error::Import(error)) => {
-                assert_eq!((&*error.path, &error.problem), ("pickle.before", &ImportProblem::BesideModel { class }));
-                assert!(error.to_string().contains("make_pipeline"), "{error}");
+                assert_eq!(error.path, "pickle.before");
+                assert!(error.problem.starts_with(class) && error.problem.contains("make_pipeline"), "{error}");
             }
             other => panic!("{other:?}"),
         }
@@ -193,11 +192,11 @@ fn a_pickle_that_names_no_layers_is_saved_by_who_knows_them() {
 
         let problem = |from: ImportedFrom| made::problem(imported().into_saved(from));
         let no_signals = problem(ImportedFrom { signals: Vec::new(), ..from.clone() });
-        assert!(matches!(no_signals, SavedProbeError::NoOrigin { missing } if missing.contains("layers")));
+        assert!(no_signals.starts_with("the pickle does not say the layers"), "{no_signals}");
         let no_model = problem(ImportedFrom { model: None, ..from.clone() });
-        assert!(matches!(no_model, SavedProbeError::NoOrigin { missing } if missing.contains("model")));
+        assert!(no_model.starts_with("the pickle does not say the model"), "{no_model}");
         let too_wide = problem(ImportedFrom { model: Some(model(4)), ..from });
-        assert!(matches!(too_wide, SavedProbeError::Width { d_model: 4, n_features: 3, .. }));
+        assert_eq!(too_wide, "last of layer 6 cannot be 3 features: a state of the model has 4 coordinates");
     }
 }
 
@@ -219,8 +218,6 @@ fn a_probe_finds_its_signals_among_those_offered() {
 
     let few = [state(2, Pooling::Last), state(3, Pooling::Mean)];
     let error = probe.places_of(&few).unwrap_err();
-    let missing = vec![state(4, Pooling::Mean), state(4, Pooling::Last)];
-    assert_eq!(error, Error::SavedProbe(SavedProbeError::MissingSignals { missing, found: few.to_vec() }));
     assert_eq!(
         error.to_string(),
         "saved probe: the probe reads mean of layer 4; last of layer 4, which is not there: found last of layer 2; mean of layer 3"

@@ -141,12 +141,14 @@ fn what_cannot_be_split_is_refused() {
     let groups = GroupKFold { n_splits: 3, shuffle: None };
     assert_eq!(groups.split(&["a", "b", "a"]), Err(Error::ManySplits { n_splits: 3, unit: "groups", n_units: 2 }));
     let both = StratifiedGroupKFold { n_splits: 2, shuffle: None };
-    assert_eq!(both.split(&[0, 1, 0], &["a", "b"]), Err(Error::GroupCount { n_rows: 3, n_groups: 2 }));
+    assert_eq!(both.split(&[0, 1, 0], &["a", "b"]), Err(Error::RowCount { n_rows: 3, what: "groups", found: 2 }));
     assert_eq!(both.split(&[0, 1, 0], &["a"; 3]), Err(Error::ManySplits { n_splits: 2, unit: "groups", n_units: 1 }));
 
     let part = |test_size| TrainTestSplit { test_size, seed: 0 };
     for fraction in [0.0, 1.0, -0.5, f64::INFINITY] {
-        assert_eq!(part(TestSize::Fraction(fraction)).split(9), Err(Error::TestFraction { fraction }));
+        let (setting, range) = ("the share tested on", "lie strictly between 0 and 1");
+        let refused = Err(Error::OutOfRange { setting, range, found: fraction });
+        assert_eq!(part(TestSize::Fraction(fraction)).split(9), refused);
     }
     assert!(part(TestSize::Fraction(f64::NAN)).split(9).is_err());
     for (test_size, n, n_test) in [

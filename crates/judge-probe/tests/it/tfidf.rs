@@ -96,7 +96,7 @@ fn memory_is_that_of_the_words_that_occur() {
     assert_eq!(fitted.sparse_predictions(&other), Err(Error::FeatureCount { expected: 100_002, found: 2 }));
     assert_eq!(
         LogisticRegression::default().fit_sparse(&other, &[1, 2]),
-        Err(Error::LabelCount { n_rows: 1, n_labels: 2 })
+        Err(Error::RowCount { n_rows: 1, what: "labels", found: 2 })
     );
 }
 

@@ -434,7 +434,10 @@ fn settings_out_of_range_are_refused() {
     let error = |settings: ProbeTraining| settings.train(&rows, &Told::new(&rows), &origin()).unwrap_err();
     assert!(matches!(error(ProbeTraining { top_k: 0, ..training() }), Error::NoLayers));
     assert!(matches!(error(ProbeTraining { folds: 1, ..training() }), Error::FewSplits { n_splits: 1 }));
-    assert!(matches!(error(ProbeTraining { test_share: 1.0, ..training() }), Error::TestFraction { .. }));
+    assert!(matches!(
+        error(ProbeTraining { test_share: 1.0, ..training() }),
+        Error::OutOfRange { setting: "the share tested on", .. }
+    ));
     for (setting, without) in [
         ("layers", ProbeTraining { layers: Vec::new(), ..training() }),
         ("views", ProbeTraining { views: Vec::new(), ..training() }),

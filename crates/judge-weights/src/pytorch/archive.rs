@@ -103,9 +103,6 @@ impl<'a> Archive<'a> {
     }
 
     /// The bytes of an entry; `None` if there is none of this name.
-    ///
-    /// # Errors
-    /// Those of [`range`](Self::range).
     pub(super) fn bytes(&self, name: &str) -> Result<Option<&'a [u8]>, String> {
         Ok(self.range(name)?.map(|range| &self.file[range]))
     }

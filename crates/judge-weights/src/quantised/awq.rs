@@ -38,22 +38,10 @@ const PLACES: [usize; PER_WORD] = [0, 4, 1, 5, 2, 6, 3, 7];
 /// # Errors
 /// [`Error::Unsupported`] for another version, other bits, or codes without zero points.
 pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
-    settings.warn_of_unread(&[
-        "quant_method",
-        "backend",
-        "bits",
-        "do_fuse",
-        "exllama_config",
-        "format",
-        "fuse_max_seq_len",
-        "group_size",
-        "modules_to_fuse",
-        "modules_to_not_convert",
-        "q_group_size",
-        "version",
-        "w_bit",
-        "zero_point",
-    ]);
+    settings.warn_of_unread(
+        "quant_method backend bits do_fuse exllama_config format fuse_max_seq_len group_size modules_to_fuse \
+         modules_to_not_convert q_group_size version w_bit zero_point",
+    );
     let form = if settings.get("version").is_some() { "version" } else { "format" };
     if !["", "gemm"].iter().any(|known| settings.text(form).eq_ignore_ascii_case(known)) {
         return Err(settings.refuse(form, "gemm"));

@@ -41,21 +41,11 @@ const STATES: [&str; 2] = [".weight.quant_state.bitsandbytes__nf4", ".weight.qua
 /// # Errors
 /// [`Error::Unsupported`] for codes of 4 bits that are stored as other numbers than bytes.
 pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
-    settings.warn_of_unread(&[
-        "quant_method",
-        "_load_in_4bit",
-        "_load_in_8bit",
-        "bnb_4bit_compute_dtype",
-        "bnb_4bit_quant_storage",
-        "bnb_4bit_quant_type",
-        "bnb_4bit_use_double_quant",
-        "llm_int8_enable_fp32_cpu_offload",
-        "llm_int8_has_fp16_weight",
-        "llm_int8_skip_modules",
-        "llm_int8_threshold",
-        "load_in_4bit",
-        "load_in_8bit",
-    ]);
+    settings.warn_of_unread(
+        "quant_method _load_in_4bit _load_in_8bit bnb_4bit_compute_dtype bnb_4bit_quant_storage bnb_4bit_quant_type \
+         bnb_4bit_use_double_quant llm_int8_enable_fp32_cpu_offload llm_int8_has_fp16_weight llm_int8_skip_modules \
+         llm_int8_threshold load_in_4bit load_in_8bit",
+    );
     if !matches!(settings.text("bnb_4bit_quant_storage"), "" | "uint8") {
         return Err(settings.refuse("bnb_4bit_quant_storage", "uint8"));
     }

@@ -72,18 +72,10 @@ enum Strategy {
 /// [`Error::Unsupported`] for a format or a scheme that is not read, for sparse or transformed
 /// weights, and for weights that were not compressed to the end.
 pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
-    settings.warn_of_unread(&[
-        "quant_method",
-        "config_groups",
-        "format",
-        "global_compression_ratio",
-        "ignore",
-        "kv_cache_scheme",
-        "quantization_status",
-        "sparsity_config",
-        "transform_config",
-        "version",
-    ]);
+    settings.warn_of_unread(
+        "quant_method config_groups format global_compression_ratio ignore kv_cache_scheme quantization_status \
+         sparsity_config transform_config version",
+    );
     /// Values of `format` that are read, of the settings and of each group.
     const KNOWN: [&str; 5] =
         ["float-quantized", "int-quantized", "naive-quantized", "pack-quantized", "mixed-precision"];

@@ -36,25 +36,17 @@ use crate::raw::Raw;
 /// for a size of blocks that is not two numbers.
 pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
     if settings.text("quant_method") == "fbgemm_fp8" {
-        settings.warn_of_unread(&["quant_method", "activation_scale_ub", "modules_to_not_convert"]);
+        settings.warn_of_unread("quant_method activation_scale_ub modules_to_not_convert");
         return Ok(Method::new(is_codes, &[".weight_scale", ".input_scale_ub"], |module, shape| {
             let shape = matrix(&module.codes, shape)?;
             let scales = module.need(".weight_scale")?.floats()?;
             grid(module.codes, shape, scales, None, [1, shape[1]])
         }));
     }
-    settings.warn_of_unread(&[
-        "quant_method",
-        "activation_scheme",
-        "dequantize",
-        "expert_dtype",
-        "fmt",
-        "ignored_layers",
-        "modules_to_convert",
-        "modules_to_not_convert",
-        "scale_fmt",
-        "weight_block_size",
-    ]);
+    settings.warn_of_unread(
+        "quant_method activation_scheme dequantize expert_dtype fmt ignored_layers modules_to_convert \
+         modules_to_not_convert scale_fmt weight_block_size",
+    );
     if !matches!(settings.text("fmt"), "" | "e4m3") {
         return Err(settings.refuse("fmt", "e4m3"));
     }

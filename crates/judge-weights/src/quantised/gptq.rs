@@ -41,42 +41,13 @@ use crate::raw::{Floats, Words};
 /// [`Error::Unsupported`] for other bits, words or versions, for settings that differ by module
 /// (`dynamic`), and for weights that were rotated, repacked for Marlin or come with adapters.
 pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
-    settings.warn_of_unread(&[
-        "quant_method",
-        "act_group_aware",
-        "adapter",
-        "backend",
-        "batch_size",
-        "bits",
-        "block_name_to_quantize",
-        "cache_block_outputs",
-        "checkpoint_format",
-        "damp_percent",
-        "dataset",
-        "desc_act",
-        "dynamic",
-        "exllama_config",
-        "format",
-        "group_size",
-        "is_marlin_format",
-        "lm_head",
-        "max_input_length",
-        "meta",
-        "model_file_base_name",
-        "model_name_or_path",
-        "model_seqlen",
-        "module_name_preceding_first_block",
-        "modules_in_block_to_quantize",
-        "pack_dtype",
-        "pad_token_id",
-        "rotation",
-        "static_groups",
-        "sym",
-        "tokenizer",
-        "true_sequential",
-        "use_cuda_fp16",
-        "use_exllama",
-    ]);
+    settings.warn_of_unread(
+        "quant_method act_group_aware adapter backend batch_size bits block_name_to_quantize cache_block_outputs \
+         checkpoint_format damp_percent dataset desc_act dynamic exllama_config format group_size is_marlin_format \
+         lm_head max_input_length meta model_file_base_name model_name_or_path model_seqlen \
+         module_name_preceding_first_block modules_in_block_to_quantize pack_dtype pad_token_id rotation \
+         static_groups sym tokenizer true_sequential use_cuda_fp16 use_exllama",
+    );
     settings.must_be_off("adapter", "weights without adapters")?;
     settings.must_be_off("dynamic", "one setting for all modules")?;
     settings.must_be_off("is_marlin_format", "false")?;

@@ -32,7 +32,7 @@ const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.
 /// All codes, bytes of two codes each, are stacks: the rows of a tensor `[..., in]`, usually `[experts, out, in]`, as
 /// [`Part`](super::part::Part) says.
 pub(super) fn read(settings: &Settings) -> Result<Method, Error> {
-    settings.warn_of_unread(&["quant_method", "modules_to_not_convert", "dequantize"]);
+    settings.warn_of_unread("quant_method modules_to_not_convert dequantize");
     let method = Method::new(
         |raw| raw.dtype == Stored::U8,
         &["_scales"],

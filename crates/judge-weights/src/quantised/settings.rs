@@ -41,9 +41,6 @@ impl Settings {
 
     /// Checks that a feature which is not computed here is off: the field is absent, null, `false`,
     /// or an empty list or object.
-    ///
-    /// # Errors
-    /// Those of [`refuse`](Self::refuse) for any other value.
     pub(super) fn must_be_off(&self, field: &str, supported: &'static str) -> Result<(), Error> {
         match self.get(field) {
             None | Some(Value::Bool(false)) => Ok(()),
@@ -54,9 +51,6 @@ impl Settings {
     }
 
     /// A whole number, or `default` where the field is absent or null.
-    ///
-    /// # Errors
-    /// Those of [`refuse`](Self::refuse) for a value that is no whole number.
     pub(super) fn number(&self, field: &str, default: i64, supported: &'static str) -> Result<i64, Error> {
         match self.get(field) {
             None => Ok(default),
@@ -65,14 +59,11 @@ impl Settings {
     }
 
     /// Warns of fields that are not null and not `known`: the fields that a method reads and those
-    /// that are known to change no weight.
-    pub(super) fn warn_of_unread(&self, known: &[&str]) {
-        let unread: Vec<&str> = self
-            .fields
-            .keys()
-            .map(String::as_str)
-            .filter(|&key| !known.contains(&key) && self.get(key).is_some())
-            .collect();
+    /// that are known to change no weight, with white space between them.
+    pub(super) fn warn_of_unread(&self, known: &str) {
+        let is_known = |key: &str| known.split_whitespace().any(|known| known == key);
+        let fields = self.fields.keys().map(String::as_str);
+        let unread: Vec<&str> = fields.filter(|&key| !is_known(key) && self.get(key).is_some()).collect();
         if !unread.is_empty() {
             let (place, fields) = (&self.place, unread.join(", "));
             tracing::warn!(place, fields, "fields that are not read; scores are wrong if one changes the weights");

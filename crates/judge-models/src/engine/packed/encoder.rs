@@ -100,9 +100,6 @@ pub(super) struct Buffers {
 impl PackedEncoder {
     /// Packs the encoder that `spec` describes from its checkpoint in this dtype, one tensor at a
     /// time, as [`EncoderSpec::tensors`] lists them but for the head's.
-    ///
-    /// # Errors
-    /// Those of reading the tensors.
     pub(crate) fn load(
         spec: Arc<EncoderSpec>,
         kernel: Supported,

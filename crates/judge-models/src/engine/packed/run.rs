@@ -473,9 +473,6 @@ impl<'a> SharedPasses<'a> {
     /// Gives finished sequences to the driver, with logits over the vocabulary where they are asked
     /// for, for [`LOGIT_ROWS`] sequences at a time. A sequence for which `take` returns a token
     /// goes to `writing`; any other is over, and its keys are freed.
-    ///
-    /// # Errors
-    /// Those of `take`.
     fn hand_over(&mut self, done: Vec<Done>, take: &mut Take<'_>) -> Result<(), Error> {
         let mut done = done.into_iter().peekable();
         while done.peek().is_some() {

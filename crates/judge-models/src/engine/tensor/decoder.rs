@@ -130,9 +130,6 @@ impl Decoder {
     /// `source` gives the values of each tensor of [`ModelSpec::tensors`] once. Projections that
     /// share their input are put below one another, and a norm's stored `w` becomes the weight that
     /// [`NormSpec`](judge_arch::NormSpec) makes of it.
-    ///
-    /// # Errors
-    /// Those of `source`.
     #[cfg(test)]
     pub(crate) fn new(spec: Arc<ModelSpec>, device: &Device, source: &mut Values<'_>) -> Result<Self, Error> {
         Self::with_precision(spec, std::slice::from_ref(device), Precision::FULL, source)

@@ -63,9 +63,6 @@ pub(crate) struct Encoder {
 impl Encoder {
     /// Builds the encoder that `spec` describes, in f32. `source` gives the values of each tensor of
     /// [`EncoderSpec::tensors`] once.
-    ///
-    /// # Errors
-    /// Those of `source`.
     pub(crate) fn new(
         spec: Arc<EncoderSpec>,
         device: &Device,

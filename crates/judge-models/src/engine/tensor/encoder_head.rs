@@ -54,9 +54,6 @@ struct Function {
 
 impl Head {
     /// Builds the head that `spec` describes.
-    ///
-    /// # Errors
-    /// Those of the source.
     pub(super) fn build<S: Source + ?Sized>(
         spec: &EncoderHeadSpec,
         build: &mut Parameters<'_, S>,

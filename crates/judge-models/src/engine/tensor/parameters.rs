@@ -204,9 +204,6 @@ impl<S: Source + ?Sized> Parameters<'_, S> {
 
     /// The rows of several matrices below one another, `[rows, d_in]`, filed under their names.
     /// `parts` are full names and numbers of rows, from the top down.
-    ///
-    /// # Errors
-    /// Those of the source.
     pub(super) fn matrix(&mut self, parts: NamedRows, d_in: usize) -> Result<Param<Tensor<2>>, Error> {
         let parameter = self.matrix_of(&parts, d_in)?;
         self.stored.push(Stored { id: parameter.id, parts, change: UNCHANGED });

@@ -37,9 +37,6 @@ impl Watch {
 
     /// Waits until all is done that was queued, and has the devices give back what they keep for later. Failures up to here are
     /// known.
-    ///
-    /// # Errors
-    /// Those of the wait.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         for device in &self.devices {
             from_device(|| device.sync().map(|()| device.memory_cleanup()))?;

@@ -301,9 +301,6 @@ impl Writing<'_> {
     /// behind them. `is_prompt` says whether the pass fed prompts.
     ///
     /// At most [`LOGIT_ROWS`] rows of logits are copied for `take` at a time.
-    ///
-    /// # Errors
-    /// Those of `take`.
     fn hand_over(
         &mut self,
         rows: &[usize],

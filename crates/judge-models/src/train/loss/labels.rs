@@ -58,9 +58,6 @@ impl ReadFrom {
     }
 
     /// The logits of labels at each place, `[places, labels]`.
-    ///
-    /// # Errors
-    /// Those of [`Reads::label_logits`].
     pub(in crate::train) fn logits(&self, reads: &Reads, labels: &[TokenId]) -> Result<Tensor<2>, Error> {
         let last = [(Layer(usize::MAX), 1.0)];
         let layers = if self.layers.is_empty() { &last[..] } else { &self.layers };
@@ -108,9 +105,6 @@ impl Labels {
     }
 
     /// Logarithms of the labels' probabilities at each place, `[places, labels]`.
-    ///
-    /// # Errors
-    /// Those of [`Reads::label_logits`].
     pub(super) fn log_probs(&self, reads: &Reads) -> Result<Tensor<2>, Error> {
         Ok(activation::log_softmax(self.from.logits(reads, &self.tokens)?, 1))
     }

@@ -23,13 +23,6 @@ pub enum MlpError {
         n_inputs: usize,
     },
 
-    /// A learning rate that is not a positive finite number.
-    #[error("learning_rate_init must be a positive finite number, found {learning_rate_init}")]
-    LearningRate {
-        /// The rate given.
-        learning_rate_init: f64,
-    },
-
     /// Batches of no rows.
     #[error("batch_size must be at least 1, found 0")]
     NoBatch,

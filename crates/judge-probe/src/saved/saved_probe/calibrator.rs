@@ -90,7 +90,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`Error::ParameterCount`] for counts that contradict each other, [`SavedProbeError::Tensor`] for tensors of other lengths,
+    /// [`Error::ParameterCount`] for counts that contradict each other, [`SavedProbeError::Content`] for tensors of other lengths,
     /// [`SavedProbeError::Calibrator`] for what `judge_metrics` refuses.
     pub(super) fn read(self, file: &SafeTensors<'_>) -> Result<FittedCalibrator, Error> {
         let Self { level, range, grades, increasing, fits, errors } = self;

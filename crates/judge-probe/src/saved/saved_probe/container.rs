@@ -103,7 +103,7 @@ impl SavedProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::Container`] where the container's writer refuses, and [`SavedProbeError::Description`] where that of JSON does.
+    /// [`SavedProbeError::Content`] where the container's writer refuses, or that of JSON.
     ///
     /// The size is 8 bytes for each number, plus the description and a header of names and shapes. Two copies of the numbers are in memory
     /// for a moment: the tensors and the result.
@@ -137,8 +137,7 @@ impl SavedProbe {
         }
         tensors.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let checksum = checksum(&description, tensors.iter().map(|tensor| tensor.bytes.as_slice()));
-        let container =
-            |error: safetensors::SafeTensorError| SavedProbeError::Container { n_bytes: 0, reason: error.to_string() };
+        let container = |error| not_safetensors(0, error);
         let mut views =
             vec![("checksum", TensorView::new(Dtype::U8, vec![checksum.len()], &checksum).map_err(container)?)];
         for Numbers { name, shape, bytes } in &tensors {
@@ -162,18 +161,21 @@ impl SavedProbe {
         if matches!(bytes, [0x80, 2..=5, ..]) && SafeTensors::read_metadata(bytes).is_err() {
             return Err(SavedProbeError::Pickle.into());
         }
-        let container = |error: safetensors::SafeTensorError| SavedProbeError::Container {
-            n_bytes: bytes.len(),
-            reason: error.to_string(),
-        };
+        let container = |error| not_safetensors(bytes.len(), error);
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(container)?;
         let text = header.metadata().as_ref().and_then(|entries| entries.get(ENTRY));
-        let text = text.ok_or(SavedProbeError::NotAProbe { name: ENTRY })?;
+        let text = text.ok_or_else(|| {
+            SavedProbeError::Content(format!(
+                "the safetensors file is no saved probe: it has no metadata entry {ENTRY:?}"
+            ))
+        })?;
         let Version { version } = serde_json::from_str(text).map_err(|error| description_error(&error))?;
         let description = match version {
             1 => serde_json::from_str::<FirstDescription>(text).map(Description::from),
             WITHOUT_CALIBRATOR | VERSION => serde_json::from_str(text),
-            found => return Err(SavedProbeError::Version { expected: VERSION, found }.into()),
+            found => {
+                return Err(SavedProbeError::Content(format!("format version {VERSION} is read, found {found}")).into());
+            }
         };
         let Description { rule, classes, precision, stages, hidden_layers, calibrator, origin, .. } =
             description.map_err(|error| description_error(&error))?;
@@ -197,7 +199,7 @@ impl SavedProbe {
         names.sort_unstable();
         let known = |name: &str| name == "checksum" || names.binary_search_by(|known| known.as_str().cmp(name)).is_ok();
         if let Some(name) = file.names().into_iter().find(|name| !known(name)) {
-            return Err(SavedProbeError::UnknownTensor { name: name.to_owned() }.into());
+            return Err(SavedProbeError::Content(format!("unknown tensor {name:?}")).into());
         }
         // In the order of the names, as they were written.
         let mut contents = Vec::new();
@@ -206,7 +208,7 @@ impl SavedProbe {
         }
         let expected = checksum(text, contents.into_iter());
         if tensor(&file, "checksum", Dtype::U8, Some(&[expected.len()]))?.data() != expected {
-            return Err(SavedProbeError::Checksum.into());
+            return Err(SavedProbeError::Content("the content does not match its checksum".to_owned()).into());
         }
 
         // From here on each part checks its own numbers, and the constructors check the parts against each other.
@@ -242,5 +244,9 @@ fn checksum<'a>(description: &'a str, tensors: impl Iterator<Item = &'a [u8]>) -
 ///
 /// Both count from 1, within the entry's text and not the file.
 fn description_error(error: &serde_json::Error) -> SavedProbeError {
-    SavedProbeError::Description { line: error.line(), column: error.column(), reason: error.to_string() }
+    SavedProbeError::Content(format!("description, line {}, column {}: {error}", error.line(), error.column()))
+}
+
+fn not_safetensors(n_bytes: usize, error: safetensors::SafeTensorError) -> SavedProbeError {
+    SavedProbeError::Content(format!("{n_bytes} bytes that are no safetensors file: {error}"))
 }

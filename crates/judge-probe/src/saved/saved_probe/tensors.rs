@@ -41,7 +41,7 @@ impl Numbers {
 ///
 /// # Errors
 ///
-/// [`SavedProbeError::MissingTensor`] and [`SavedProbeError::Tensor`]; [`Error::Empty`] and [`Error::NonFiniteFeature`] for its numbers.
+/// [`SavedProbeError::Content`]; [`Error::Empty`] and [`Error::NonFiniteFeature`] for its numbers.
 pub(super) fn matrix(file: &SafeTensors<'_>, name: &str) -> Result<Matrix, Error> {
     let view = tensor(file, name, Dtype::F64, None)?;
     match view.shape() {
@@ -69,7 +69,7 @@ pub(super) fn tensor<'a>(
     dtype: Dtype,
     shape: Option<&[usize]>,
 ) -> Result<TensorView<'a>, SavedProbeError> {
-    let view = file.tensor(name).map_err(|_| SavedProbeError::MissingTensor { name: name.to_owned() })?;
+    let view = file.tensor(name).map_err(|_| SavedProbeError::Content(format!("there is no tensor {name:?}")))?;
     if view.dtype() == dtype && shape.is_none_or(|shape| shape == view.shape()) {
         return Ok(view);
     }
@@ -81,8 +81,10 @@ pub(super) fn tensor<'a>(
 ///
 /// Types and shapes as the library prints them, such as `F64 [3, 16]`.
 fn tensor_error(name: &str, dtype: Dtype, shape: &str, found: &TensorView<'_>) -> SavedProbeError {
-    let found = format!("{:?} {:?}", found.dtype(), found.shape());
-    SavedProbeError::Tensor { name: name.to_owned(), expected: format!("{dtype:?} {shape}"), found }
+    let (found_dtype, found_shape) = (found.dtype(), found.shape());
+    SavedProbeError::Content(format!(
+        "tensor {name:?} should be {dtype:?} {shape}, found {found_dtype:?} {found_shape:?}"
+    ))
 }
 
 /// A tensor's numbers. That its bytes make whole ones is the container's check.

@@ -11,8 +11,8 @@
 //! Probabilities of an `SVC(probability=True)`, which are Platt's sigmoids fitted by an inner cross-validation, are not read: they can
 //! contradict its own classes.
 
+use super::ImportError;
 use super::place::Place;
-use super::{ImportError, ImportProblem};
 use crate::pickle::{Limits, Value};
 use crate::{DecisionRule, Error, FittedEstimator, LinearClassifier, Matrix};
 
@@ -22,7 +22,7 @@ use crate::{DecisionRule, Error, FittedEstimator, LinearClassifier, Matrix};
 ///
 /// # Errors
 ///
-/// [`ImportProblem::Type`] for another class of object, and those of its attributes. A subclass has another name and is refused.
+/// For another class of object, and those of its attributes. A subclass has another name and is refused.
 pub(super) fn classifier(place: &Place<'_, '_>, limits: &Limits) -> Result<LinearClassifier, Error> {
     let classes = classes(&place.get("classes_")?)?;
     let classifier = match place.object()?.class() {
@@ -54,11 +54,14 @@ pub(super) fn check_n_features(place: &Place<'_, '_>, expected: usize) -> Result
 /// The order is what `numpy.unique` gives at fitting, and rows of `coef_` follow it.
 fn classes(place: &Place<'_, '_>) -> Result<Vec<i64>, ImportError> {
     if let Some(found) = place.texts().filter(|texts| !texts.is_empty()) {
-        return Err(place.error(ImportProblem::TextClasses { found }));
+        return Err(place.error(format!(
+            "classes must be whole numbers, found the text {found:?}: fit with whole numbers, e.g. by sklearn.preprocessing.LabelEncoder"
+        )));
     }
     let classes = place.integers()?;
     if classes.len() < 2 || classes.windows(2).any(|pair| pair[0] >= pair[1]) {
-        return Err(place.error(ImportProblem::Classes { found: classes.into_iter().take(8).collect() }));
+        let found = &classes[..classes.len().min(8)];
+        return Err(place.error(format!("expected two or more ascending classes, found {found:?}")));
     }
     Ok(classes)
 }
@@ -159,7 +162,7 @@ pub(super) fn release(place: &Place<'_, '_>) -> Result<(u32, u32), ImportError> 
 ///
 /// # Errors
 ///
-/// [`ImportProblem::Setting`] for another kernel, sparse vectors, or with three classes or more `break_ties=True`, which changes which
+/// For another kernel, sparse vectors, or with three classes or more `break_ties=True`, which changes which
 /// class wins a tie of votes, and `decision_function_shape="ovo"`, which shows a decision for each pair.
 fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<LinearClassifier, Error> {
     let n_classes = classes.len();
@@ -188,7 +191,7 @@ fn one_vs_one(place: &Place<'_, '_>, classes: Vec<i64>, most: usize) -> Result<L
 
     let n_weights = intercepts.len().saturating_mul(n_features);
     if n_weights > most {
-        return Err(support.error(ImportProblem::TooLarge { most, found: n_weights }).into());
+        return Err(support.error(format!("at most {most} weights allowed, found {n_weights}")).into());
     }
     let mut weights = vec![0.0; n_weights];
     let pairs = (0..n_classes).flat_map(|i| (i + 1..n_classes).map(move |j| (i, j)));
@@ -216,8 +219,8 @@ fn starts(n_support: &Place<'_, '_>, n_classes: usize, n_vectors: usize) -> Resu
     let mut starts = vec![0];
     let mut end = 0usize;
     for (index, &count) in counts.iter().enumerate() {
-        let range = |_| ImportProblem::Number { expected: "at least 0", index, found: count as f64 };
-        end = end.saturating_add(usize::try_from(count).map_err(|error| n_support.error(range(error)))?);
+        let count = usize::try_from(count).map_err(|_| n_support.number_error("at least 0", index, count as f64))?;
+        end = end.saturating_add(count);
         starts.push(end);
     }
     if end != n_vectors {

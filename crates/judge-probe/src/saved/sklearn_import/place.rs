@@ -1,10 +1,10 @@
 //! A value of a pickle with the path to it, so that every complaint says where: `pickle.classifier.coef_`. Reading attributes and checking
 //! their types is here, what they must be for a classifier is not.
 //!
-//! Every method that reads a type returns [`ImportProblem::Type`] for another one. Nothing is converted except integers to floats in
+//! Every method that reads a type refuses another one. Nothing is converted except integers to floats in
 //! `number` and whole floats to integers in `integers`.
 
-use super::{ImportError, ImportProblem};
+use super::ImportError;
 use crate::pickle::{Array, Data, Object, Value};
 
 /// A value and the way to it.
@@ -25,25 +25,36 @@ impl<'p, 'a> Place<'p, 'a> {
     }
 
     /// A problem at this place.
-    pub(super) fn error(&self, problem: ImportProblem) -> ImportError {
-        ImportError { path: self.path.clone(), problem }
+    pub(super) fn error(&self, problem: impl Into<String>) -> ImportError {
+        ImportError { path: self.path.clone(), problem: problem.into() }
     }
 
     /// The problem of a value that is of another kind than it must be.
     pub(super) fn unexpected(&self, expected: &'static str) -> ImportError {
-        self.error(ImportProblem::Type { expected, found: self.value.kind() })
+        self.error(format!("expected {expected}, found {}", self.value.kind()))
     }
 
     /// The problem of so many things where there must be another number of them.
     pub(super) fn count_error(&self, what: &'static str, expected: usize, found: usize) -> ImportError {
-        self.error(ImportProblem::Count { what, expected, found })
+        self.error(format!("expected {expected} {what}, found {found}"))
+    }
+
+    /// The problem of a number, the `index`th row by row, that is NaN, infinite or otherwise out of range.
+    pub(super) fn number_error(&self, expected: &str, index: usize, found: f64) -> ImportError {
+        self.error(format!("expected {expected} at {index}, found {found}"))
+    }
+
+    /// The problem of something that must be there and is not, as what a classifier that was not fitted lacks.
+    pub(super) fn missing(&self) -> ImportError {
+        self.error("missing")
     }
 
     /// The problem of a setting under which the object does otherwise than is done here.
     ///
     /// The text found is cut at 100 characters.
     pub(super) fn setting_error(&self, expected: &'static str, found: &str) -> ImportError {
-        self.error(ImportProblem::Setting { expected, found: found.chars().take(100).collect() })
+        let found: String = found.chars().take(100).collect();
+        self.error(format!("expected {expected}, found {found:?}"))
     }
 
     /// Refuses a setting of this object that is on.
@@ -67,10 +78,9 @@ impl<'p, 'a> Place<'p, 'a> {
     ///
     /// # Errors
     ///
-    /// [`ImportProblem::Missing`] at the path that the attribute would have.
+    /// That it is missing, at the path that the attribute would have.
     pub(super) fn get(&self, name: &str) -> Result<Self, ImportError> {
-        self.find(name)
-            .ok_or_else(|| ImportError { path: format!("{}.{name}", self.path), problem: ImportProblem::Missing })
+        self.find(name).ok_or_else(|| self.within(self.value, &format!(".{name}")).missing())
     }
 
     /// A value inside this one; `step` is how Python would write the way to it.
@@ -120,13 +130,10 @@ impl<'p, 'a> Place<'p, 'a> {
     ///
     /// # Errors
     ///
-    /// [`ImportProblem::Number`] for a negative one. An upper bound is the caller's to set, before anything is allocated by it.
+    /// For a negative one. An upper bound is the caller's to set, before anything is allocated by it.
     pub(super) fn count(&self) -> Result<usize, ImportError> {
         match self.value {
-            Value::Int(count) => {
-                let range = |_| ImportProblem::Number { expected: "at least 0", index: 0, found: *count as f64 };
-                usize::try_from(*count).map_err(|error| self.error(range(error)))
-            }
+            Value::Int(count) => usize::try_from(*count).map_err(|_| self.number_error("at least 0", 0, *count as f64)),
             _ => Err(self.unexpected("an integer")),
         }
     }
@@ -212,7 +219,7 @@ impl<'p, 'a> Place<'p, 'a> {
         if array.shape() == expected {
             return Ok(());
         }
-        Err(self.error(ImportProblem::Shape { expected: expected.to_vec(), found: array.shape().to_vec() }))
+        Err(self.error(format!("expected shape {expected:?}, found {:?}", array.shape())))
     }
 
     /// Refuses NaN and infinities: a classifier with one predicts nothing of worth.
@@ -220,9 +227,7 @@ impl<'p, 'a> Place<'p, 'a> {
     /// The index in the error counts row by row. A scalar has index 0.
     fn finite(&self, numbers: Vec<f64>) -> Result<Vec<f64>, ImportError> {
         match numbers.iter().position(|number| !number.is_finite()) {
-            Some(index) => {
-                Err(self.error(ImportProblem::Number { expected: "a finite number", index, found: numbers[index] }))
-            }
+            Some(index) => Err(self.number_error("a finite number", index, numbers[index])),
             None => Ok(numbers),
         }
     }
@@ -236,7 +241,7 @@ impl<'p, 'a> Place<'p, 'a> {
             if found.fract() == 0.0 && found.abs() <= 9_007_199_254_740_992.0 {
                 Ok(found as i64)
             } else {
-                Err(self.error(ImportProblem::Number { expected: "a whole number", index, found }))
+                Err(self.number_error("a whole number", index, found))
             }
         });
         whole.collect()

@@ -35,8 +35,8 @@ impl SklearnProbe {
     ///
     /// # Errors
     ///
-    /// [`SavedProbeError::NoOrigin`] where neither names the model or the signals; [`SavedProbeError::OtherSignals`] and
-    /// [`SavedProbeError::OtherAspect`] where `from` contradicts the metadata; those of [`SavedProbe::new`].
+    /// [`SavedProbeError::Misfit`] where neither names the model or the signals, and where `from` contradicts the metadata; those of
+    /// [`SavedProbe::new`].
     ///
     /// The notes say `source`, and where known `aspect`, `template_id`, `sklearn_version`, `classification`, `clf_name`, `timestamp`, and
     /// each of the search's best settings by its own name. The search's scores become the [`Validation`]. There is no hash of the data: a
@@ -49,10 +49,12 @@ impl SklearnProbe {
             let pooled: Vec<(Layer, Signal)> =
                 metadata.pooled.into_iter().map(|(layer, pooling)| (layer, Signal::State(pooling))).collect();
             if !signals.is_empty() && signals != pooled {
-                return Err(SavedProbeError::OtherSignals { expected: pooled, found: signals }.into());
+                let (expected, found) = (in_order(&pooled), in_order(&signals));
+                return Err(SavedProbeError::Misfit(format!("fitted on {expected}, found {found}")).into());
             }
             if let Some(found) = aspect.filter(|aspect| *aspect != metadata.dimension) {
-                return Err(SavedProbeError::OtherAspect { expected: metadata.dimension, found }.into());
+                let expected = metadata.dimension;
+                return Err(SavedProbeError::Misfit(format!("the pickle judges {expected:?}, found {found:?}")).into());
             }
             (signals, aspect) = (pooled, Some(metadata.dimension));
             notes.insert("classification".to_owned(), metadata.classification);
@@ -61,13 +63,14 @@ impl SklearnProbe {
             let (name, d_model) = (metadata.llm, metadata.d_model);
             named = Some(ProbedModel { name, revision: None, fingerprint: None, d_model, n_heads: None });
         }
+        let no_origin = |missing: &str| {
+            let cure = "so it cannot be saved for use on a model unless you name it";
+            SavedProbeError::Misfit(format!("the pickle does not say {missing}, {cure}"))
+        };
         if signals.is_empty() {
-            return Err(
-                SavedProbeError::NoOrigin { missing: "the layers and poolings that its features are of" }.into()
-            );
+            return Err(no_origin("the layers and poolings that its features are of").into());
         }
-        let no_model = SavedProbeError::NoOrigin { missing: "the model whose states its features are" };
-        let model = named.or(model).ok_or(no_model)?;
+        let model = named.or(model).ok_or_else(|| no_origin("the model whose states its features are"))?;
         notes.extend(aspect.map(|aspect| ("aspect".to_owned(), aspect)));
         notes.extend(template_id.map(|id| ("template_id".to_owned(), id)));
         notes.extend(self.sklearn_version.map(|version| ("sklearn_version".to_owned(), version)));
@@ -87,4 +90,10 @@ impl TryFrom<SklearnProbe> for SavedProbe {
     fn try_from(imported: SklearnProbe) -> Result<Self, Error> {
         imported.into_saved(ImportedFrom::default())
     }
+}
+
+/// `last of layer 3, mean of layer 3`: each signal in its place.
+fn in_order(signals: &[(Layer, Signal)]) -> String {
+    let parts: Vec<String> = signals.iter().map(|(layer, signal)| format!("{} of {layer}", signal.as_str())).collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }

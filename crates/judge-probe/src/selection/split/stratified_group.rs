@@ -4,6 +4,7 @@
 //! `numpy_random`'s.
 
 use crate::Error;
+use crate::estimators::parameters::check_rows;
 use crate::numpy::numpy_random::NumpyRandom;
 use crate::numpy::pairwise_sum::pairwise_sum;
 use crate::selection::split::{Distinct, Split, check_n_splits, one_split_per_fold};
@@ -46,12 +47,10 @@ impl StratifiedGroupKFold {
     ///
     /// # Errors
     ///
-    /// [`Error::GroupCount`], [`Error::FewSplits`]; [`Error::ManySplits`] for fewer groups than splits, or where every class has fewer
+    /// [`Error::RowCount`], [`Error::FewSplits`]; [`Error::ManySplits`] for fewer groups than splits, or where every class has fewer
     /// rows than there are splits.
     pub fn split<G: Ord>(&self, labels: &[i64], groups: &[G]) -> Result<Vec<Split>, Error> {
-        if labels.len() != groups.len() {
-            return Err(Error::GroupCount { n_rows: labels.len(), n_groups: groups.len() });
-        }
+        check_rows(labels.len(), "groups", groups.len())?;
         let classes = Distinct::new(labels);
         let groups = Distinct::new(groups);
         check_n_splits(self.n_splits, "rows of the largest class", classes.counts.iter().copied().max().unwrap_or(0))?;

@@ -38,7 +38,7 @@ impl TrainTestSplit {
     ///
     /// # Errors
     ///
-    /// [`Error::TestFraction`]; [`Error::TestCount`] where a part would be left without rows.
+    /// [`Error::OutOfRange`]; [`Error::TestCount`] where a part would be left without rows.
     pub fn split(&self, n_rows: usize) -> Result<Split, Error> {
         let n_test = self.test_size.of(n_rows)?;
         let mut test = NumpyRandom::new(self.seed).permutation(n_rows);
@@ -87,7 +87,10 @@ impl TestSize {
     fn of(self, n: usize) -> Result<usize, Error> {
         let n_test = match self {
             Self::Fraction(fraction) if fraction > 0.0 && fraction < 1.0 => (fraction * n as f64).ceil() as usize,
-            Self::Fraction(fraction) => return Err(Error::TestFraction { fraction }),
+            Self::Fraction(found) => {
+                let (setting, range) = ("the share tested on", "lie strictly between 0 and 1");
+                return Err(Error::OutOfRange { setting, range, found });
+            }
             Self::Count(count) => count,
         };
         if n_test == 0 || n_test >= n { Err(Error::TestCount { n_test, n }) } else { Ok(n_test) }

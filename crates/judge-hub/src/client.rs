@@ -12,6 +12,9 @@
 //! Redirects are followed one at a time. What a hub states of a large file is in the headers of the very answer that leads to the
 //! store of its bytes, so `HEAD` follows only those that stay on a hub, as Hugging Face's `huggingface_hub` does; `GET` follows all.
 //!
+//! What stands between may answer in the hub's place with a page of its own, with status 200. So an answer is a file's only if it states
+//! the file's length, or if all of that comes; no other becomes the beginning of a file.
+//!
 //! Invariant: the token goes to the scheme, host and port of the endpoint, and nowhere else.
 
 use std::fs::File;
@@ -19,13 +22,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, LOCATION, RANGE};
+use ureq::http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, LOCATION, RANGE};
 use ureq::http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 
-use crate::agent::{self, BROKEN, quoted};
+use crate::agent::{self, BROKEN, VariableProblem, quoted};
 use crate::options::HubOptions;
-use crate::proxy::{self, ProxyProblem};
-use crate::retry_after;
+use crate::{proxy, retry_after};
 
 /// The public hub.
 const HUB: &str = "https://huggingface.co";
@@ -54,17 +56,20 @@ const LONGEST_MESSAGE: usize = 300;
 /// Why a request brought nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HubProblem {
-    /// The endpoint or a redirect is no address.
-    #[error("{found:?} is no address of the form https://HOST (HF_ENDPOINT is the hub's)")]
-    Address { found: String },
-    /// The environment names a proxy that is none.
+    /// The endpoint is no address.
+    #[error("{found:?} is no address of a hub: {problem} (HF_ENDPOINT is the hub's)")]
+    Address { found: String, problem: &'static str },
+    /// An answer leads to what is no address.
+    #[error("{address}: the answer leads to {found:?}, which is no address: {problem}")]
+    Leads { address: String, found: String, problem: &'static str },
+    /// A variable of the environment names a proxy or certificates that are none.
     #[error(transparent)]
-    Proxy(ProxyProblem),
+    Variable(VariableProblem),
     /// The token is none that a header can carry.
     #[error("the token (HF_TOKEN) has characters that no token has")]
     Token,
     /// No answer, or one that broke off.
-    #[error("{address}: {source}")]
+    #[error("{address}: {source}{}", agent::advice(.source))]
     Connection { address: String, source: Box<ureq::Error> },
     /// The hub answered with a status that is none of success.
     #[error("{address}: status {status}{}{}", said(.message), advice(*.status, *.wait))]
@@ -75,6 +80,17 @@ pub(crate) enum HubProblem {
         message: String,
         /// How long it asks to be left alone.
         wait: Option<Duration>,
+    },
+    /// What should be a file is not.
+    #[error(
+        "{address}: expected a file of {size} bytes, found {found}: did something between here and the hub answer in its place?"
+    )]
+    OtherFile {
+        address: String,
+        /// The length of the file, in bytes.
+        size: u64,
+        /// What came.
+        found: String,
     },
     /// What should be the list of a model's files is not.
     #[error(
@@ -136,9 +152,9 @@ impl HubProblem {
         }
     }
 
-    /// Whether no complete answer came.
+    /// Whether no complete answer of the hub came.
     fn is_broken(&self) -> bool {
-        matches!(self, Self::Connection { .. })
+        matches!(self, Self::Connection { .. } | Self::OtherFile { .. })
     }
 
     /// Whether the hub gave no answer, or said that it cannot give one now. A status from 400 to 499 is an answer, unless it is 429.
@@ -212,15 +228,14 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// A client for a repository of the options' hub. Nothing is sent yet. The proxy that the environment names for the hub's
-    /// scheme is used.
+    /// A client for a repository of the options' hub. Nothing is sent yet.
     pub(crate) fn new(repo: &str, options: &HubOptions) -> Result<Self, HubProblem> {
         let endpoint = options.endpoint.as_deref().unwrap_or(HUB).trim_end_matches('/').to_owned();
-        let origin = address(&endpoint)?;
+        let wrong = |problem| HubProblem::Address { found: agent::shown(&endpoint), problem };
+        let origin = agent::address(&endpoint).map_err(wrong)?;
         let header = |token: &String| agent::sensitive(&format!("Bearer {token}")).ok_or(HubProblem::Token);
         let authorization = options.token.as_ref().map(header).transpose()?;
-        let proxy = proxy::of_environment(origin.scheme_str() == Some("https")).map_err(HubProblem::Proxy)?;
-        let config = agent::config(proxy)
+        let config = agent::config(agent::authorities().map_err(HubProblem::Variable)?)
             .timeout_connect(Some(SILENCE))
             .timeout_recv_response(Some(SILENCE))
             .timeout_per_read(Some(SILENCE));
@@ -229,7 +244,7 @@ impl Client {
 
     /// The commit that a revision is at, and its files.
     pub(crate) fn info(&self, revision: &str) -> Result<RepoInfo, HubProblem> {
-        let path = format!("api/models/{}/revision/{}", self.repo, encoded(revision, false));
+        let path = format!("api/models/{}/revision/{}", self.repo, encoded(revision, is_plain));
         let (from, answer) = self.send(&Method::GET, &path, 0, |_| true)?;
         let no_list = |found| HubProblem::NoList { address: shown(&from), found };
         let body =
@@ -265,8 +280,8 @@ impl Client {
     /// broke, as often as that brings more than there was; what brings nothing is tried again as [`patiently`] does. A server that
     /// sends no parts sends the file from its beginning. `told` is given the number of bytes that are there.
     ///
-    /// An answer that ends before `size` bytes are there has broken off, whether or not the connection says so. That the file has no
-    /// more is not certain: the hub may send others than it states.
+    /// An answer that ends before `size` bytes are there has broken off, whether or not the connection says so. What it brought is kept
+    /// if it stated the file's length.
     pub(crate) fn download(
         &self,
         (commit, name): (&str, &str),
@@ -303,55 +318,66 @@ impl Client {
         partial: &mut File,
         told: &mut dyn FnMut(u64),
     ) -> Result<(), HubProblem> {
-        let mut there = partial.seek(SeekFrom::End(0)).map_err(HubProblem::Write)?;
+        let mut start = partial.seek(SeekFrom::End(0)).map_err(HubProblem::Write)?;
         let address = self.file(commit, name);
-        let (from, answer) = match self.send(&Method::GET, &address, there, |_| true) {
+        let (from, answer) = match self.send(&Method::GET, &address, start, |_| true) {
             // What is there is all that the hub has, and too little: from the start again.
-            Err(HubProblem::Status { status: 416, .. }) if there > 0 => {
-                partial.set_len(0).and_then(|()| partial.rewind()).map_err(HubProblem::Write)?;
-                there = 0;
-                self.send(&Method::GET, &address, there, |_| true)?
+            Err(HubProblem::Status { status: 416, .. }) if start > 0 => {
+                start = 0;
+                self.send(&Method::GET, &address, start, |_| true)?
             }
             sent => sent?,
         };
-        if answer.status() == 206 {
-            let range = text(answer.headers(), CONTENT_RANGE.as_str());
-            if !range.is_some_and(|range| range.starts_with(&format!("bytes {there}-"))) {
-                return Err(HubProblem::Header {
-                    address: shown(&from),
-                    header: "Content-Range",
-                    leads: String::new(),
-                });
-            }
+        let headers = answer.headers();
+        // How long the answer says that the file is, in bytes.
+        let stated: Option<u64> = if answer.status() == 206 {
+            let range = text(headers, CONTENT_RANGE.as_str()).unwrap_or_default();
+            let length = range.strip_prefix(&format!("bytes {start}-")).and_then(|rest| rest.split_once('/'));
+            let lacks = || HubProblem::Header { address: shown(&from), header: "Content-Range", leads: String::new() };
+            length.ok_or_else(lacks)?.1.parse().ok()
         } else {
-            partial.set_len(0).and_then(|()| partial.rewind()).map_err(HubProblem::Write)?;
-            there = 0;
+            start = 0;
+            text(headers, CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok())
+        };
+        let encoding = text(headers, CONTENT_ENCODING.as_str()).filter(|name| !name.eq_ignore_ascii_case("identity"));
+        if stated.map_or(encoding.is_some(), |stated| stated != size) {
+            let length = stated.map(|stated| format!(" of {stated} bytes")).unwrap_or_default();
+            let encoding = encoding.map(|name| format!(" in the encoding {name:?}")).unwrap_or_default();
+            let found = format!("an answer{length}{encoding}");
+            return Err(HubProblem::OtherFile { address: shown(&from), size, found });
         }
+        let begin = |partial: &mut File| {
+            partial.set_len(start).and_then(|()| partial.seek(SeekFrom::Start(start))).map_err(HubProblem::Write)
+        };
+        let mut there = begin(partial)?;
         told(there);
         // One byte more than the file has shows that it is another.
         let mut body = answer.into_body().into_reader().take((size - there).saturating_add(1));
         let mut piece = vec![0; PIECE];
-        loop {
-            let broken =
-                |error: io::Error| HubProblem::Connection { address: shown(&from), source: Box::new(error.into()) };
-            let count = match body.read(&mut piece) {
+        let broken = loop {
+            match body.read(&mut piece) {
                 Ok(0) if there < size => {
                     let came = format!("{there} of {size} bytes came");
-                    return Err(broken(io::Error::new(io::ErrorKind::UnexpectedEof, came)));
+                    break io::Error::new(io::ErrorKind::UnexpectedEof, came);
                 }
                 Ok(0) => return Ok(()),
-                Ok(count) => count,
-                Err(error) => return Err(broken(error)),
-            };
-            partial.write_all(&piece[..count]).map_err(HubProblem::Write)?;
-            there += count as u64;
-            told(there);
+                Ok(count) => {
+                    partial.write_all(&piece[..count]).map_err(HubProblem::Write)?;
+                    there += count as u64;
+                    told(there);
+                }
+                Err(error) => break error,
+            }
+        };
+        if stated.is_none() {
+            begin(partial)?;
         }
+        Err(HubProblem::Connection { address: shown(&from), source: Box::new(broken.into()) })
     }
 
     /// The path of a file's address.
     fn file(&self, commit: &str, name: &str) -> String {
-        format!("{}/resolve/{commit}/{}", self.repo, encoded(name, true))
+        format!("{}/resolve/{commit}/{}", self.repo, encoded(name, |byte| is_plain(byte) || byte == b'/'))
     }
 
     /// Sends a request, without the first `start` bytes of what it asks for, and follows the redirects of which `follows` is true.
@@ -363,7 +389,9 @@ impl Client {
         start: u64,
         follows: impl Fn(&Uri) -> bool,
     ) -> Result<(Uri, Response<ureq::Body>), HubProblem> {
-        let mut at = address(&format!("{}/{path}", self.endpoint))?;
+        let whole = format!("{}/{path}", self.endpoint);
+        let wrong = |problem| HubProblem::Address { found: agent::shown(&whole), problem };
+        let mut at = agent::address(&whole).map_err(wrong)?;
         for _ in 0..=MOST_REDIRECTS {
             let mut request = Request::builder().method(method).uri(&at);
             if start > 0 {
@@ -374,6 +402,8 @@ impl Client {
             }
             let broken = |error| HubProblem::Connection { address: shown(&at), source: Box::new(error) };
             let request = request.body(()).map_err(|error| broken(error.into()))?;
+            let proxy = proxy::of_environment(&at).map_err(HubProblem::Variable)?;
+            let request = self.agent.configure_request(request).proxy(proxy).build();
             let answer = self.agent.run(request).map_err(broken)?;
             let headers = answer.headers();
             match answer.status().as_u16() {
@@ -404,28 +434,38 @@ impl Client {
     }
 }
 
-/// A whole address of the web.
-fn address(text: &str) -> Result<Uri, HubProblem> {
-    let whole = |uri: &Uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https"));
-    text.parse().ok().filter(whole).ok_or_else(|| HubProblem::Address { found: text.to_owned() })
-}
-
-/// Where an answer from an address leads. Locations are whole, or begin at the host (`//`) or at the root (`/`).
+/// Where an answer from an address leads: to its `Location`, which is a reference from there (RFC 3986). What no address has in it, such
+/// as spaces and quotes, is written as `%` and two digits.
 fn target(from: &Uri, headers: &HeaderMap) -> Result<Uri, HubProblem> {
     let lacks = || HubProblem::Header { address: shown(from), header: "Location", leads: String::new() };
     let location = text(headers, LOCATION.as_str()).ok_or_else(lacks)?;
+    let location = encoded(&location, |byte| byte.is_ascii_graphic() && !b"\"<>\\^`".contains(&byte));
     let (scheme, host) = (from.scheme_str().unwrap_or_default(), from.authority().map_or("", |a| a.as_str()));
-    match location.strip_prefix('/') {
-        Some(rest) if rest.starts_with('/') => address(&format!("{scheme}:{location}")),
-        Some(_) => address(&format!("{scheme}://{host}{location}")),
-        None => address(&location),
-    }
+    let path = location.split(['?', '#']).next().unwrap_or_default();
+    let whole = if path.starts_with("//") {
+        format!("{scheme}:{location}")
+    } else if path.starts_with('/') {
+        format!("{scheme}://{host}{location}")
+    } else if path.split('/').next().is_some_and(|first| first.contains(':')) {
+        location
+    } else {
+        let mut parts: Vec<&str> = from.path().split('/').collect();
+        parts.pop();
+        for part in path.split('/').filter(|part| *part != ".") {
+            match part {
+                ".." => parts.truncate(parts.len().saturating_sub(1).max(1)),
+                part => parts.push(part),
+            }
+        }
+        format!("{scheme}://{host}{}{}", parts.join("/"), &location[path.len()..])
+    };
+    let leads = |problem| HubProblem::Leads { address: shown(from), found: agent::shown(&whole), problem };
+    agent::address(&whole).map_err(leads)
 }
 
 /// Scheme, host and port of an address.
 fn origin(uri: &Uri) -> (Option<&str>, Option<String>, u16) {
-    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
-    (uri.scheme_str(), uri.host().map(str::to_ascii_lowercase), uri.port_u16().unwrap_or(usual))
+    (uri.scheme_str(), uri.host().map(str::to_ascii_lowercase), agent::port(uri))
 }
 
 /// An address without what may be secret in it: names before the host, and the query.
@@ -439,9 +479,46 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// A name as a part of an address: every byte but letters, digits and `-_.~` as `%` and two digits, and slashes if they do not
-/// `separate`.
-fn encoded(name: &str, separate: bool) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) || (separate && byte == b'/');
-    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+/// A text as a part of an address: every byte but those that are `plain` as `%` and two digits.
+fn encoded(text: &str, plain: impl Fn(u8) -> bool) -> String {
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// Whether a byte of a name stands for itself in every part of an address.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leads(location: &str) -> Result<String, String> {
+        let from = Uri::from_static("http://hub/org/name/resolve/c/f?x=1");
+        let headers = HeaderMap::from_iter([(LOCATION, HeaderValue::from_str(location).unwrap())]);
+        target(&from, &headers).map(|to| to.to_string()).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn a_redirect_is_a_reference_from_where_it_is() {
+        for (location, to) in [
+            ("https://cdn/a?b=c", "https://cdn/a?b=c"),
+            ("//cdn/a", "http://cdn/a"),
+            ("/a/b", "http://hub/a/b"),
+            ("./g?q=../x", "http://hub/org/name/resolve/c/g?q=../x"),
+            ("../../../../../cdn/f", "http://hub/cdn/f"),
+            ("/f?as=inline; filename=\"a b\"", "http://hub/f?as=inline;%20filename=%22a%20b%22"),
+        ] {
+            assert_eq!(leads(location).unwrap(), to, "{location}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_that_is_no_address_shows_no_secret() {
+        for location in ["ftp://me:hidden@cdn/f?sign=hidden", "https://me:hidden@cdn:99999/f?sign=hidden"] {
+            let said = leads(location).unwrap_err();
+            assert!(said.starts_with("http://hub/org/name/resolve/c/f: the answer leads to "), "{said}");
+            assert!(said.contains("/f\", which is no address: ") && !said.contains("hidden"), "{said}");
+        }
+    }
 }

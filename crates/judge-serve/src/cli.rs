@@ -62,6 +62,9 @@ pub struct Cli {
 impl Cli {
     /// Options without effect are refused rather than ignored.
     pub(crate) fn check(&self) -> Result<()> {
+        if self.name.as_deref() == Some("") {
+            return Err(usage("--name: expected a name that requests can have, found an empty one"));
+        }
         let Limits { max_body, queue_bytes, client_share, .. } = self.limits;
         let bytes = client_share.of(queue_bytes);
         if max_body > bytes {

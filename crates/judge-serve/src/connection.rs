@@ -1,6 +1,6 @@
 //! A connection that waits only so long for its client to take what is sent, and that ends so that the client gets its answer.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -49,6 +49,18 @@ impl Connection {
 
     pub(super) fn read_side(&self) -> Arc<ReadSide> {
         Arc::clone(&self.side)
+    }
+
+    /// Sends an answer, far smaller than what the system holds for a connection, to a request that nobody reads.
+    pub(super) async fn refuse(&mut self, answer: &[u8]) {
+        self.side.is_left_unread.store(true, Ordering::Relaxed);
+        // A client that has gone needs none.
+        let _ = poll_fn(|context| Pin::new(&mut *self).poll_write(context, answer)).await;
+    }
+
+    /// Ends the connection.
+    pub(super) async fn end(mut self) {
+        let _ = poll_fn(|context| Pin::new(&mut self).poll_shutdown(context)).await;
     }
 
     /// What a write came to, or that it took too long.
@@ -129,8 +141,6 @@ impl AsyncWrite for Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::future::poll_fn;
-
     use tokio::net::TcpListener;
 
     use super::*;

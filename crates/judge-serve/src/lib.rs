@@ -91,9 +91,11 @@ fn reranker(form: &RerankForm, model: &Arc<Model>) -> Result<Reranker> {
 pub fn run(cli: &Cli) -> Result<()> {
     cli.check()?;
     let key = cli.key_file.as_deref().map(Key::read).transpose()?;
+    // Addresses have those of IPv6 in brackets.
+    let host = cli.host.trim_start_matches('[').trim_end_matches(']');
     // A port that is taken is said before a model is loaded.
-    let listener = TcpListener::bind((cli.host.as_str(), cli.port))
-        .with_context(|| format!("cannot listen on {}:{}", cli.host, cli.port))?;
+    let listener =
+        TcpListener::bind((host, cli.port)).with_context(|| format!("cannot listen on {}:{}", cli.host, cli.port))?;
     let address = listener.local_addr().context("cannot listen")?;
     listener.set_nonblocking(true).context("cannot listen")?;
     if key.is_none() && !address.ip().is_loopback() {

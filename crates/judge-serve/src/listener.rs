@@ -33,6 +33,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest head of a request, in bytes. As much of each connection may be kept until its head is whole.
 const HEAD: usize = 1 << 16;
 
+/// So many clients at a time that have their share of connections see why they get no more, even where they still send: that is read to
+/// its end, for a while, without a place among the connections.
+const REFUSED: usize = 16;
+
 /// What a client gets that has its share of connections: in the form of most routes, since none is asked yet.
 fn too_many(lack: Lack) -> Vec<u8> {
     let msg = format!("{}; close some, or try again later", lack.of("connections"));
@@ -54,6 +58,7 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
     http.timer(TokioTimer::new()).header_read_timeout(app.limits.read_timeout).half_close(true);
     http.max_header_size(HEAD).max_buf_size(HEAD);
     let open = Arc::new(Semaphore::new(app.limits.connections));
+    let refused = Arc::new(Semaphore::new(REFUSED));
     let shares = Lines::new(app.limits.connections, app.limits.client_share);
     let graceful = GracefulShutdown::new();
     let read_limit = app.limits.read_timeout;
@@ -64,10 +69,14 @@ pub(super) async fn serve(listener: TcpListener, app: &Arc<App>, signals: &mut S
         let share = match shares.try_take(client, 1) {
             Ok(share) => share,
             Err(lack) => {
+                let lingers = Arc::clone(&refused).try_acquire_owned();
                 tokio::spawn(async move {
-                    let _ = timeout(read_limit, stream.writable()).await;
-                    let _ = stream.try_write(&too_many(lack));
+                    let mut connection = Connection::new(stream, read_limit);
+                    connection.refuse(&too_many(lack)).await;
                     drop(place);
+                    if let Ok(_lingers) = lingers {
+                        connection.end().await;
+                    }
                 });
                 return;
             }

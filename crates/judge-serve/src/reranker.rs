@@ -1,5 +1,7 @@
 //! The judge of documents, and the probabilities of tokens behind a text.
 
+use std::collections::BTreeSet;
+
 use judge_core::request::{LabelRead, ReadAt, TokenId};
 use judge_core::rerank::{Activation, RerankItem, RerankJudge};
 use judge_core::verdict::{CombinedBy, Part};
@@ -115,6 +117,8 @@ pub(super) struct NextTokens {
     /// Whether the query follows the item.
     pub(super) item_first: bool,
     pub(super) tokens: Vec<TokenId>,
+    /// Whether probabilities are of the tokens among each other, else among all tokens.
+    pub(super) among: bool,
 }
 
 impl NextTokens {
@@ -124,18 +128,20 @@ impl NextTokens {
         self.items.len().saturating_mul(self.query.len()).saturating_add(of_items)
     }
 
-    fn read(&self, model: &ModelInfo) -> LabelRead {
-        LabelRead {
-            tokens: self.tokens.clone(),
-            layers: vec![Layer(model.n_layers)],
-            lens: Lens::Raw,
-            at: ReadAt::PromptEnd,
-            label_mass: true,
-        }
+    fn read(&self, model: &ModelInfo, tokens: Vec<TokenId>) -> LabelRead {
+        let layers = vec![Layer(model.n_layers)];
+        LabelRead { tokens, layers, lens: Lens::Raw, at: ReadAt::PromptEnd, label_mass: !self.among }
     }
 
     pub(super) fn ask(&self, model: &ModelInfo) -> Vec<Request> {
-        let want = Want { labels: vec![self.read(model)], ..Want::default() };
+        let labels = if self.among {
+            vec![self.read(model, self.tokens.clone())]
+        } else {
+            // The share of a token is its own, whatever else is asked for.
+            let distinct: BTreeSet<TokenId> = self.tokens.iter().copied().collect();
+            distinct.into_iter().map(|token| self.read(model, vec![token])).collect()
+        };
+        let want = Want { labels, ..Want::default() };
         let text = |item: &String| match self.item_first {
             true => format!("{item}{}", self.query),
             false => format!("{}{item}", self.query),
@@ -143,19 +149,25 @@ impl NextTokens {
         self.items.iter().map(|item| Request { prompt: Prompt::Raw(text(item)), want: want.clone() }).collect()
     }
 
-    /// The probabilities of the tokens behind each text: among each other, or, if not `among`, among all tokens.
+    /// The probabilities of the tokens behind each text.
     pub(super) fn probabilities<Item>(
         &self,
         model: &ModelInfo,
         result: &ItemResult<Item>,
-        among: bool,
     ) -> Result<Vec<Result<Vec<f64>, Unscored>>, Error> {
-        let read = self.read(model);
+        let read = self.read(model, self.tokens.clone());
         let of = |outcome: &Outcome| {
             let reading = match outcome {
                 Outcome::Read(reading) => reading,
                 Outcome::Unscored(unscored) => return Ok(Err(unscored.clone())),
             };
+            if !self.among {
+                let share = |&token: &TokenId| {
+                    let step = reading.labels(&self.read(model, vec![token]))?.prompt_end()?;
+                    step.label_mass.map(f64::from).ok_or(Error::NotRead { what: "share of a token" })
+                };
+                return self.tokens.iter().map(share).collect::<Result<_, Error>>().map(Ok);
+            }
             let labels = reading.labels(&read)?;
             let step = labels.prompt_end()?;
             let layer = Layer(model.n_layers);
@@ -164,8 +176,7 @@ impl NextTokens {
             let logits: Vec<f64> = row.iter().map(|&z| capped(f64::from(z))).collect();
             let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let weights: Vec<f64> = logits.iter().map(|z| (z - most).exp()).collect();
-            let share = if among { 1.0 } else { step.label_mass.map_or(1.0, f64::from) };
-            let sum = weights.iter().sum::<f64>() / share;
+            let sum: f64 = weights.iter().sum();
             Ok(Ok(weights.into_iter().map(|weight| weight / sum).collect()))
         };
         result.outcomes.iter().flatten().flatten().map(of).collect()

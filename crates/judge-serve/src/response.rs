@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use judge_core::decision::exact_json;
 use serde_json::Value;
 
 use super::paths::SYSTEM_ONE;
@@ -23,7 +24,7 @@ pub(super) fn refuse(path: &str, refused: &Refusal) -> Response {
     response
 }
 
-/// A status and its JSON.
+/// A status and its JSON, with the digits of all whole numbers that a request brought.
 pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    (status, [(CONTENT_TYPE, "application/json")], exact_json::to_text(body)).into_response()
 }

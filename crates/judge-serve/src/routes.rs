@@ -89,7 +89,7 @@ async fn answer<W: Wire>(app: &App, client: Client, held: Held, query: Option<&s
     let asks_label_mass = asks_label_mass(query)?;
     let registry = Arc::clone(&app.registry);
     let read = move |held: Held| {
-        let Asked { model, of: item, form } = W::read(object(&held.body, Some(W::STATE))?)?;
+        let Asked { model, of: item, form } = W::read(object(&held.body, W::STATE)?)?;
         let handler = registry.handler(model.as_deref())?;
         let state = registry.state(handler, &item.state, || written(&held.body, W::STATE));
         let decision = Decision { item, handler, state };
@@ -117,7 +117,7 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
     let registry = Arc::clone(&app.registry);
     let bytes = held.body.len();
     let read = move || {
-        let Asked { model, of, mut form } = rerank::read(&path, object(&held.body, None)?)?;
+        let Asked { model, of, mut form } = rerank::read(&path, object(&held.body, "documents")?)?;
         registry.check_name(model.as_deref())?;
         let brought = match of {
             ScoresOf::Documents(mut items) => {
@@ -140,7 +140,7 @@ async fn scored(app: &App, client: Client, held: Held, path: String) -> Result<(
     let name = &registry.plain_name;
     let (answer, questions) = match &result.item.brought {
         Brought::Tokens(next) => {
-            let found = next.probabilities(registry.model_with_labels()?, &result, form.among());
+            let found = next.probabilities(registry.model_with_labels()?, &result);
             let found = found.map_err(Refusal::failed)?;
             let questions = found.len();
             (form.write_labels(name, found, tokens)?, questions)

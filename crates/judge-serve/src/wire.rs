@@ -43,9 +43,9 @@ pub(super) struct Asked<Of, Form> {
     pub(super) form: Form,
 }
 
-/// A body as a JSON object. Whole numbers of its field `state` keep all of their digits, as [`exact_json`] has them. Those of all other
+/// A body as a JSON object. Whole numbers of its field `exact` keep all of their digits, as [`exact_json`] has them. Those of all other
 /// fields are what plain readers of JSON see, so that none of them is taken for an object.
-pub(super) fn object(body: &[u8], state: Option<&str>) -> Result<Map<String, Value>, Refusal> {
+pub(super) fn object(body: &[u8], exact: &str) -> Result<Map<String, Value>, Refusal> {
     let refused = |kind, msg: String| Refusal::new(StatusCode::BAD_REQUEST, kind, msg);
     let text = std::str::from_utf8(body)
         .map_err(|error| refused("not_utf8", format!("the body is not UTF-8 from byte {} on", error.valid_up_to())))?;
@@ -59,7 +59,7 @@ pub(super) fn object(body: &[u8], state: Option<&str>) -> Result<Map<String, Val
         )]));
     }
     let read = exact_json::from_text(text).map(fields::object).and_then(|mut read| {
-        let fields = read.iter_mut().flatten().filter(|(name, _)| state != Some(name.as_str()));
+        let fields = read.iter_mut().flatten().filter(|(name, _)| *name != exact);
         fields.map(|(_, value)| value).try_for_each(exact_json::round)?;
         Ok(read)
     });

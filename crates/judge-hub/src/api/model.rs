@@ -132,7 +132,8 @@ impl ApiModel {
     /// A client for the service. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`ApiError::Service`] for settings that cannot work, and for a variable of the environment that should name a proxy and does not.
+    /// [`ApiError::Service`] for settings that cannot work, and for a variable of the environment that should name a proxy or certificates
+    /// and does not.
     pub fn new(settings: ApiSettings) -> Result<Self, ApiError> {
         let transport = Transport::new(settings.endpoint()?, &settings)?;
         let gate = Gate::new(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute);
@@ -252,7 +253,7 @@ impl TextModel for ApiModel {
                             continue;
                         }
                     };
-                    let url = self.inner.transport.url().to_owned();
+                    let url = self.inner.transport.url();
                     let source = Box::new(ApiError::Service { url, problem });
                     return Err(BackboneError::Failed { request: number, source });
                 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::proxy::ProxyProblem;
+use crate::agent;
 
 /// What ends the use of a service, with what it is about.
 #[derive(Debug, thiserror::Error)]
@@ -66,11 +66,13 @@ pub enum ApiProblem {
         /// What is wrong with it, and what was expected.
         problem: &'static str,
     },
-    /// A variable of the environment names no proxy. Its value may hold a password.
-    #[error("{}", no_proxy(.variable))]
-    Proxy {
+    /// A variable of the environment, for a proxy or for certificates, cannot be used.
+    #[error("{variable} {problem}")]
+    Variable {
         /// The variable, e.g. `HTTPS_PROXY`.
         variable: &'static str,
+        /// What is wrong with it, and what was expected. The address of a proxy is not shown: it may hold a password.
+        problem: String,
     },
     /// The model's name is empty.
     #[error("no model is named: expected the name that the service knows it by")]
@@ -105,8 +107,8 @@ pub enum ApiProblem {
         /// The address of the `Location` header; empty if there is none.
         location: String,
     },
-    /// There was no connection: nobody listens, or the name or the proxy is not known. Transient.
-    #[error("no connection: {source}")]
+    /// There was no connection: nobody listens, the name or the proxy is not known, or nobody vouches for a certificate. Transient.
+    #[error("no connection: {source}{}", agent::advice(.source))]
     Connection {
         /// What the network client says.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -193,11 +195,6 @@ impl ApiProblem {
             _ => false,
         }
     }
-}
-
-/// The problem of a variable that names no proxy.
-fn no_proxy(variable: &&'static str) -> ProxyProblem {
-    ProxyProblem { variable }
 }
 
 /// What a service said as the end of a message: quoted behind a colon, or nothing.

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use judge_core::decision::DecisionRoute;
 use serde::{Deserialize, Serialize};
+use ureq::http::Uri;
 
 use super::problem::ApiError;
 use super::{ApiKey, ApiProblem};
+use crate::agent::{address, shown};
 
 /// Which service is asked, for what model, and how hard.
 ///
@@ -18,7 +20,7 @@ use super::{ApiKey, ApiProblem};
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApiSettings {
     /// Where the API begins; requests go to one address below it, that of [`route`](Self::route), and nowhere else. `http`
-    /// or `https`, without user, query or fragment. Slashes at the end do not matter. Default:
+    /// or `https`, without user, query or fragment; a port is a number from 1 to 65535. Slashes at the end do not matter. Default:
     /// `http://127.0.0.1:8000/v1`.
     pub base_url: String,
     /// What the service does.
@@ -128,7 +130,7 @@ impl ApiSettings {
     /// # Errors
     /// [`ApiError::Service`] with the first setting that cannot work. Its address is shown without what
     /// may be a secret.
-    pub(super) fn endpoint(&self) -> Result<String, ApiError> {
+    pub(super) fn endpoint(&self) -> Result<Uri, ApiError> {
         let base = self.base_url.as_str();
         let wrong = |problem| Err(ApiError::Service { url: shown(base), problem });
         let rest = base.strip_prefix("https://").or_else(|| base.strip_prefix("http://"));
@@ -171,18 +173,8 @@ impl ApiSettings {
         if self.timeout.is_zero() {
             return setting("timeout", 0.0, "above 0");
         }
-        Ok(format!("{}{}", base.trim_end_matches('/'), self.route.path()))
-    }
-}
-
-/// An address as errors show it. User, password, query and fragment are left out, since any of them
-/// may be a secret.
-fn shown(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match (url.split_once("://"), url.rfind('@')) {
-        (Some((scheme, _)), Some(at)) => format!("{scheme}://{}", &url[at + 1..]),
-        (None, Some(at)) => url[at + 1..].to_owned(),
-        (_, None) => url.to_owned(),
+        let endpoint = address(&format!("{}{}", base.trim_end_matches('/'), self.route.path()));
+        endpoint.or_else(|problem| wrong(ApiProblem::BaseUrl { problem }))
     }
 }
 
@@ -192,7 +184,7 @@ mod tests {
 
     fn endpoint(base_url: &str) -> Result<String, String> {
         let settings = ApiSettings { base_url: base_url.into(), model: "m".into(), ..ApiSettings::default() };
-        settings.endpoint().map_err(|error| error.to_string())
+        settings.endpoint().map(|address| address.to_string()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -205,9 +197,11 @@ mod tests {
             ..ApiSettings::default()
         };
         assert_eq!(decisions.endpoint().unwrap(), "http://127.0.0.1:8000/v1/systemone");
-        for wrong in ["a.example/v1", "ftp://a.example", "https://", "http:///v1", "http://a b"] {
+        for wrong in ["a.example/v1", "ftp://a.example", "https://", "http:///v1", "http://a b", "http://a:PORT/v1"] {
             assert!(endpoint(wrong).unwrap_err().starts_with(wrong), "{wrong}");
         }
+        let wrong_port = endpoint("http://127.0.0.1:80000/v1").unwrap_err();
+        assert!(wrong_port.ends_with("its port is no number from 1 to 65535"), "{wrong_port}");
         for secret in ["https://u:hidden@a.example/v1", "https://a.example/v1?key=hidden", "https://a.example#hidden"] {
             let error = endpoint(secret).unwrap_err();
             assert!(!error.contains("hidden") && error.starts_with("https://a.example"), "{error}");

@@ -10,13 +10,14 @@ use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
 use ureq::Proxy;
-use ureq::http::HeaderValue;
 use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use ureq::http::{HeaderValue, Uri};
+use ureq::tls::RootCerts;
 
 use super::problem::ApiError;
 use super::{ApiProblem, ApiSettings};
-use crate::agent::{self, BROKEN};
-use crate::proxy::{self, ProxyProblem};
+use crate::agent::{self, BROKEN, VariableProblem};
+use crate::proxy;
 use crate::retry_after;
 
 /// What sends requests to one address and nowhere else: redirects are not followed. The proxy that the environment names for it is used.
@@ -24,7 +25,7 @@ pub(super) struct Transport {
     /// The client, with its pool of idle connections: as many as requests may be in flight.
     agent: ureq::Agent,
     /// Where requests go, `…/chat/completions`.
-    url: String,
+    url: Uri,
     /// The header with the key, marked as sensitive; `None` without a key.
     authorization: Option<HeaderValue>,
     /// Longest time of one attempt, here for the error's text. The agent holds to it.
@@ -49,16 +50,22 @@ impl Transport {
     /// A client for `url` with the settings' key, timeout and limits. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`ApiProblem::Proxy`].
-    pub(super) fn new(url: String, settings: &ApiSettings) -> Result<Self, ApiError> {
-        match proxy::of_environment(url.starts_with("https:")) {
-            Ok(proxy) => Ok(Self::by_way_of(proxy, url, settings)),
-            Err(ProxyProblem { variable }) => Err(ApiError::Service { url, problem: ApiProblem::Proxy { variable } }),
+    /// [`ApiProblem::Variable`].
+    pub(super) fn new(url: Uri, settings: &ApiSettings) -> Result<Self, ApiError> {
+        // A file of certificates that cannot be read is no matter of a service without any.
+        let is_secure = url.scheme_str() == Some("https");
+        let authorities = if is_secure { agent::authorities() } else { Ok(RootCerts::WebPki) };
+        match proxy::of_environment(&url).and_then(|proxy| Ok((proxy, authorities?))) {
+            Ok((proxy, authorities)) => Ok(Self::by_way_of(proxy, authorities, url, settings)),
+            Err(VariableProblem { variable, problem }) => {
+                Err(ApiError::Service { url: url.to_string(), problem: ApiProblem::Variable { variable, problem } })
+            }
         }
     }
 
-    fn by_way_of(proxy: Option<Proxy>, url: String, settings: &ApiSettings) -> Self {
-        let config = agent::config(proxy)
+    fn by_way_of(proxy: Option<Proxy>, authorities: RootCerts, url: Uri, settings: &ApiSettings) -> Self {
+        let config = agent::config(authorities)
+            .proxy(proxy)
             .timeout_global(Some(settings.timeout))
             .max_idle_connections_per_host(settings.concurrency)
             .max_idle_connections(settings.concurrency);
@@ -69,8 +76,8 @@ impl Transport {
     }
 
     /// Where requests go.
-    pub(super) fn url(&self) -> &str {
-        &self.url
+    pub(super) fn url(&self) -> String {
+        self.url.to_string()
     }
 
     /// Sends a body and reads the whole answer, whatever its status. Blocks, at most for the
@@ -143,9 +150,10 @@ mod tests {
             }
             seen
         });
-        let proxy = proxy::find(false, |name| (name == "HTTP_PROXY").then(|| address.clone())).unwrap();
-        let url = "http://service.invalid/v1/chat/completions".to_owned();
-        let response = Transport::by_way_of(proxy, url, &ApiSettings::default()).post(b"{}").unwrap();
+        let url: Uri = "http://service.invalid/v1/chat/completions".parse().unwrap();
+        let proxy = proxy::find(&url, |name| (name == "HTTP_PROXY").then(|| address.clone())).unwrap();
+        let transport = Transport::by_way_of(proxy, RootCerts::WebPki, url, &ApiSettings::default());
+        let response = transport.post(b"{}").unwrap();
         assert_eq!((response.status, &response.body[..]), (200, &b"true"[..]));
         let seen = served.join().unwrap();
         assert!(

@@ -183,9 +183,11 @@ mod downloads {
         etag: Option<&'static str>,
         commit: &'static str,
         size: Option<usize>,
-        /// How many downloads of it break off in the middle, and whether nothing says so.
+        /// How many downloads of it break off in the middle; whether answers with all of it do not say how long they are.
         broken: usize,
         is_silent: bool,
+        /// What the first downloads of it bring in its place, from the status on.
+        pages: Vec<&'static str>,
         /// Whether parts of files are sent where they are asked for.
         parts: bool,
         /// The status of every question, how often it is given instead of an answer, and its headers; 0 for none at all.
@@ -209,6 +211,7 @@ mod downloads {
                 size: None,
                 broken: 0,
                 is_silent: false,
+                pages: Vec::new(),
                 parts: true,
                 busy: (0, 0),
                 refusal: "",
@@ -310,6 +313,9 @@ mod downloads {
             if is_head {
                 return format!("200 OK\r\n{stated}content-length: {size}\r\n{end}");
             }
+            if let Some(page) = self.pages.pop_if(|_| is_config) {
+                return page.to_owned();
+            }
             let start = range.filter(|_| self.parts).map(|range| range.trim_start_matches("range: bytes="));
             let start = start.map(|start| start.trim_end_matches('-').parse::<usize>().unwrap());
             let part = &body[start.unwrap_or(0)..];
@@ -317,8 +323,8 @@ mod downloads {
             let status = if range.is_some() { "206 Partial Content" } else { "200 OK" };
             let sent = if is_config && self.broken > 0 { &part[..3] } else { part };
             self.broken -= usize::from(sent != part);
-            let length = if self.is_silent { sent.len() } else { part.len() };
-            format!("{status}\r\n{stated}{}content-length: {length}\r\n{end}{sent}", range.unwrap_or_default())
+            let length = if self.is_silent { String::new() } else { format!("content-length: {}\r\n", part.len()) };
+            format!("{status}\r\n{stated}{}{length}{end}{sent}", range.unwrap_or_default())
         }
 
         /// What fetching the model into an empty cache brings, the cache, and what was asked.
@@ -518,12 +524,37 @@ mod downloads {
 
     #[test]
     fn a_download_that_breaks_off_is_taken_up_again() {
-        for is_silent in [false, true] {
-            let (found, _cache, asked) = Hub { broken: 1, is_silent, ..Hub::default() }.fetch();
-            assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
-            assert_eq!(asked.downloads(), 4);
-            assert!(asked.lines().iter().any(|line| line.ends_with("range: bytes=3-")), "{:?}", asked.lines());
+        let (found, _cache, asked) = Hub { broken: 1, ..Hub::default() }.fetch();
+        assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY);
+        assert_eq!(asked.downloads(), 4);
+        assert!(asked.lines().iter().any(|line| line.ends_with("range: bytes=3-")), "{:?}", asked.lines());
+    }
+
+    /// What stands between may answer for the hub, with status 200.
+    #[test]
+    fn a_page_in_the_place_of_a_file_is_not_its_beginning() {
+        let page = "200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\noops";
+        for page in [
+            page,
+            "200 OK\r\nconnection: close\r\n\r\noops",
+            "200 OK\r\ncontent-encoding: gzip\r\nconnection: close\r\n\r\noops",
+            "206 Part\r\ncontent-range: bytes 0-3/4\r\ncontent-length: 4\r\nconnection: close\r\n\r\noops",
+        ] {
+            let (found, _cache, waited) = Hub { pages: vec![page], ..Hub::default() }.waits();
+            assert_eq!(fs::read_to_string(found.unwrap().path.join("config.json")).unwrap(), BODY, "{page}");
+            assert_eq!(waited.len(), 1, "{page}");
         }
+        let (found, cache, _) = Hub { pages: vec![page; 4], ..Hub::default() }.waits();
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("expected a file of 8 bytes, found an answer of 4 bytes"), "{error}");
+        let partial = cache.path().join("models--org--name/blobs/config.json.incomplete");
+        assert_eq!(fs::read_to_string(&partial).unwrap(), "");
+        // What came before it is kept.
+        fs::write(&partial, &BODY[..5]).unwrap();
+        let (online, asked) = Hub { pages: vec![page], ..Hub::default() }.serve(cache.path());
+        let found = super::super::fetch::fetch(("org/name", "main", &[]), &online, None, &mut |_| {}, &|_| {}).unwrap();
+        assert_eq!(fs::read_to_string(found.path.join("config.json")).unwrap(), BODY);
+        assert_eq!(asked.lines().iter().filter(|line| line.ends_with("range: bytes=5-")).count(), 2);
     }
 
     /// Another program fetched the model, without a template that it does not read.
@@ -642,16 +673,20 @@ mod downloads {
         let (problem, cache) = Hub { etag: Some(bad), ..Hub::default() }.refusal();
         assert_eq!(problem, HubFileProblem::Checksum { expected: bad.to_owned(), found: good.to_owned() });
         assert!(!cache.path().join("models--org--name/blobs").join(bad).exists());
-        let (problem, cache) = Hub { size: Some(5), ..Hub::default() }.refusal();
+        let (problem, cache) = Hub { size: Some(5), is_silent: true, ..Hub::default() }.refusal();
         assert_eq!(problem, HubFileProblem::Size { expected: 5, found: 6 });
         assert!(fs::symlink_metadata(snapshot(cache.path()).join("config.json")).is_err());
 
-        // What is shorter may go on the next time.
-        let (found, cache, waited) = Hub { size: Some(20), ..Hub::default() }.waits();
-        let error = found.unwrap_err().to_string();
-        assert!(error.contains("8 of 20 bytes came") && waited.len() == 3, "{error}");
-        let partial = cache.path().join("models--org--name/blobs/config.json.incomplete");
-        assert_eq!(fs::read_to_string(partial).unwrap(), BODY);
+        // What is shorter may be whole the next time.
+        for (is_silent, said) in
+            [(false, "expected a file of 20 bytes, found an answer of 8"), (true, "8 of 20 bytes came")]
+        {
+            let (found, cache, waited) = Hub { size: Some(20), is_silent, ..Hub::default() }.waits();
+            let error = found.unwrap_err().to_string();
+            assert!(error.contains(said) && waited.len() == 3, "{error}");
+            let partial = cache.path().join("models--org--name/blobs/config.json.incomplete");
+            assert_eq!(fs::read_to_string(partial).unwrap(), "");
+        }
     }
 
     #[test]
@@ -713,7 +748,7 @@ mod downloads {
     #[test]
     fn a_redirect_on_the_hub_is_followed() {
         for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
-            for to in ["", "HOST"] {
+            for to in ["", "HOST", "../../../.."] {
                 let (found, _cache, _) = Hub { leads: Some((status, to.to_owned())), ..Hub::default() }.fetch();
                 assert_eq!(fs::read_to_string(found.unwrap().path.join("model.safetensors")).unwrap(), BODY);
             }
@@ -811,11 +846,13 @@ mod downloads {
         for (endpoint, token, expected) in [
             ("mirror.example", None, "\"mirror.example\" is no address"),
             ("ftp://mirror.example", None, "is no address"),
+            ("me:hidden@127.0.0.1:9", None, "\"127.0.0.1:9\" is no address"),
+            ("http://127.0.0.1:92010", None, "its port is no number from 1 to 65535"),
             ("http://127.0.0.1:9", Some("two\nlines"), "the token (HF_TOKEN)"),
         ] {
             let (endpoint, token) = (Some(endpoint.to_owned()), token.map(str::to_owned));
             let error = source().resolve(&HubOptions { endpoint, token, ..online.clone() }).unwrap_err().to_string();
-            assert!(error.contains(expected) && !error.contains("two"), "{error}");
+            assert!(error.contains(expected) && !error.contains("two") && !error.contains("hidden"), "{error}");
         }
     }
 

@@ -266,7 +266,7 @@ fn texts_are_refused_by_their_length_before_they_are_joined() {
     let (queue, model) = queue(1, LONG);
     block_on(async {
         let (query, items) = ("one ".repeat(250_000), vec!["x".to_owned(); 2]);
-        let next = NextTokens { query, items, item_first: false, tokens: vec![1] };
+        let next = NextTokens { query, items, item_first: false, tokens: vec![1], among: true };
         let read = || Ok((Brought::Tokens(next), ()));
         let refused = queue.answer(client(1), 0, read).await.err().expect("too much");
         assert_eq!(refused.status, StatusCode::PAYLOAD_TOO_LARGE);

@@ -44,6 +44,7 @@ pub(in super::super) enum ScoreForm {
         lost: Vec<usize>,
     },
     Tei {
+        top: usize,
         raw: bool,
         texts: Option<Vec<String>>,
         may_cut: bool,
@@ -51,7 +52,6 @@ pub(in super::super) enum ScoreForm {
     Score,
     /// SGLang's, and vLLM's of the same request if `first`.
     Labels {
-        among: bool,
         first: bool,
     },
 }
@@ -108,12 +108,14 @@ fn cohere(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<Sco
 }
 
 fn tei(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<ScoresOf, ScoreForm>> {
-    const KNOWN: [&str; 7] =
-        ["model", "query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction"];
+    // `top_n` is LiteLLM's.
+    const KNOWN: [&str; 8] =
+        ["model", "query", "texts", "top_n", "raw_scores", "return_text", "truncate", "truncation_direction"];
     let mut fields = Fields::new(body, &[], &KNOWN, problems);
     let model = fields.optional_text("model");
     let query = fields.text("query");
     let found = texts(&mut fields, "texts");
+    let top = whole(&mut fields, "top_n").unwrap_or(usize::MAX);
     let raw = flag(&mut fields, "raw_scores", false);
     let returns = flag(&mut fields, "return_text", false);
     let may_cut = flag(&mut fields, "truncate", false);
@@ -124,7 +126,7 @@ fn tei(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<Scores
     }
     let (query, found) = (query?, found?);
     let of = ScoresOf::Documents(vec![RerankItem::new(query, found.clone())]);
-    Some(Asked { model, of, form: ScoreForm::Tei { raw, texts: returns.then_some(found), may_cut } })
+    Some(Asked { model, of, form: ScoreForm::Tei { top, raw, texts: returns.then_some(found), may_cut } })
 }
 
 fn pairs(body: Map<String, Value>, problems: &mut Problems) -> Option<Asked<ScoresOf, ScoreForm>> {
@@ -173,8 +175,8 @@ fn labels(path: &str, body: Map<String, Value>, problems: &mut Problems) -> Opti
     let among = flag(&mut fields, "apply_softmax", first);
     let item_first = flag(&mut fields, "item_first", false);
     let (query, items, tokens) = (query?, items?, tokens?);
-    let of = ScoresOf::Tokens(NextTokens { query, items, item_first, tokens });
-    Some(Asked { model, of, form: ScoreForm::Labels { among, first } })
+    let of = ScoresOf::Tokens(NextTokens { query, items, item_first, tokens, among });
+    Some(Asked { model, of, form: ScoreForm::Labels { first } })
 }
 
 /// A list of texts, or of objects with one.
@@ -311,7 +313,7 @@ impl ScoreForm {
                 }
                 Ok(body)
             }
-            Self::Tei { raw, texts, .. } => {
+            Self::Tei { top, raw, texts, .. } => {
                 // Whatever the folder says, as there.
                 let over = if raw { Activation::Identity } else { Activation::Sigmoid };
                 let result = |&(index, number): &(usize, f64)| {
@@ -321,7 +323,7 @@ impl ScoreForm {
                     }
                     result
                 };
-                Ok(Value::Array(ranked.iter().map(result).collect()))
+                Ok(Value::Array(ranked.iter().take(top).map(result).collect()))
             }
             Self::Score | Self::Labels { .. } => {
                 let score = |(index, raw): (usize, &f64)| {
@@ -348,7 +350,7 @@ impl ScoreForm {
         let rows = found
             .map(|(index, row)| row.map_err(|why| refused(index, &why)))
             .collect::<Result<Vec<Vec<f64>>, Refusal>>()?;
-        let Self::Labels { first: true, .. } = self else {
+        let Self::Labels { first: true } = self else {
             return Ok(json!({"scores": rows, "model": model, "usage": usage(tokens), "object": "scoring"}));
         };
         let data = rows.iter().enumerate();
@@ -360,11 +362,6 @@ impl ScoreForm {
     /// Whether what is too long may be cut.
     pub(in super::super) fn may_cut(&self) -> bool {
         !matches!(self, Self::Tei { may_cut: false, .. })
-    }
-
-    /// Whether probabilities are of the labels among each other.
-    pub(in super::super) fn among(&self) -> bool {
-        matches!(self, Self::Labels { among: true, .. })
     }
 }
 

@@ -13,7 +13,7 @@ const MARKER: &str = "judge::whole_number";
 
 /// Reads a body in one of the forms; what is wrong with it can be said.
 fn read<W: Wire>(body: &[u8]) -> bool {
-    match object(body, Some(W::STATE)).and_then(W::read) {
+    match object(body, W::STATE).and_then(W::read) {
         Ok(asked) => {
             assert!(asked.of.questions.len() > 0);
             assert!(!Value::from(asked.of.questions).to_string().contains(MARKER));
@@ -119,16 +119,17 @@ fn a_large_whole_number_is_a_number_everywhere() {
         }
     }
     let wrong = br#"{"query": "q", "documents": ["d"], "top_n": 18446744073709551616}"#;
-    let refused = object(wrong, None).and_then(|body| rerank::read("/rerank", body)).err().expect("no such number");
+    let refused =
+        object(wrong, "documents").and_then(|body| rerank::read("/rerank", body)).err().expect("no such number");
     assert!(
         refused.message().ends_with("a whole number above 0, found 1.8446744073709552e+19"),
         "{}",
         refused.message()
     );
     let wrong = br#"{"state": 18446744073709551616, "questions": {"q": {"type": "noul", "instructions": "?"}}}"#;
-    let refused = object(wrong, Some("state")).and_then(SystemOne::read).err().expect("no such state");
+    let refused = object(wrong, "state").and_then(SystemOne::read).err().expect("no such state");
     assert_eq!(refused.message(), "expected text, an object or a list, found 18446744073709551616");
-    let mut state = object(br#"{"state": [18446744073709551616]}"#, Some("state")).expect("an object");
+    let mut state = object(br#"{"state": [18446744073709551616]}"#, "state").expect("an object");
     let state = state.remove("state").expect("a state");
     assert_eq!(judge_core::decision::exact_json::to_text(&state), "[18446744073709551616]");
 }
@@ -137,7 +138,7 @@ fn a_large_whole_number_is_a_number_everywhere() {
 #[test]
 fn a_query_is_kept_once_for_all_items() {
     let body = json!({"query": "a".repeat(1_000_000), "items": vec![""; 1000], "label_token_ids": [1]}).to_string();
-    let asked = object(body.as_bytes(), None).and_then(|body| rerank::read("/score", body)).expect("a request");
+    let asked = object(body.as_bytes(), "documents").and_then(|body| rerank::read("/score", body)).expect("a request");
     let ScoresOf::Tokens(next) = asked.of else { panic!("documents") };
     assert_eq!((next.query.len(), next.items.concat().len(), next.bytes()), (1_000_000, 0, 1_000_000_000));
 }

@@ -19,25 +19,35 @@ impl TextCodec {
     /// The tokens of a prompt, cut to `most` of them, and how many were cut.
     ///
     /// # Errors
-    /// As [`encode_within`](Self::encode_within); a prompt that is too long without the text that may be cut is
-    /// [`Reason::TooLong`].
+    /// As [`encode_within`](Self::encode_within), also of a template that refuses every shorter text; a prompt that is too long without
+    /// the text that may be cut is [`Reason::TooLong`].
     pub fn encode_cut(&self, prompt: &Prompt, most: usize) -> Result<(Vec<TokenId>, usize), Error> {
         let all = self.encode_within(prompt, usize::MAX)?;
         let Some(text) = text(prompt).filter(|_| all.len() > most) else { return Ok((all, 0)) };
         let half = &text[..text.floor_char_boundary(text.len() / 2)];
-        let (mut behind, mut least) = (all.len(), all.len());
+        let (mut behind, mut least, mut refused) = (all.len(), usize::MAX, None);
         // Of a text that happens to end as what is before it does, or as its own half, these would show too long an end: one that ends in
         // another letter does not.
         let other = if text.ends_with('x') { "y" } else { "x" };
         for shorter in ["", half, other] {
             let mut shortened = prompt.clone();
             set_text(&mut shortened, shorter);
-            let mut ids = self.open_ended(&shortened)?;
+            let mut ids = match self.open_ended(&shortened) {
+                Ok(ids) => ids,
+                // A template may want a text, or a longer one.
+                Err(error) => {
+                    refused = Some(error);
+                    continue;
+                }
+            };
             if self.is_surrounded(&shortened) {
                 ids.extend(&self.surround.after);
             }
             behind = behind.min(all.iter().rev().zip(ids.iter().rev()).take_while(|(a, b)| a == b).count());
             least = least.min(ids.len());
+        }
+        if let (usize::MAX, Some(error)) = (least, refused) {
+            return Err(error);
         }
         if least > most {
             let limit = match prompt.truncation().flatten() {

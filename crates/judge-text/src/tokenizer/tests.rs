@@ -853,3 +853,18 @@ fn types_of_tokens_are_given_where_the_folder_says_so_or_else_by_its_class() {
     assert!(!note(bert(), "TokenizersBackend", 1));
     assert!(!note(json!({ "model_type": "llama" }), "PreTrainedTokenizerFast", 1));
 }
+
+#[test]
+fn a_text_is_cut_though_its_template_refuses_an_empty_one() {
+    let of = |refuses: &str| {
+        let check = format!("{{% if {refuses} %}}{{{{ raise_exception('too short') }}}}{{% endif %}}");
+        let template = format!("{{% set text = messages[0].content %}}{check}[{{{{ text }}}}] so:");
+        load_with("byte-level", json!({ "chat_template": template })).0
+    };
+    let prompt = Prompt::chat(vec![Message::user("a document of words ".repeat(8))]);
+    let expected = of("false").encode_cut(&prompt, 30).unwrap();
+    assert!(expected.0.len() == 30 && expected.1 > 0, "{expected:?}");
+    assert_eq!(of("not text").encode_cut(&prompt, 30).unwrap(), expected);
+    let refused = of("text|length < 150").encode_cut(&prompt, 30).unwrap_err().to_string();
+    assert!(refused.contains("too short"), "{refused}");
+}

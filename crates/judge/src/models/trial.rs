@@ -34,6 +34,8 @@ pub(crate) use self::cli::Cli;
 /// The readings that need labels for yes and no.
 const YES_LAST: &str = "P(yes), last layer";
 const YES_BEST: &str = "P(yes), best layer";
+/// The reading of the conversation.
+const AFTER: &str = "probe after the response";
 
 pub(crate) fn run(cli: &Cli) -> Result<()> {
     let folder = cli.folder()?;
@@ -50,12 +52,17 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     let lager = LagerJudge::new(settings, &model)?;
     let questions = questions(cli, &model, &rows, &checklist)?;
     let asked = questions.as_ref().ok().map(|(judge, yes_column)| (judge, *yes_column));
-    let tables = Tables::read(cli, &folder, &model, &rows, &lager, asked)?;
+    let conversation = rows.conversation().map(|template| cli.model.dress_template(template));
+    let mut tables = Tables::read(cli, &folder, &model, &rows, &lager, asked, conversation.as_ref())?;
+    let no_conversation = tables.drop_refused(rows.rows.len())?;
+    if let Some(reason) = &no_conversation {
+        tell(format_args!("note: the {AFTER} is not tried: {reason}"));
+    }
     let (rows, places) = rows.read_by(|place| tables.lacks(place))?;
     advice::check_learnt(&folder, &rows, cli.write.overwrite)?;
 
-    let states = tables.states(places.clone());
-    let readings = readings(&tables, &places, &rows, &lager, model.info().layers(), &states)?;
+    let (states, after) = tables.states(&places);
+    let readings = readings(&tables, &places, &rows, &lager, model.info().layers(), (&states, after.as_ref()))?;
     let trial = Trial {
         groups: rows.groups.clone(),
         questions: rows.questions.clone(),
@@ -74,8 +81,15 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         write_marked(path, PROGRAM, &print::plot(cli, &rows, &found)?)?;
     }
     print::tables(cli, &rows, &found, &kept)?;
-    let advice =
-        Advice { cli, folder: &folder, lager: &lager, checklist: &checklist, model: model.info(), rows: &rows };
+    let advice = Advice {
+        cli,
+        folder: &folder,
+        lager: &lager,
+        checklist: &checklist,
+        conversation: conversation.as_ref(),
+        model: model.info(),
+        rows: &rows,
+    };
     let uses = advice.save(&by, kept)?;
     write_json_if(cli.json.as_deref(), PROGRAM, || {
         let mut figures = json!({
@@ -85,8 +99,12 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             "readings": advice::json(&found, &uses)?, "best": found.best.map(|best| &found.readings[best].name),
             "recommended": found.recommended.map(|chosen| &found.readings[chosen].name),
         });
-        if let Err(reason) = &questions {
-            figures["not_tried"] = json!([YES_LAST, YES_BEST].map(|name| json!({"name": name, "reason": reason})));
+        let no_yes =
+            questions.as_ref().err().into_iter().flat_map(|reason| [YES_LAST, YES_BEST].map(|name| (name, reason)));
+        let not_tried = no_yes.chain(no_conversation.as_ref().map(|reason| (AFTER, reason)));
+        let not_tried: Vec<_> = not_tried.map(|(name, reason)| json!({"name": name, "reason": reason})).collect();
+        if !not_tried.is_empty() {
+            figures["not_tried"] = json!(not_tried);
         }
         Ok(figures)
     })?;
@@ -134,7 +152,7 @@ fn readings<'s, S>(
     rows: &Rows,
     lager: &LagerJudge,
     layers: Vec<Layer>,
-    states: &'s S,
+    (states, after): (&'s S, Option<&'s S>),
 ) -> Result<Vec<(By, Reading<'s, S>)>> {
     let scale = &lager.settings().scale;
     let (score, yes) = (tables.score(places)?, tables.yes(places)?);
@@ -164,8 +182,11 @@ fn readings<'s, S>(
     let (origin, targets) = (Box::new(lager.origin().clone()), rows.on_scale(scale.range()));
     let weights = ReadAs::Weights { tables: score, origin, targets };
     found.push((By::Weights, Reading::new("score, weights of layers", weights)));
-    let probe = ReadAs::Probe { layers, signals: states };
-    found.push((By::Probe, Reading::new("probe where the score is read", probe)));
+    let probe = |signals| ReadAs::Probe { layers: layers.clone(), signals };
+    found.push((By::Probe, Reading::new("probe where the score is read", probe(states))));
+    if let Some(after) = after {
+        found.push((By::ProbeAfter, Reading::new(AFTER, probe(after))));
+    }
     if let Some(lengths) = rows.lengths() {
         found.push((By::Nothing, Reading::new("length of the response", ReadAs::Baseline(lengths))));
     }

@@ -8,9 +8,9 @@ use judge_cli::args::words::Words;
 use judge_cli::checklists::read_checklist;
 use judge_cli::probes::read_saved;
 use judge_cli::terminal::console::usage;
-use judge_core::ModelInfo;
 use judge_core::decision::Checklist;
 use judge_core::lager::{LagerJudge, LayerWeights};
+use judge_core::{ModelInfo, PromptTemplate};
 use judge_data::{DatasetFormat, Outputs, save_new, write_new};
 use judge_probe::training::RowSignals;
 use judge_probe::trial::{Compared, Kept, Reading, SIGNAL, Trial, Tried};
@@ -23,39 +23,41 @@ use super::rows::Rows;
 use super::tables;
 use crate::models::probe::import::is_probe;
 
-/// What a probe of `judge try` judges, and the name of its file.
+/// What a probe of `judge try` judges, and the name of its file in its folder.
 const ASPECT: &str = "quality";
 
 /// What is learnt, by its place in the folder.
 const LAYER: &str = "layer.json";
 const WEIGHTS: &str = "weights.json";
 const CHECKLIST: &str = "checklist.json";
-const PROBE: &str = "probe";
+const PROBES: [By; 2] = [By::Probe, By::ProbeAfter];
 
 /// Refuses, before any work, to write where something else lies.
 pub(super) fn outputs(folder: &Path, outputs: Outputs) -> Outputs {
     // In a folder that is made later there is nothing yet.
     let is_there = |path: &PathBuf| path.parent().is_some_and(Path::is_dir);
     let one = |path: PathBuf| Some(path).filter(is_there);
-    let probe = probe_path(folder);
+    let probes = PROBES.map(|by| probe_path(folder, by));
+    let templates = probes.each_ref().map(|probe| probe.with_extension("template.json"));
     outputs
         .states(tables::paths(folder).into_iter().filter(is_there))
         .documents::<LayerWeights>([LAYER, WEIGHTS].map(|name| folder.join(name)).into_iter().filter(is_there))
         .made(one(folder.join(CHECKLIST)), |path| read_checklist(path).is_ok())
-        .made(one(probe.with_extension("template.json")), is_template)
-        .made(one(probe), is_probe)
+        .made(templates.into_iter().filter_map(one), is_template)
+        .made(probes.into_iter().filter_map(one), is_probe)
 }
 
 /// Refuses, before readings are compared, a folder in which something is kept that was learnt of other grades.
 pub(super) fn check_learnt(folder: &Path, rows: &Rows, overwrite: bool) -> Result<()> {
-    let path = probe_path(folder);
-    if overwrite || !path.exists() || read_saved(&path)?.0.origin().data_hash == Some(hash(rows)?) {
-        return Ok(());
+    for path in PROBES.map(|by| probe_path(folder, by)).iter().filter(|path| !overwrite && path.exists()) {
+        if read_saved(path)?.0.origin().data_hash != Some(hash(rows)?) {
+            return Err(usage(format!(
+                "{} was learnt of other grades: choose another output folder with --output, or replace what is there with --overwrite",
+                path.display()
+            )));
+        }
     }
-    Err(usage(format!(
-        "{} was learnt of other grades: choose another output folder with --output, or replace what is there with --overwrite",
-        path.display()
-    )))
+    Ok(())
 }
 
 /// Of the rows and their grades.
@@ -67,8 +69,9 @@ fn hash(rows: &Rows) -> Result<String> {
     Ok(hash.finish())
 }
 
-fn probe_path(folder: &Path) -> PathBuf {
-    folder.join(PROBE).join(format!("{ASPECT}.safetensors"))
+/// Where a probe lies, in a folder of its own: `judge probe evaluate` takes all that are in one.
+fn probe_path(folder: &Path, by: By) -> PathBuf {
+    folder.join(if by == By::ProbeAfter { "probe-after" } else { "probe" }).join(format!("{ASPECT}.safetensors"))
 }
 
 /// Which judge a reading becomes.
@@ -84,8 +87,10 @@ pub(super) enum By {
     Weights,
     /// `judge checklist`.
     Yes,
-    /// `judge probe evaluate`.
+    /// `judge probe evaluate`, where the score is read.
     Probe,
+    /// The same after the response of a conversation that asks nothing.
+    ProbeAfter,
     /// None.
     Nothing,
 }
@@ -105,6 +110,7 @@ pub(super) struct Advice<'a> {
     pub(super) folder: &'a Path,
     pub(super) lager: &'a LagerJudge,
     pub(super) checklist: &'a Checklist,
+    pub(super) conversation: Option<&'a PromptTemplate>,
     pub(super) model: &'a ModelInfo,
     pub(super) rows: &'a Rows,
 }
@@ -173,10 +179,11 @@ impl Advice<'_> {
                     _ => words,
                 }
             }
-            (By::Probe, Kept::Probe(layer, probe)) => {
-                let folder = self.folder.join(PROBE);
-                std::fs::create_dir_all(&folder)?;
-                let template = self.lager.template();
+            (By::Probe | By::ProbeAfter, Kept::Probe(layer, probe)) => {
+                let file = probe_path(self.folder, by);
+                let folder = file.parent().unwrap_or(self.folder);
+                std::fs::create_dir_all(folder)?;
+                let template = self.conversation.filter(|_| by == By::ProbeAfter).unwrap_or(self.lager.template());
                 let notes = [
                     ("program", PROGRAM),
                     ("aspect", ASPECT),
@@ -191,16 +198,15 @@ impl Advice<'_> {
                     data_hash: Some(hash(self.rows)?),
                     notes: notes.map(|(name, note)| (name.to_owned(), note.to_owned())).into(),
                 };
-                let file = probe_path(self.folder);
                 write_new(&file, &SavedProbe::new(*probe, origin)?.to_bytes()?, overwrite)?;
                 let beside = file.with_extension("template.json");
                 write_new(&beside, &serde_json::to_vec_pretty(template)?, overwrite)?;
-                Words::default().of("probe evaluate").path("--probes", &folder)
+                Words::default().of("probe evaluate").path("--probes", folder)
             }
             (_, _) => score(),
         };
         // They read an instruction and a response, and nothing else.
-        let is_read = self.rows.format == DatasetFormat::Graded || !matches!(by, By::Yes | By::Probe);
+        let is_read = self.rows.format == DatasetFormat::Graded || !matches!(by, By::Yes | By::Probe | By::ProbeAfter);
         // The files are the reader's to name.
         let words = words.option("--input", "ROWS").option("--output", "JUDGED");
         let words = words.option_if("--columns", self.cli.input.columns.as_ref().map(ToString::to_string));

@@ -27,10 +27,11 @@ More: docs/choosing.md";
 /// Try every reading of a model on rows that people have graded, and say which to use.
 ///
 /// Input: {"id", "instruction", "response", "rubric"?, "human"}, and the other formats of `judge score`; some hundred rows. The model reads
-/// each row once as it is asked for a score, and a response once more as it is asked whether a statement is true of it. Compared are the
-/// score and P(yes) at the last layer and at the best one, the score of all layers with and without learnt weights, and a linear probe;
-/// beside them the length of the response, which a judge should beat. What a reading learns comes from rows other than those that it is
-/// judged by. What is learnt from all rows is saved, with the command that uses it.
+/// each row once as it is asked for a score, a response once more as it is asked whether a statement is true of it, and once as a
+/// conversation that asks nothing. Compared are the score and P(yes) at the last layer and at the best one, the score of all layers with
+/// and without learnt weights, and linear probes where the score is read and after the response; beside them the length of the response,
+/// which a judge should beat. What a reading learns comes from rows other than those that it is judged by. What is learnt from all rows is
+/// saved, with the command that uses it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {

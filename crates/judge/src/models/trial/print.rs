@@ -75,7 +75,7 @@ pub(super) fn plot(cli: &Cli, rows: &Rows, found: &Compared) -> Result<String> {
         name(found.measure)
     );
     let chance = found.measure.of_chance();
-    intervals(&title, &note, [chance, chance + 0.1], &lines)
+    intervals(&title, &note, [chance, chance + 0.1], &lines, &[])
 }
 
 /// What readings that learn are worth by how many labels they learn from.

@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use judge_cli::groups::OtherFields;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::terminal::console::{tell, usage};
-use judge_core::Fields;
+use judge_core::{Fields, Message, Prompt, PromptTemplate};
 use judge_data::{DatasetFormat, Input, Record, Unread};
 use judge_probe::RowGroups;
 
@@ -129,6 +129,13 @@ impl Rows {
     pub(super) fn lengths(&self) -> Option<Vec<f64>> {
         let length = |row: &Row| Some(row.record.field("response")?.chars().count() as f64);
         self.rows.iter().map(length).collect()
+    }
+
+    /// The conversation that a row is, which asks nothing; `None` where rows have no instruction and response.
+    pub(super) fn conversation(&self) -> Option<PromptTemplate> {
+        let turns = vec![Message::user("{instruction}"), Message::new("assistant", "{response}")];
+        let template = PromptTemplate::new(Prompt::chat(turns)).ok()?;
+        self.rows.iter().all(|row| template.fill(&row.record).is_ok()).then_some(template)
     }
 
     pub(super) fn n_groups(&self) -> usize {

@@ -100,6 +100,17 @@ impl OtherFields {
         }
         Ok(found)
     }
+
+    /// The field that names what rows belong together, if one seems to, and what that means for intervals that take rows as independent.
+    #[must_use]
+    pub fn repeated(&self) -> Option<(String, String)> {
+        let found = self.together(RowGroups::alone(self.rows), true).ok()?;
+        let (field, rows, n) = (found.by.into_iter().next()?, self.rows, found.groups.n_groups());
+        let sentence = format!(
+            "{rows} rows have {n} values of {field:?}; if rows with one of them are of one question, intervals are too narrow"
+        );
+        Some((field, sentence))
+    }
 }
 
 impl Column {

@@ -21,6 +21,9 @@ pub struct LayerAgreement {
     pub low: Option<f64>,
     /// The upper end of its interval.
     pub high: Option<f64>,
+    /// Where the interval comes from, which is another than that of a score's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<&'static str>,
     /// LAGER's weight of it.
     pub weight: Option<f64>,
 }
@@ -30,7 +33,7 @@ impl LayerAgreement {
     #[must_use]
     pub fn new(layer: usize, estimate: Option<f64>, interval: Option<Interval>, weight: Option<f64>) -> Self {
         let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-        Self { layer, estimate, low, high, weight }
+        Self { layer, estimate, low, high, method: None, weight }
     }
 }
 
@@ -55,7 +58,8 @@ pub fn agreement(
         let interval = rho.map(|rho| spearman_interval(rho, human.len(), BOOTSTRAP.level, RankVariance::BonettWright));
         let interval = interval.and_then(Result::ok);
         let weight = weights.and_then(|weights| weights.get(index).copied());
-        Ok(LayerAgreement::new(layer, rho, interval, weight))
+        let method = interval.map(|_| "Bonett and Wright");
+        Ok(LayerAgreement { method, ..LayerAgreement::new(layer, rho, interval, weight) })
     };
     numbers.iter().enumerate().map(of).collect()
 }
@@ -64,7 +68,7 @@ pub fn agreement(
 pub type Measure = (&'static str, [f64; 2]);
 
 /// Of expected scores.
-pub const SPEARMAN: Measure = ("Spearman", [0.0, 0.1]);
+pub const SPEARMAN: Measure = ("Spearman, Bonett and Wright", [0.0, 0.1]);
 /// Of choices between two.
 pub const ACCURACY: Measure = ("accuracy", [0.5, 0.6]);
 

@@ -10,7 +10,7 @@ use judge_metrics::preference::{PairReading, Preference, mean_log_odds};
 use judge_metrics::resampling::Bootstrap;
 use serde_json::{Value, json};
 
-use crate::terminal::console::{counted, say, say_table};
+use crate::terminal::console::{counted, say, say_table, title_cell};
 
 /// The name of the share of the commonest label of the pairs that were read, beside that of all pairs.
 pub const MAJORITY_READ: &str = "majority_share_read";
@@ -151,7 +151,7 @@ impl Worth {
             let cell = format!("{:.3}", known.statistic);
             vec![format!("  {}", known.name), cell, known.n.to_string()]
         });
-        say_table(["", "estimate [95 %]", "n"], rows)?;
+        say_table([title_cell("preferences"), "estimate [95 %]", "n"], rows)?;
         if !self.layers.is_empty() {
             say("accuracy of the averaged log-odds of each layer alone:")?;
             let rows = self.layers.iter().map(|(layer, known)| {

@@ -83,16 +83,36 @@ impl Queries {
         Figures { n, without_relevant: self.without_relevant, unranked, k, statistics, worst, lost }
     }
 
+    /// Whether no query counts.
+    pub fn is_empty(&self) -> bool {
+        self.measured.is_empty()
+    }
+
+    /// Queries with a relevant document and without any ranking, by name.
+    pub fn unranked(&self) -> &[String] {
+        &self.unranked
+    }
+
     /// How much better these rankings are than others of the same queries: of those that both have, by name.
-    pub fn less(&self, others: &Self) -> BTreeMap<String, Statistic> {
+    pub fn less(&self, others: &Self) -> Difference {
         let others: BTreeMap<&str, &[f64; 4]> =
             others.measured.iter().map(|query| (query.name.as_str(), &query.values)).collect();
         let both = self.measured.iter().filter_map(|query| Some((query, *others.get(query.name.as_str())?)));
         let both: Vec<(&MeasuredQuery, &[f64; 4])> = both.collect();
         let clusters: Vec<&str> = both.iter().map(|(query, _)| query.cluster.as_str()).collect();
         let differences = |place| both.iter().map(|(query, other)| query.values[place] - other[place]).collect();
-        statistics(differences, &clusters, [-1.0, 1.0])
+        Difference { n: both.len(), statistics: statistics(differences, &clusters, [-1.0, 1.0]) }
     }
+}
+
+/// How much better rankings are than others.
+#[derive(Serialize)]
+pub struct Difference {
+    /// Queries that count in both.
+    pub n: usize,
+    /// By their names.
+    #[serde(flatten)]
+    pub statistics: BTreeMap<String, Statistic>,
 }
 
 /// The mean of each statistic, whose values for all queries, in this range, `of` gives by its place.
@@ -132,7 +152,7 @@ impl From<Figures> for Measured {
 
 impl Figures {
     /// The table for people, with how much better others are; nothing where no query has relevance.
-    pub fn print(&self, difference: Option<&BTreeMap<String, Statistic>>) -> Result<()> {
+    pub fn print(&self, difference: Option<&Difference>) -> Result<()> {
         if self.n + self.without_relevant + self.unranked == 0 {
             return Ok(());
         }
@@ -143,10 +163,13 @@ impl Figures {
         let head = ["statistic", "mean [95 %]"].into_iter().chain(difference.map(|_| "minus the other"));
         let rows = NAMES.iter().zip(names).map(|(name, shown)| {
             let own = [shown, found(&self.statistics, name)].into_iter();
-            own.chain(difference.map(|of| found(of, name))).collect()
+            own.chain(difference.map(|of| found(&of.statistics, name))).collect()
         });
-        say(format_args!("\n{} with a relevant document", counted(self.n, "query")))?;
+        say(format_args!("\n{} with a relevant document and a ranking", counted(self.n, "query")))?;
         say_table(head, rows)?;
+        if let Some(Difference { n, .. }) = difference.filter(|of| of.n < self.n) {
+            say(format_args!("minus the other: of {} with a ranking in both", counted(*n, "query")))?;
+        }
         if self.without_relevant > 0 {
             let without = counted_that(self.without_relevant, "query", ["without one is", "without one are"]);
             say(format_args!("{without} left out"))?;

@@ -1,9 +1,13 @@
 //! Grades of a file as the ratings that statistics compare.
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result};
 use judge_data::{Grade, ScoredRow};
-use judge_metrics::comparison::Rating;
+use judge_metrics::comparison::{ComparedItem, Rating};
 use serde_json::Value;
+
+use crate::terminal::console::tell;
 
 /// What a judge or a person said.
 #[must_use]
@@ -18,6 +22,20 @@ pub fn rating(grade: Grade) -> Rating {
 #[must_use]
 pub fn ratings(grades: Vec<Option<Grade>>) -> Vec<Option<Rating>> {
     grades.into_iter().map(|grade| grade.map(rating)).collect()
+}
+
+/// Says which labels differ in case or in spaces alone, if two do: a slip of the pen, as a rule, and they count as two.
+pub fn tell_alike(items: &[ComparedItem]) {
+    let mut known: HashMap<String, &str> = HashMap::new();
+    for rating in items.iter().flat_map(|item| item.ratings().chain([&item.predicted])) {
+        let Rating::Text(text) = rating else { return };
+        let first = *known.entry(text.trim().to_lowercase()).or_insert(text);
+        if first != text {
+            return tell(format_args!(
+                "note: the labels {first:?} and {text:?} differ in case or spaces alone, and count as two"
+            ));
+        }
+    }
 }
 
 /// A field's value; null is none. A number too large for one, such as 1e400, is an error, as NaN is.

@@ -9,6 +9,7 @@ use judge_metrics::means::{clustered_mean, clustered_share, sample_mean};
 use plotters::prelude::*;
 use serde::Serialize;
 
+use crate::report::percent;
 use crate::terminal::svg::{self, Area, BLUE};
 
 /// Bins of equally many rows.
@@ -104,9 +105,10 @@ fn draw(
     let n = predictions.len();
     let Range { start: low, end: high } = *axis;
     let (upper, lower) = area.split_vertically(500);
+    let [predicted, human] = [predicted, human].map(|name| svg::short(name, 24));
     let title = format!("{human} by {predicted}, n = {n}");
     let below = format!("mean {predicted} of a bin");
-    let beside = format!("mean {human}, {:.0} % interval", 100.0 * level);
+    let beside = format!("mean {human}, {} interval", percent(level));
     let mut chart = svg::chart(&upper, &title, (low..high, &below), (low..high, &beside), false)?;
     chart.draw_series(LineSeries::new([(low, low), (high, high)], BLACK.mix(0.4).stroke_width(1)))?;
     chart.draw_series(bins.iter().filter_map(|bin| {

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use judge_data::{report_mark, write_atomic};
-use judge_metrics::Proportion;
 use judge_metrics::comparison::{RankAgreement, Reported, Statistic, rank_agreement};
 use judge_metrics::means::{clustered_mean, clustered_share};
 use judge_metrics::prediction::bias_in_words;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
+use judge_metrics::{Proportion, decimals};
 use serde::Serialize;
 
 use crate::args::files;
 use crate::terminal::console::{plain, say, say_table};
+use crate::terminal::tables::{self, TableFormat};
 
 /// Enough for two digits of an interval's ends, and done in a moment.
 pub const BOOTSTRAP: Bootstrap =
@@ -96,12 +97,14 @@ pub fn share_of_clusters<G: Ord>(counts: &[bool], clusters: &[G], of_nothing: &s
     }
 }
 
-/// Agreement of `scores` with `human`, with 95 % percentile bootstrap intervals of 1,000 resamples of rows.
+/// Agreement of `scores` with `human`, one row of each or more, as [`OF_AGREEMENT`] has it, and under these names.
 ///
 /// # Errors
-/// If the two are not of one length or hold NaN; what the data do not define is [`Statistic::Undefined`].
+/// If the two are not of one length, hold NaN or have no row; what the data do not define is [`Statistic::Undefined`].
 pub fn agreement(scores: &[f64], human: &[f64]) -> Result<RankAgreement> {
-    Ok(rank_agreement(scores, human, &BOOTSTRAP)?)
+    let mut found = rank_agreement(scores, human, &OF_AGREEMENT)?;
+    name_columns([&mut found.spearman, &mut found.pearson], "score", "human");
+    Ok(found)
 }
 
 /// Scores beside people's.
@@ -133,14 +136,22 @@ impl Compared {
 pub fn say_compared(title: &str, entries: &[(&str, Option<usize>, &Compared)]) -> Result<()> {
     let items = entries.iter().any(|(_, n, _)| n.is_some()).then_some("items");
     let head = [title, "Spearman [95 %]", "Pearson [95 %]"].into_iter().chain(items).chain(["bias"]);
+    // A column of a paper is of numbers.
+    let bias = |bias| if tables::format() == TableFormat::Plain { bias_in_words(bias) } else { decimals(bias, 3) };
     let row = |(name, n, found): &(&str, Option<usize>, &Compared)| {
         let RankAgreement { spearman, pearson, .. } = &found.agreement;
         let cells = [(*name).to_owned(), format!("{spearman:#}"), format!("{pearson:#}")];
-        cells.into_iter().chain(n.map(|n| n.to_string())).chain([bias_in_words(found.bias)]).collect()
+        cells.into_iter().chain(n.map(|n| n.to_string())).chain([bias(found.bias)]).collect()
     };
     say("")?;
     say_table(head, entries.iter().map(row))?;
     reasons(entries.iter().map(|(name, _, found)| (*name, &found.agreement))).into_iter().try_for_each(say)
+}
+
+/// A level, as `97.5 %`.
+#[must_use]
+pub fn percent(level: f64) -> String {
+    format!("{} %", (level * 1e4).round() / 1e2)
 }
 
 /// A p-value, or the least that the random permutations of its test can show.
@@ -151,6 +162,16 @@ pub fn p_in_words(p: f64, at_most: bool) -> String {
         0.0 => "<1e-300".to_owned(),
         p if p < 1e-4 => format!("{sign}{p:.1e}"),
         p => format!("{sign}{p:.4}"),
+    }
+}
+
+/// Says whose values do not vary: a statistic of two columns knows them as x and y.
+pub fn name_columns<'s>(found: impl IntoIterator<Item = &'s mut Statistic>, predicted: &str, human: &str) {
+    for known in found {
+        let Statistic::Undefined { reason } = known else { continue };
+        for (column, name) in [("x", predicted), ("y", human)] {
+            *reason = reason.replace(&format!("every value of {column} is"), &format!("every value of {name:?} is"));
+        }
     }
 }
 
@@ -192,9 +213,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_level_keeps_its_digits() {
+        assert_eq!([0.95, 0.975, 0.999].map(percent), ["95 %", "97.5 %", "99.9 %"]);
+    }
+
+    #[test]
     fn constant_scores_are_undefined_and_say_why() {
         let found = agreement(&[3.0; 5], &[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert!(matches!(&found.spearman, Statistic::Undefined { reason } if !reason.is_empty()));
+        assert!(
+            matches!(&found.spearman, Statistic::Undefined { reason } if reason.contains("every value of \"score\" is 3"))
+        );
         let json = serde_json::to_value(&found).unwrap();
         assert!(json["pearson"]["undefined"].is_string());
         assert!(agreement(&[1.0, f64::NAN], &[1.0, 2.0]).is_err());

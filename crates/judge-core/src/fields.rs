@@ -25,6 +25,10 @@ use crate::{Reason, Unscored};
 ///             _ => None,
 ///         }
 ///     }
+///
+///     fn names(&self) -> Vec<String> {
+///         vec!["instruction".to_owned(), "response".to_owned()]
+///     }
 /// }
 /// ```
 pub trait Fields {
@@ -45,7 +49,14 @@ pub trait Fields {
     /// [`Judge::ask`](crate::Judge::ask) it costs this item its verdict, and nothing else.
     fn text(&self, name: &str) -> Result<Cow<'_, str>, Unscored> {
         self.field(name).ok_or_else(|| {
-            let found = no_text(self, name).map_or_else(|| format!("the fields {:?}", self.names()), str::to_owned);
+            let found = no_text(self, name).map_or_else(
+                || match self.names() {
+                    // An item need not say what it has.
+                    names if names.is_empty() => "none".to_owned(),
+                    names => format!("the fields {names:?}"),
+                },
+                str::to_owned,
+            );
             Unscored::new(Reason::Missing, format!("expected text in the field {name:?}, found {found}"))
         })
     }
@@ -56,7 +67,7 @@ pub trait Fields {
         None
     }
 
-    /// The names it has, for error messages. Need not be complete.
+    /// The names it has, for error messages, which say nothing of them where there are none. Need not be complete.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
@@ -205,5 +216,17 @@ mod tests {
         assert_eq!(why("about").detail, "expected text in the field \"about\", found an object");
         assert!(why("none").detail.contains("found the fields [\"instruction\""), "{}", why("none").detail);
         assert!(why("instructoin").detail.contains("found the fields"));
+    }
+
+    #[test]
+    fn what_does_not_say_its_fields_is_not_said_to_have_none() {
+        struct Silent;
+        impl Fields for Silent {
+            fn field(&self, _: &str) -> Option<Cow<'_, str>> {
+                None
+            }
+        }
+        let why = Silent.text("response").unwrap_err().detail;
+        assert_eq!(why, "expected text in the field \"response\", found none");
     }
 }

@@ -455,6 +455,9 @@ mod tests {
         };
         let available = vec!["response".to_owned(), "notes".to_owned()];
         assert_eq!(problem, TemplateProblem::MissingField { field: "rubric".into(), available });
+        // An item need not say what it has.
+        let silent = TemplateProblem::MissingField { field: "rubric".into(), available: Vec::new() };
+        assert_eq!(silent.to_string(), "the template uses {rubric}, and the item has no field \"rubric\"");
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Bytes that are not UTF-8.
-    #[error("{place}, byte {column}: not valid UTF-8")]
+    #[error("{place}, byte {column}: not valid UTF-8; save the file as UTF-8")]
     Utf8 {
         /// Where.
         place: Place,
@@ -329,6 +329,16 @@ pub enum Error {
     RowTwice {
         /// Index of the row.
         row: usize,
+    },
+    /// A row of a source that says another place than it has.
+    #[error(
+        "row {place} of the source says that it is row {found}: rows are numbered from 0, in the order of `Source::items`"
+    )]
+    RowPlace {
+        /// Its place.
+        place: usize,
+        /// What it says.
+        found: usize,
     },
     /// A row beyond the number of rows.
     #[error("row {row} does not exist, there are {rows} rows")]

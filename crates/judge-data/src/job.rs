@@ -206,6 +206,10 @@ impl<S: Source> Job<S> {
         let source = &*source.keeping(&self.carry);
         for item in source.items()?.step_by(each) {
             let mut item = item?;
+            let (place, found) = (records * each, RowItem::row(&item));
+            if place != found {
+                return Err(Error::RowPlace { place, found }.into());
+            }
             if let Some(ids) = &mut ids {
                 ids.check_row(&RowItem::id(&item), records)?;
             }

@@ -127,7 +127,7 @@ pub use rows::field::Field;
 pub use rows::human::Human;
 pub use rows::ids::Ids;
 pub use rows::options::{DatasetFormat, DatasetOptions};
-pub use rows::pair_verdict::{PairVerdict, majority};
+pub use rows::pair_verdict::{PairVerdict, majority, preferred};
 pub use rows::row::{Extra, Row};
 pub use rows::texts::with_input;
 pub use rows::{Layout, Rows};

@@ -6,7 +6,7 @@ pub(crate) mod score_file;
 pub(crate) mod score_table;
 pub(crate) mod trec;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use judge_core::ItemId;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::rows::cell::list_in_cell;
 use crate::rows::grades::{self, Given};
 use crate::rows::ids::{UniqueIds, optional_id_of};
+use crate::rows::pair_verdict::{PREFERENCES, PairVerdict, choice};
 use crate::{Error, Extra, Input, IntoInput, Place, Row, Rows};
 
 /// Fields that hold a prediction, in the order in which they are looked for; the last is that of answers from contexts.
@@ -26,7 +27,7 @@ const HUMAN: [&str; 3] = ["human", "scores", "score"];
 /// Fields of this project's score files that nobody gave as a grade.
 const OWN: [&str; 7] = ["id", "probabilities", "label_mass", "labels", "layers", "logits", "step"];
 
-/// Rows in which fields that look like scores are looked for.
+/// Values of a field that say what it holds.
 const LOOKED_AT: usize = 100;
 
 /// How many names the field of an object has at most: what lies deeper is not looked for.
@@ -73,21 +74,32 @@ pub struct ScoredFields {
 pub struct ScoredFile {
     input: Input,
     limit: usize,
-    present: BTreeSet<String>,
-    /// Of fields of the first hundred rows.
-    early: BTreeMap<String, Seen>,
-    /// Fields in which a row has a text that is no number.
-    labelled: BTreeSet<String>,
+    /// Of each field in which a row has a value.
+    seen: BTreeMap<String, Seen>,
     ids: Result<(), Error>,
 }
 
-/// In how many rows a field is so.
+/// What a value says of its field; a list says what the last of these in it does. An object says nothing, nor does a boolean, which is a
+/// number or a label, nor a text that stands for no value.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Says {
+    Number,
+    /// A text that writes a number, as every cell of a table does.
+    Written,
+    Word,
+    /// `A`, `B` or `inconsistent`.
+    Verdict,
+    /// A verdict too, also where others are the numbers of responses.
+    Tie,
+}
+
+/// What a field holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// A number, or a list of them.
-    numbers: usize,
-    /// A text that is no number, or a list with one.
-    labels: usize,
+    /// How many of the first hundred values that say something [say](Says) what.
+    says: [usize; 5],
+    /// Whether any value is a text that is no verdict and stands for a value.
+    has_others: bool,
 }
 
 /// What the grades of a file are: what is something else is none.
@@ -95,6 +107,8 @@ struct Seen {
 enum Kind {
     Numbers,
     Labels,
+    /// On pairs: which response is better.
+    Verdicts,
     /// Nobody has looked.
     Any,
 }
@@ -106,8 +120,7 @@ impl ScoredFile {
     /// What is wrong with the file; [`Error::NoRows`].
     pub fn open(input: impl IntoInput, limit: Option<usize>) -> Result<Self, Error> {
         let limit = limit.unwrap_or(usize::MAX);
-        let (present, early, labelled) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
-        let mut file = Self { input: input.into_input()?, limit, present, early, labelled, ids: Ok(()) };
+        let mut file = Self { input: input.into_input()?, limit, seen: BTreeMap::new(), ids: Ok(()) };
         let (mut n, mut ids) = (0, UniqueIds::default());
         for (number, row) in file.input.rows()?.take(limit).enumerate() {
             let row = row?;
@@ -115,7 +128,7 @@ impl ScoredFile {
                 file.ids = optional_id_of(&row).and_then(|id| id.map_or(Ok(()), |id| ids.check(&id, row.place())));
             }
             for key in row.keys() {
-                row.value(key).into_iter().for_each(|json| file.note(key, json, number < LOOKED_AT, LEVELS));
+                row.value(key).into_iter().for_each(|json| file.note(key, json, LEVELS));
             }
             n = number + 1;
         }
@@ -126,23 +139,15 @@ impl ScoredFile {
     }
 
     /// Notes what a field holds, and the fields of an object in it, each as `FIELD.NAME`, to so many levels.
-    fn note(&mut self, field: &str, json: &str, is_early: bool, levels: usize) {
-        let is_labelled = (is_early || !self.labelled.contains(field)) && is_labelled(json);
-        if is_early {
-            let seen = self.early.entry(field.to_owned()).or_default();
-            seen.numbers += usize::from(is_numeric(json));
-            seen.labels += usize::from(is_labelled);
+    fn note(&mut self, field: &str, json: &str, levels: usize) {
+        if !self.has(field) {
+            self.seen.insert(field.to_owned(), Seen::default());
         }
-        if is_labelled {
-            self.labelled.insert(field.to_owned());
-        }
-        if !self.present.contains(field) {
-            self.present.insert(field.to_owned());
-        }
+        self.seen.get_mut(field).into_iter().for_each(|seen| seen.note(json));
         let is_noted = levels > 1 && json.starts_with('{');
         let inner: Option<Extra> = is_noted.then(|| serde_json::from_str(json).ok()).flatten();
         for (name, json) in inner.iter().flat_map(Extra::iter).filter(|(_, json)| *json != "null") {
-            self.note(&format!("{field}.{name}"), json, is_early, levels - 1);
+            self.note(&format!("{field}.{name}"), json, levels - 1);
         }
     }
 
@@ -180,27 +185,36 @@ impl ScoredFile {
 
     /// Whether any row has a value in this field.
     pub fn has(&self, field: &str) -> bool {
-        self.present.contains(field)
+        self.seen.contains_key(field)
     }
 
-    /// Whether what this field holds are numbers and not labels: of the first hundred rows as many have a number as have a text that
-    /// writes none, or all texts write one. What people gave is of the same kind as the predictions, and anything else is no grade.
+    /// Whether what this field holds are numbers and not labels: of its first hundred values as many are numbers, or texts that write one,
+    /// as are other texts. Empty texts and those that stand for no value, as `NaN` does, are not counted, and beside a tie texts are
+    /// labels, whatever they write. What people gave is of the same kind as the predictions, and anything else is no grade.
     pub fn has_numbers(&self, field: &str) -> bool {
-        match self.early.get(field) {
-            Some(seen) if seen.numbers > 0 => seen.numbers >= seen.labels,
-            _ => !self.labelled.contains(field),
-        }
+        let Some([numbers, written, words, verdicts, ties]) = self.seen.get(field).map(|seen| seen.says) else {
+            return true;
+        };
+        numbers + written >= words + verdicts + ties && (numbers > 0 || ties == 0)
+    }
+
+    /// Whether predictions are verdicts on pairs, all that stand for a value, and people gave such verdicts too.
+    fn has_verdicts(&self, fields: &ScoredFields) -> bool {
+        let seen = |field: &Option<String>| self.seen.get(field.as_deref()?);
+        seen(&fields.predicted).is_some_and(|seen| seen.n_verdicts() > 0 && !seen.has_others)
+            && seen(&fields.human).is_none_or(|seen| seen.n_verdicts() > 0)
     }
 
     /// Every field in which a row has a value, in alphabetical order.
     pub fn present(&self) -> impl Iterator<Item = &str> {
-        self.present.iter().map(String::as_str)
+        self.seen.keys().map(String::as_str)
     }
 
-    /// Fields that hold a number or a list of numbers in one of the first hundred rows, other than the prediction and this
-    /// project's own, in alphabetical order.
+    /// Fields of which one of the first hundred values is a number, written as a text or not, or a list of them, other than the prediction
+    /// and this project's own, in alphabetical order.
     pub fn candidates(&self, predicted: &str) -> impl Iterator<Item = &str> {
-        let numeric = self.early.iter().filter(|(_, seen)| seen.numbers > 0).map(|(name, _)| name.as_str());
+        let numeric = self.seen.iter().filter(|(_, seen)| seen.count(Says::Number) + seen.count(Says::Written) > 0);
+        let numeric = numeric.map(|(name, _)| name.as_str());
         numeric.filter(move |name| *name != predicted && !OWN.contains(name))
     }
 
@@ -214,11 +228,54 @@ impl ScoredFile {
     /// # Errors
     /// If the file cannot be read again.
     pub fn rows(&self, fields: &ScoredFields) -> Result<ScoredRows, Error> {
-        let kind = fields.predicted.as_ref().map_or(Kind::Any, |field| match self.has_numbers(field) {
-            true => Kind::Numbers,
-            false => Kind::Labels,
-        });
+        let kind = match &fields.predicted {
+            None => Kind::Any,
+            Some(field) if self.has_numbers(field) => Kind::Numbers,
+            Some(_) if self.has_verdicts(fields) => Kind::Verdicts,
+            Some(_) => Kind::Labels,
+        };
         Ok(ScoredRows::of(self.input.rows()?.take(self.limit), fields, kind))
+    }
+}
+
+impl Says {
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Number(_) => Some(Self::Number),
+            Value::String(text) if grades::is_gap(text) || grades::of_boolean(text).is_some() => None,
+            Value::String(text) if grades::of_text(text).is_some() || grades::has_comma(text) => Some(Self::Written),
+            Value::String(text) if text.trim().eq_ignore_ascii_case("tie") => Some(Self::Tie),
+            Value::String(text) if PairVerdict::of_text(text).is_some() => Some(Self::Verdict),
+            Value::String(_) => Some(Self::Word),
+            // Lists in a list, such as states, are no grades.
+            Value::Array(list) => list.iter().filter(|value| !value.is_array()).filter_map(Self::of).max(),
+            _ => None,
+        }
+    }
+}
+
+impl Seen {
+    fn count(&self, says: Says) -> usize {
+        self.says[says as usize]
+    }
+
+    fn n_verdicts(&self) -> usize {
+        self.count(Says::Verdict) + self.count(Says::Tie)
+    }
+
+    fn note(&mut self, json: &str) {
+        if ["{", "[{", "[["].iter().any(|start| json.starts_with(start)) {
+            return; // it may be large, and says nothing
+        }
+        if self.says.iter().sum::<usize>() < LOOKED_AT {
+            let value: Option<Value> = serde_json::from_str(&list_in_cell(json)).ok();
+            let says = value.as_ref().and_then(Says::of);
+            says.into_iter().for_each(|says| self.says[says as usize] += 1);
+        }
+        if !self.has_others && json.starts_with('"') {
+            let is_other = |text: String| !grades::is_gap(&text) && PairVerdict::of_text(&text).is_none();
+            self.has_others = serde_json::from_str(json).is_ok_and(is_other);
+        }
     }
 }
 
@@ -291,7 +348,8 @@ pub struct ScoredRow {
     /// Why there is none, where the row says so.
     pub unscored: Option<NoScore>,
     /// People's scores: a place for each rater, `None` for one who gave none; empty where nobody was asked. Numbers alone where a
-    /// [`ScoredFile`] [predicts numbers](ScoredFile::has_numbers), and labels alone where it predicts labels.
+    /// [`ScoredFile`] [predicts numbers](ScoredFile::has_numbers), labels alone where it predicts labels, and of these only `A`, `B` and
+    /// `tie` where all that it predicts are verdicts on pairs.
     pub human: Vec<Option<Grade>>,
     /// The first thing that a person gave and that is no such grade, in words: it is left out of `human`.
     pub no_grade: Option<String>,
@@ -361,15 +419,22 @@ impl Grade {
         }
     }
 
-    /// Among numbers, a text that writes one is one, and no other is a grade; among labels no number is.
+    /// Among numbers, a text that writes one is one, and no other is a grade; among labels no number is, and among verdicts no other text.
     fn among(self, field: &str, kind: Kind) -> Result<Self, String> {
         match (kind, self) {
             (Kind::Numbers, grade) => number(field, grade).map(Self::Number),
             (Kind::Labels, Self::Number(number)) => Err(format!("{field} is {number}, expected a label")),
+            (Kind::Verdicts, Self::Number(number)) => Err(format!("{field} is {number}, expected {VERDICTS}")),
+            (Kind::Verdicts, Self::Label(text)) if PairVerdict::of_text(&text).is_none() => {
+                Err(format!("{field} is {text:?}, expected {VERDICTS}"))
+            }
             (_, grade) => Ok(grade),
         }
     }
 }
+
+/// What verdicts of a judge are read from, in words.
+const VERDICTS: &str = "\"A\", \"B\", \"tie\" or \"inconsistent\"";
 
 /// A field's value. Nothing but the size of a number can be wrong in a row that was read as JSON.
 fn read(field: &str, json: &str) -> Result<Value, String> {
@@ -379,7 +444,7 @@ fn read(field: &str, json: &str) -> Result<Value, String> {
 fn grade(field: &str, value: Value) -> Result<Grade, String> {
     match value {
         Value::Bool(truth) => Ok(Grade::Number(f64::from(u8::from(truth)))),
-        Value::String(text) => Ok(Grade::Label(text)),
+        Value::String(text) if !text.trim().is_empty() => Ok(Grade::Label(text)),
         other => {
             let number = other.as_f64().filter(|number| number.is_finite());
             let number = number.ok_or_else(|| format!("{field} is {other}, not a finite number or a label"))?;
@@ -391,7 +456,10 @@ fn grade(field: &str, value: Value) -> Result<Grade, String> {
 fn number(field: &str, grade: Grade) -> Result<f64, String> {
     match (grade.number(), grade) {
         (Some(number), _) | (None, Grade::Number(number)) => Ok(number),
-        (None, Grade::Label(text)) => Err(format!("{field} is {text:?}, expected a number or a list of numbers")),
+        (None, Grade::Label(text)) => {
+            let point = if grades::has_comma(&text) { ", with a point before the decimals" } else { "" };
+            Err(format!("{field} is {text:?}, expected a number or a list of numbers{point}"))
+        }
     }
 }
 
@@ -414,6 +482,10 @@ fn raters_in(row: &Row, field: &str, kind: Kind) -> (Vec<Option<Grade>>, Option<
     let Some(json) = row.value_at(field) else { return (Vec::new(), None) };
     let of_rater = |json: &str| match read(field, json)? {
         Value::Null => Ok(None),
+        // A person's orders do not disagree.
+        _ if kind == Kind::Verdicts && choice(json).is_none() => {
+            Err(format!("{field} is {json}, expected {PREFERENCES}"))
+        }
         value => grade(field, value)?.among(field, kind).map(Some),
     };
     let mut no_grade = None;
@@ -426,28 +498,18 @@ fn raters_in(row: &Row, field: &str, kind: Kind) -> (Vec<Option<Grade>>, Option<
     (given.raters, no_grade)
 }
 
-fn is_numeric(json: &str) -> bool {
-    !json.starts_with('{')
-        && serde_json::from_str(&list_in_cell(json)).is_ok_and(|value: Value| match &value {
-            Value::Array(list) => !list.is_empty() && list.iter().all(|x| x.is_number() || x.is_null()),
-            other => other.is_number(),
-        })
-}
-
-fn is_labelled(json: &str) -> bool {
-    let is_label = |value: &Value| value.as_str().is_some_and(|text| grades::of_text(text).is_none());
-    // Most values are numbers, or long lists of them, which need not be read for it.
-    !json.starts_with('{')
-        && json.contains('"')
-        && serde_json::from_str(&list_in_cell(json)).is_ok_and(|value: Value| match &value {
-            Value::Array(list) => list.iter().any(is_label),
-            other => is_label(other),
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The rows of a table.
+    fn rows_of(table: &str) -> Vec<ScoredRow> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.csv");
+        std::fs::write(&path, table).unwrap();
+        let file = ScoredFile::open(&path, None).unwrap();
+        file.rows(&file.fields(None, None)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
 
     fn rows(text: &str) -> (ScoredFields, Vec<ScoredRow>) {
         let input = Input::from_reader(text.as_bytes(), "rows").unwrap();
@@ -538,6 +600,69 @@ mod tests {
         let number = "{\"score\": 2, \"human\": 3}\n".repeat(9);
         let (_, read) = rows(&format!("{{\"score\": \"N/A\", \"human\": 3}}\n{number}"));
         assert!(read[0].predicted.is_err() && read[9].predicted == Ok(Some(Grade::Number(2.0))));
+    }
+
+    #[test]
+    fn cells_of_a_table_are_read_as_the_same_json() {
+        let cells = |odd: &str| {
+            let rows: String = (0..20).map(|i| format!("{}.5,{}\n", i % 5, i % 4)).collect();
+            rows_of(&format!("score,human\n{odd}\n{rows}"))
+        };
+        for odd in ["NaN", "NA", "#DIV/0!", "?", "inf"] {
+            let read = cells(&format!("{odd},3"));
+            assert_eq!(read[0].predicted, Err(format!("score is {odd:?}, expected a number or a list of numbers")));
+            assert_eq!(
+                (&read[1].predicted, &read[1].human),
+                (&Ok(Some(Grade::Number(0.5))), &vec![Some(Grade::Number(0.0))])
+            );
+            let read = cells(&format!("3,{odd}"));
+            assert!(read[0].no_grade.is_some() && read[0].human == [None], "{odd}");
+        }
+        // Texts that most values are, and the numbers of responses beside a tie, are labels.
+        let labels = rows_of("score,human\ngood,good\nNaN,NA\nbad,3\n3,bad\n");
+        assert_eq!(labels[2].predicted, Ok(Some(Grade::Label("bad".to_owned()))));
+        // However many come first that stand for no value.
+        let gaps = rows_of(&format!("score,human\n{}good,good\n", "none,none\n".repeat(LOOKED_AT)));
+        assert_eq!(gaps[LOOKED_AT].predicted, Ok(Some(Grade::Label("good".to_owned()))));
+        assert_eq!(labels[3].predicted, Ok(Some(Grade::Label("3".to_owned()))));
+        let ties = rows_of("score,human\n1,1\n2,2\n1,Tie\nTie,2\n");
+        assert_eq!(ties[0].predicted, Ok(Some(Grade::Label("1".to_owned()))));
+        // Booleans of pandas and of spreadsheets are 1 and 0, unless they are labels among others.
+        let truths = rows_of("score,human\nTrue,TRUE\nFalse,False\n");
+        assert_eq!((truths[0].predicted_number(), truths[1].human_mean()), (Ok(Some(1.0)), Ok(Some(0.0))));
+        let mixed = rows_of("score,human\nTrue,True\nMixed,True\nFalse,False\n");
+        assert_eq!(mixed[0].predicted, Ok(Some(Grade::Label("True".to_owned()))));
+        // A comma before decimals is said to be one.
+        let commas = rows_of("score;human\n3,5;3\n2,5;1,5\n");
+        assert!(
+            commas
+                .iter()
+                .all(|row| row.predicted.as_ref().is_err_and(|why| why.ends_with("with a point before the decimals")))
+        );
+    }
+
+    #[test]
+    fn among_verdicts_on_pairs_what_is_none_is_no_grade() {
+        let people = r#""A" | "A " | "b" | "Tie" | "NA" | "" | ["A","NA","A"] | ["A","",null] | 1"#;
+        let row = |human: &str| format!("{{\"verdict\": \"A\", \"human\": {human}}}\n");
+        let text: String = people.split(" | ").map(row).collect();
+        let (_, read) = rows(&text);
+        let a = || Some(Grade::Label("A".to_owned()));
+        let human: Vec<_> = read.iter().map(|row| row.human.clone()).collect();
+        let none = || vec![None];
+        let of_lists = [vec![a(), None, a()], vec![a(), None, None]];
+        assert_eq!(human, [&[vec![a()], none(), none(), none(), none(), none()][..], &of_lists, &[none()]].concat());
+        assert!(read[1..].iter().all(|row| row.no_grade.as_ref().is_some_and(|why| why.ends_with(PREFERENCES))));
+        // A gap among the verdicts changes none of them; another judge's are read alike, and people's orders do not disagree.
+        let more = "{\"verdict\": \"NA\", \"human\": \"A\", \"other\": \"a\"}\n\
+                    {\"verdict\": \"inconsistent\", \"human\": \"inconsistent\"}\n";
+        let (_, read) = rows(&(more.to_owned() + &text));
+        assert!(read[0].predicted.is_err() && read[0].grade("other").is_err());
+        assert_eq!(read[1].predicted, Ok(Some(Grade::Label("inconsistent".to_owned()))));
+        assert!(read[1].human == [None] && read[3].human == [None]);
+        // Another prediction makes labels of all, of which an empty text is still none.
+        let (_, read) = rows(&(text + "{\"verdict\": \"C\", \"human\": \"C\"}\n"));
+        assert_eq!((&read[2].human, &read[5].human), (&vec![Some(Grade::Label("b".to_owned()))], &vec![None]));
     }
 
     #[test]

@@ -27,6 +27,14 @@ pub(crate) fn check_ascending(argument: &'static str, values: &[f64]) -> Result<
     }
 }
 
+/// No number below the one before it.
+pub(crate) fn check_not_descending(argument: &'static str, values: &[f64]) -> Result<(), Error> {
+    match values.windows(2).position(|pair| pair[0] > pair[1]) {
+        Some(before) => Err(Error::NotAscending { argument, index: before + 1 }),
+        None => Ok(()),
+    }
+}
+
 /// At least `required` items.
 pub(crate) fn check_count(required: usize, found: usize) -> Result<(), Error> {
     if found < required { Err(Error::TooFewItems { required, found }) } else { Ok(()) }

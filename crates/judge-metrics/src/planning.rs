@@ -12,7 +12,7 @@
 
 use crate::correlation::{fisher_interval, is_perfect};
 use crate::distribution::{f_sf, normal_cdf, normal_two_sided_quantile, student_t_quantile};
-use crate::input::{check_count, check_level, check_range};
+use crate::input::{check_count, check_level, check_range, in_range};
 use crate::proportion::wilson_half_width;
 use crate::{Error, Interval};
 
@@ -152,7 +152,7 @@ pub fn power_of_mean(effect: f64, standard_deviation: f64, n: usize, level: f64)
 ///
 /// # Errors
 ///
-/// Those of [`power_of_mean`].
+/// Those of [`power_of_mean`]; [`Error::Undefined`] where the mean exceeds the largest finite number.
 ///
 /// ```
 /// let effect = judge_metrics::planning::detectable_mean(1.0, 50, 0.8, 0.95)?;
@@ -164,7 +164,8 @@ pub fn detectable_mean(standard_deviation: f64, n: usize, power: f64, level: f64
     check_power(power, level)?;
     check_range("standard_deviation", None, standard_deviation, [f64::MIN_POSITIVE, f64::MAX])?;
     check_count(2, n)?;
-    Ok(least(power, f64::MAX, |ratio| power_of_ratio(ratio, n, level)) * (standard_deviation / (n as f64).sqrt()))
+    let ratio = least(power, f64::MAX, |ratio| power_of_ratio(ratio, n, level));
+    in_range("detectable mean", ratio * (standard_deviation / (n as f64).sqrt()))
 }
 
 /// Items with which Student's test finds the mean `effect`, not 0, with this power; at least 2.

@@ -272,6 +272,12 @@ pub fn say_table<H: Into<String>>(
     print(table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()).trim_end())
 }
 
+/// The first cell of a table's head: its title, where stdout has tables alone, and nothing where a line above them has it.
+#[must_use]
+pub fn title_cell(title: &str) -> &str {
+    if tables::format() == TableFormat::Plain { "" } else { title.trim() }
+}
+
 /// Writes names and what was found of each to stdout: a line each for people, else a table.
 ///
 /// # Errors

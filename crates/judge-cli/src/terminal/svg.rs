@@ -52,7 +52,12 @@ pub fn path(text: &str) -> Result<PathBuf, String> {
 pub const FONT: (&str, i32) = ("sans-serif", 14);
 
 const WIDTH: u32 = 760;
+/// The least height of a line of [`intervals`].
 const ROW: u32 = 44;
+/// And of each of its points.
+const POINT: u32 = 14;
+/// The height of a name of the legend.
+const LEGEND: u32 = 22;
 /// Caption, axis and margins.
 const AROUND: u32 = 110;
 
@@ -92,9 +97,11 @@ pub fn chart<'a, 't>(
     if !title.is_empty() {
         builder.caption(title, ("sans-serif", 20));
     }
+    let ticks = [&across, &up].map(ticks);
     let mut chart = builder.margin(12).x_label_area_size(46).y_label_area_size(60).build_cartesian_2d(across, up)?;
     let mut mesh = chart.configure_mesh();
     mesh.light_line_style(WHITE).x_desc(below).y_desc(beside).label_style(FONT);
+    mesh.x_label_formatter(&ticks[0]).y_label_formatter(&ticks[1]);
     if whole {
         mesh.disable_x_mesh().x_label_formatter(&whole_number);
     }
@@ -127,16 +134,29 @@ pub fn whole_number(place: &f64) -> String {
     if (place - number).abs() < 1e-9 { format!("{:.0}", number + 0.0) } else { String::new() }
 }
 
-/// The longest name of a line, in characters.
-const NAME: usize = 30;
+/// The labels of an axis: as many decimals as tell its ticks apart, with an exponent where they would be many digits.
+fn ticks(axis: &Range<f64>) -> impl Fn(&f64) -> String + use<> {
+    let (step, largest) = ((axis.end - axis.start) / 10.0, axis.start.abs().max(axis.end.abs()));
+    let place = |number: f64| number.log10().floor() as i32;
+    let (of_step, of_largest) = (place(step), place(largest));
+    move |tick: &f64| {
+        let tick = if tick.abs() < 1e-6 * step { 0.0 } else { *tick };
+        let is_plain = of_step >= -3 && of_largest < 6;
+        let digits = usize::try_from(if is_plain { -of_step } else { of_largest - of_step }).unwrap_or(0);
+        if is_plain { format!("{tick:.digits$}") } else { format!("{tick:.digits$e}") }
+    }
+}
 
-/// A name that fits; a long one without its middle, since names often begin alike.
-fn short(name: &str) -> String {
+/// The longest name of a line, in characters, and of a legend.
+const NAMES: [usize; 2] = [30, 60];
+
+/// A name of so many characters at most; a long one without its middle, since names often begin alike.
+pub fn short(name: &str, most: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
-    if chars.len() <= NAME {
+    if chars.len() <= most {
         return name.to_owned();
     }
-    let (head, tail) = (&chars[..NAME / 2 - 1], &chars[chars.len() - NAME / 2..]);
+    let (head, tail) = (&chars[..most / 2 - 1], &chars[chars.len() - most / 2..]);
     head.iter().chain(&['…']).chain(tail).collect()
 }
 
@@ -184,11 +204,17 @@ impl Line {
     }
 }
 
-/// A line for each statistic, on it its points and intervals; the axis holds at least `range`.
+/// A line for each statistic, on it its points and intervals; the axis holds at least `range`, and below it the legend names colours.
 ///
 /// # Errors
 /// If it cannot be drawn.
-pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Result<String> {
+pub fn intervals(
+    title: &str,
+    note: &str,
+    range: [f64; 2],
+    lines: &[Line],
+    legend: &[(String, RGBColor)],
+) -> Result<String> {
     let count = lines.len() as f64;
     let points = lines.iter().flat_map(|line| &line.points);
     let ends = points.flat_map(|point| match point.interval {
@@ -197,8 +223,18 @@ pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Re
     });
     let axis = axis(ends.chain(range))?;
     let is_across_zero = axis.contains(&0.0);
-    svg((WIDTH, AROUND + ROW * lines.len() as u32), |area| {
-        let mut chart = ChartBuilder::on(area)
+    let most = lines.iter().map(|line| line.points.len()).max().unwrap_or_default();
+    // The points of a line leave a fifth of it to what parts it from the next.
+    let step = 0.3_f64.min(0.8 / most as f64);
+    let height = AROUND + ROW.max(POINT * most as u32) * lines.len() as u32;
+    svg((WIDTH, height + LEGEND * legend.len() as u32), |area| {
+        let (upper, lower) = area.split_vertically(height);
+        for (row, (name, colour)) in (0..).zip(legend) {
+            let y = row * LEGEND as i32;
+            lower.draw(&Circle::new((230, y + 8), 5, colour.filled()))?;
+            lower.draw(&Text::new(short(name, NAMES[1]), (242, y + 1), FONT))?;
+        }
+        let mut chart = ChartBuilder::on(&upper)
             .caption(title, ("sans-serif", 20))
             .margin(12)
             .x_label_area_size(40)
@@ -207,7 +243,11 @@ pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Re
         let name = |place: &f64| {
             let row = place.round();
             let known = (place - row).abs() < 1e-9 && row >= 0.0;
-            if known { lines.get(row as usize).map_or(String::new(), |line| short(&line.name)) } else { String::new() }
+            if known {
+                lines.get(row as usize).map_or(String::new(), |line| short(&line.name, NAMES[0]))
+            } else {
+                String::new()
+            }
         };
         chart
             .configure_mesh()
@@ -225,7 +265,7 @@ pub fn intervals(title: &str, note: &str, range: [f64; 2], lines: &[Line]) -> Re
         for (row, line) in lines.iter().enumerate() {
             let middle = (line.points.len() as f64 - 1.0) / 2.0;
             for (index, point) in line.points.iter().enumerate() {
-                let place = row as f64 + 0.3 * (index as f64 - middle);
+                let place = row as f64 + step * (index as f64 - middle);
                 if let Some(interval) = point.interval {
                     let ends = [(interval.low, place), (interval.high, place)];
                     chart.draw_series([PathElement::new(ends, point.colour.stroke_width(2))])?;
@@ -259,9 +299,37 @@ mod tests {
 
     #[test]
     fn long_names_keep_both_ends() {
-        let names = ["a", "b"].map(|end| short(&format!("spearman, {}{end}", "the same beginning ".repeat(3))));
+        let names = ["a", "b"].map(|end| short(&format!("spearman, {}{end}", "the same beginning ".repeat(3)), 30));
         assert_ne!(names[0], names[1]);
-        assert!(names.iter().all(|name| name.chars().count() == NAME && name.starts_with("spearman, ")), "{names:?}");
-        assert_eq!(short("spearman, short"), "spearman, short");
+        assert!(names.iter().all(|name| name.chars().count() == 30 && name.starts_with("spearman, ")), "{names:?}");
+        assert_eq!(short("spearman, short", 30), "spearman, short");
+    }
+
+    #[test]
+    fn points_stand_in_their_line_and_the_legend_names_each_colour() {
+        let points = vec![Point { estimate: 0.5, interval: None, colour: BLUE }; 6];
+        let lines = ["first", "second"].map(|name| Line { name: name.to_owned(), points: points.clone() });
+        let legend: Vec<_> = (0..6).map(|n| (format!("{}{n} (blue)", "a judge ".repeat(5)), BLUE)).collect();
+        let svg = intervals("title", "note", [0.0, 1.0], &lines, &legend).unwrap();
+        let places: Vec<f64> =
+            svg.split(" cy=\"").skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(places.len(), 18, "{svg}");
+        let gaps: Vec<f64> = places[6..].windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(gaps.iter().all(|gap| *gap >= 10.0) && gaps[5] >= 1.5 * gaps[4], "{gaps:?}");
+        assert!(legend.iter().all(|(name, _)| svg.contains(name.as_str())), "{svg}");
+    }
+
+    #[test]
+    fn labels_tell_the_ticks_of_any_axis_apart() {
+        for (axis, tick, label) in [
+            (0.0..5.0, 2.5, "2.5"),
+            (0.0..1.0, -0.0, "0.0"),
+            (-3.0..30.0, 20.0, "20"),
+            (0.0..5e-6, 2e-6, "2.0e-6"),
+            (1e6..1.00001e6, 1.000002e6, "1.000002e6"),
+            (0.0..6e8, 2e8, "2.0e8"),
+        ] {
+            assert_eq!(ticks(&axis)(&tick), label, "{axis:?}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::{Fields, Judge, JudgeError, Request, Rounds, Score};
 pub(super) const RESPONSES: [&str; 2] = ["response_a", "response_b"];
 
 /// An item some of whose fields are read under other names; whatever the item's size, a `&dyn Fields` can be made of it.
+#[derive(Debug)]
 pub struct Renamed<'a, Item: ?Sized, const N: usize> {
     /// The item.
     pub item: &'a Item,

@@ -148,7 +148,7 @@ impl From<Checklist> for Vec<Criterion> {
 ///
 /// An item has the fields `instruction` and `response`, and may have `reference` and a list of its own, `checklist` (a list, or JSON of one
 /// as a text), which takes the place of the judge's.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ChecklistJudge {
     judge: DecisionJudge,
     list: Option<Checklist>,

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -86,6 +87,12 @@ impl DecisionSettings {
     }
 }
 
+impl fmt::Debug for DecisionSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DecisionSettings({})", self.to_json())
+    }
+}
+
 /// Answers typed questions about a state.
 ///
 /// A [`Score`] has a [part](Score::parts) for each question, named as it is; [`Questions::answers`] makes [`Answer`](super::Answer)s of
@@ -94,7 +101,7 @@ impl DecisionSettings {
 /// names of the options, and its label mass says what share of the model's probability lay on their labels.
 ///
 /// An answer does not depend on what else is asked: each question has a prompt of its own, and what these share is read once.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct DecisionJudge {
     settings: DecisionSettings,
     model: ModelInfo,

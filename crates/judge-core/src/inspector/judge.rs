@@ -98,6 +98,17 @@ impl<Item: Fields + ?Sized> Judge<Item> for InspectorJudge {
     }
 }
 
+impl fmt::Debug for InspectorSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { aspect, template, probe } = self;
+        f.debug_struct("InspectorSettings")
+            .field("aspect", aspect)
+            .field("template", &template.id())
+            .field("signals", &probe.signals())
+            .finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for InspectorJudge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InspectorJudge")
@@ -120,9 +131,9 @@ pub fn class_scale(classes: &[i64]) -> Result<Scale, Error> {
     Scale::new(classes.iter().map(point).collect())
 }
 
-/// INSPECTOR's total: the sum of the aspects' values, which for classifiers are the predicted classes; `None` unless all are scored. Five
-/// aspects on 1 to 5 give 5 to 25.
+/// INSPECTOR's total: the sum of the aspects' values, which for classifiers are the predicted classes; `None` unless all are scored, and of
+/// no aspect. Five aspects on 1 to 5 give 5 to 25.
 #[must_use]
 pub fn total_score(verdicts: &[Verdict]) -> Option<f64> {
-    verdicts.iter().map(Verdict::value).sum()
+    if verdicts.is_empty() { None } else { verdicts.iter().map(Verdict::value).sum() }
 }

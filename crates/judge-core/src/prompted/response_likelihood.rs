@@ -100,10 +100,7 @@ impl<Item: Fields + ?Sized> Judge<Item> for ResponseLikelihoodJudge {
     }
 
     fn ask(&self, item: &Item) -> Result<Vec<Request>, JudgeError> {
-        let Some(response) = item.field(&self.response) else {
-            let detail = format!("the item has no field {:?}; it has {:?}", self.response, item.names());
-            return Err(Unscored::new(Reason::Missing, detail).into());
-        };
+        let response = item.text(&self.response)?;
         if response.is_empty() {
             let detail = format!("the field {:?} is empty, so it has no likelihood", self.response);
             return Err(Unscored::new(Reason::EmptyPrompt, detail).into());

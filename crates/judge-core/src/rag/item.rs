@@ -27,6 +27,7 @@ pub enum RagField {
     Contexts,
     Response,
     Reference,
+    Sentences,
 }
 
 crate::names! { RagField {
@@ -34,6 +35,7 @@ crate::names! { RagField {
     Contexts: "contexts",
     Response: "response",
     Reference: "reference",
+    Sentences: "sentences",
 }}
 
 impl AsRef<Self> for RagItem {
@@ -43,7 +45,8 @@ impl AsRef<Self> for RagItem {
 }
 
 impl RagItem {
-    /// Why this field cannot be used; `None` if it can. A text without words cannot, nor can contexts of which none has any.
+    /// Why this field cannot be used; `None` if it can. A text without words cannot, nor can contexts of which none has any, nor sentences
+    /// that are given and are none.
     #[must_use]
     pub fn lacks(&self, field: RagField) -> Option<String> {
         if let Some((_, why)) = self.unread.iter().find(|(unread, _)| *unread == field) {
@@ -54,6 +57,10 @@ impl RagItem {
             RagField::Contexts if self.contexts.is_empty() => return Some("the row has no contexts".to_owned()),
             RagField::Contexts if self.contexts.iter().any(has_words) => return None,
             RagField::Contexts => return Some("the contexts have no words".to_owned()),
+            RagField::Sentences => {
+                let is_without = self.sentences.as_ref().is_some_and(Vec::is_empty);
+                return is_without.then(|| "the response has no sentences".to_owned());
+            }
             RagField::Question => &self.question,
             RagField::Response => &self.response,
             RagField::Reference => &self.reference,

@@ -17,7 +17,7 @@ use crate::{Error, Judge, JudgeError, ModelInfo, Outcome, Reason, Request, Round
 /// do not fit into the model's context, or [`by_context`](RagSettings::by_context) says so, each is read by itself: a sentence then is as
 /// well supported as by the context that supports it best. The value of a [`Score`] is the mean of the measures' means, with a
 /// [part](Score::parts) for each; [`findings`](Self::findings) has all of it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RagJudge {
     settings: RagSettings,
     judge: DecisionJudge,

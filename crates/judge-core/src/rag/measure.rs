@@ -39,16 +39,17 @@ crate::names! { RagMeasure {
 }}
 
 impl RagMeasure {
-    /// The fields that an item must have for it. [`ContextPrecision`](Self::ContextPrecision) needs a question or a reference besides.
+    /// The fields that an item must have for it; sentences, where they are given. [`ContextPrecision`](Self::ContextPrecision) needs a
+    /// question or a reference besides.
     #[must_use]
     pub fn needs(self) -> &'static [RagField] {
         match self {
-            Self::Faithfulness => &[RagField::Contexts, RagField::Response],
+            Self::Faithfulness => &[RagField::Contexts, RagField::Response, RagField::Sentences],
             Self::AnswerRelevancy => &[RagField::Question, RagField::Response],
             Self::ContextPrecision => &[RagField::Contexts],
             Self::ContextRecall => &[RagField::Contexts, RagField::Reference],
             Self::ContextRelevance => &[RagField::Contexts, RagField::Question],
-            Self::Correctness => &[RagField::Response, RagField::Reference],
+            Self::Correctness => &[RagField::Response, RagField::Reference, RagField::Sentences],
         }
     }
 
@@ -58,10 +59,6 @@ impl RagMeasure {
         let missing = self.needs().iter().find_map(|&field| item.lacks(field));
         missing.or_else(|| match self {
             Self::ContextPrecision if item.lacks(RagField::Reference).is_some() => item.lacks(RagField::Question),
-            // They are given: those that are cut from a text with words are at least one.
-            Self::Faithfulness | Self::Correctness if item.sentences.as_ref().is_some_and(Vec::is_empty) => {
-                Some("the response has no sentences".to_owned())
-            }
             _ => None,
         })
     }

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -61,13 +62,19 @@ impl RerankSettings {
     }
 }
 
+impl fmt::Debug for RerankSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RerankSettings({})", self.to_json())
+    }
+}
+
 /// Scores documents by their relevance to a query.
 ///
 /// A [`Score`] has a [part](Score::parts) for each document, in their order and named by its place from 0; its value is the largest of their
 /// scores. [`ranked`](super::ranked) puts them in order. Each document is a request of its own: its score does not depend on the others, and
 /// what the prompts begin with alike, mostly the query, is read once. An item without a score for any document is unscored for the reason of
 /// its first.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct RerankJudge {
     settings: RerankSettings,
     model: ModelInfo,

@@ -28,11 +28,11 @@ pub enum TemplateProblem {
         found: &'static str,
     },
     /// The item has no such field, or none but null.
-    #[error("the template uses {{{field}}}, and the item has no field {field:?}; it has {available:?}")]
+    #[error("the template uses {{{field}}}, and the item has no field {field:?}{}", besides(available))]
     MissingField {
         /// The field that the template names.
         field: String,
-        /// What the item says it has ([`Fields::names`](crate::Fields::names)).
+        /// What the item says it has ([`Fields::names`](crate::Fields::names)); empty where it does not say.
         available: Vec<String>,
     },
     /// The field of the item is a list or an object.
@@ -43,4 +43,9 @@ pub enum TemplateProblem {
         /// `a list` or `an object`.
         found: &'static str,
     },
+}
+
+/// What an item has besides; nothing where it does not say.
+fn besides(available: &[String]) -> String {
+    if available.is_empty() { String::new() } else { format!("; it has {available:?}") }
 }

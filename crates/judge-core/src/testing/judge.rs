@@ -32,7 +32,8 @@ pub fn check_judge<Item>(
     let items: Vec<Item> = items.into_iter().collect();
     let mut alone = Vec::with_capacity(items.len());
     for (number, item) in items.iter().enumerate() {
-        let fail = |source| Error::Item { judge: judge.name().to_owned(), id: (number as u64).into(), source };
+        let id = ItemId::from(number as u64);
+        let fail = |source| Error::Item { judge: judge.name().to_owned(), id: id.clone(), source };
         let decide = |answered: &Result<Answered, Unscored>| -> Result<Verdict, Error> {
             let rounds = match answered {
                 Ok(answered) => Rounds::new(answered.outcomes.iter().map(Vec::as_slice)),
@@ -46,18 +47,18 @@ pub fn check_judge<Item>(
             check_verdict(judge, &verdict)?;
             Ok(verdict)
         };
-        let answered = answer(judge, item, &fail, |requests| all(model, requests))?;
+        let answered = answer(judge, (&id, item), &fail, |requests| all(model, requests))?;
         let first = answered.iter().flat_map(|answered| &answered.outcomes).next().map_or(0, Vec::len);
         alone.push((decide(&answered)?, answered));
 
         let unread = || Outcome::Unscored(Unscored::new(Reason::TooLong, "for the check"));
-        let none = answer(judge, item, &fail, |requests| Ok(requests.iter().map(|_| unread()).collect()))?;
+        let none = answer(judge, (&id, item), &fail, |requests| Ok(requests.iter().map(|_| unread()).collect()))?;
         if decide(&none)?.score().is_some() && first > 0 {
             return Err(problem(judge, "it gives a score although nothing was read".to_owned()));
         }
         for missing in 0..first {
             let mut place = 0;
-            let some = answer(judge, item, &fail, |requests| {
+            let some = answer(judge, (&id, item), &fail, |requests| {
                 let answer = |request: &Request| {
                     place += 1;
                     if place == missing + 1 { Ok(unread()) } else { one(model, request) }
@@ -136,7 +137,7 @@ impl<Item> Judge<&Item> for ByReference<'_, Item> {
 /// All rounds of a judge about one item, asked twice each; or why it cannot ask about it.
 fn answer<Item>(
     judge: &dyn Judge<Item>,
-    item: &Item,
+    (id, item): (&ItemId, &Item),
     fail: &dyn Fn(Box<dyn std::error::Error + Send + Sync>) -> Error,
     mut answers: impl FnMut(&[Request]) -> Result<Vec<Outcome>, Error>,
 ) -> Result<Result<Answered, Unscored>, Error> {
@@ -159,7 +160,7 @@ fn answer<Item>(
         }
         if rounds == ROUNDS {
             let (judge, rounds) = (judge.name().to_owned(), ROUNDS);
-            return Err(Error::TooManyRounds { judge, id: 0_u64.into(), rounds });
+            return Err(Error::TooManyRounds { judge, id: id.clone(), rounds });
         }
         answered.outcomes.push(answers(&requests)?);
         answered.requests.push(requests);

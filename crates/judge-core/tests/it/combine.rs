@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use crate::{asking, one, serving::Serving};
 use judge_core::testing::{ScriptedBackbone, check_judge, check_text_model};
 use judge_core::{
-    Backbone, Error, Fields, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Reading, Reason, Request,
-    Rounds, Runner, Scale, Score, TextModel, Unscored, Want,
+    Backbone, Error, Fields, ItemId, Judge, JudgeError, Layer, Outcome, Prompt, PromptTemplate, Reading, Reason,
+    Request, Rounds, Runner, Scale, Score, TextModel, Unscored, Want,
     combine::{
         Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
         Swapped, Tournament,
@@ -471,6 +471,33 @@ fn judges_that_break_their_promise_are_found_out() {
     assert!(matches!(breach(&moody), ContractBreach::NotPure { .. }));
     let ContractBreach::Judge { problem, .. } = breach(&sure) else { panic!("a score for nothing") };
     assert!(problem.contains("although nothing was read"));
+}
+
+/// Asks for ever about an item whose response is "bad", and about others once.
+struct Endless;
+
+impl Judge<Item> for Endless {
+    fn name(&self) -> &str {
+        "endless"
+    }
+
+    fn ask(&self, _: &Item) -> Result<Vec<Request>, JudgeError> {
+        Ok(vec![Request { prompt: Prompt::Raw("a".into()), want: Want::default() }])
+    }
+
+    fn follow_up(&self, item: &Item, _: &Rounds<'_>) -> Result<Vec<Request>, JudgeError> {
+        if item.field("response").as_deref() == Some("bad") { self.ask(item) } else { Ok(Vec::new()) }
+    }
+
+    fn decide(&self, _: &Item, rounds: &Rounds<'_>) -> Result<Score, JudgeError> {
+        rounds.readings().map(|_| Score::new(1.0))
+    }
+}
+
+#[test]
+fn a_judge_that_never_ends_is_found_out_with_its_item() {
+    let error = check_judge(&Endless, &model(), [item("good"), item("bad")]).unwrap_err();
+    assert!(matches!(&error, Error::TooManyRounds { id: ItemId::Integer(1), .. }), "{error}");
 }
 
 /// A service that writes "12.", and can do nothing else.

@@ -217,7 +217,7 @@ fn one_aspect_without_a_score_leaves_no_total() {
     let result = one::result(&model, &judge, [("question", "q"), ("response", "r")]).unwrap();
     let Verdict::Unscored(unscored) = &result.verdicts[0] else { panic!() };
     assert_eq!(unscored.reason, Reason::TooLong);
-    assert_eq!(total_score(&result.verdicts), None);
+    assert_eq!((total_score(&result.verdicts), total_score(&[])), (None, None));
 }
 
 /// A probe of whether verdicts are right, with its classes and signals.

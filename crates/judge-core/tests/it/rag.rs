@@ -134,6 +134,13 @@ fn an_absent_field_costs_what_needs_it_and_says_so() {
         RagItem { unread: vec![(RagField::Contexts, "they are a number".to_owned())], contexts: Vec::new(), ..item() };
     let (found, _) = findings(&model, &judge, odd);
     assert_eq!(found.measures[&RagMeasure::ContextRecall].as_ref().unwrap_err().detail, "they are a number");
+    let odd = RagItem { unread: vec![(RagField::Sentences, "they overlap".to_owned())], ..item() };
+    let (found, _) = findings(&model, &judge, odd);
+    for (measure, value) in &found.measures {
+        let is_of_sentences = [RagMeasure::Faithfulness, RagMeasure::Correctness].contains(measure);
+        let why = value.as_ref().err().map(|why| why.detail.as_str());
+        assert_eq!(why, is_of_sentences.then_some("they overlap"), "{measure}");
+    }
     let empty = RagItem { response: Some(" -- \n".to_owned()), ..RagItem::default() };
     let (found, verdict) = findings(&model, &judge, empty);
     assert!(found.measures.values().all(|found| found.as_ref().is_err_and(|why| why.reason == Reason::Missing)));

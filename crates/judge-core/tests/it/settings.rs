@@ -7,13 +7,16 @@ use judge_core::testing::ScriptedBackbone;
 use judge_core::{
     Backbone, Judge, JudgeError, Layer, Lens, Prompt, PromptTemplate, Scale,
     combine::{
-        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Repeated, RoundRobin,
-        Swapped, Tournament,
+        Calibrated, EachAnswer, GradedPair, OrderPolicy, Panel, PanelRule, PlaceCorrected, Renamed, Repeated,
+        RoundRobin, Swapped, Tournament,
     },
+    decision::{ChecklistJudge, DecisionSettings},
     inspector::{InspectorJudge, InspectorSettings, ProbeOutput},
     lager::{LagerJudge, LagerSettings, States, Variant},
     prompted::{LikelihoodJudge, PromptFamily, PromptedJudge, ResponseLikelihoodJudge, VerdictFrom, WrittenJudge},
+    rag::RagJudge,
     request::{Generation, Pooling, Sampling, Signal},
+    rerank::{RerankJudge, RerankSettings},
     reward::{RewardHead, RewardJudge},
     verdict::Calibration,
 };
@@ -23,6 +26,14 @@ type Item = [(&'static str, &'static str); 2];
 
 fn of(judge: &dyn Judge<Item>) -> Option<Value> {
     judge.settings()
+}
+
+#[test]
+fn judges_and_their_settings_can_be_printed() {
+    fn printed<T: std::fmt::Debug>() {}
+    printed::<(ChecklistJudge, RagJudge, RerankSettings, RerankJudge, InspectorSettings, Renamed<'_, Value, 2>)>();
+    let settings = format!("{:?}", DecisionSettings::default());
+    assert!(settings.starts_with("DecisionSettings({") && settings.contains("\"every_layer\":false"), "{settings}");
 }
 
 fn model() -> ScriptedBackbone {

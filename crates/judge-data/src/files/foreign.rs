@@ -18,7 +18,7 @@ const MAGIC: [(&[u8], &str, &str); 14] = [
         "an Arrow stream",
         "write it as Parquet: Dataset.to_parquet(path) in Hugging Face's datasets",
     ),
-    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as JSON lines"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
     (b"BZh", "bzip2", "gzip and zstd are read, or plain text"),
     (b"\xfd7zXZ", "xz", "gzip and zstd are read, or plain text"),
     (b"SQLite format 3", "an SQLite database", "export the table"),

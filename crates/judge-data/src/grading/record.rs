@@ -100,12 +100,11 @@ impl GradingRecord {
         }
         show(Field::Reference, Ok(rag.reference.clone().map(Shown::Text)));
         show(Field::Rubric, reading.optional_text(Field::Rubric).map(|text| text.map(Shown::Text)));
-        // A context that cannot be read is not missed unless it is asked about, and neither are sentences of a response that can be.
+        // A context that cannot be read is not missed unless it is asked about, and neither are sentences.
         let is_missed = |field: RagField| match field {
             RagField::Question => !is_of_turns,
-            RagField::Contexts => false,
-            RagField::Response => rag.response.is_none(),
-            RagField::Reference => true,
+            RagField::Contexts | RagField::Sentences => false,
+            RagField::Response | RagField::Reference => true,
         };
         unread.extend(rag.unread.iter().filter(|(field, _)| is_missed(*field)).map(|(_, why)| why.clone()));
         let questions = questions_of(&mut reading);

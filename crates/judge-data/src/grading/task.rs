@@ -182,7 +182,10 @@ impl GradingTask {
                 _ if record.texts.is_empty() => missing(Field::State),
                 _ => None,
             },
-            Self::Sentences => record.rag.lacks(RagField::Response).or_else(|| record.rag.lacks(RagField::Contexts)),
+            Self::Sentences => {
+                let needed = [RagField::Response, RagField::Sentences, RagField::Contexts];
+                needed.into_iter().find_map(|field| record.rag.lacks(field))
+            }
         }
     }
 

@@ -10,6 +10,9 @@ use crate::{
     Part, RagRecord, Record, RerankRecord, RowItem, Settings,
 };
 
+/// What errors name where rows come from no file.
+const NO_FILE: &str = "the source";
+
 /// Rows that a [`Job`](super::Job) reads: as often as needed, and the same each time.
 ///
 /// Rows of your own say how they are read ([`items`](Self::items)) and from where ([`input`](Self::input)); all else follows, but that
@@ -70,9 +73,9 @@ pub trait Source: Clone {
         false
     }
 
-    /// What errors name.
+    /// What errors name: the file, and where there is none "the source", unless it says more.
     fn path(&self) -> &Path {
-        self.input().map_or(Path::new(""), Input::path)
+        self.input().map_or(Path::new(NO_FILE), Input::path)
     }
 
     /// Which part of a file it is; `None` for all of it.
@@ -243,6 +246,6 @@ impl Source for RecordList {
     }
 
     fn path(&self) -> &Path {
-        self.files.first().map_or(Path::new(""), |file| &file.path)
+        self.files.first().map_or(Path::new(NO_FILE), |file| &file.path)
     }
 }

@@ -3,9 +3,8 @@
 use judge_core::{Layer, Outcome, Scale, lager::LayerTable};
 use serde::{Deserialize, Serialize};
 
-use crate::rows::grades::Given;
 use crate::rows::ids::mean_of_places;
-use crate::rows::pair_verdict::{PREFERENCES, choice, preference};
+use crate::rows::pair_verdict::{preference, preferred};
 use crate::{Error, Row};
 
 /// The logits of each verdict at each layer, in one order of a pair:
@@ -98,9 +97,8 @@ impl GradedTable {
         let logits = (0..first.logits().len()).map(mean).collect();
         let table = LayerTable::new(first.layers().to_vec(), first.n_scores(), logits);
         let table = table.map_err(|source| Error::Table { place: row.place().clone(), source: Box::new(source) })?;
-        let preferred = |json: &str| choice(json).map(preference);
-        let given = row.value("human").map(|json| Given::of(json, preferred).of_column("human", PREFERENCES));
-        let (raters, no_grade) = given.unwrap_or_default();
+        let (raters, no_grade) = preferred(row);
+        let raters: Vec<Option<f64>> = raters.into_iter().map(|choice| choice.map(preference)).collect();
         Ok(Self { human: mean_of_places(&raters), no_grade, labels: labels.clone(), table })
     }
 }

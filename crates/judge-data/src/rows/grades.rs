@@ -18,11 +18,30 @@ pub(crate) fn number(json: &str) -> Option<f64> {
     }
 }
 
-/// The finite number that a text writes in decimal digits.
+/// The finite number that a text writes in decimal digits; 1 for `true` and 0 for `false`, as tables write them (`True`, `TRUE`).
 pub(crate) fn of_text(text: &str) -> Option<f64> {
     // Without the words for infinities and NaN, some of which are names.
     let text = text.trim();
-    text.contains(|c: char| c.is_ascii_digit()).then(|| text.parse().ok()).flatten().and_then(finite)
+    let number = text.contains(|c: char| c.is_ascii_digit()).then(|| text.parse().ok()).flatten().and_then(finite);
+    number.or_else(|| of_boolean(text))
+}
+
+/// 1 for `true` and 0 for `false`, in letters of either size.
+pub(crate) fn of_boolean(text: &str) -> Option<f64> {
+    let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
+    is("true").then_some(1.0).or(is("false").then_some(0.0))
+}
+
+/// Whether a text writes a number with a comma before its decimals, which is none here.
+pub(crate) fn has_comma(text: &str) -> bool {
+    text.matches(',').count() == 1 && of_text(&text.replace(',', ".")).is_some()
+}
+
+/// Whether a text stands for no value, as pandas, R and spreadsheets write one.
+pub(crate) fn is_gap(text: &str) -> bool {
+    let text = text.trim();
+    let words = ["na", "n/a", "#n/a", "nan", "none", "null", "<na>"];
+    text.is_empty() || words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Without the sign of zero.
@@ -79,6 +98,7 @@ mod tests {
     fn numbers_are_read_as_numbers_whatever_they_are_written_as() {
         let read = ["4", "4.50", "\"4\"", "\" 4.5 \"", "\"1e1\"", "true", "false", "-0.0", "\"-.5\""].map(number);
         assert_eq!(read, [4.0, 4.5, 4.0, 4.5, 10.0, 1.0, 0.0, 0.0, -0.5].map(Some));
+        assert_eq!(["\"True\"", "\"FALSE\"", "\"true\""].map(number), [1.0, 0.0, 1.0].map(Some));
         for none in
             ["\"\"", "\"N/A\"", "\"inf\"", "\"NaN\"", "\"nan0\"", "1e400", "\"1e400\"", "[4]", "{}", "null", "\"4/5\""]
         {

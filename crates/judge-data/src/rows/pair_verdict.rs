@@ -5,12 +5,22 @@ use std::cmp::Ordering;
 use judge_core::verdict::likelier;
 use serde::{Deserialize, Serialize};
 
+use crate::Row;
+use crate::rows::grades::Given;
+
 /// What preferences of people are read from, in words.
 pub(crate) const PREFERENCES: &str = "\"A\", \"B\" or \"tie\", or a list of them and nulls";
 
 /// The preference that a JSON value is; `None` for what is none.
 pub(crate) fn choice(json: &str) -> Option<Ordering> {
     serde_json::from_str::<PairVerdict>(json).ok()?.ordering()
+}
+
+/// What each rater prefers by the `human` of a row, in the rater's place, and the first thing that is no preference, in words: it is left
+/// out. Empty where nobody prefers anything.
+pub fn preferred(row: &Row) -> (Vec<Option<Ordering>>, Option<String>) {
+    let given = row.value("human").map(|json| Given::of(json, choice).of_column("human", PREFERENCES));
+    given.unwrap_or_default()
 }
 
 /// Which response of a pair is better.
@@ -40,6 +50,11 @@ impl From<Ordering> for PairVerdict {
 }
 
 impl PairVerdict {
+    /// The verdict that a text is.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        serde_json::from_value(text.into()).ok()
+    }
+
     /// The response that a preference for the first one is for.
     pub(crate) fn of_preference(preference: f64) -> Self {
         likelier(preference).into()

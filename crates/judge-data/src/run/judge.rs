@@ -15,7 +15,7 @@ type AnyError = Box<dyn StdError + Send + Sync>;
 
 /// An item that is a row of an input, and so of the output of a run.
 pub trait RowItem {
-    /// Its place, from 0.
+    /// Its place in the source, from 0.
     fn row(&self) -> usize;
 
     /// Its id.

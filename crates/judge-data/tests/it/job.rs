@@ -270,6 +270,8 @@ fn the_same_is_read_of_every_row() {
 struct Own {
     rows: Vec<(ItemId, &'static str)>,
     are_named: bool,
+    /// The number of the first.
+    first: usize,
 }
 
 struct OwnRow {
@@ -292,7 +294,8 @@ impl Source for Own {
     type Item = OwnRow;
 
     fn items(&self) -> Result<impl Iterator<Item = Result<OwnRow, Error>>, Error> {
-        Ok(self.rows.iter().enumerate().map(|(row, (id, text))| Ok(OwnRow { row, id: id.clone(), text })))
+        let rows = (self.first..).zip(&self.rows);
+        Ok(rows.map(|(row, (id, text))| Ok(OwnRow { row, id: id.clone(), text })))
     }
 
     fn input(&self) -> Option<&Input> {
@@ -331,7 +334,11 @@ fn rows_from_no_file_are_told_from_others() {
     let own = |texts: [&'static str; 2], are_named| Own {
         rows: texts.into_iter().enumerate().map(|(number, text)| (number.into(), text)).collect(),
         are_named,
+        first: 0,
     };
+    // Counted from 1, each row would be written in the place of the next.
+    let counted = count(&Own { first: 1, ..own(["a", "bb"], true) }, &output);
+    assert!(matches!(counted, Err(Error::RowPlace { place: 0, found: 1 })) && !output.exists(), "{counted:?}");
     let unnamed = count(&own(["a", "bb"], false), &output);
     assert!(matches!(unnamed, Err(Error::NoIdentity)) && !output.exists(), "{unnamed:?}");
     assert_eq!(count(&own(["a", "bb"], true), &output).unwrap(), (2, false));
@@ -341,12 +348,24 @@ fn rows_from_no_file_are_told_from_others() {
 }
 
 #[test]
+fn errors_of_rows_from_no_file_say_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = Own { rows: Vec::new(), are_named: true, first: 0 };
+    let empty = count(&own, &folder.path().join("tokens.jsonl")).unwrap_err();
+    assert_eq!(empty.to_string(), "the source has no rows");
+    let job =
+        |source| Job { carry: Carry::Only(vec!["topic".into()]), ..Job::new(source, "out", Program::new("own", "1")) };
+    let refused = job(Own { rows: vec![(1.into(), "a")], ..own }).check(&[], |_| Ok::<_, Error>(None)).unwrap_err();
+    assert!(refused.to_string().starts_with("the source: no row has the field \"topic\""), "{refused}");
+}
+
+#[test]
 fn ids_that_cannot_name_a_row_are_refused_before_any_row_is_judged() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("tokens.jsonl");
     let refused = |ids: [ItemId; 3]| {
         let rows = ids.into_iter().map(|id| (id, "a")).collect();
-        let refused = count(&Own { rows, are_named: true }, &output).unwrap_err();
+        let refused = count(&Own { rows, are_named: true, first: 0 }, &output).unwrap_err();
         assert!(!output.exists(), "{refused}");
         refused
     };

@@ -1,5 +1,6 @@
 use crate::Error;
-use crate::input::{check_finite, check_lengths, check_varies};
+use crate::input::{check_finite, check_lengths, check_varies, unit_of};
+use crate::means::largest;
 
 /// How much two labels count as agreement, from 0 to 1: all of it where they are the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,14 +34,12 @@ impl AgreementWeights {
         check_lengths("values", values.len(), "labels", n_labels)?;
         check_finite("values", values)?;
         check_varies("values", values)?;
+        // Weights do not depend on the unit of the values.
+        let unit = unit_of(largest(values));
+        let values: Vec<f64> = values.iter().map(|value| value * unit).collect();
         let distances: Vec<f64> =
             values.iter().flat_map(|a| values.iter().map(move |b| distance((a - b).abs()))).collect();
-        let largest = distances.iter().copied().fold(0.0, f64::max);
-        if !largest.is_finite() {
-            let (low, high) = (-f64::MAX.sqrt(), f64::MAX.sqrt());
-            let value = values.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
-            return Err(Error::OutOfRange { argument: "values", index: None, value, low, high });
-        }
+        let largest = largest(&distances);
         Ok(distances.into_iter().map(|distance| 1.0 - distance / largest).collect())
     }
 }

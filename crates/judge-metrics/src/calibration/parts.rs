@@ -5,7 +5,9 @@ use super::calibrator::{FittedCalibrator, Fold, MOST_GRADES};
 use super::conformal::conformal_rank;
 use super::curves::Curves;
 use crate::Error;
-use crate::input::{check_ascending, check_count, check_each_in, check_finite, check_lengths, check_range};
+use crate::input::{
+    check_ascending, check_count, check_each_in, check_finite, check_lengths, check_not_descending, check_range,
+};
 
 /// The numbers of a [`FittedCalibrator`], in a form that any file format takes.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,9 +101,7 @@ impl FittedCalibrator {
                 check_each_in(argument, values, [0.0, 1.0])?;
             }
             check_finite("errors", &errors)?;
-            if let Some(before) = errors.windows(2).position(|pair| pair[0] > pair[1]) {
-                return Err(Error::NotAscending { argument: "errors", index: before + 1 });
-            }
+            check_not_descending("errors", &errors)?;
             let curves = curves
                 .into_iter()
                 .map(|CurveParts { x, y }| FittedIsotonicRegression::from_thresholds(x, y, increasing))

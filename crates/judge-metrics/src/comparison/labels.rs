@@ -112,6 +112,11 @@ impl Labels {
             format!("a score is {rating}, not one of the labels {}", known.join(", "))
         })
     }
+
+    /// The same of what a second judge says, whose labels need not be among those of the first and of people.
+    pub(super) fn place_of_second(&self, rating: &Rating) -> Result<usize, String> {
+        self.place(rating).map_err(|reason| format!("of the second judge, {reason}; name all labels if it is one"))
+    }
 }
 
 /// A number that text spells, with none of the words for infinity and the like.

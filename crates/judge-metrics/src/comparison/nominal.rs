@@ -87,18 +87,16 @@ pub(super) fn compare(found: &mut Collector<'_>, rows: &[&ComparedItem], labels:
         found.on_rows(&kept, |found| {
             against_majority(found, labels, &truth, &judged);
             if has_second {
-                let second =
-                    kept.iter().map(|&row| rows[row].second.as_ref().map(|second| labels.place(second)).transpose());
+                let second = kept
+                    .iter()
+                    .map(|&row| rows[row].second.as_ref().map(|second| labels.place_of_second(second)).transpose());
                 match second.collect::<Result<Option<Vec<usize>>, String>>() {
                     Ok(Some(second)) => {
                         difference(found, &truth, &judged, &second);
                         differences_of_kappa(found, labels, &truth, &judged, &second);
                     }
                     Ok(None) => found.all_undefined(&OF_TWO, "a row has no rating of the second judge"),
-                    Err(reason) => {
-                        let reason = format!("of the second judge, {reason}; name all labels if it is one");
-                        found.all_undefined(&OF_TWO, &reason);
-                    }
+                    Err(reason) => found.all_undefined(&OF_TWO, &reason),
                 }
             }
         });

@@ -51,7 +51,10 @@ pub(super) fn compare(found: &mut Collector<'_>, items: &[&ComparedItem], labels
     let second: Option<Vec<f64>> = items.iter().map(|item| item.second.as_ref()?.number()).collect();
     if let Some(second) = second {
         difference::compare(found, &human, &predicted, &second);
-        let nominal = why_no_labels(labels, &[&predicted[..], &second, &human].concat());
+        let of_second =
+            |labels: &Labels| second.iter().find_map(|&value| labels.place_of_second(&Rating::Number(value)).err());
+        let nominal =
+            why_no_labels(labels, &[&predicted[..], &human].concat()).or_else(|| labels.ok().and_then(of_second));
         let ratings = [&predicted[..], &second].concat().into_iter().zip(human.repeat(2));
         let ratings: Vec<_> = ratings.map(|(judge, people)| [Some(judge), Some(people)]).collect();
         difference::of_alphas(found, &ratings, [nominal.as_deref(), None, None]);
@@ -83,12 +86,18 @@ pub(super) fn of_texts(found: &mut Collector<'_>, items: &[&ComparedItem], label
                 };
                 let both: Vec<_> =
                     of(|item| Some(item.predicted.clone())).chain(of(|item| item.second.clone())).collect();
-                match placed(&both, labels) {
+                let mut seconds = items.iter().filter_map(|item| item.second.as_ref());
+                let of_second = labels
+                    .map_or(Ok(()), |labels| seconds.try_for_each(|second| labels.place_of_second(second).map(drop)));
+                match of_second.and_then(|()| placed(&both, labels)) {
                     Ok((ratings, undefined)) => {
                         let ratings: Vec<_> = ratings.iter().map(|row| [row[0], row[1]]).collect();
                         difference::of_alphas(found, &ratings, undefined);
                     }
-                    Err(reason) => found.all_undefined(&DIFFERENCES[8..], &reason),
+                    Err(reason) => {
+                        found.all_undefined(&DIFFERENCES[8..10], &reason);
+                        found.undefined(DIFFERENCES[10], TEXTS);
+                    }
                 }
             }
             // With the nominal ones.
@@ -124,8 +133,8 @@ pub(super) fn alphas_of_texts<R: AsRef<[Option<Rating>]>>(
     match placed(ratings, labels) {
         Ok((ratings, undefined)) => alphas(found, prefix, &ratings, undefined),
         Err(reason) => {
-            for kind in ["nominal", "ordinal", "interval"] {
-                found.undefined(&format!("{prefix}krippendorff_alpha_{kind}"), &reason);
+            for (kind, reason) in [("nominal", &*reason), ("ordinal", &*reason), ("interval", TEXTS)] {
+                found.undefined(&format!("{prefix}krippendorff_alpha_{kind}"), reason);
             }
         }
     }

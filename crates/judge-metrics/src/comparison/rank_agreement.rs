@@ -1,26 +1,24 @@
-use super::Statistic;
+use super::{ComparedItem, Comparison, ComparisonSettings, Rating, Statistic};
 use crate::Error;
-use crate::correlation::{pearson, spearman};
-use crate::resampling::{Bootstrap, RankedPair};
+use crate::input::check_columns;
+use crate::resampling::Bootstrap;
 
-/// How well scores agree with people in order and in proportion. Written [briefly](super::Statistic) with the feature `serde`.
+/// How well scores agree with people in order and in proportion.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RankAgreement {
     /// Spearman's rank correlation.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "super::brief"))]
     pub spearman: Statistic,
     /// Pearson's correlation.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "super::brief"))]
     pub pearson: Statistic,
 }
 
-/// Both correlations of `scores` with `human`, finite numbers, with bootstrap intervals over the same resamples of rows.
+/// Both correlations of `scores` with `human`, finite numbers, as a [`Comparison`] of these rows has them.
 ///
 /// # Errors
 ///
-/// [`Error::LengthMismatch`], [`Error::NonFinite`] and bad settings of the bootstrap. What the data do not define, too few rows among
-/// it, is [`Statistic::Undefined`].
+/// [`Error::LengthMismatch`], [`Error::NonFinite`]; [`Error::TooFewItems`] for no row. What the data do not define is
+/// [`Statistic::Undefined`].
 ///
 /// ```
 /// use judge_metrics::{comparison::rank_agreement, resampling::Bootstrap};
@@ -33,11 +31,12 @@ pub struct RankAgreement {
 /// # Ok::<(), judge_metrics::Error>(())
 /// ```
 pub fn rank_agreement(scores: &[f64], human: &[f64], bootstrap: &Bootstrap) -> Result<RankAgreement, Error> {
-    let ranked = RankedPair::new(scores, human);
-    let of_ranks = ranked.and_then(|pair| bootstrap.interval(pair.len(), |rows| pair.spearman(rows)));
-    let drawn = bootstrap.paired(scores, human, |x, y| Ok(pearson(x, y)?.estimate));
-    Ok(RankAgreement {
-        spearman: Statistic::of(of_ranks, || Ok(spearman(scores, human)?.estimate))?,
-        pearson: Statistic::of(drawn, || Ok(pearson(scores, human)?.estimate))?,
-    })
+    check_columns(("scores", scores), ("human", human), 1)?;
+    let rows = scores.iter().zip(human).map(|(&score, &human)| [score, human].map(Rating::Number));
+    let items = rows.map(|[predicted, human]| ComparedItem::new(predicted, [human])).collect();
+    let only = Some(["spearman", "pearson"].map(str::to_owned).to_vec());
+    let settings = ComparisonSettings { bootstrap: *bootstrap, only, ..ComparisonSettings::default() };
+    let found = Comparison::new(items, settings)?.statistics(&(0..scores.len()).collect::<Vec<_>>());
+    let of = |name| found.get(name).cloned().ok_or(Error::TooFewItems { required: 1, found: 0 });
+    Ok(RankAgreement { spearman: of("spearman")?, pearson: of("pearson")? })
 }

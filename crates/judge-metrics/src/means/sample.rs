@@ -11,9 +11,10 @@ use crate::{Error, Estimate, Proportion};
 /// (`scipy.stats.ttest_1samp(…).confidence_interval`): exact for normal items, and a good approximation for others once n is a few dozen;
 /// skewed items (squared errors, log losses) need more. It is not cut off at the ends of the items' range, which
 /// [`within`](Estimate::within) does; a mean of zeros and ones is better taken as a [`Proportion`](crate::Proportion). A single item does
-/// not say how much items vary and has neither, and equal items have no interval. The p-value is that of a mean of 0
-/// (`scipy.stats.ttest_1samp(…, 0)`). Whatever else of this crate averages over items, such as an error, a bias or a Brier score, comes
-/// with the same interval; of those only differences have a test.
+/// not say how much items vary and has neither, and equal items have no interval. Items whose deviation is at most 10⁻¹⁴ of the largest
+/// count as equal, since the rounding of computed numbers leaves as much: take a common offset off, as of times in nanoseconds. The p-value
+/// is that of a mean of 0 (`scipy.stats.ttest_1samp(…, 0)`). Whatever else of this crate averages over items, such as an error, a bias or a
+/// Brier score, comes with the same interval; of those only differences have a test.
 ///
 /// Items are taken as independent; for several responses to one question take [`clustered_mean`](super::clustered_mean).
 ///

@@ -1,7 +1,7 @@
 use crate::distribution::{normal_cdf, normal_quantile, normal_two_sided_quantile};
 use crate::estimate::ENOUGH_UNITS;
 use crate::groups::clusters;
-use crate::input::{check_count, check_level, check_paired, check_range};
+use crate::input::{check_count, check_finite, check_level, check_not_descending, check_paired, check_range, in_range};
 use crate::resampling::stream::{Purpose, below, parallel, stream};
 use crate::sum::sum;
 use crate::{Error, Interval};
@@ -229,9 +229,6 @@ impl Bootstrap {
             }
         };
         let (low, high) = (quantile(&replicates, low)?, quantile(&replicates, high)?);
-        if !(low.is_finite() && high.is_finite()) {
-            return Err(none("neighbouring resamples differ by more than the largest number"));
-        }
         // But for rounding, which may part equal resamples.
         if high - low <= 1e-12 * low.abs().max(high.abs()) {
             return Err(match self.resamples >= ENOUGH_RESAMPLES {
@@ -330,7 +327,8 @@ pub(super) fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> 
 ///
 /// # Errors
 ///
-/// [`Error::TooFewItems`] for no number, [`Error::OutOfRange`] for `q`.
+/// [`Error::TooFewItems`] for no number, [`Error::NonFinite`], [`Error::NotAscending`] for a number below the one before it,
+/// [`Error::OutOfRange`] for `q`; [`Error::Undefined`] between two numbers that differ by more than the largest finite number.
 ///
 /// ```
 /// use judge_metrics::resampling::quantile;
@@ -340,6 +338,8 @@ pub(super) fn finite(value: f64, resample: Option<usize>) -> Result<f64, Error> 
 /// ```
 pub fn quantile(sorted: &[f64], q: f64) -> Result<f64, Error> {
     check_count(1, sorted.len())?;
+    check_finite("sorted", sorted)?;
+    check_not_descending("sorted", sorted)?;
     check_range("q", None, q, [0.0, 1.0])?;
     let position = q * (sorted.len() - 1) as f64;
     let below = position.floor();
@@ -347,5 +347,5 @@ pub fn quantile(sorted: &[f64], q: f64) -> Result<f64, Error> {
     // 0 ≤ position ≤ len − 1, so both are in bounds.
     let (low, high) = (sorted[below as usize], sorted[position.ceil() as usize]);
     // From the nearer end, as NumPy does, so that the result is monotone in q.
-    Ok(if weight < 0.5 { low + (high - low) * weight } else { high - (high - low) * (1.0 - weight) })
+    in_range("quantile", if weight < 0.5 { low + (high - low) * weight } else { high - (high - low) * (1.0 - weight) })
 }

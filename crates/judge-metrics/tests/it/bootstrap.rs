@@ -2,7 +2,7 @@
 
 use judge_metrics::Error;
 use judge_metrics::correlation::{pearson, spearman};
-use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair};
+use judge_metrics::resampling::{Bootstrap, BootstrapMethod, RankedPair, quantile};
 use serde_json::Value;
 
 use crate::fixtures::{count, counts, fixture, list, numbers};
@@ -257,8 +257,18 @@ fn no_size_of_the_statistic_is_lost() {
             bca.interval(8, |rows| Ok(rows.iter().map(|&row| X[row].powi(3) / 8.0).sum::<f64>())).unwrap().interval;
         assert_eq!((ours.low / scale, ours.high / scale), (expected.low, expected.high), "2^{exponent}");
     }
-    // Two neighbouring resamples whose difference is no number.
+    // Two neighbouring resamples whose difference is no finite number.
     let huge = |rows: &[usize]| Ok(if rows[0].is_multiple_of(2) { 1.7e308 } else { -1.7e308 });
     let refused = Bootstrap { resamples: 4, level: 0.5, ..Bootstrap::default() }.interval(10, huge).unwrap_err();
-    assert!(matches!(refused, Error::Undefined { statistic: "the bootstrap interval", .. }));
+    assert!(matches!(refused, Error::Undefined { statistic: "quantile", .. }));
+}
+
+#[test]
+fn quantiles_are_numbers_or_an_error() {
+    assert_eq!(quantile(&[1.0, 1.0, 2.0], 0.5), Ok(1.0));
+    for bad in [f64::NAN, f64::INFINITY] {
+        assert!(matches!(quantile(&[1.0, bad], 0.5), Err(Error::NonFinite { argument: "sorted", index: 1, .. })));
+    }
+    assert_eq!(quantile(&[3.0, 1.0], 0.0), Err(Error::NotAscending { argument: "sorted", index: 1 }));
+    assert!(quantile(&[-1e308, 1e308], 0.5).unwrap_err().is_undefined());
 }

@@ -374,6 +374,18 @@ fn an_alpha_whose_arithmetic_leaves_nothing_is_undefined() {
 }
 
 #[test]
+fn kappa_does_not_depend_on_the_unit_of_the_values() {
+    let table = ConfusionMatrix::new(vec![0, 1, 2], &[0, 1, 2, 2, 1, 0], &[0, 2, 2, 1, 1, 1]).unwrap();
+    for weights in [AgreementWeights::LinearOf, AgreementWeights::QuadraticOf] {
+        let kappa =
+            |unit: f64| table.cohen_kappa(&weights([-1.0, 0.0, 1.0].map(|value| value * unit).to_vec())).unwrap();
+        for exponent in [-1_060, -560, 560, 1_023] {
+            assert_eq!(kappa(2_f64.powi(exponent)), kappa(1.0), "2^{exponent}");
+        }
+    }
+}
+
+#[test]
 fn kappa_of_labels_of_one_value_is_undefined() {
     for weights in [AgreementWeights::LinearOf(vec![1.0, 1.0, 2.0]), AgreementWeights::QuadraticOf(vec![1.0, 1.0, 2.0])]
     {

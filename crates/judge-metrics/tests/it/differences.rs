@@ -98,6 +98,27 @@ fn what_two_judges_do_not_define_is_said_of_their_difference() {
     assert!(undefined(&found, "difference_brier").contains("texts, not numbers"));
     let ordered = compared(of_texts, 400, Some(&["a", "b"]));
     assert!(ordered.get("difference_krippendorff_alpha_ordinal").unwrap().estimate().unwrap() > 0.5);
+    // A label that only the second judge gives.
+    let own = |of: fn(usize) -> Rating| {
+        let items = (0..8).map(|i| ComparedItem {
+            second: Some(of(if i == 3 { 4 } else { i % 2 })),
+            ..ComparedItem::new(of(i % 2), [of(i / 2 % 2)])
+        });
+        compared(items.collect(), 400, None)
+    };
+    for found in [own(|i| Rating::Number(i as f64)), own(|i| Rating::Text(["a", "b", "c", "d", "e"][i].to_owned()))] {
+        for name in ["difference_cohen_kappa", "difference_krippendorff_alpha_nominal"] {
+            let why = undefined(&found, name);
+            assert!(
+                why.contains("of the second judge, a score is") && why.contains("name all labels"),
+                "{name}: {why}"
+            );
+        }
+        assert!(found.get("krippendorff_alpha_nominal").unwrap().estimate().is_some());
+    }
+    // Whatever the labels, texts have no intervals.
+    let texts = own(|i| Rating::Text(["a", "b", "c", "d", "e"][i].to_owned()));
+    assert!(undefined(&texts, "difference_krippendorff_alpha_interval").contains("texts, not numbers"));
     // A second judge on another scale is no probability.
     let items: Vec<ComparedItem> = (0..8)
         .map(|i| ComparedItem {

@@ -230,6 +230,7 @@ fn powers_of_anything_are_chances_and_what_is_none_is_refused() {
     for power in [0.05, 1.0, f64::NAN] {
         assert!(matches!(detectable_mean(1.0, 9, power, 0.95), Err(Error::OutOfRange { argument: "power", .. })));
     }
+    assert!(detectable_mean(1e308, 4, 0.8, 0.95).unwrap_err().is_undefined());
     assert!(matches!(power_of_mean(f64::NAN, 1.0, 9, 0.95), Err(Error::OutOfRange { argument: "effect", .. })));
     // A quarter of the width takes sixteen times the items, and an interval of no width says nothing.
     let interval = |low| Interval { low, high: 0.7, level: 0.95 };

@@ -18,7 +18,7 @@ use judge_cli::args::bars::{Measured, first_names, rows_used, rows_used_in_words
 use judge_cli::args::files::program;
 use judge_cli::preferences::Worth;
 use judge_cli::reliability;
-use judge_cli::report::{thinned, write_json_if, write_marked};
+use judge_cli::report::{name_columns, thinned, write_json_if, write_marked};
 use judge_cli::terminal::console::{counted, say, usage};
 use judge_cli::terminal::progress::Progress;
 use judge_data::Outputs;
@@ -28,7 +28,7 @@ use judge_metrics::multiplicity::Adjustment;
 use judge_metrics::resampling::{Bootstrap, BootstrapMethod};
 use serde_json::{Value, json};
 
-use self::judges::{Judges, statistic_of};
+use self::judges::{Judges, judge_of, statistic_of};
 use self::pairs::{Pairs, furthest};
 use self::plan::Plan;
 
@@ -119,13 +119,20 @@ fn measured(cli: &Cli) -> Result<Measured> {
         }
     }
     let bar = Progress::new("comparing sets of rows", rows_of.len() + 1, cli.quiet);
+    // Of a difference from several judges all, or those that are named; a bar sees what there is.
+    let named = cli.statistics.iter().flatten().map(String::as_str).chain(cli.bars.statistics().map(statistic_of));
+    let named: Vec<&str> = named.collect();
+    let is_named = |name: &str| named.iter().any(|known| *known == name || *known == statistic_of(name));
     let statistics = |rows: &[usize]| {
         let computed = |observer: &dyn Fn(String)| {
             judges.statistics(rows, &|started| {
                 observer(format!("computing {} ({} of {})", started.name, started.number, started.of));
             })
         };
-        bar.tell_of_slow_steps(computed)
+        let mut found = bar.tell_of_slow_steps(computed);
+        found.statistics.retain(|(name, _)| cli.statistics.is_none() || judge_of(name).is_none() || is_named(name));
+        name_columns(found.statistics.iter_mut().map(|(_, known)| known), predicted, human);
+        found
     };
     let mut overall = statistics(&all);
     let wanted = |name: &String| wanted_statistics.as_ref().is_none_or(|names| names.contains(name));
@@ -221,7 +228,8 @@ fn print_groups(cli: &Cli, groups: &[(String, Comparisons)], numeric: bool, off_
     if groups.len() > print::FEW_GROUPS || (cli.statistics.is_some() && !groups.is_empty()) {
         let names: Vec<&str> = match &cli.statistics {
             Some(names) => names.iter().map(String::as_str).collect(),
-            None => vec!["spearman", "mae", "bias"],
+            None if numeric => vec!["spearman", "mae", "bias"],
+            None => vec!["accuracy", "cohen_kappa", "gwet_ac1"],
         };
         let lines: Vec<_> = groups.iter().map(|(group, found)| (group.as_str(), found)).collect();
         say("")?;

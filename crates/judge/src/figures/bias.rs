@@ -19,7 +19,7 @@ use judge_cli::args::files::program;
 use judge_cli::args::judged_pairs::{self, beyond, check_convention, preferences};
 use judge_cli::preferences::Worth;
 use judge_cli::report::{self, BOOTSTRAP};
-use judge_cli::terminal::console::{counted, say, say_table, usage};
+use judge_cli::terminal::console::{counted, say, say_table, title_cell, usage};
 use judge_cli::terminal::svg::{BLUE, Line, VERMILLION, intervals};
 
 pub(crate) use self::cli::Cli;
@@ -102,7 +102,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         say(finding.sentence())?;
         if finding.n > 0 {
             let row = |(name, value): &(&str, Statistic)| vec![format!("  {name}"), format!("{value:.3}")];
-            say_table(["", "estimate [95 %]"], finding.statistics.iter().map(row))?;
+            say_table([title_cell(&finding.bias), "estimate [95 %]"], finding.statistics.iter().map(row))?;
             say("")?;
         }
     }
@@ -171,5 +171,5 @@ fn svg(finding: &BiasFinding) -> Result<Option<String>> {
     first.points.iter_mut().for_each(|point| point.colour = VERMILLION);
     let title = format!("{}, {} pairs", finding.bias.replace('_', "-"), finding.n);
     let note = "95 % interval over questions; the first row measures the bias, and 0 is none";
-    intervals(&title, note, [-1.0, 1.0], &lines).map(Some)
+    intervals(&title, note, [-1.0, 1.0], &lines, &[]).map(Some)
 }

@@ -18,7 +18,7 @@ use judge_cli::args::files::program;
 use judge_cli::human_scores::{Graded, graded};
 use judge_cli::judge_record::check_same_judge;
 use judge_cli::missing_fields::tell_unread_that;
-use judge_cli::report::write_json_if;
+use judge_cli::report::{percent, write_json_if};
 use judge_cli::sampling::SAMPLING_PROBABILITY;
 use judge_cli::terminal::console::{counted, say, tell};
 
@@ -104,11 +104,11 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
         share => format!("guaranteed at least {:.0} %", 100.0 * share),
     };
     say(format_args!(
-        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {:.0} %, {guaranteed}\n  an interval is {} wide on average, a value {} off\n  {}\n{done}",
+        "fitted on {} graded rows; on rows held out in {} folds:\n  {:.1} % of human scores lie in their interval{covered}; target coverage {}, {guaranteed}\n  an interval is {} wide on average, a value {} off\n  {}\n{done}",
         report.n,
         report.folds,
         100.0 * report.covered.estimate,
-        100.0 * report.level,
+        percent(report.level),
         decimals(report.width.estimate, 2),
         decimals(report.error.estimate, 2),
         planned.text(),

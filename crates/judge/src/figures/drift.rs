@@ -12,7 +12,7 @@ use judge_data::{
     Difference, Outputs, RunRecord, ScoredFile, ScoredRow, Settings, Unread, load, record_path, with_variant,
 };
 use judge_metrics::comparison::{
-    ComparedItem, Comparison, ComparisonSettings, Comparisons, Reported, STATISTICS, Statistic,
+    ComparedItem, Comparison, ComparisonSettings, Comparisons, Rating, Reported, STATISTICS, Statistic,
 };
 use judge_metrics::decimals;
 use judge_metrics::resampling::Bootstrap;
@@ -23,7 +23,7 @@ use judge_cli::args::files::{OverwriteArgs, program, row_limit};
 use judge_cli::args::numbers::{at_least, part};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::ratings::{rating, ratings, text};
-use judge_cli::report::{BOOTSTRAP, p_in_words, undefined, write_json_if};
+use judge_cli::report::{BOOTSTRAP, p_in_words, percent, undefined, write_json_if};
 use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use judge_cli::terminal::console::{counted, counted_that, say, say_table, tell};
 
@@ -123,7 +123,7 @@ fn measured(cli: &Cli) -> Result<Measured> {
     })?;
     say(sentence(&found, n, changed.len()))?;
     say(format_args!("  {}.\n", rows_used_in_words(n, all)))?;
-    let level = format!("estimate [{} %]", (cli.level * 1e4).round() / 1e2);
+    let level = format!("estimate [{}]", percent(cli.level));
     let head = [format!("now against before, {}", counted(n, "row")), level, "p".to_owned()];
     let lines = found.iter().filter_map(|(name, known)| {
         let Reported { p, p_at_most, .. } = known.defined()?;
@@ -232,8 +232,12 @@ fn anchors(cli: &Cli) -> Result<(Vec<Anchor>, LeftOut)> {
             continue;
         };
         if predicted.number().is_some() != before.number().is_some() {
+            let [now, before] = [&predicted, &before].map(|rating| match rating {
+                Rating::Number(number) => number.to_string(),
+                Rating::Text(text) => format!("{text:?}"),
+            });
             bail!(
-                "{}: expected a number in both runs or a text in both, found {predicted:?} now and {before:?} before",
+                "{}: expected a number in both runs or a text in both, found {now} now and {before} before",
                 row.place()
             );
         }

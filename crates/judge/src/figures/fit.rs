@@ -16,7 +16,8 @@ use judge_cli::groups::OtherFields;
 use judge_cli::layer_agreement;
 use judge_cli::report::{Compared, say_compared, write_json_if, write_marked};
 use judge_cli::terminal::console::{say, tell, usage};
-use judge_cli::terminal::svg::name_of;
+use judge_cli::terminal::options::quoted;
+use judge_cli::terminal::svg::{name_of, short};
 use judge_core::{
     ItemId,
     fit::{Graded, LayerWeightFit, TargetRule},
@@ -68,6 +69,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             input.display()
         )));
     }
+    note_about_questions(&data)?;
     let weights = weights(cli, &data, &variants)?;
     let states = cli.states.or(weights.as_ref().map(LayerWeights::states)).unwrap_or_default();
     if let Some(weights) = &weights {
@@ -117,7 +119,7 @@ fn of_layers(data: &ScoreTable, weights: Option<&LayerWeights>) -> Result<String
     layer_agreement::svg(
         &found,
         layer_agreement::SPEARMAN,
-        &format!("{}, n = {}, 95 % intervals", name_of(&data.path), data.graded.len()),
+        &format!("{}, n = {}, 95 % intervals", short(&name_of(&data.path), 30), data.graded.len()),
     )
 }
 
@@ -255,20 +257,39 @@ fn note_about_items(data: &ScoreTable, valid: &ScoreTable) -> Result<()> {
     Ok(())
 }
 
+/// Says that items share questions, if a field looks like it: intervals take them as independent.
+fn note_about_questions(data: &ScoreTable) -> Result<()> {
+    let mut others = OtherFields::default();
+    see_fields(data, &mut others)?;
+    if let Some((field, sentence)) = others.repeated() {
+        tell(format_args!("note: {sentence}; `judge agree --cluster {}` allows for it", quoted(&field)));
+    }
+    Ok(())
+}
+
+/// Takes note of the other fields of graded items, and how many these are; of none in files that have no fields but their own.
+fn see_fields(table: &ScoreTable, others: &mut OtherFields) -> Result<usize> {
+    if table.format != ScoreFormat::Rows {
+        return Ok(0);
+    }
+    let graded: HashSet<&ItemId> = table.ids.iter().collect();
+    for row in Rows::open(&table.path)? {
+        let row = row?;
+        if graded.contains(&row.required::<ItemId>("id", "a string or a whole number")?) {
+            others.see(row.into_extra(&["id", "human"]).iter());
+        }
+    }
+    Ok(graded.len())
+}
+
 /// How many items are about a question that the other file has too, and the field that says so; `None` if no field does, or none are.
 fn shared_questions(data: &ScoreTable, valid: &ScoreTable) -> Result<Option<(String, usize)>> {
-    if [data, valid].iter().any(|table| table.format != ScoreFormat::Rows) {
-        return Ok(None); // they have no fields but their own
-    }
     let (mut others, mut rows) = (OtherFields::default(), Vec::new());
     for (table, is_test) in [(valid, false), (data, true)] {
-        let graded: HashSet<&ItemId> = table.ids.iter().collect();
-        for row in Rows::open(&table.path)? {
-            let row = row?;
-            if graded.contains(&row.required::<ItemId>("id", "a string or a whole number")?) {
-                others.see(row.into_extra(&["id", "human"]).iter());
-                rows.push(is_test);
-            }
+        let seen = see_fields(table, &mut others)?;
+        rows.extend(std::iter::repeat_n(is_test, seen));
+        if seen == 0 {
+            return Ok(None);
         }
     }
     // Where fields contradict each other, or nothing is about a question, there is nothing to say.

@@ -144,6 +144,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
     rows.check_scored().with_context(|| cli.input.display().to_string())?;
     rows.check_group()?;
     let findings = Findings::new(&cli.input, rows, record)?;
+    if let Some(repeated) = &findings.repeated {
+        tell(format_args!("note: {repeated}; `judge agree --cluster` allows for it"));
+    }
     let page = page::html(&findings)?;
     write_json_if(cli.json.as_deref(), "report", || Ok(&findings))?;
     write_marked(&cli.output, "report", &page)?;

@@ -1,24 +1,21 @@
 //! The example `agreement` on small files: its numbers, what it excludes, what it refuses.
 
-use std::fs;
-
 use judge_data::{Input, ScoredFile};
 use judge_metrics::comparison::{ComparedItem, Rating};
 use judge_metrics::multiplicity::Adjustment;
 use judge_metrics::planning::items_for_correlation;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{finished, ran, read_json, refused, succeed, write_rows};
+use crate::program::{Desk, finished, ran, read_json, refused, succeed};
 
 /// The results and what is said.
 #[track_caller]
 fn reported(rows: &str, args: &[&str]) -> (Value, String) {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("rows.jsonl"), rows).unwrap();
+    let folder = &Desk::new();
+    folder.put("rows.jsonl", rows);
     let all = [&["--input", "rows.jsonl", "--quiet", "--resamples", "200", "--json", "found.json"], args].concat();
-    let said = succeed("agreement", folder.path(), &all);
-    (read_json(folder.path().join("found.json")), said)
+    let said = succeed("agreement", folder, &all);
+    (folder.json("found.json"), said)
 }
 
 /// The results of a run on these lines.
@@ -30,9 +27,9 @@ fn results(text: &str, args: &[&str]) -> Value {
 /// A run on these lines must end with this code and say all of this.
 #[track_caller]
 fn refuses(text: &str, args: &[&str], code: i32, said: &[&str]) {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("pairs.jsonl"), text).unwrap();
-    refused("agreement", folder.path(), &[&["--input", "pairs.jsonl", "--quiet"], args].concat(), code, said);
+    let folder = &Desk::new();
+    folder.put("pairs.jsonl", text);
+    refused("agreement", folder, &[&["--input", "pairs.jsonl", "--quiet"], args].concat(), code, said);
 }
 
 #[track_caller]
@@ -85,7 +82,7 @@ fn grades_bring_every_statistic() {
 fn what_the_data_do_not_define_is_said() {
     let found = results("{\"predicted\": 2, \"human\": 1}\n{\"predicted\": 2, \"human\": 3}\n", &[]);
     let reason = found["statistics"]["pearson"]["undefined"].as_str().unwrap();
-    assert!(reason.contains("every value of x is 2"), "{reason}");
+    assert!(reason.contains("every value of \"predicted\" is 2"), "{reason}");
     near(&found, "mae", 1.0);
 }
 
@@ -299,20 +296,19 @@ fn raters_confidence_and_ungraded_rows_are_used() {
 
 #[test]
 fn plots_are_drawn() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("pairs.jsonl"), raters()).unwrap();
+    let folder = &Desk::new();
+    folder.put("pairs.jsonl", raters());
     let args = ["--input", "pairs.jsonl", "--quiet", "--resamples", "20", "--second", "other", "--group", "question"];
     let plots = ["--risk-plot", "risk.svg", "--comparison-plot", "comparison.svg", "--scores-plot", "scores.svg"];
-    succeed("agreement", folder.path(), &[&args[..], &plots, &["--plot", "plot.svg"]].concat());
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    let (plot, risk, comparison) = (read("plot.svg"), read("risk.svg"), read("comparison.svg"));
+    succeed("agreement", folder, &[&args[..], &plots, &["--plot", "plot.svg"]].concat());
+    let (plot, risk, comparison) = (folder.text("plot.svg"), folder.text("risk.svg"), folder.text("comparison.svg"));
     assert!(
         plot.starts_with("<svg") && plot.contains("human by predicted, n = 90") && plot.contains("<circle"),
         "{plot}"
     );
     assert!(risk.contains("risk by coverage, predicted, n = 90") && risk.contains("mean absolute error"), "{risk}");
-    assert!(comparison.contains("predicted (blue) and other (vermillion) against people"), "{comparison}");
-    let scores = read("scores.svg");
+    assert!(comparison.contains("predicted (blue)") && comparison.contains("other (vermillion)"), "{comparison}");
+    let scores = folder.text("scores.svg");
     assert!(scores.contains("human against predicted, n = 90") && scores.matches("<circle").count() == 90, "{scores}");
     assert!(comparison.contains("kendall_tau_b") && comparison.contains("spearman, 17"), "{comparison}");
 
@@ -351,22 +347,23 @@ fn bad_rows_are_named_by_their_line() {
         ("{\"id\": 2, \"predicted\": 1e400, \"human\": 1}", "unreadable", "predicted is 1e400, not a finite number"),
         ("{\"id\": 2, \"predicted\": 1, \"human\": [{}]}", "no_grade", "human is {}, not a finite number or a label"),
     ] {
-        let folder = TempDir::new().expect("folder");
-        fs::write(folder.path().join("pairs.jsonl"), format!("{good}{row}\n")).expect("rows");
+        let folder = &Desk::new();
+        folder.put("pairs.jsonl", format!("{good}{row}\n"));
         let args = ["--input", "pairs.jsonl", "--json", "a.json", "--quiet"];
-        let (_, said) = finished("agreement", folder.path(), &args);
+        let (_, said) = finished("agreement", folder, &args);
         assert!(said.contains("1 of 2 rows") && said.contains(why), "{row}: {said}");
-        let found = read_json(folder.path().join("a.json"));
+        let found = folder.json("a.json");
         assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(1), &json!({reason: 1})));
         refuses(&format!("{row}\n"), &[], 1, &[why, "line 1"]);
     }
     // So does a label among numbers; where every prediction is one, a number is no grade.
     let label = "{\"id\": 2, \"predicted\": \"NaN\", \"human\": 1}\n";
-    let folder = TempDir::new().expect("folder");
-    fs::write(folder.path().join("pairs.jsonl"), format!("{good}{label}")).expect("rows");
-    let (_, said) = finished("agreement", folder.path(), &["--input", "pairs.jsonl", "--quiet"]);
+    let folder = &Desk::new();
+    folder.put("pairs.jsonl", format!("{good}{label}"));
+    let (_, said) = finished("agreement", folder, &["--input", "pairs.jsonl", "--quiet"]);
     assert!(said.contains("predicted is \"NaN\", expected a number"), "{said}");
-    refuses(label, &[], 1, &["no row can be read", "human is 1, expected a label"]);
+    refuses(label, &[], 1, &["no row can be read", "predicted is \"NaN\", expected a number"]);
+    refuses(&label.replace("NaN", "good"), &[], 1, &["no row can be read", "human is 1, expected a label"]);
     let other = ["--plot", "p.svg"];
     refuses("{\"predicted\": \"a\", \"human\": \"b\"}\n", &other, 1, &["--plot needs scores that are numbers"]);
     let text = "{\"predicted\": null, \"human\": 1}\n";
@@ -381,28 +378,28 @@ fn bad_rows_are_named_by_their_line() {
 /// Score files of lager_pointwise have the prediction in `score`; ungraded rows have no key `human` at all.
 #[test]
 fn a_number_within_an_object_is_a_prediction() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let row =
         |n: usize| json!({"id": n, "faithfulness": {"mean": n % 7, "share": 1}, "human": n % 7, "team": {"name": "a"}});
-    write_rows(folder.path().join("in.jsonl"), &(0..30).map(row).collect::<Vec<_>>());
+    folder.write("in.jsonl", &(0..30).map(row).collect::<Vec<_>>());
     let args = ["--input", "in.jsonl", "--predicted", "faithfulness.mean"];
-    assert!(succeed("agree", folder.path(), &args).contains("faithfulness.mean against human: 30 rows"));
+    assert!(succeed("agree", folder, &args).contains("faithfulness.mean against human: 30 rows"));
     let args = ["--input", "in.jsonl", "--predicted", "faithfulness.men"];
-    refused("agree", folder.path(), &args, 1, &["no row has the field"]);
+    refused("agree", folder, &args, 1, &["no row has the field"]);
 }
 
 /// docs/files.md: an odd grade costs the grade, and an odd score its row.
 #[test]
 fn one_odd_row_costs_itself_among_labels() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let label = |n: usize| ["A", "B"][n % 2];
     let row = |n: usize| json!({"id": n, "verdict": label(n), "human": label(n + n / 7)});
     let good: Vec<Value> = (0..60).map(row).collect();
     let args = ["--input", "in.jsonl", "--json", "a.json", "--require", "coverage>=1", "--quiet"];
     let accuracy = |rows: &[Value]| {
-        write_rows(folder.path().join("in.jsonl"), rows);
-        let (code, said, told) = ran("agree", folder.path(), &args);
-        let report = read_json(folder.path().join("a.json"));
+        folder.write("in.jsonl", rows);
+        let (code, said, told) = ran("agree", folder, &args);
+        let report = folder.json("a.json");
         (code, report["statistics"]["accuracy"].clone(), report["excluded_by_reason"].clone(), said + &told)
     };
     let (code, expected, _, said) = accuracy(&good);
@@ -426,7 +423,7 @@ fn one_odd_row_costs_itself_among_labels() {
 /// Raters who say the same in another order gave the same grade, and ranks of equal grades are ties, in whichever program.
 #[test]
 fn the_order_of_raters_does_not_matter() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let agree = |turn: usize| {
         let row = |n: usize| {
             let mut human =
@@ -434,10 +431,10 @@ fn the_order_of_raters_does_not_matter() {
             human.rotate_left((n + turn) % 3);
             json!({"id": n, "score": (n * 7 % 11) as f64 / 10.0, "human": human})
         };
-        write_rows(folder.path().join("in.jsonl"), &(0..40).map(row).collect::<Vec<_>>());
+        folder.write("in.jsonl", &(0..40).map(row).collect::<Vec<_>>());
         let names = "spearman,kendall_tau_b,somers_d,pearson,mae,bias";
-        succeed("agree", folder.path(), &["--input", "in.jsonl", "--json", "a.json", "--statistics", names]);
-        read_json(folder.path().join("a.json"))["statistics"].clone()
+        succeed("agree", folder, &["--input", "in.jsonl", "--json", "a.json", "--statistics", names]);
+        folder.json("a.json")["statistics"].clone()
     };
     let found = agree(0);
     assert!(found["spearman"]["estimate"].is_f64() && found == agree(1) && found == agree(2), "{found}");
@@ -478,15 +475,15 @@ fn raters_are_told_apart_by_their_names() {
     let nameless = results(&rows(true).replace("raters", "whoever"), &[]);
     assert_ne!(nameless["statistics"], straight["statistics"]);
     let half = rows(true).replacen("raters", "whoever", 1);
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("rows.jsonl"), half).unwrap();
-    let (_, told) = finished("agreement", folder.path(), &["--input", "rows.jsonl", "--resamples", "200"]);
+    let folder = &Desk::new();
+    folder.put("rows.jsonl", half);
+    let (_, told) = finished("agreement", folder, &["--input", "rows.jsonl", "--resamples", "200"]);
     assert!(told.contains("rows differ in their \"raters\", and some rows list none"), "{told}");
     for (odd, why) in
         [("[\"ann\",\"bob\"]", "has 2 names for 3 grades"), ("[\"bob\",\"ann\",\"ann\"]", "names \"ann\" twice")]
     {
-        fs::write(folder.path().join("rows.jsonl"), rows(false).replacen("[\"ann\",\"bob\",\"eve\"]", odd, 1)).unwrap();
-        let (_, told) = finished("agreement", folder.path(), &["--input", "rows.jsonl", "--resamples", "200"]);
+        folder.put("rows.jsonl", rows(false).replacen("[\"ann\",\"bob\",\"eve\"]", odd, 1));
+        let (_, told) = finished("agreement", folder, &["--input", "rows.jsonl", "--resamples", "200"]);
         assert!(told.contains(&format!("rows.jsonl, line 1: raters {why}")), "{told}");
     }
 }
@@ -503,38 +500,38 @@ fn large_numbers_have_an_exponent() {
 /// Dividing an axis longer than the largest number never ended.
 #[test]
 fn scores_too_far_apart_are_not_drawn() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let score = |n: usize| [1e308, -1e308].get(n).copied().unwrap_or((n % 5) as f64);
     let row = |n: usize| json!({"id": n, "score": score(n), "human": n % 4, "sure": n});
-    write_rows(folder.path().join("in.jsonl"), &(0..20).map(row).collect::<Vec<_>>());
+    folder.write("in.jsonl", &(0..20).map(row).collect::<Vec<_>>());
     for plot in ["--plot", "--scores-plot"] {
         let args = ["--input", "in.jsonl", plot, "p.svg", "--statistics", "mae", "--json", "drawn.json", "--overwrite"];
-        let (code, said, told) = ran("agree", folder.path(), &args);
+        let (code, said, told) = ran("agree", folder, &args);
         assert!(code == Some(1) && told.contains("no axis is long enough for numbers from -1e308 to 1e308"), "{told}");
         // The figures are there.
-        assert!(said.contains("20 rows") && read_json(folder.path().join("drawn.json"))["n"] == 20, "{said}");
+        assert!(said.contains("20 rows") && folder.json("drawn.json")["n"] == 20, "{said}");
     }
     // Nor are losses that overflow added up, which costs nothing else.
     let confidence = ["--input", "in.jsonl", "--confidence", "sure", "--json", "a.json"];
-    succeed("agree", folder.path(), &confidence);
-    let found = read_json(folder.path().join("a.json"));
+    succeed("agree", folder, &confidence);
+    let found = folder.json("a.json");
     assert!(found["risk_coverage"].is_null() && found["statistics"]["spearman"]["estimate"].is_f64(), "{found}");
     undefined(&found, "area_under_risk_coverage", "exceeds the largest finite number");
     let picture = [&confidence[..], &["--risk-plot", "r.svg"]].concat();
-    refused("agree", folder.path(), &picture, 1, &["exceeds the largest finite number"]);
+    refused("agree", folder, &picture, 1, &["exceeds the largest finite number"]);
 }
 
 #[test]
 fn rows_of_one_question_are_noticed() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let row = |n: usize| json!({"id": n, "question_id": n / 5, "score": n % 7, "human": (n + n / 5) % 7});
-    write_rows(folder.path().join("in.jsonl"), &(0..60).map(row).collect::<Vec<_>>());
-    let (_, _, told) = ran("agree", folder.path(), &["--input", "in.jsonl"]);
+    folder.write("in.jsonl", &(0..60).map(row).collect::<Vec<_>>());
+    let (_, _, told) = ran("agree", folder, &["--input", "in.jsonl"]);
     assert!(
         told.contains("60 rows have 12 values of \"question_id\"") && told.contains("--cluster question_id"),
         "{told}"
     );
-    let (_, _, told) = ran("agree", folder.path(), &["--input", "in.jsonl", "--cluster", "question_id"]);
+    let (_, _, told) = ran("agree", folder, &["--input", "in.jsonl", "--cluster", "question_id"]);
     assert!(!told.contains("note"), "{told}");
 }
 
@@ -774,6 +771,144 @@ fn several_judges_are_compared_with_adjusted_p_values() {
     refuses(&judges(), &["--second", "near", "--adjust", "fdr_bh"], 2, &["--adjust needs --second twice"]);
     refuses(&judges(), &["--second", "near", "--second", "near"], 2, &["\"near\" is named twice"]);
     refuses(&judges(), &["--second", "near", "--second", "far"], 1, &["--second: no row has the field \"far\""]);
+    for own in ["human", "score"] {
+        refuses(&judges(), &["--second", own], 2, &["is compared already"]);
+    }
+}
+
+/// Each group has the differences from each judge, of all of them or of one that is named.
+#[test]
+fn groups_have_the_differences_from_several_judges() {
+    let folder = &Desk::new();
+    folder.put("rows.jsonl", judges());
+    let lines = |statistics: &str| {
+        let args = ["--input", "rows.jsonl", "--second", "near", "--second", "off", "--group", "question", "--quiet"];
+        let tables = ["--resamples", "20", "--tables", "csv", "--statistics", statistics];
+        let said = succeed("agree", folder, &[&args[..], &tables].concat());
+        let is_wanted = |line: &&str| line.starts_with("question,") || line.starts_with("7,");
+        said.lines().filter(is_wanted).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let both = lines("spearman,difference_mae");
+    // Groups of three rows have no intervals.
+    assert_eq!(both[0], "question,rows,spearman,difference_mae:near,difference_mae:off");
+    assert!(both[1].split(',').skip(2).all(|cell| cell.parse::<f64>().is_ok()), "{both:?}");
+    let one = lines("difference_mae:off");
+    assert!(one[0].starts_with("question,rows,difference_mae:off") && !one[0].contains("near"), "{one:?}");
+    refuses(&judges(), &["--second", "near", "--statistics", "difference_mae:near"], 2, &["is not one of"]);
+}
+
+/// Above fifty groups, each has what its rows define.
+#[test]
+fn many_groups_of_labels_have_figures_of_labels() {
+    let verdict = |n: usize| ["A", "B", "tie"][n % 3];
+    let row = |n: usize| json!({"id": n, "q": n % 60, "verdict": verdict(n), "human": verdict(n + n / 7)});
+    let rows: String = (0..240).map(|n| format!("{}\n", row(n))).collect();
+    let (_, said) = reported(&rows, &["--group", "q"]);
+    let line = said.lines().find(|line| line.starts_with("59 ")).unwrap();
+    assert!(said.contains("accuracy") && line.chars().any(|c| c == '.'), "{line}");
+}
+
+/// One cell of a table that cannot be read costs its row, as it does in JSON lines.
+#[test]
+fn a_table_is_read_as_its_json_lines_are() {
+    let folder = &Desk::new();
+    let row = |n: usize| (n, (n % 5 + 1) as f64, (n % 5) as f64 + ((n * 7) % 11) as f64 / 10.0);
+    let rows: Vec<_> = (0..60).map(row).collect();
+    let lines = rows.iter().map(|(n, human, score)| json!({"id": n, "human": human, "score": score}));
+    let mut lines: Vec<Value> = lines.collect();
+    lines[30]["score"] = json!("NaN");
+    folder.write("in.jsonl", &lines);
+    let cells = rows.iter().map(|(n, human, score)| match n {
+        30 => format!("{n},{human},NaN\n"),
+        _ => format!("{n},{human},{score}\n"),
+    });
+    folder.put("in.csv", format!("id,human,score\n{}", cells.collect::<String>()));
+    let agree = |input: &str| {
+        let args = ["--input", input, "--json", "found.json", "--quiet", "--resamples", "100"];
+        let (_, told) = finished("agree", folder, &args);
+        assert!(told.contains("1 of 60 rows have a value that is no grade") && told.contains("line 3"), "{told}");
+        let found = folder.json("found.json");
+        (found["statistics"].clone(), found["excluded_by_reason"].clone())
+    };
+    let found = agree("in.csv");
+    assert!(found.0["spearman"]["estimate"].is_f64() && found == agree("in.jsonl"), "{found:?}");
+    // Commas before decimals are named.
+    folder.put("in.csv", "id;human;score\n1;3,5;3,2\n2;1,5;2,5\n");
+    refused("agree", folder, &["--input", "in.csv"], 1, &["score is \"3,2\"", "with a point before the decimals"]);
+}
+
+/// What is no verdict is no grade where pairs are compared, whichever command reads them; other labels are compared as they are written.
+#[test]
+fn what_is_no_verdict_is_left_out_by_every_command() {
+    let folder = &Desk::new();
+    let human = [json!("A"), json!("A "), json!("b"), json!("Tie"), json!("NA"), json!(""), json!(["A", "NA", "A"])];
+    let human = human.into_iter().chain([json!(["A", "", null]), json!("B")]);
+    let rows: Vec<Value> = human
+        .zip(0..)
+        .map(|(human, n): (Value, usize)| {
+            let verdict = if n == 8 { "B" } else { "A" };
+            json!({"id": n, "verdict": verdict, "human": human, "instruction": "q", "response_a": "a", "response_b": "b"})
+        })
+        .collect();
+    folder.write("in.jsonl", &rows);
+    let (_, told) = finished("agree", folder, &["--input", "in.jsonl", "--json", "agree.json", "--quiet"]);
+    let note = "expected \"A\", \"B\" or \"tie\", or a list of them and nulls";
+    assert!(told.contains("5 of 9 rows") && told.contains("2 of 4 rows have a rater") && told.contains(note), "{told}");
+    let found = folder.json("agree.json");
+    assert_eq!((&found["n"], &found["excluded_by_reason"]), (&json!(4), &json!({"no_grade": 5})));
+    assert_eq!(found["statistics"]["accuracy"]["estimate"], 1.0);
+    let args = ["--input", "in.jsonl", "--output", "page.html", "--json", "page.json", "--quiet"];
+    finished("report", folder, &args);
+    let page = folder.json("page.json");
+    assert_eq!((&page["graded"], &page["agreement"]["accuracy"]["estimate"]), (&json!(4), &json!(1.0)));
+    let exchanged = |row: &Value| if row["verdict"] == "A" { "B" } else { "A" };
+    let verdicts = rows.iter().map(|row| json!({"id": row["id"], "given": row["verdict"], "swapped": exchanged(row)}));
+    folder.write("verdicts.jsonl", &verdicts.collect::<Vec<_>>());
+    let bench = ["--benchmark", "pairs", "--data", "in.jsonl", "--verdicts", "verdicts.jsonl", "--convention", "bare"];
+    finished("bench", folder, &[&bench[..], &["--json", "bench.json"]].concat());
+    assert_eq!(folder.json("bench.json")["n"], 4);
+    // Tables for programs have their names, and differences, in themselves.
+    let csv = succeed("bench", folder, &[&bench[..], &["--against", "verdicts.jsonl", "--tables", "csv"]].concat());
+    assert!(csv.starts_with("pairs,estimate") && csv.contains("\ndifference_accuracy,0.000"), "{csv}");
+    let csv = succeed("bias", folder, &[&bench[..], &["--tables", "csv"]].concat());
+    assert!(csv.lines().any(|line| line.starts_with("position,estimate")), "{csv}");
+    // Labels that differ in case or spaces alone are two, which is said.
+    let row = |n: usize| json!({"id": n, "predicted": "good", "human": (["good", "Good", "bad"][n % 3])});
+    folder.write("in.jsonl", &(0..9).map(row).collect::<Vec<_>>());
+    let (_, told) = finished("agree", folder, &["--input", "in.jsonl", "--quiet"]);
+    assert!(told.contains("\"good\" and \"Good\" differ in case or spaces alone"), "{told}");
+}
+
+/// What is said of the same rows is the same wherever it is said.
+#[test]
+fn the_same_rows_have_the_same_intervals_everywhere() {
+    let folder = &Desk::new();
+    succeed("rows", folder, &["--rows", "40", "--split", "test", "--output", "rows.jsonl"]);
+    succeed("score", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
+    let mut rows = folder.rows("scores.jsonl");
+    rows.iter_mut().zip(0..).for_each(|(row, n)| row["question_id"] = json!(format!("q{}", n / 4)));
+    folder.write("shared.jsonl", &rows);
+    let input = ["--input", "shared.jsonl"];
+    let (_, of_fit) = finished("fit", folder, &[&input[..], &["--variants", "e_score", "--json", "fit.json"]].concat());
+    let (_, of_agree) = finished("agree", folder, &[&input[..], &["--quiet", "--json", "agree.json"]].concat());
+    let args = ["--output", "page.html", "--quiet", "--json", "page.json"];
+    let (_, of_report) = finished("report", folder, &[&input[..], &args].concat());
+    let [fit, agree, page] = ["fit.json", "agree.json", "page.json"].map(|name| folder.json(name));
+    for name in ["spearman", "pearson"] {
+        assert!(agree["statistics"][name]["low"].is_f64() && agree["statistics"][name]["method"].is_string());
+        for other in [&fit["variants"]["e_score"][name], &page["agreement"][name]] {
+            let known = &agree["statistics"][name];
+            let is_near = |end: &str| (other[end].as_f64().unwrap() - known[end].as_f64().unwrap()).abs() < 1e-9;
+            assert!(["estimate", "low", "high"].into_iter().all(is_near), "{other}, {known}");
+            assert_eq!(other["method"], known["method"]);
+        }
+    }
+    let note = "40 rows have 10 values of \"question_id\"";
+    assert!([&of_fit, &of_agree, &of_report].iter().all(|told| told.contains(note)), "{of_fit}{of_agree}{of_report}");
+    assert!(
+        page["repeated"].as_str().is_some_and(|said| said.contains(note))
+            && folder.text("page.html").contains("40 rows have 10")
+    );
 }
 
 #[test]

@@ -1,18 +1,14 @@
 //! `--require` of `judge agree` and `judge bench`: exit 0, or 3 with a line for each bar that is missed.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{finished, ran, read_json, refused, rows, words, write_rows};
+use crate::program::{Desk, finished, ran, refused, words};
 
 #[test]
 fn a_missed_bar_is_exit_code_3() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let row = |n: usize| json!({"id": n, "score": n % 5, "human": if n.is_multiple_of(7) { 4 - n % 5 } else { n % 5 }});
-    write_rows(path.join("in.jsonl"), &(0..60).map(row).collect::<Vec<Value>>());
+    path.write("in.jsonl", &(0..60).map(row).collect::<Vec<Value>>());
     let agree = |more: &[&str]| ran("agree", path, &[&["--input", "in.jsonl", "--quiet"], more].concat());
     let (code, said, _) = agree(&["--require", "spearman>=0.5", "--require", "mae<=2", "--statistics", "bias"]);
     assert!(code == Some(0) && said.contains("reached: spearman>=0.5") && said.contains("reached: mae<=2"), "{said}");
@@ -22,7 +18,7 @@ fn a_missed_bar_is_exit_code_3() {
     assert!(told.contains("1 of 3 bars are missed\n  spearman.low>=0.99: found 0."), "{told}");
     let (_, said, told) = agree(&[&missed[..], &["--tables", "csv"]].concat());
     assert!(!said.contains("MISSED") && told.matches("spearman.low>=0.99").count() == 1, "{said}{told}");
-    let xml = fs::read_to_string(path.join("bars.xml")).unwrap();
+    let xml = path.text("bars.xml");
     assert!(xml.contains("tests=\"3\" failures=\"1\"") && path.join("a.json").exists(), "{xml}");
     assert_eq!(agree(&missed).0, Some(3), "the second time too");
     // What is undefined is missed.
@@ -30,9 +26,9 @@ fn a_missed_bar_is_exit_code_3() {
     assert_eq!(agree(&["--junit", "bars.xml"]).0, Some(2));
 
     let pair = |n: usize| json!({"id": n, "instruction": "?", "response_a": "a", "response_b": "b", "human": "A"});
-    write_rows(path.join("pairs.jsonl"), &(0..9).map(pair).collect::<Vec<Value>>());
-    write_rows(
-        path.join("said.jsonl"),
+    path.write("pairs.jsonl", &(0..9).map(pair).collect::<Vec<Value>>());
+    path.write(
+        "said.jsonl",
         &(0..9).map(|n| json!({"id": n, "given": if n < 6 { "[[A]]" } else { "[[B]]" }})).collect::<Vec<_>>(),
     );
     let bench = |bar: &str| {
@@ -54,8 +50,7 @@ fn a_missed_bar_is_exit_code_3() {
 /// Two versions' files are joined by id: A is the new one, what cannot be joined is said, and rows that got worse are named.
 #[test]
 fn versions_are_joined_by_their_ids() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let right = |n: usize| format!("There are {n} and 2. {n} + 2 = {}. There are {} hats.", n + 2, n + 2);
     let wrong = |n: usize| format!("numbers The are {n} 9. It is {}.", n + 5);
     let row = |n: usize, text: String| json!({"id": n, "instruction": format!("Ana has {n} hats and gets 2 more. How many hats does Ana have?"), "response": text, "rubric": "Is this a good answer? Use the numbers 1 to 5, where 5 is very good."});
@@ -71,13 +66,13 @@ fn versions_are_joined_by_their_ids() {
     new[1]["human"] = json!(4);
     new[1]["score"] = json!(3.7);
     new[2].as_object_mut().unwrap().remove("rubric");
-    write_rows(path.join("old.jsonl"), &old);
+    path.write("old.jsonl", &old);
     // A whole number of more than 64 bits, and a fraction that no float writes so.
     new[0]["number"] = json!("NUMBERS");
-    write_rows(path.join("new.jsonl"), &new);
+    path.write("new.jsonl", &new);
     let numbers = "[12345678901234567890123,1.10]";
-    let text = fs::read_to_string(path.join("new.jsonl")).unwrap().replace("\"NUMBERS\"", numbers);
-    fs::write(path.join("new.jsonl"), text).unwrap();
+    let text = path.text("new.jsonl").replace("\"NUMBERS\"", numbers);
+    path.put("new.jsonl", text);
     let args = words("--old old.jsonl --new new.jsonl --apart --verdict logits --output v.jsonl --json t.json");
     let (said, told) =
         finished("compare", path, &[&args[..], &["--require", "win_rate>=0.6", "--min-coverage", "0.7"]].concat());
@@ -87,19 +82,19 @@ fn versions_are_joined_by_their_ids() {
         "{told}"
     );
     assert!(said.contains("A, the new version") && said.contains("worse than before: 7, 6"), "{said}");
-    let tally = read_json(path.join("t.json"));
+    let tally = path.json("t.json");
     assert_eq!((&tally["worse"], &tally["verdicts"]["A"]), (&json!([7, 6]), &json!(6)));
-    let found = rows(path.join("v.jsonl"));
+    let found = path.rows("v.jsonl");
     assert_eq!((found.len(), &found[0]["id"], &found[0]["team"]), (8, &json!(7), &json!("blue")));
     assert!(found.iter().all(|row| row["verdict"].is_string()) && found[1].get("score").is_none(), "{found:?}");
-    assert!(fs::read_to_string(path.join("v.jsonl")).unwrap().contains(numbers), "other fields are kept as they are");
+    assert!(path.text("v.jsonl").contains(numbers), "other fields are kept as they are");
     // Finished, it is reported again; a worse version misses its bar.
     let (code, said, told) = ran("compare", path, &[&args[..], &["--require", "win_rate.low>=0.9"]].concat());
     assert!(code == Some(3) && said.contains("MISSED:  win_rate.low"), "{said}{told}");
     let line = [&args[..4], &["--output", "w.jsonl", "--task", "single"]].concat();
     refused("compare", path, &line, 2, &["--old makes pairs"]);
     refused("compare", path, &[&args[..4], &["--output", "w.jsonl", "--part", "0..4"]].concat(), 2, &["--part"]);
-    write_rows(path.join("other.jsonl"), &[row(77, right(7))]);
+    path.write("other.jsonl", &[row(77, right(7))]);
     let own = ["--old", "old.jsonl", "--new", "other.jsonl", "--output", "w.jsonl"];
     refused("compare", path, &own, 1, &["have no row in common"]);
     let twice = words("--old - --new - --output w.jsonl");

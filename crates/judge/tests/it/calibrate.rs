@@ -1,11 +1,8 @@
 //! The example `calibrate` on small files: what it writes, reports and refuses.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{finished, ran, read_json, refused, words, write_record};
+use crate::program::{Desk, finished, ran, refused, succeed, words, write_record};
 
 /// 60 graded rows: people's grade rises with the score, of a judge that knows half of the scale only.
 fn graded() -> String {
@@ -20,12 +17,12 @@ fn graded() -> String {
     (0..60).map(row).collect()
 }
 
-fn started(input: &str, args: &[&str]) -> (TempDir, Option<i32>, String, String) {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("graded.jsonl"), graded()).unwrap();
-    fs::write(folder.path().join("new.jsonl"), input).unwrap();
+fn started(input: &str, args: &[&str]) -> (Desk, Option<i32>, String, String) {
+    let folder = Desk::new();
+    folder.put("graded.jsonl", graded());
+    folder.put("new.jsonl", input);
     let all = [&["--graded", "graded.jsonl", "--input", "new.jsonl"], args].concat();
-    let (code, said, error) = ran("calibrate", folder.path(), &all);
+    let (code, said, error) = ran("calibrate", &folder, &all);
     (folder, code, said, error)
 }
 
@@ -39,7 +36,7 @@ fn every_row_is_carried_through_with_its_calibrated_score() {
         let (folder, code, said, error) = started(NEW, &args);
         assert_eq!(code, Some(0), "{error}");
         assert!(said.contains("fitted on 60 graded rows") && said.contains("2 of 4 rows calibrated"), "{said}");
-        let text = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
+        let text = folder.text("out.jsonl");
         assert!(text.contains("12345678901234567890123"), "digits are kept: {text}");
         let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(rows.iter().map(|row| row["id"].as_str().unwrap()).collect::<String>(), "abcd");
@@ -54,7 +51,7 @@ fn every_row_is_carried_through_with_its_calibrated_score() {
         });
         // The judge's 0.1 and 1.8 stand for the lower and the upper end of people's scale.
         assert!(low < 2.0 && high > 4.0, "{low}, {high}");
-        let report = read_json(folder.path().join("report.json"));
+        let report = folder.json("report.json");
         assert_eq!((&report["graded"], &report["n"], &report["without_score"]), (&json!(60), &json!(4), &json!(2)));
         assert_eq!((&report["method"], &report["folds"]), (&json!(method), &json!(10)));
         let held = &report["out_of_fold"];
@@ -92,31 +89,30 @@ fn what_cannot_be_calibrated_is_refused_and_leaves_no_file() {
         let (folder, found, _, error) = started(input, args);
         assert_eq!(found, Some(code), "{args:?}: {error}");
         assert!(error.contains(expected), "{args:?}: {error}");
-        assert!(!folder.path().join("o.jsonl").exists());
-        assert_eq!(fs::read_to_string(folder.path().join("new.jsonl")).unwrap(), input);
-        assert_eq!(fs::read_to_string(folder.path().join("graded.jsonl")).unwrap(), graded());
+        assert!(!folder.join("o.jsonl").exists());
+        assert_eq!(folder.text("new.jsonl"), input);
+        assert_eq!(folder.text("graded.jsonl"), graded());
     }
 }
 
 #[test]
 fn scores_of_another_scale_are_refused_and_another_judge_is_named() {
-    let folder = TempDir::new().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    fs::write(at("graded.jsonl"), graded()).unwrap();
-    fs::write(at("new.jsonl"), NEW).unwrap();
-    write_record(&at("graded.jsonl"), 5, &Value::Null);
-    write_record(&at("new.jsonl"), 3, &Value::Null);
+    let folder = &Desk::new();
+    folder.put("graded.jsonl", graded());
+    folder.put("new.jsonl", NEW);
+    write_record(&folder.join("graded.jsonl"), 5, &Value::Null);
+    write_record(&folder.join("new.jsonl"), 3, &Value::Null);
     let args = words("--graded graded.jsonl --input new.jsonl --output out.jsonl");
     let scales = "--graded: graded.jsonl has scores on the scale 1, 2, 3, 4, 5, and new.jsonl is on 1, 2, 3";
-    refused("calibrate", folder.path(), &args, 1, &[scales]);
-    assert!(!at("out.jsonl").exists());
-    write_record(&at("new.jsonl"), 5, &json!("lager_wo"));
-    let (_, told) = finished("calibrate", folder.path(), &args);
+    refused("calibrate", folder, &args, 1, &[scales]);
+    assert!(!folder.join("out.jsonl").exists());
+    write_record(&folder.join("new.jsonl"), 5, &json!("lager_wo"));
+    let (_, told) = finished("calibrate", folder, &args);
     let differs = "of another judge than new.jsonl: its variant is \"e_score\", there \"lager_wo\"";
     assert!(told.contains(differs), "{told}");
     // The default under its name.
-    write_record(&at("new.jsonl"), 5, &json!("e_score"));
-    let (_, told) = finished("calibrate", folder.path(), &[&args[..], &["--overwrite"]].concat());
+    write_record(&folder.join("new.jsonl"), 5, &json!("e_score"));
+    let (_, told) = finished("calibrate", folder, &[&args[..], &["--overwrite"]].concat());
     assert!(!told.contains("another judge"), "{told}");
 }
 
@@ -134,10 +130,9 @@ fn a_grade_outside_the_range_costs_its_row() {
 fn a_finished_output_is_reported_all_the_same() {
     let (folder, code, first, error) = started(NEW, &["--output", "out.jsonl"]);
     assert_eq!(code, Some(0), "{error}");
-    let rows = fs::read(folder.path().join("out.jsonl")).unwrap();
+    let rows = folder.read("out.jsonl");
     let args = words("--graded graded.jsonl --input new.jsonl --output out.jsonl --json report.json --width 0.1");
-    let (code, again, error) = ran("calibrate", folder.path(), &args);
-    assert_eq!(code, Some(0), "{error}");
+    let again = succeed("calibrate", &folder, &args);
     assert!(
         again.contains("out.jsonl is complete: ")
             && again.contains(" rows calibrated; nothing to do")
@@ -146,8 +141,8 @@ fn a_finished_output_is_reported_all_the_same() {
     );
     let coverage = first.lines().find(|line| line.contains("lie in their interval")).unwrap();
     assert!(again.contains(coverage), "{again}");
-    assert_eq!(read_json(folder.path().join("report.json"))["graded"], 60);
-    assert_eq!(fs::read(folder.path().join("out.jsonl")).unwrap(), rows);
+    assert_eq!(folder.json("report.json")["graded"], 60);
+    assert_eq!(folder.read("out.jsonl"), rows);
 }
 
 #[test]
@@ -156,7 +151,7 @@ fn questions_are_on_one_side_of_the_folds_and_rows_are_planned_for() {
         let all = [&["--output", "out.jsonl", "--json", "report.json", "--folds", "3"], args].concat();
         let (folder, code, said, error) = started(NEW, &all);
         assert_eq!(code, Some(0), "{error}");
-        (read_json(folder.path().join("report.json")), said)
+        (folder.json("report.json"), said)
     };
     let (plain, said) = report(&["--width", "0.1"]);
     // statsmodels 0.15.0 normal_power_het, and Wilson's interval of 90 %.
@@ -183,7 +178,7 @@ fn questions_are_on_one_side_of_the_folds_and_rows_are_planned_for() {
 /// Issue 59, kind 9: where a field repeats as a question's number does, rows with one value are in one fold without being told.
 #[test]
 fn rows_of_one_question_are_kept_together_by_default() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let with = |field: &str, more: &str| {
         let row = |(i, line): (usize, &str)| {
             let mut row: Value = serde_json::from_str(line).unwrap();
@@ -196,11 +191,11 @@ fn rows_of_one_question_are_kept_together_by_default() {
         graded().lines().enumerate().map(row).collect::<String>()
     };
     let report = |graded: String, args: &[&str]| {
-        fs::write(folder.path().join("graded.jsonl"), graded).unwrap();
-        fs::write(folder.path().join("new.jsonl"), NEW).unwrap();
+        folder.put("graded.jsonl", graded);
+        folder.put("new.jsonl", NEW);
         let all = words("--graded graded.jsonl --input new.jsonl --output out.jsonl --json report.json --overwrite");
-        let (code, _, said) = ran("calibrate", folder.path(), &[&all[..], args].concat());
-        ((code == Some(0)).then(|| read_json(folder.path().join("report.json"))), said)
+        let (code, _, said) = ran("calibrate", folder, &[&all[..], args].concat());
+        ((code == Some(0)).then(|| folder.json("report.json")), said)
     };
     let (found, said) = report(with("question_id", ""), &[]);
     let (named, _) = report(with("question_id", ""), &["--cluster", "question_id"]);

@@ -7,10 +7,9 @@ use std::path::Path;
 
 use judge_data::{Field, Row, Rows};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{QUICK_PROBES, fails, finished, fixture, succeed, words, write_parquet, write_rows};
+use crate::program::{Desk, QUICK_PROBES, fails, finished, fixture, succeed, words, write_parquet};
 use crate::server::{Reply, Server};
 
 /// A field as `json.dump(rows, f, indent=2)` writes it, and a number that no `f64` holds.
@@ -95,7 +94,7 @@ fn pairs() -> Vec<Value> {
 
 #[test]
 fn judges_of_rows() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let prompts = vec![json!({"id": 1, "prompt": "1 + 1?"}), json!({"id": 2, "prompt": ""})];
     for (name, rows, args) in [
         ("layer_logits", prompts, &[][..]),
@@ -103,25 +102,25 @@ fn judges_of_rows() {
         ("prompt_judge", graded(), &["--verdict", "logits"]),
         ("prompt_judge", pairs(), &["--verdict", "logits"]),
     ] {
-        carries(folder.path(), name, &rows, args, 1);
+        carries(folder, name, &rows, args, 1);
     }
 }
 
 /// A rater who gave nothing keeps the place, so what is known of raters is the same before and after.
 #[test]
 fn places_of_raters() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let human = [json!([null, 1, 1]), json!([2, null, 3]), json!([null, null, 4]), json!([null, null, null])];
     let responses: Vec<Value> =
         (0..4).map(|at| json!({"id": at, "instruction": "q", "response": "r", "human": human[at]})).collect();
-    write_rows(folder.path().join("responses.jsonl"), &responses);
+    folder.write("responses.jsonl", &responses);
     let choices = [json!(["A", null, "B"]), json!([null, "tie"])];
     let pairs: Vec<Value> = (0..2)
         .map(|at| json!({"id": at, "instruction": "q", "response_a": "r", "response_b": "s", "human": choices[at]}))
         .collect();
-    write_rows(folder.path().join("pairs.jsonl"), &pairs);
+    folder.write("pairs.jsonl", &pairs);
     let prompts: Vec<Value> = (0..2).map(|at| json!({"id": at, "prompt": "q", "human": human[at]})).collect();
-    write_rows(folder.path().join("prompts.jsonl"), &prompts);
+    folder.write("prompts.jsonl", &prompts);
     for (name, input, expected) in [
         (
             "score",
@@ -134,8 +133,8 @@ fn places_of_raters() {
         let output = format!("{name}.jsonl");
         let verdict: &[&str] = if name == "compare" { &["--verdict", "logits"] } else { &[] };
         let args = [&["--input", input, "--output", &output, "--quiet"], verdict].concat();
-        succeed(name, folder.path(), &args);
-        let found = crate::program::rows(folder.path().join(&output));
+        succeed(name, folder, &args);
+        let found = folder.rows(&output);
         let human: Vec<Value> = found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect();
         assert_eq!(human, expected, "{name}");
     }
@@ -143,7 +142,7 @@ fn places_of_raters() {
 
 #[test]
 fn experiments() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let questions = vec![json!({"id": 1, "question": "1 + 1?", "answerable": true}), json!({"id": 2, "question": "?"})];
     let item = |score| json!({"dialogue": "Ann: No!", "human": "Ann", "emotion": "Anger", "emotion_score": score});
     for (name, rows, args) in [
@@ -151,22 +150,22 @@ fn experiments() {
         ("emotional_understanding", vec![item(3), item(7), item(5)], &[]),
         ("data_selection", graded(), &["--aspects", "answer_accuracy,relevance"]),
     ] {
-        carries(folder.path(), name, &rows, args, 1);
+        carries(folder, name, &rows, args, 1);
     }
 }
 
 #[test]
 fn calibrated_scores() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row = |id: usize| json!({"id": id, "score": id % 5, "human": (id + id / 7 % 2) % 5});
     let rows: Vec<Value> = (0..60).map(row).collect();
-    write_rows(folder.path().join("graded.jsonl"), &rows);
-    carries(folder.path(), "calibrate", &rows, &["--graded", "graded.jsonl"], 1);
+    folder.write("graded.jsonl", &rows);
+    carries(folder, "calibrate", &rows, &["--graded", "graded.jsonl"], 1);
 }
 
 #[test]
 fn rewards_and_rankings() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let model = fixture("heads/llama");
     let long = "ba ".repeat(99);
     let graded = |(id, response): (usize, &str)| json!({"id": id, "instruction": "de", "response": response});
@@ -179,48 +178,48 @@ fn rewards_and_rankings() {
         ("rank_answers", last().map(answers).collect(), &["--model", &model, "--reward"]),
         ("rank_answers", vec![compared], &["--verdict", "logits"]),
     ] {
-        carries(folder.path(), name, &rows, args, 1);
+        carries(folder, name, &rows, args, 1);
     }
 }
 
 #[test]
 fn probes() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row = |(id, item): (usize, tiny_judge::planted::Item)| {
         let (question, answer) = (item.instruction, item.response);
         json!({"id": id, "aspect": "fluency", "question": question, "answer": answer, "score": 2 + id % 3})
     };
     let rows: Vec<Value> = generate(Split::Test, 40, 0).into_iter().enumerate().map(row).collect();
-    write_rows(folder.path().join("graded.jsonl"), &rows);
-    succeed("inspector_train", folder.path(), &words(QUICK_PROBES));
+    folder.write("graded.jsonl", &rows);
+    succeed("inspector_train", folder, &words(QUICK_PROBES));
     let rows = &graded()[..3];
-    carries(folder.path(), "inspector_evaluate", rows, &["--probes", "probes"], 1);
-    carries(folder.path(), "inspector_filter", rows, &["--probes", "probes", "--top-share", "0.5"], 1);
+    carries(folder, "inspector_evaluate", rows, &["--probes", "probes"], 1);
+    carries(folder, "inspector_filter", rows, &["--probes", "probes", "--top-share", "0.5"], 1);
 }
 
 #[test]
 fn labels_of_a_service() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 4}"));
     let service = ["--base-url", &server.base_url, "--api-model", "test-model", "--no-key"];
     let args = [&service[..], &["--aspects", "logicality,fluency"]].concat();
-    carries(folder.path(), "label_with_api", &graded()[..2], &args, 2);
+    carries(folder, "label_with_api", &graded()[..2], &args, 2);
 }
 
 /// Of a Parquet file, the fields that the template uses come back.
 #[test]
 fn an_export_of_shards() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let texts = ["a\nb", "{\"x\":\n1}", "\t\"\\ \u{2028}é"];
     let columns = [("id", vec!["0", "1", "2"]), ("instruction", texts.to_vec()), ("response", texts.to_vec())];
-    write_parquet(folder.path().join("in.parquet"), &columns);
+    write_parquet(folder.join("in.parquet"), &columns);
     for line in [
         "plan --input in.parquet --output plan.json",
         "run --plan plan.json --output parts --shard 0/1",
         "check --plan plan.json --output parts --export out.jsonl",
     ] {
-        succeed("score_files", folder.path(), &words(line));
+        succeed("score_files", folder, &words(line));
     }
-    let found = crate::program::rows(folder.path().join("out.jsonl"));
+    let found = folder.rows("out.jsonl");
     assert_eq!(found.iter().map(|row| row["response"].as_str().expect("a text")).collect::<Vec<_>>(), texts);
 }

@@ -1,16 +1,14 @@
 //! `judge checklist`: criteria of the row or of a file, weighted and kept.
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{refused, rows, succeed, write_rows};
+use crate::program::{Desk, refused, succeed};
 use crate::serve::model_with_yes_and_no;
 
 #[test]
 fn criteria_are_asked_apart_weighted_and_kept() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    let model = model_with_yes_and_no(&folder).to_str().unwrap().to_owned();
+    let path = &Desk::new();
+    let model = model_with_yes_and_no(path).to_str().unwrap().to_owned();
     let row = |id: usize, more: Value| {
         let mut row = json!({"id": id, "instruction": "2 + 4?", "response": format!("It is {id}."), "human": id % 5, "from": "a"});
         row.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -21,13 +19,13 @@ fn criteria_are_asked_apart_weighted_and_kept() {
     all.push(row(7, json!({"checklist": "is short"})));
     all.push(row(8, json!({"checklist": [{"criterion": "is short", "wait": 2}]})));
     all.push(json!({"id": 9, "instruction": "no response"}));
-    write_rows(path.join("in.jsonl"), &all);
+    path.write("in.jsonl", &all);
     let list = json!([{"criterion": "names the number", "name": "number"}, {"criterion": "is rude", "weight": -1.0}]);
-    std::fs::write(path.join("list.json"), list.to_string()).unwrap();
+    path.put("list.json", list.to_string());
     let args = ["--model", &model, "--input", "in.jsonl", "--output", "out.jsonl", "--checklist", "list.json"];
     let said = succeed("checklist", path, &args);
     assert!(said.contains("7 of 10 rows scored") && said.contains("missing: 3"), "{said}");
-    let found = rows(path.join("out.jsonl"));
+    let found = path.rows("out.jsonl");
     assert_eq!(found.len(), 10);
     for row in &found[..6] {
         let [number, rude] = ["number", "2"].map(|name| row["criteria"][name].as_f64().unwrap());
@@ -44,10 +42,10 @@ fn criteria_are_asked_apart_weighted_and_kept() {
     }
     assert!(succeed("checklist", path, &args).contains("is complete: 7 of 10 rows scored"));
     // What is decided about one row does not depend on the others.
-    write_rows(path.join("one.jsonl"), &all[3..4]);
+    path.write("one.jsonl", &all[3..4]);
     let alone = ["--model", &model, "--input", "one.jsonl", "--output", "one.out.jsonl", "--checklist", "list.json"];
     succeed("checklist", path, &alone);
-    assert_eq!(rows(path.join("one.out.jsonl"))[0], found[3]);
+    assert_eq!(path.rows("one.out.jsonl")[0], found[3]);
     let without = ["--model", &model, "--input", "one.jsonl", "--output", "no.jsonl"];
     refused("checklist", path, &without, 2, &["--checklist"]);
     // Its rows have no place for the logits of layers.

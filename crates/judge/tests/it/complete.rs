@@ -4,18 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::program::{ran, read_json, succeed, words, write_rows};
+use crate::program::{Desk, ran, read_json, succeed, words, write_rows};
 
 /// A copy of the embedded model, and two rows.
-fn desk() -> TempDir {
-    let desk = TempDir::new().unwrap();
-    fs::create_dir(desk.path().join("model")).unwrap();
-    tiny_judge::write(&desk.path().join("model")).unwrap();
+fn desk() -> Desk {
+    let desk = Desk::new();
+    fs::create_dir(desk.join("model")).unwrap();
+    tiny_judge::write(&desk.join("model")).unwrap();
     let row =
         |id: u32| json!({"id": id, "instruction": format!("{id} + 2?"), "response": "4", "rubric": "Is it right?"});
-    write_rows(desk.path().join("in.jsonl"), &[row(1), row(2)]);
+    desk.write("in.jsonl", &[row(1), row(2)]);
     desk
 }
 
@@ -52,8 +51,7 @@ fn started(desk: &Path, line: &str, more: &[&str]) -> (Option<i32>, String, Stri
 #[test]
 fn a_model_that_was_retrained_into_the_same_folder_is_another_one() {
     for line in LINES {
-        let desk = desk();
-        let desk = desk.path();
+        let desk = &desk();
         let (code, stdout, stderr) = started(desk, line, &[]);
         assert_eq!(code, Some(0), "{line}: {stdout}{stderr}");
         let (code, stdout, stderr) = started(desk, line, &[]);
@@ -67,8 +65,7 @@ fn a_model_that_was_retrained_into_the_same_folder_is_another_one() {
 
 #[test]
 fn another_template_and_other_layer_weights_are_not_complete() {
-    let desk = desk();
-    let desk = desk.path();
+    let desk = &desk();
     let line = "lager_pointwise --input in.jsonl --output o.jsonl";
     assert_eq!(started(desk, line, &[]).0, Some(0));
     // The template that the model's folder brings is no option, and decides all the same.
@@ -84,7 +81,7 @@ fn another_template_and_other_layer_weights_are_not_complete() {
         let human = f64::from(1 + id % 5);
         json!({"id": id, "instruction": format!("{id} + 1?"), "response": format!("{}", id % 4), "rubric": "Is it right?", "human": human})
     };
-    write_rows(desk.join("graded.jsonl"), &(0..30).map(graded).collect::<Vec<_>>());
+    desk.write("graded.jsonl", &(0..30).map(graded).collect::<Vec<_>>());
     assert_eq!(started(desk, "lager_pointwise --input graded.jsonl --output valid.jsonl", &[]).0, Some(0));
     let fit = ["--valid", "valid.jsonl", "--weights-out", "w.json"];
     succeed("lager_evaluate", desk, &[&fit[..], &["--epochs", "1"]].concat());
@@ -97,8 +94,7 @@ fn another_template_and_other_layer_weights_are_not_complete() {
 
 #[test]
 fn a_record_of_an_older_program_is_read_and_its_differences_are_named() {
-    let desk = desk();
-    let desk = desk.path();
+    let desk = &desk();
     let line = "lager_pointwise --input in.jsonl --output o.jsonl";
     assert_eq!(started(desk, line, &[]).0, Some(0));
     let path = desk.join("o.jsonl.run.json");

@@ -10,9 +10,8 @@ use judge_cli::terminal::console::commit;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::program::{finished, judge, ran, read_json, refused, succeed, words, write_rows};
+use crate::program::{Desk, finished, judge, ran, refused, succeed, words, write_rows};
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -23,21 +22,21 @@ fn stdout(output: &Output) -> String {
 }
 
 /// Three prompts, one of them empty.
-fn write_prompts(folder: &TempDir) {
+fn write_prompts(folder: &Path) {
     let rows = ["Is it?", "", "Why?"].iter().enumerate().map(|(id, text)| json!({"id": id, "prompt": text}));
-    write_rows(folder.path().join("in.jsonl"), &rows.collect::<Vec<_>>());
+    write_rows(folder.join("in.jsonl"), &rows.collect::<Vec<_>>());
 }
 
 #[test]
 fn every_command_has_a_version_with_its_commit() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let number = env!("CARGO_PKG_VERSION");
     let version = commit().map_or_else(|| number.to_owned(), |at| format!("{number} ({at})"));
     for (args, name) in
         [("--version", "judge"), ("score --version", "judge-score"), ("lager_pointwise -V", "judge-score")]
     {
         let args = words(args);
-        assert_eq!(succeed(args[0], folder.path(), &args[1..]), format!("{name} {version}\n"));
+        assert_eq!(succeed(args[0], folder, &args[1..]), format!("{name} {version}\n"));
     }
 }
 
@@ -54,26 +53,26 @@ fn the_commit_is_the_checkouts() {
 
 #[test]
 fn wrong_usage_is_said_the_same_way_everywhere() {
-    let folder = TempDir::new().expect("folder");
-    write_prompts(&folder);
+    let folder = &Desk::new();
+    write_prompts(folder);
     for (name, args, said) in [
         ("throughput", &["--input", "in.jsonl", "--template", "t.json"][..], "--template needs graded rows"),
         ("throughput", &["--input", "in.jsonl", "--seed", "3"], "--seed"),
         ("throughput", &["--input", "in.jsonl", "--read", "text"], "give --max-new-tokens"),
         ("throughput", &["--input", "in.jsonl", "--layer", "99", "--quiet"], "the model has the layers 0 to 6"),
     ] {
-        let told = refused(name, folder.path(), args, 2, &[said]);
+        let told = refused(name, folder, args, 2, &[said]);
         assert!(told.starts_with("error: "), "{name} {args:?}: {told}");
     }
 }
 
 #[test]
 fn speed_says_what_is_faster_on_this_processor() {
-    let folder = TempDir::new().expect("folder");
-    write_prompts(&folder);
-    let said = succeed("throughput", folder.path(), &["--input", "in.jsonl", "--others", "--json", "speed.json"]);
+    let folder = &Desk::new();
+    write_prompts(folder);
+    let said = succeed("throughput", folder, &["--input", "in.jsonl", "--others", "--json", "speed.json"]);
     assert!(said.contains("\nfaster here    "), "{said}");
-    let found = read_json(folder.path().join("speed.json"));
+    let found = folder.json("speed.json");
     // At least weights of eight bits with the kernel that is chosen.
     let others = found["others"].as_array().expect("others");
     assert!(others.iter().any(|other| other["weight_form"] == "int8"), "{others:?}");
@@ -85,8 +84,8 @@ fn speed_says_what_is_faster_on_this_processor() {
 
 #[test]
 fn help_begins_with_the_files_and_ends_with_the_model_and_the_run() {
-    let folder = TempDir::new().expect("folder");
-    let help = succeed("throughput", folder.path(), &["-h"]);
+    let folder = &Desk::new();
+    let help = succeed("throughput", folder, &["-h"]);
     let at = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
     assert!(at("--input") < at("\nModel:"), "{help}");
     assert!(at("\nModel:") < at("--device") && at("--device") < at("\nRun:") && at("\nRun:") < at("--limit"), "{help}");
@@ -94,14 +93,14 @@ fn help_begins_with_the_files_and_ends_with_the_model_and_the_run() {
 
 #[test]
 fn a_graded_file_is_measured_and_the_rest_estimated() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row =
         |id| json!({"id": id, "instruction": "What is 1 + 1?", "response": "2", "rubric": "Right?", "scores": [5]});
-    write_rows(folder.path().join("in.jsonl"), &(0..8).map(row).collect::<Vec<_>>());
+    folder.write("in.jsonl", &(0..8).map(row).collect::<Vec<_>>());
     let figures = |more: &[&str]| {
         let args = [&["--input", "in.jsonl", "--json", "out.json"], more].concat();
-        let (said, log) = finished("throughput", folder.path(), &args);
-        (said, log, read_json(folder.path().join("out.json")))
+        let (said, log) = finished("throughput", folder, &args);
+        (said, log, folder.json("out.json"))
     };
     let (said, log, part) = figures(&["--limit", "2"]);
     assert!(said.contains("whole file     about ") && said.contains(" for 8 rows"), "{said}");
@@ -113,22 +112,22 @@ fn a_graded_file_is_measured_and_the_rest_estimated() {
     assert!(!said.contains("whole file") && all["whole_file_s"].is_null(), "{said}");
     assert_eq!((&all["prompts"], &all["rows"]), (&json!(8), &json!(8)));
 
-    fs::write(folder.path().join("t.json"), r#"{"raw": "{response}"}"#).expect("template");
+    folder.put("t.json", r#"{"raw": "{response}"}"#);
     let (_, _, short) = figures(&["--template", "t.json"]);
     assert!(short["prompt_tokens"].as_u64() < all["prompt_tokens"].as_u64(), "{short}");
 }
 
 #[test]
 fn a_run_that_scored_nothing_failed() {
-    let folder = TempDir::new().expect("folder");
-    write_prompts(&folder);
-    succeed("throughput", folder.path(), &["--input", "in.jsonl"]); // two of the three prompts are scored
+    let folder = &Desk::new();
+    write_prompts(folder);
+    succeed("throughput", folder, &["--input", "in.jsonl"]); // two of the three prompts are scored
     for (input, said) in [
         ("{\"id\": 1, \"prompt\": \"\"}\n{\"id\": 2, \"prompt\": \"\"}\n", "no row was scored: 2 empty_prompt"),
         ("", "in.jsonl has no rows"),
     ] {
-        fs::write(folder.path().join("in.jsonl"), input).expect("input");
-        refused("throughput", folder.path(), &["--input", "in.jsonl"], 1, &[said]);
+        folder.put("in.jsonl", input);
+        refused("throughput", folder, &["--input", "in.jsonl"], 1, &[said]);
     }
 }
 
@@ -156,12 +155,11 @@ fn plain_model(folder: &Path) {
 
 #[test]
 fn a_model_that_needs_options_says_which() {
-    let folder = TempDir::new().expect("folder");
-    write_prompts(&folder);
-    plain_model(&folder.path().join("plain"));
+    let folder = &Desk::new();
+    write_prompts(folder);
+    plain_model(&folder.join("plain"));
     let read = |more: &[&str]| {
-        let (code, _, said) =
-            ran("throughput", folder.path(), &[&["--input", "in.jsonl", "--model", "plain"], more].concat());
+        let (code, _, said) = ran("throughput", folder, &[&["--input", "in.jsonl", "--model", "plain"], more].concat());
         (code, said)
     };
     let faster = "note: the checkpoint is f32; --dtype bf16 takes half the memory, and less time where the processor multiplies bf16";
@@ -178,12 +176,11 @@ fn a_model_that_needs_options_says_which() {
 
 #[test]
 fn a_reader_that_closed_stdout_has_seen_enough() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     for args in ["--schema", "--help", "--version"] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
-        let output =
-            judge("score_stream").arg(args).current_dir(folder.path()).stdout(writer).output().expect("it starts");
+        let output = judge("score_stream").arg(args).current_dir(folder).stdout(writer).output().expect("it starts");
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{args:?}");
     }
 }
@@ -191,11 +188,10 @@ fn a_reader_that_closed_stdout_has_seen_enough() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_an_error_and_no_panic() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let full = || fs::File::options().write(true).open("/dev/full").expect("/dev/full");
     for args in ["--schema", "--help", "--version"] {
-        let output =
-            judge("score_stream").arg(args).current_dir(folder.path()).stdout(full()).output().expect("it starts");
+        let output = judge("score_stream").arg(args).current_dir(folder).stdout(full()).output().expect("it starts");
         let said = stderr(&output);
         assert!(
             output.status.code() == Some(1) && said.starts_with("error: cannot write to stdout"),
@@ -204,10 +200,10 @@ fn a_full_device_is_an_error_and_no_panic() {
     }
     // What cannot be said on stderr changes neither the work nor its exit code.
     let mute = |name: &str, args: &[&str]| {
-        let output = judge(name).args(args).current_dir(folder.path()).stderr(full()).output().expect("it starts");
+        let output = judge(name).args(args).current_dir(folder).stderr(full()).output().expect("it starts");
         output.status.code()
     };
-    write_prompts(&folder);
+    write_prompts(folder);
     assert_eq!(mute("throughput", &["--input", "in.jsonl"]), Some(0));
     assert_eq!(mute("throughput", &["--input", "missing.jsonl"]), Some(1));
     assert_eq!(mute("throughput", &["--runs", "3"]), Some(2));
@@ -251,15 +247,15 @@ mod signals {
 
     #[test]
     fn a_run_stops_between_rows_with_exit_code_130() {
-        let folder = TempDir::new().expect("folder");
-        write_prompts(&folder);
+        let folder = &Desk::new();
+        write_prompts(folder);
         let endless = ["--input", "in.jsonl", "--repeat", "1000000000", "--json", "out.json"];
-        let output = interrupt("throughput", folder.path(), &endless);
+        let output = interrupt("throughput", folder, &endless);
         let said = stderr(&output);
         assert!(output.status.code() == Some(130) && said.contains("of 3 rows; nothing was written"), "{said}");
         assert!(!said.contains("error"), "{said}");
         let names: Vec<_> =
-            fs::read_dir(&folder).expect("folder").map(|entry| entry.expect("entry").file_name()).collect();
+            fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").file_name()).collect();
         assert_eq!(names, ["in.jsonl"], "nothing is left behind");
     }
 
@@ -308,9 +304,9 @@ mod signals {
 /// weights are found again.
 #[test]
 fn an_embedded_model_that_a_kill_has_left_goes_with_the_next_start() {
-    let folder = TempDir::new().expect("folder");
-    write_prompts(&folder);
-    let tmp = folder.path().join("tmp");
+    let folder = &Desk::new();
+    write_prompts(folder);
+    let tmp = folder.join("tmp");
     let [left, used] = ["judge-embedded-left", "judge-embedded-used"].map(|name| tmp.join(name));
     for unpacked in [&left, &used] {
         fs::create_dir_all(unpacked).expect("folder");
@@ -321,19 +317,18 @@ fn an_embedded_model_that_a_kill_has_left_goes_with_the_next_start() {
     for _ in 0..2 {
         let mut command = judge("throughput");
         command.args(["--input", "in.jsonl", "--packed-cache", "packed", "--quiet"]).env("TMPDIR", &tmp);
-        let output = command.current_dir(folder.path()).output().expect("it starts");
+        let output = command.current_dir(folder).output().expect("it starts");
         assert!(output.status.success(), "{}", stderr(&output));
     }
     let names = |folder: &Path| fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").file_name());
     assert!(names(&tmp).eq(["judge-embedded-used"]), "{:?}", names(&tmp).collect::<Vec<_>>());
-    assert_eq!(names(&folder.path().join("packed")).count(), 1);
+    assert_eq!(names(&folder.join("packed")).count(), 1);
 }
 
 /// One option for the tables of all commands.
 #[test]
 fn tables_are_written_in_the_form_that_is_asked_for() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     succeed("rows", path, &["--rows", "12", "--split", "test", "--output", "rows.jsonl"]);
     succeed("score", path, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
     let fitted = |more: &[&str]| {
@@ -347,13 +342,14 @@ fn tables_are_written_in_the_form_that_is_asked_for() {
     // An interval is two columns, and stdout has tables alone.
     let head = csv.lines().next().expect("a head");
     assert_eq!(head, "variant,Spearman,Spearman low,Spearman high,Pearson,Pearson low,Pearson high,bias");
-    assert!(line.split(',').skip(1).take(6).all(|cell| cell.parse::<f64>().is_ok()), "{line}");
+    assert!(line.split(',').skip(1).all(|cell| cell.parse::<f64>().is_ok()), "{line}");
     assert_eq!(csv.lines().count(), 3, "{csv}");
     let (_, _, prose) = ran("fit", path, &["--valid", "scores.jsonl", "--input", "scores.jsonl", "--tables", "csv"]);
     assert!(prose.contains("12 items scored and graded"), "{prose}");
     let agreed = succeed("agree", path, &["--input", "scores.jsonl", "--tables", "csv"]);
     let [figures, furthest] = agreed.split("\n\n").collect::<Vec<_>>()[..] else { panic!("{agreed}") };
-    assert!(figures.starts_with(",estimate,low,high,p\npearson,") && furthest.starts_with("furthest"), "{agreed}");
+    let head = "score against human: 12 rows,estimate,low,high,p\npearson,";
+    assert!(figures.starts_with(head) && furthest.starts_with("furthest"), "{agreed}");
     let described = succeed("doctor", path, &["--tables", "csv"]);
     assert!(described.starts_with("field,value\njudge,") && described.contains("\nmemory,"), "{described}");
     let markdown = fitted(&["--tables", "markdown"]);

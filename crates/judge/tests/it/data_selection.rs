@@ -1,12 +1,10 @@
 //! Choosing instruction data: every row graded or listed, choices by hand, forms of fine-tuning tools, and another choice without a model.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{QUICK_PROBES, finished, ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{Desk, QUICK_PROBES, finished, refused, rows, succeed, words};
 
 const ASPECTS: [&str; 7] = [
     "answer_accuracy",
@@ -28,21 +26,20 @@ fn chosen(rows: &[Value]) -> Vec<usize> {
 
 #[test]
 fn examples_are_graded_and_the_best_chosen() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let mut input = own("examples.jsonl");
     assert!(input.len() >= 32);
     input[5]["output"] = json!("wow ".repeat(2_000));
     input[7].as_object_mut().expect("an object").remove("id");
-    write_rows(folder.join("in.jsonl"), &input);
+    folder.write("in.jsonl", &input);
     let args =
         "--input in.jsonl --output out.jsonl --json out.json --selected chosen.jsonl --format sharegpt --top 0.25";
     let args = words(args);
     let said = succeed("data_selection", folder, &args);
     assert!(said.contains("8 of 32 rows chosen by score, 1 without a number"), "{said}");
     assert!(said.contains("no relevance: 1 too_long"), "{said}");
-    let graded = rows(folder.join("out.jsonl"));
-    let record = read_json(folder.join("out.jsonl.aspects.jsonl.run.json"));
+    let graded = folder.rows("out.jsonl");
+    let record = folder.json("out.jsonl.aspects.jsonl.run.json");
     let settings = record["content"]["settings"].as_object().expect("settings");
     assert!(!settings.contains_key("carry"), "of instruction data no field is carried: {settings:?}");
     let mut scores = Vec::new();
@@ -71,7 +68,7 @@ fn examples_are_graded_and_the_best_chosen() {
     let mut best: Vec<usize> = scores[..8].iter().map(|(place, _)| *place).collect();
     best.sort_unstable();
     assert_eq!(chosen(&graded), best);
-    let picked = rows(folder.join("chosen.jsonl"));
+    let picked = folder.rows("chosen.jsonl");
     assert_eq!(picked.len(), 8);
     for (row, &place) in picked.iter().zip(&best) {
         let turns = &row["conversations"];
@@ -80,7 +77,7 @@ fn examples_are_graded_and_the_best_chosen() {
         assert!(asked.starts_with(input[place]["instruction"].as_str().expect("text")));
         assert!(asked.ends_with(input[place]["input"].as_str().expect("text")));
     }
-    let report = read_json(folder.join("out.json"));
+    let report = folder.json("out.json");
     assert_eq!((&report["n"], &report["chosen"], &report["without"]), (&json!(32), &json!(8), &json!(1)));
     assert_eq!(report["missing"]["relevance"], json!({"too_long": 1}));
     assert_eq!(report["duplicates"]["rows"], 1);
@@ -101,49 +98,45 @@ fn examples_are_graded_and_the_best_chosen() {
         .filter(|(place, item)| item["input"] == "" && *place != 5)
         .map(|(place, item)| json!({"id": place, "instruction": item["instruction"], "response": item["output"]}))
         .collect();
-    write_rows(folder.join("plain.jsonl"), &plain);
+    folder.write("plain.jsonl", &plain);
     let rubric = "Give a number from 1 to 9: Does it answer what was asked?";
     succeed(
         "lager_pointwise",
         folder,
         &["--input", "plain.jsonl", "--output", "alone.jsonl", "--points", "9", "--rubric", rubric, "--quiet"],
     );
-    for row in rows(folder.join("alone.jsonl")) {
+    for row in folder.rows("alone.jsonl") {
         let place = usize::try_from(row["id"].as_u64().expect("a place")).expect("small");
         assert_eq!(graded[place]["aspects"]["relevance"], row["score"], "row {place}");
     }
 
     // The same again does nothing; another choice of the same rows needs no model.
-    let (code, said, stderr) = ran("data_selection", folder, &args);
-    assert!(
-        code == Some(0) && said.contains("out.jsonl is complete") && !stderr.contains("model tiny-judge"),
-        "{stderr}"
-    );
+    let (said, stderr) = finished("data_selection", folder, &args);
+    assert!(said.contains("out.jsonl is complete") && !stderr.contains("model tiny-judge"), "{stderr}");
     let other = ["--input", "in.jsonl", "--output", "out.jsonl", "--threshold", "3"];
     refused("data_selection", folder, &other, 2, &["threshold"]);
-    let (code, _, stderr) = ran("data_selection", folder, &[&other[..], &["--overwrite"]].concat());
-    assert!(code == Some(0) && !stderr.contains("model tiny-judge"), "{stderr}");
-    let graded = rows(folder.join("out.jsonl"));
+    let (_, stderr) = finished("data_selection", folder, &[&other[..], &["--overwrite"]].concat());
+    assert!(!stderr.contains("model tiny-judge"), "{stderr}");
+    let graded = folder.rows("out.jsonl");
     assert!(graded.iter().all(|row| row["selected"] == row["score"].as_f64().is_some_and(|score| score >= 3.0)));
 }
 
 #[test]
 fn conversations_are_read_and_baselines_choose() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let input = own("conversations.jsonl");
-    write_rows(folder.join("in.jsonl"), &input);
+    folder.write("in.jsonl", &input);
     let choose = |name: &str, more: &[&str]| {
         let output = format!("{name}.jsonl");
         let args = [&["--input", "in.jsonl", "--output", &output, "--top", "0.4", "--baseline", name, "--quiet"], more]
             .concat();
         let said = succeed("data_selection", folder, &args);
-        (rows(folder.join(output)), said)
+        (folder.rows(output), said)
     };
     let (longest, _) = choose("longest", &["--selected", "alpaca.jsonl", "--format", "alpaca"]);
     assert_eq!(chosen(&longest), [0, 3]);
     assert!(longest.iter().all(|row| row.get("aspects").is_none()), "no aspect was asked");
-    let alpaca = rows(folder.join("alpaca.jsonl"));
+    let alpaca = folder.rows("alpaca.jsonl");
     assert_eq!(alpaca[0]["history"], json!([["Name a river in Spain.", "The Ebro."]]));
     assert_eq!((&alpaca[1]["instruction"], &alpaca[1]["input"]), (&json!("Is a tomato a fruit?"), &json!("")));
 
@@ -178,38 +171,36 @@ fn conversations_are_read_and_baselines_choose() {
 /// A row without an answer has no number, whatever rows are chosen by, so no form of it is written.
 #[test]
 fn a_row_that_cannot_be_read_is_never_chosen() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let mut input = own("examples.jsonl");
     input.truncate(6);
     input[2]["output"] = Value::Null;
-    write_rows(folder.join("in.jsonl"), &input);
+    folder.write("in.jsonl", &input);
     for by in ["random", "longest"] {
         let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--baseline", by, "--top", "1", "--overwrite"];
         let form = ["--selected", "chosen.jsonl", "--format", "alpaca", "--json", "out.json"];
         let said = succeed("data_selection", folder, &[&args[..], &form[..]].concat());
         assert!(said.contains("5 of 6 rows chosen") && said.contains("no score: 1 missing"), "{by}: {said}");
-        let row = &rows(folder.join("out.jsonl"))[2];
+        let row = &folder.rows("out.jsonl")[2];
         assert_eq!((&row["score"], &row["selected"]), (&Value::Null, &json!(false)), "{by}");
         assert_eq!(row["unscored"]["score"]["reason"], "missing", "{by}: {row}");
-        let chosen = rows(folder.join("chosen.jsonl"));
+        let chosen = folder.rows("chosen.jsonl");
         assert!(chosen.len() == 5 && chosen.iter().all(|row| row["output"].is_string()), "{by}: {chosen:?}");
-        let report = read_json(folder.join("out.json"));
+        let report = folder.json("out.json");
         assert_eq!((&report["without"], &report["missing"]), (&json!(1), &json!({"score": {"missing": 1}})), "{by}");
     }
 }
 
 #[test]
 fn of_an_empty_choice_nothing_is_a_number() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
-    write_rows(folder.join("in.jsonl"), &own("examples.jsonl"));
+    let folder = &Desk::new();
+    folder.write("in.jsonl", &own("examples.jsonl"));
     let args = words("--input in.jsonl --output out.jsonl --baseline longest --threshold 1e9 --json out.json --quiet");
     let said = succeed("data_selection", folder, &args);
     let score: Vec<&str> =
         said.lines().find(|line| line.starts_with("score")).expect("a line").split_whitespace().collect();
     assert_eq!(score[score.len() - 2..], ["–", "–"], "{said}");
-    let report = read_json(folder.join("out.json"));
+    let report = folder.json("out.json");
     for (name, found) in report["distributions"].as_array().expect("a list").iter().map(|one| (&one[0], &one[1])) {
         assert!(found["before"]["mean"].is_f64(), "{name}: {found}");
         let after = &found["after"];
@@ -223,25 +214,24 @@ fn of_an_empty_choice_nothing_is_a_number() {
 
 #[test]
 fn a_diverse_choice_passes_over_copies() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let mut input = own("examples.jsonl");
     let mut copy = input[0].clone();
     copy["id"] = json!("copy");
     copy["output"] = json!(format!("{} ", input[0]["output"].as_str().expect("text")));
     input.push(copy);
-    write_rows(folder.join("in.jsonl"), &input);
+    folder.write("in.jsonl", &input);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--top", "0.6", "--quiet", "--json", "out.json"];
     succeed("data_selection", folder, &args);
-    assert_eq!(read_json(folder.join("out.json"))["near_duplicates"], Value::Null);
+    assert_eq!(folder.json("out.json")["near_duplicates"], Value::Null);
     let diverse = [&args[..], &["--diversity", "0.9", "--overwrite"]].concat();
     let said = succeed("data_selection", folder, &diverse);
     assert!(said.contains("passed over beside a chosen one"), "{said}");
-    let graded = rows(folder.join("out.jsonl"));
+    let graded = folder.rows("out.jsonl");
     let both = |a: usize, b: usize| graded[a]["selected"] == true && graded[b]["selected"] == true;
     assert!(!both(0, 32) && !both(8, 10), "a copy is chosen beside its original");
     assert_eq!(chosen(&graded).len(), 19);
-    let near = &read_json(folder.join("out.json"))["near_duplicates"];
+    let near = &folder.json("out.json")["near_duplicates"];
     assert!(near["rows"].as_u64().expect("a count") >= 1);
     assert!(
         near["first"]
@@ -254,20 +244,19 @@ fn a_diverse_choice_passes_over_copies() {
 
 #[test]
 fn rubrics_of_your_own_people_and_groups() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let planted = ["--split", "test", "--rows", "40", "--truth", "--output", "in.jsonl"];
     succeed("generate_rows", folder, &planted);
     let rubrics = json!([
         {"name": "right", "question": "Is it right?", "levels": ["no", "in part", "yes"]},
         {"name": "brief", "question": "Is it brief?", "levels": ["no", "in part", "yes"]},
     ]);
-    fs::write(folder.join("rubrics.json"), rubrics.to_string()).expect("rubrics");
+    folder.put("rubrics.json", rubrics.to_string());
     let files = words("--input in.jsonl --columns human=quality --output out.jsonl --json out.json --quiet");
     let args = words("--rubrics rubrics.json --top 0.2 --groups defects --aspects right");
     let said = succeed("data_selection", folder, &[files, args].concat());
     assert!(said.contains("among people's best") && said.contains("let through"), "{said}");
-    let (graded, report) = (rows(folder.join("out.jsonl")), read_json(folder.join("out.json")));
+    let (graded, report) = (folder.rows("out.jsonl"), folder.json("out.json"));
     assert!(graded.iter().all(|row| row["aspects"].as_object().expect("an object").keys().eq(["right"])));
     // By hand: people's best, and a defect among the chosen.
     let quality = |row: &Value| row["quality"].as_f64().expect("a number");
@@ -290,52 +279,50 @@ fn rubrics_of_your_own_people_and_groups() {
 /// A probe is asked what it was trained on, each row's rubric included, and an aspect of its name is another judge.
 #[test]
 fn a_probe_sees_what_a_row_has_besides() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--output", "graded.jsonl", "--rows", "40"]);
     succeed("inspector_train", folder, &words(QUICK_PROBES));
-    let mut input = rows(folder.join("graded.jsonl"));
+    let mut input = folder.rows("graded.jsonl");
     input.truncate(12);
     input[3]["response"] = json!("wow ".repeat(2_000));
-    write_rows(folder.join("in.jsonl"), &input);
+    folder.write("in.jsonl", &input);
     let rubrics = json!([{"name": "quality", "question": "Is it right?", "levels": ["no", "in part", "yes"]}]);
-    fs::write(folder.join("rubrics.json"), rubrics.to_string()).expect("rubrics");
+    folder.put("rubrics.json", rubrics.to_string());
     succeed("inspector_evaluate", folder, &words("--input in.jsonl --probes probes --output judged.jsonl --quiet"));
     let args = words("--input in.jsonl --output out.jsonl --json out.json --baseline probe --probes probes --quiet");
     succeed("data_selection", folder, &[&args[..], &["--compare", "score", "--rubrics", "rubrics.json"]].concat());
-    let graded = rows(folder.join("out.jsonl"));
-    for (row, judged) in graded.iter().zip(rows(folder.join("judged.jsonl"))) {
+    let graded = folder.rows("out.jsonl");
+    for (row, judged) in graded.iter().zip(folder.rows("judged.jsonl")) {
         let [here, there] = [&row["score"], &judged["expected_total"]].map(Value::as_f64);
         let apart = here.zip(there).map(|(here, there)| (here - there).abs());
         assert!(here.is_some() == there.is_some() && apart.is_none_or(|apart| apart < 1e-9), "{here:?} {there:?}");
     }
     assert_eq!(graded.iter().filter(|row| row["score"].is_f64()).count(), 11);
     let missing = json!({"quality": {"too_long": 1}, "probe quality": {"too_long": 1}});
-    assert_eq!(read_json(folder.join("out.json"))["missing"], missing);
+    assert_eq!(folder.json("out.json")["missing"], missing);
     assert_eq!(graded[3]["unscored"].as_object().expect("reasons").len(), 2, "{}", graded[3]);
 }
 
 /// A template shows other fields of the rows, and a rubric of a row's own is not the question of an aspect.
 #[test]
 fn a_template_may_name_any_field_of_the_rows() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--output", "in.jsonl", "--rows", "4", "--truth"]);
     let template = |content: &str| {
         let template = json!({"chat": {"messages": [{"role": "user", "content": content}]}});
-        fs::write(folder.join("t.json"), template.to_string()).expect("a template");
+        folder.put("t.json", template.to_string());
     };
     let args = words("--input in.jsonl --output out.jsonl --template t.json --aspects relevance --overwrite --quiet");
     let graded = || {
         succeed("data_selection", folder, &args);
-        rows(folder.join("out.jsonl")).iter().map(|row| row["score"].clone()).collect::<Vec<_>>()
+        folder.rows("out.jsonl").iter().map(|row| row["score"].clone()).collect::<Vec<_>>()
     };
     template("{topic}: {instruction}\n{response}\n{rubric}\nscore: ");
     let with_rubrics = graded();
     assert!(with_rubrics.iter().all(Value::is_f64), "{with_rubrics:?}");
-    let mut input = rows(folder.join("in.jsonl"));
+    let mut input = folder.rows("in.jsonl");
     input.iter_mut().for_each(|row| _ = row.as_object_mut().expect("an object").remove("rubric"));
-    write_rows(folder.join("in.jsonl"), &input);
+    folder.write("in.jsonl", &input);
     assert_eq!(graded(), with_rubrics);
     template("{subject}: {response}\n{rubric}");
     let args = words("--input in.jsonl --output none.jsonl --template t.json --aspects relevance");
@@ -346,27 +333,26 @@ fn a_template_may_name_any_field_of_the_rows() {
 /// Ids of the output are those of the files beside it, and what was to be no id or no grade is none.
 #[test]
 fn ids_are_those_of_the_rows_and_odd_grades_are_counted() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let row =
         |id: &Value, human: Value| json!({"id": id, "key": "k", "instruction": "?", "output": "!", "human": human});
     let select = |input: &str, columns: &str| {
         let args = ["--input", input, "--output", "o.jsonl", "--baseline", "longest", "--top", "1", "--overwrite"];
         let columns: &[&str] = if columns.is_empty() { &[] } else { &["--columns", columns] };
         let (_, told) = finished("data_selection", folder, &[&args[..], columns].concat());
-        (rows(folder.join("o.jsonl")), told)
+        (folder.rows("o.jsonl"), told)
     };
     let ids = |rows: &[Value]| rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
-    fs::write(folder.join("in.csv"), "id,instruction,output\n,a,b\n,c,d\n").expect("a table");
+    folder.put("in.csv", "id,instruction,output\n,a,b\n,c,d\n");
     assert_eq!(ids(&select("in.csv", "").0), [json!(0), json!(1)]);
     let twice = [row(&json!("x"), json!("N/A")), row(&json!("x"), json!([3, "x"])), row(&Value::Null, json!(2))];
-    write_rows(folder.join("in.jsonl"), &twice);
+    folder.write("in.jsonl", &twice);
     let (found, told) = select("in.jsonl", "id=");
     assert_eq!(ids(&found), [json!(0), json!(1), json!(2)]);
     assert!(told.contains("in 2 of 3 rows what people gave is no grade and is left out; the first is 0: "), "{told}");
     let mut scored = row(&json!("a"), json!(1));
     scored["score"] = json!(7);
-    write_rows(folder.join("in.jsonl"), std::slice::from_ref(&scored));
+    folder.write("in.jsonl", std::slice::from_ref(&scored));
     let (found, _) = select("in.jsonl", "human=");
     assert_eq!((&found[0]["id"], &found[0]["score"]), (&json!("a"), &json!(1.0)));
     // Of two ids one would be lost.
@@ -377,12 +363,12 @@ fn ids_are_those_of_the_rows_and_odd_grades_are_counted() {
 
 #[test]
 fn wrong_use_and_wrong_rows_are_said_before_any_model_work() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
-        write_rows(folder.path().join("in.jsonl"), rows);
+        folder.write("in.jsonl", rows);
         let all = [&["--input", "in.jsonl", "--output", "out.jsonl", "--quiet"], args].concat();
-        refused("data_selection", folder.path(), &all, code, &[said]);
-        assert!(!folder.path().join("out.jsonl").exists() && !folder.path().join("out.jsonl.aspects.jsonl").exists());
+        refused("data_selection", folder, &all, code, &[said]);
+        assert!(!folder.join("out.jsonl").exists() && !folder.join("out.jsonl.aspects.jsonl").exists());
     };
     let good = json!({"id": 1, "instruction": "Is it?", "output": "It is."});
     let one = std::slice::from_ref(&good);

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tempfile::TempDir;
 
-use crate::program::{Said, copy_files, fails, finished, fixture, ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{
+    Desk, Said, copy_files, ended, fails, finished, fixture, ran, read_json, refused, succeed, write_rows,
+};
 use crate::service::Service;
 
 /// A small random model with a tokenizer of characters, and what a decision model has beside it.
@@ -44,7 +45,7 @@ fn states(folder: &Path) {
         })
         .collect();
     all.insert(2, json!({"id": "none", "text": "a row without a state"}));
-    all.insert(5, json!({"id": "bad", "state": "x", "questions": {"q": {"type": "yesno"}}}));
+    all.insert(5, json!({"id": "bad", "state": "x", "questions": {"q": {"type": "yesno"}}, "labels": {"q": "true"}}));
     all.insert(
         9,
         json!({"id": "own", "state": "x", "questions": {"q": {"type": "noul", "instructions": "Is it x?"}},
@@ -55,12 +56,11 @@ fn states(folder: &Path) {
 }
 
 /// A folder with the questions, the states and a model; and the path of that.
-fn desk(beside: Option<&str>) -> (TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    let model = model(path, beside);
-    questions(path);
-    states(path);
+fn desk(beside: Option<&str>) -> (Desk, String) {
+    let folder = Desk::new();
+    let model = model(&folder, beside);
+    questions(&folder);
+    states(&folder);
     (folder, model)
 }
 
@@ -68,14 +68,13 @@ const ARGS: [&str; 7] = ["--input", "states.jsonl", "--questions", "questions.js
 
 #[test]
 fn states_are_answered_measured_and_resumed() {
-    let (folder, model) = desk(None);
-    let path = folder.path();
-    let args = [&ARGS[..], &[&model, "--output", "answers.jsonl", "--json", "figures.json"]].concat();
+    let (path, model) = &desk(None);
+    let args = [&ARGS[..], &[model, "--output", "answers.jsonl", "--json", "figures.json"]].concat();
     let said = succeed("decide", path, &args);
     assert!(said.contains("25 of 28 rows answered"), "{said}");
     assert!(said.contains("missing: 2") && said.contains("too_long: 1"), "{said}");
     assert!(said.contains("73 labelled decisions"), "{said}");
-    let found = rows(path.join("answers.jsonl"));
+    let found = path.rows("answers.jsonl");
     assert_eq!(found.len(), 28);
     let first = &found[0];
     let keys: Vec<&str> = first.as_object().unwrap().keys().map(String::as_str).collect();
@@ -89,7 +88,7 @@ fn states_are_answered_measured_and_resumed() {
     assert!(bad.contains("question \"q\": expected `type` to be noul, choice or score"), "{bad}");
     assert_eq!(found[9]["answers"].as_object().unwrap().keys().collect::<Vec<_>>(), ["q"]);
     assert_eq!(found[27]["unscored"]["reason"], "too_long");
-    let figures = read_json(path.join("figures.json"));
+    let figures = path.json("figures.json");
     assert_eq!((&figures["n"], &figures["labels_not_read"]), (&json!(73), &json!(1)));
     for name in ["accuracy", "kl", "brier", "ece"] {
         assert!(figures["all"][name]["estimate"].is_number(), "{figures}");
@@ -98,18 +97,18 @@ fn states_are_answered_measured_and_resumed() {
     // The same command again does nothing and says the same; a row's answers do not depend on the others.
     let again = succeed("decide", path, &args);
     assert!(again.contains("answers.jsonl is complete: 25 of 28 rows answered"), "{again}");
-    std::fs::write(path.join("one.jsonl"), json!({"id": 7, "state": {"text": "all is well 7"}}).to_string()).unwrap();
-    let alone = ["--input", "one.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model", &model];
+    path.put("one.jsonl", json!({"id": 7, "state": {"text": "all is well 7"}}).to_string());
+    let alone = ["--input", "one.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model", model];
     succeed("decide", path, &[&alone[..], &["--output", "one.out.jsonl"]].concat());
     let same = found.iter().find(|row| row["id"] == 7).unwrap();
-    assert_eq!(rows(path.join("one.out.jsonl"))[0]["answers"], same["answers"]);
+    assert_eq!(path.rows("one.out.jsonl")[0]["answers"], same["answers"]);
     // Temperatures flatten; another prompt is another judge, and no output is taken for its.
-    let hot = [&ARGS[..], &[&model, "--output", "hot.jsonl", "--temperature", "noul=1e9,choice=2"]].concat();
+    let hot = [&ARGS[..], &[model, "--output", "hot.jsonl", "--temperature", "noul=1e9,choice=2"]].concat();
     succeed("decide", path, &hot);
-    let hot = rows(path.join("hot.jsonl"));
+    let hot = path.rows("hot.jsonl");
     assert!((hot[0]["answers"]["refund"]["noul"].as_f64().unwrap() - 0.5).abs() < 1e-6);
     assert_eq!(hot[0]["answers"]["hurry"], first["answers"]["hurry"]);
-    std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
+    path.put("turn.jinja", "{{ state }} {{ question.instructions }} {{ question.labels }}");
     let other = [&args[..], &["--decision-prompt", "turn.jinja"]].concat();
     fails("decide", path, &other, &["answers.jsonl"]);
 }
@@ -117,25 +116,24 @@ fn states_are_answered_measured_and_resumed() {
 /// A labelled question that was never answered vanished: the coverage was 1, and its bar was for no statistic.
 #[test]
 fn a_question_without_answers_is_told_and_misses_its_bar() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     // One option more than there are labels.
     let topics: Map<String, Value> = (0..27).map(|n| (format!("o{n}"), Value::Null)).collect();
     let questions = json!({
         "refund": {"type": "noul", "instructions": "Is a refund asked for?"},
         "topic": {"type": "choice", "instructions": "What is it about?", "criteria": topics},
     });
-    std::fs::write(path.join("questions.json"), questions.to_string()).unwrap();
+    path.put("questions.json", questions.to_string());
     let row = |n: usize| {
         let topic = if n < 4 { json!("o1") } else { Value::Null };
         json!({"id": n, "state": format!("all is well {n}"), "labels": {"refund": (n % 2).to_string(), "topic": topic}})
     };
-    write_rows(path.join("states.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    path.write("states.jsonl", &(0..6).map(row).collect::<Vec<_>>());
     let args = [&ARGS[..], &[&model, "--output", "answers.jsonl", "--json", "figures.json"]].concat();
     let bars = [&args[..], &["--require", "accuracy:topic>=0.5", "--junit", "bars.xml"]].concat();
     for _ in 0..2 {
-        let (code, said, told) = ran("decide", path, &bars);
-        assert_eq!(code, Some(3), "{said}{told}");
+        let (said, told) = ended("decide", path, &bars, 3);
         for words in [
             "6 of 6 rows answered",
             "topic: no answer in 6 rows; the first is row 0: a choice question with 27 options",
@@ -144,16 +142,16 @@ fn a_question_without_answers_is_told_and_misses_its_bar() {
         ] {
             assert!(said.contains(words), "{words}: {said}{told}");
         }
-        let xml = std::fs::read_to_string(path.join("bars.xml")).unwrap();
+        let xml = path.text("bars.xml");
         assert!(xml.contains(">not counted: 0, 1, 2, 3</failure>"), "{xml}");
     }
     // A label that is null is none, and a text that writes 1 is a yes.
-    let figures = read_json(path.join("figures.json"));
+    let figures = path.json("figures.json");
     assert_eq!((&figures["n"], &figures["labels_not_read"]), (&json!(6), &json!(0)));
     assert_eq!((&figures["unanswered"]["topic"]["rows"], &figures["questions"]["refund"]["n"]), (&json!(6), &json!(6)));
     assert!(figures["statistics"]["brier:topic"]["undefined"].is_string(), "{figures}");
     // Without labels it is told as well.
-    std::fs::write(path.join("states.jsonl"), json!({"id": 0, "state": "all is well"}).to_string()).unwrap();
+    path.put("states.jsonl", json!({"id": 0, "state": "all is well"}).to_string());
     let said = succeed("decide", path, &[&args[..], &["--overwrite"]].concat());
     assert!(said.contains("topic: no answer in 1 row;"), "{said}");
     // A question that is not asked is refused before any work.
@@ -165,35 +163,35 @@ fn a_question_without_answers_is_told_and_misses_its_bar() {
 /// A table has objects as texts, and all fields of a struct. Of a name that an object has twice the last counted.
 #[test]
 fn objects_are_read_from_cells_and_a_name_that_appears_twice_costs_its_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let cell = |json: &str| format!("\"{}\"", json.replace('"', "\"\""));
     let asked = cell(r#"{"refund": {"type": "noul", "instructions": "Is a refund asked for?"}, "tone": null}"#);
     let labels = cell(r#"{"refund": "0", "tone": null}"#);
-    std::fs::write(path.join("table.csv"), format!("state,questions,labels\nall is well,{asked},{labels}\n")).unwrap();
+    path.put("table.csv", format!("state,questions,labels\nall is well,{asked},{labels}\n"));
     let args = ["--dtype", "f32", "--model", &model, "--json", "figures.json"];
     let table = ["--input", "table.csv", "--output", "table.jsonl"];
     succeed("decide", path, &[&args[..], &table].concat());
-    let found = &rows(path.join("table.jsonl"))[0];
+    let found = &path.rows("table.jsonl")[0];
     assert_eq!(found["answers"].as_object().unwrap().keys().collect::<Vec<_>>(), ["refund"]);
-    assert_eq!((&found["labels"], &read_json(path.join("figures.json"))["n"]), (&json!({"refund": "0"}), &json!(1)));
+    assert_eq!((&found["labels"], &path.json("figures.json")["n"]), (&json!({"refund": "0"}), &json!(1)));
 
     questions(path);
     let twice = r#"{"id": 1, "state": {"a": 1, "a": 2}}
 {"id": 2, "state": "x", "questions": {"q": {"type": "choice", "criteria": {"x": null, "y": null, "x": "z"}}}}
 {"id": 3, "state": "x", "labels": {"refund": true, "refund": false}}
 "#;
-    std::fs::write(path.join("states.jsonl"), twice).unwrap();
+    path.put("states.jsonl", twice);
     let of_rows = [&ARGS[..], &[&model, "--output", "twice.jsonl"]].concat();
     assert!(succeed("decide", path, &of_rows).contains("1 of 3 rows answered"));
-    let found = rows(path.join("twice.jsonl"));
+    let found = path.rows("twice.jsonl");
     for (row, said) in [(0, r#"found "a" twice"#), (1, r#"found "x" twice in q.criteria"#)] {
         let detail = found[row]["unscored"]["detail"].as_str().unwrap();
         assert!(detail.contains(said), "{detail}");
     }
     assert_eq!(found[2].get("labels"), None);
     // Where no row can be asked about, states in another column are spoken of only if there is none.
-    std::fs::write(path.join("states.jsonl"), twice.lines().nth(1).unwrap()).unwrap();
+    path.put("states.jsonl", twice.lines().nth(1).unwrap());
     let said = fails("decide", path, &[&ARGS[..], &[&model, "--output", "none.jsonl"]].concat(), &["q.criteria"]);
     assert!(!said.contains("--columns"), "{said}");
     for (option, json) in [
@@ -203,7 +201,7 @@ fn objects_are_read_from_cells_and_a_name_that_appears_twice_costs_its_row() {
         ),
         ("--decision-config", r#"{"temperature": {"noul": 1}, "temperature": {"noul": 2}}"#),
     ] {
-        std::fs::write(path.join("twice.json"), json).unwrap();
+        path.put("twice.json", json);
         let args = [&args[..], &["--input", "table.csv", "--output", "o.jsonl", option, "twice.json"]].concat();
         fails("decide", path, &args, &["twice.json", "expected each name of an object once"]);
     }
@@ -212,14 +210,14 @@ fn objects_are_read_from_cells_and_a_name_that_appears_twice_costs_its_row() {
 /// All rows that are answered count for the coverage, and the statistics rest on those with labels.
 #[test]
 fn bars_count_the_rows_that_statistics_rest_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     questions(path);
     let row = |n: usize| {
         let labels = if n < 2 { json!({"refund": n == 0}) } else { json!({}) };
         json!({"id": n, "state": format!("all is well {n}"), "labels": labels})
     };
-    write_rows(path.join("states.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    path.write("states.jsonl", &(0..6).map(row).collect::<Vec<_>>());
     let args = [&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat();
     for (bars, code, said) in [
         (&["--require", "n>=3"][..], 3, "MISSED:  n>=3: found 2 (counted: 2 of 6 rows)"),
@@ -236,19 +234,19 @@ fn bars_count_the_rows_that_statistics_rest_on() {
 /// A list of numbers and texts ended the process: in a run, which then died at the same row each time, and in the service.
 #[test]
 fn a_template_that_cannot_sort_a_state_costs_its_row_or_request_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     questions(path);
-    std::fs::write(path.join("sort.jinja"), r#"{{ state | sort | join(" ") }} {{ question.instructions }}"#).unwrap();
+    path.put("sort.jinja", r#"{{ state | sort | join(" ") }} {{ question.instructions }}"#);
     let mixed: Vec<Value> =
         (0..21).map(|n| if n * 7 % 3 == 0 { json!((n * 37 % 101).to_string()) } else { json!(n * 37 % 101) }).collect();
     let states = [json!([3, 1, 2]), json!(mixed), json!(["b", "a"])];
     let states: Vec<Value> = states.iter().enumerate().map(|(id, state)| json!({"id": id, "state": state})).collect();
-    write_rows(path.join("states.jsonl"), &states);
+    path.write("states.jsonl", &states);
     let prompt = ["--decision-prompt", "sort.jinja", "--output", "answers.jsonl"];
     let said = succeed("decide", path, &[&ARGS[..], &[&model], &prompt].concat());
     assert!(said.contains("2 of 3 rows answered"), "{said}");
-    let found = rows(path.join("answers.jsonl"));
+    let found = path.rows("answers.jsonl");
     assert_eq!(found[1]["unscored"]["reason"], "template");
     let detail = found[1]["unscored"]["detail"].as_str().unwrap();
     assert!(detail.contains("cannot order"), "{detail}");
@@ -269,30 +267,29 @@ fn a_template_that_cannot_sort_a_state_costs_its_row_or_request_alone() {
 /// prompt.
 #[test]
 fn a_whole_number_of_any_size_stands_in_the_prompt_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     questions(path);
     let state = r#"{"a":12345678901234567890123}"#;
     let text = json!({"id": 2, "state": state});
-    std::fs::write(path.join("states.jsonl"), format!("{{\"id\":1,\"state\":{state}}}\n{text}\n")).unwrap();
+    path.put("states.jsonl", format!("{{\"id\":1,\"state\":{state}}}\n{text}\n"));
     succeed("decide", path, &[&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat());
-    let found = rows(path.join("answers.jsonl"));
+    let found = path.rows("answers.jsonl");
     assert_eq!(found[0]["answers"], found[1]["answers"]);
     assert_eq!(found[0]["input_tokens"], found[1]["input_tokens"]);
 }
 
 #[test]
 fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
-    let (folder, model) = desk(None);
-    let path = folder.path();
-    let fit = [&ARGS[..], &[&model, "--output", "fit.jsonl", "--fit", "weights.json", "--json", "plain.json"]].concat();
+    let (path, model) = &desk(None);
+    let fit = [&ARGS[..], &[model, "--output", "fit.jsonl", "--fit", "weights.json", "--json", "plain.json"]].concat();
     let said = succeed("decide", path, &fit);
     assert!(said.contains("noul: cross-entropy") && said.contains("weights -> weights.json"), "{said}");
-    let rows_of_fit = rows(path.join("fit.jsonl"));
+    let rows_of_fit = path.rows("fit.jsonl");
     let table = &rows_of_fit[0]["tables"]["tone"];
     assert_eq!(table["options"], json!(["calm", "angry"]));
     assert_eq!(table["layers"].as_array().unwrap().len(), table["logits"].as_array().unwrap().len());
-    let weights = read_json(path.join("weights.json"));
+    let weights = path.json("weights.json");
     assert_eq!(weights["format"], "judge-decision-weights");
     for kind in ["noul", "choice", "score"] {
         let loss: Vec<f64> = serde_json::from_value(weights["content"]["kinds"][kind]["loss"].clone()).unwrap();
@@ -301,12 +298,12 @@ fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
     // A second start reads the rows back and learns the same.
     assert!(succeed("decide", path, &fit).contains("weights -> weights.json"));
     let used =
-        [&ARGS[..], &[&model, "--output", "used.jsonl", "--weights", "weights.json", "--json", "fitted.json"]].concat();
+        [&ARGS[..], &[model, "--output", "used.jsonl", "--weights", "weights.json", "--json", "fitted.json"]].concat();
     succeed("decide", path, &used);
-    let kl = |file: &str| -> f64 { read_json(path.join(file))["all"]["kl"]["estimate"].as_f64().unwrap() };
+    let kl = |file: &str| -> f64 { path.json(file)["all"]["kl"]["estimate"].as_f64().unwrap() };
     assert!(kl("fitted.json") < kl("plain.json"));
     fails("decide", path, &[&used[..], &["--lens", "normed", "--overwrite"]].concat(), &["with the lens"]);
-    std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }} {{ question.labels }}").unwrap();
+    path.put("turn.jinja", "{{ state }} {{ question.instructions }} {{ question.labels }}");
     let args = [&used[..], &["--decision-prompt", "turn.jinja", "--overwrite"]].concat();
     fails("decide", path, &args, &["these decision weights were fitted with the prompt"]);
 }
@@ -315,13 +312,12 @@ fn weights_are_fitted_on_labels_and_belong_to_model_and_prompt() {
 /// were none, without a word.
 #[test]
 fn what_a_fit_did_not_find_is_said() {
-    let (folder, model) = desk(None);
-    let path = folder.path();
-    let mut labelled = rows(path.join("states.jsonl"));
+    let (path, model) = &desk(None);
+    let mut labelled = path.rows("states.jsonl");
     labelled.retain(|row| row["labels"]["tone"].is_object() || row["labels"]["tone"] == "angry");
     labelled.iter_mut().for_each(|row| row["labels"] = json!({"tone": row["labels"]["tone"]}));
-    write_rows(path.join("tone.jsonl"), &labelled);
-    let args = ["--input", "tone.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model", &model];
+    path.write("tone.jsonl", &labelled);
+    let args = ["--input", "tone.jsonl", "--questions", "questions.json", "--dtype", "f32", "--model", model];
     let fit = [&args[..], &["--output", "fit.jsonl", "--fit", "w.json"]].concat();
     let (said, notes) = finished("decide", path, &[&fit[..], &["--fit-steps", "5"]].concat());
     assert!(said.contains("choice: cross-entropy") && !said.contains("noul: "), "{said}");
@@ -329,34 +325,34 @@ fn what_a_fit_did_not_find_is_said() {
         notes.contains("note: choice: the cross-entropy still fell, by ") && notes.contains("--fit-steps 50"),
         "{notes}"
     );
-    let unsettled = &read_json(path.join("w.json"))["content"]["kinds"]["choice"]["unsettled"];
+    let unsettled = &path.json("w.json")["content"]["kinds"]["choice"]["unsettled"];
     assert!(unsettled["still_falling"]["fell"].as_f64().is_some_and(|fell| fell > 1e-3), "{unsettled}");
     // No temperature is worse than the same probability for both options, and no step has a part in it.
     let alone = [&args[..], &["--output", "fit.jsonl", "--fit", "cold.json", "--fit-temperature"]].concat();
     succeed("decide", path, &alone);
-    let found = read_json(path.join("cold.json"))["content"]["kinds"]["choice"].clone();
+    let found = path.json("cold.json")["content"]["kinds"]["choice"].clone();
     assert!(found["loss"][1].as_f64().is_some_and(|loss| loss <= 2f64.ln() + 1e-12), "{found}");
     fails("decide", path, &[&alone[..], &["--fit-steps", "9"]].concat(), &["--fit-steps", "cannot be used with"]);
 
     // Of what weights have none for, the command says so, or refuses where nothing else is asked.
-    let used = [&ARGS[..], &[&model, "--output", "used.jsonl", "--weights", "w.json"]].concat();
+    let used = [&ARGS[..], &[model, "--output", "used.jsonl", "--weights", "w.json"]].concat();
     let (_, notes) = finished("decide", path, &used);
     assert!(
         notes.contains("the weights have none for noul and score questions, which are read at the last layer"),
         "{notes}"
     );
     let choice = json!({"tone": {"type": "choice", "criteria": {"calm": null, "angry": null}}});
-    std::fs::write(path.join("choice.json"), choice.to_string()).unwrap();
-    let of_choice = ["--input", "tone.jsonl", "--questions", "choice.json", "--dtype", "f32", "--model", &model];
+    path.put("choice.json", choice.to_string());
+    let of_choice = ["--input", "tone.jsonl", "--questions", "choice.json", "--dtype", "f32", "--model", model];
     let (_, notes) =
         finished("decide", path, &[&of_choice[..], &["--output", "choice.jsonl", "--weights", "w.json"]].concat());
     assert!(!notes.contains("the weights have none"), "{notes}");
-    std::fs::write(path.join("list.json"), r#"["is short"]"#).unwrap();
-    write_rows(path.join("in.jsonl"), &[json!({"id": 1, "instruction": "?", "response": "It is."})]);
+    path.put("list.json", r#"["is short"]"#);
+    path.write("in.jsonl", &[json!({"id": 1, "instruction": "?", "response": "It is."})]);
     let checklist = ["--input", "in.jsonl", "--checklist", "list.json", "--output", "o", "--weights", "w.json"];
-    let of_model = ["--dtype", "f32", "--model", &model];
+    let of_model = ["--dtype", "f32", "--model", model];
     fails("checklist", path, &[&checklist[..], &of_model].concat(), &["have none for noul questions"]);
-    write_rows(path.join("rag.jsonl"), &[json!({"id": 1, "contexts": ["In Paris."], "response": "It is."})]);
+    path.write("rag.jsonl", &[json!({"id": 1, "contexts": ["In Paris."], "response": "It is."})]);
     let rag = ["--input", "rag.jsonl", "--output", "r", "--measures", "faithfulness", "--weights", "w.json"];
     fails("rag", path, &[&rag[..], &of_model].concat(), &["have none for noul questions"]);
 }
@@ -364,18 +360,18 @@ fn what_a_fit_did_not_find_is_said() {
 /// The first option of the question passed for what most people chose where they were divided, so a judge that always says it was right.
 #[test]
 fn where_people_are_divided_no_answer_is_right() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let tied = |n: usize| json!({"id": n, "state": format!("mail {n}"), "labels": {"tone": {"calm": 1, "angry": 1}}});
-    write_rows(path.join("tied.jsonl"), &(0..4).map(tied).collect::<Vec<_>>());
+    path.write("tied.jsonl", &(0..4).map(tied).collect::<Vec<_>>());
     for (first, second) in [("calm", "angry"), ("angry", "calm")] {
         let question = json!({"tone": {"type": "choice", "criteria": {first: null, second: null}}});
-        std::fs::write(path.join("q.json"), question.to_string()).unwrap();
+        path.put("q.json", question.to_string());
         let args = ["--input", "tied.jsonl", "--questions", "q.json", "--dtype", "f32", "--model", &model];
         let more = ["--output", "out.jsonl", "--json", "figures.json", "--overwrite"];
         let said = succeed("decide", path, &[&args[..], &more].concat());
         assert!(said.contains("people are divided evenly on 4 decisions, counted in KL and Brier alone"), "{said}");
-        let all = &read_json(path.join("figures.json"))["all"];
+        let all = &path.json("figures.json")["all"];
         assert_eq!((&all["n"], &all["divided"]), (&json!(4), &json!(4)));
         for name in ["accuracy", "majority_share", "ece"] {
             assert!(all[name]["undefined"].is_string(), "{name}: {all}");
@@ -386,18 +382,17 @@ fn where_people_are_divided_no_answer_is_right() {
 
 #[test]
 fn a_head_and_wrong_options_are_named() {
-    let (folder, model) = desk(Some("decisions/jev_merged"));
-    let path = folder.path();
-    let args = [&ARGS[..], &[&model, "--output", "answers.jsonl"]].concat();
+    let (path, model) = &desk(Some("decisions/jev_merged"));
+    let args = [&ARGS[..], &[model, "--output", "answers.jsonl"]].concat();
     fails("decide", path, &args, &["decision_template.jinja"]);
-    std::fs::write(path.join("whole.jinja"), "<s>{{ state }} {{ question.instructions }}:<|mark|>").unwrap();
+    path.put("whole.jinja", "<s>{{ state }} {{ question.instructions }}:<|mark|>");
     let whole = [&args[..], &["--decision-template", "whole.jinja"]].concat();
     assert!(succeed("decide", path, &whole).contains("25 of 28 rows answered"));
-    assert!(rows(path.join("answers.jsonl"))[0].get("label_mass").is_none());
+    assert!(path.rows("answers.jsonl")[0].get("label_mass").is_none());
     for of_layers in [["--layers", "1"], ["--fit", "weights.json"]] {
         fails("decide", path, &[&whole[..], &of_layers, &["--overwrite"]].concat(), &["a head of its own"]);
     }
-    std::fs::write(path.join("broken.jinja"), "{% if %}").unwrap();
+    path.put("broken.jinja", "{% if %}");
     for (extra, expected) in [
         (&["--layers", "most"][..], "expected last, all or a layer's number"),
         (&["--temperature", "noul=0"][..], "expected a number above 0"),
@@ -408,21 +403,20 @@ fn a_head_and_wrong_options_are_named() {
     ] {
         fails("decide", path, &[&args[..], extra, &["--overwrite"]].concat(), &[expected]);
     }
-    let without = ["--input", "states.jsonl", "--model", &model, "--output", "x.jsonl"];
+    let without = ["--input", "states.jsonl", "--model", model, "--output", "x.jsonl"];
     fails("decide", path, &without, &["rows have no `questions`"]);
 }
 
 /// A service is asked as a model on this machine is read, in both forms, and its rows are resumed and measured alike.
 #[test]
 fn a_service_is_asked_as_a_model_is_read() {
-    let (folder, model) = desk(None);
-    let path = folder.path();
-    let here = [&ARGS[..], &[&model, "--output", "here.jsonl", "--json", "here.json"]].concat();
+    let (path, model) = &desk(None);
+    let here = [&ARGS[..], &[model, "--output", "here.jsonl", "--json", "here.json"]].concat();
     succeed("decide", path, &here);
-    let expected = rows(path.join("here.jsonl"));
+    let expected = path.rows("here.jsonl");
     let key = path.join("key");
     std::fs::write(&key, "secret-of-the-test").unwrap();
-    let args = ["--quiet", "--model", &model, "--dtype", "f32", "--name", "ours", "--label-mass", "--key-file"];
+    let args = ["--quiet", "--model", model, "--dtype", "f32", "--name", "ours", "--label-mass", "--key-file"];
     let service = Service::start(&[&args[..], &[key.to_str().unwrap()]].concat());
     let base = format!("http://{}/v1", service.address);
     let ask = ["--input", "states.jsonl", "--questions", "questions.json", "--base-url", &base, "--api-model", "ours"];
@@ -433,7 +427,7 @@ fn a_service_is_asked_as_a_model_is_read() {
         assert_eq!(code, Some(0), "{said}{told}");
         assert!(said.contains("25 of 28 rows answered") && said.contains("73 labelled decisions"), "{said}");
         assert!(said.contains("the service says that it answered with ours"), "{said}");
-        let found = rows(path.join(output));
+        let found = path.rows(output);
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(&expected) {
             assert!(near(&found["answers"], &expected["answers"]), "{found}\n{expected}");
@@ -444,7 +438,7 @@ fn a_service_is_asked_as_a_model_is_read() {
         let unscored = &found[27]["unscored"];
         assert_eq!(unscored["reason"], "too_long");
         assert!(unscored["detail"].as_str().unwrap().contains("question \"refund\""), "{unscored}");
-        let [here, there] = ["here.json", "figures.json"].map(|file| read_json(path.join(file)));
+        let [here, there] = ["here.json", "figures.json"].map(|file| path.json(file));
         assert!(near(&there["all"], &here["all"]));
         let again = ran_with_key(path, &args[..args.len() - 1], "").1;
         assert!(again.contains("is complete: 25 of 28 rows answered"), "{again}");
@@ -452,7 +446,7 @@ fn a_service_is_asked_as_a_model_is_read() {
     let other = [&ask[..], &["--output", "no.jsonl"]].concat();
     let (code, _, told) = ran_with_key(path, &other, "wrong");
     assert!(code == Some(1) && told.contains("401") && !told.contains("secret"), "{told}");
-    for extra in [&["--model", &model][..], &["--layers", "1"], &["--fit", "w.json"], &["--price-in", "1"]] {
+    for extra in [&["--model", model][..], &["--layers", "1"], &["--fit", "w.json"], &["--price-in", "1"]] {
         fails("decide", path, &[&other[..], extra].concat(), &[extra[0]]);
     }
     fails("decide", path, &[&here[..], &["--no-key"]].concat(), &["--base-url"]);

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use judge_models::Kernel;
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::program::{embedded_model, judge};
+use crate::program::{Desk, embedded_model, judge};
 
 /// A snapshot in the hub's cache with these files of the embedded model.
 fn cache(cache: &Path, repo: &str, files: &[&str]) {
@@ -23,8 +22,8 @@ fn cache(cache: &Path, repo: &str, files: &[&str]) {
 
 #[test]
 fn a_machine_is_described_with_what_is_missing_and_the_models_that_are_there() {
-    let folder = TempDir::new().expect("folder");
-    let hub = folder.path().join("hub");
+    let folder = &Desk::new();
+    let hub = folder.join("hub");
     cache(&hub, "org--whole-model", &["config.json", "tokenizer.json", "model.safetensors"]);
     cache(&hub, "org--half", &["config.json", "tokenizer.json"]);
     cache(&hub, "org--lora", &[]);
@@ -32,11 +31,11 @@ fn a_machine_is_described_with_what_is_missing_and_the_models_that_are_there() {
     fs::write(lora.join("adapter_config.json"), "{}").expect("a file");
     cache(&hub, "gpt2", &["config.json"]);
     let mut command = judge("doctor");
-    command.current_dir(&folder).args(["--json", "found.json"]).env("HF_HUB_CACHE", &hub).env("HF_TOKEN", "hf_secret");
+    command.current_dir(folder).args(["--json", "found.json"]).env("HF_HUB_CACHE", &hub).env("HF_TOKEN", "hf_secret");
     let output = command.output().expect("the program runs");
     let told = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    let json = fs::read_to_string(folder.path().join("found.json")).expect("the figures");
+    let json = folder.text("found.json");
     assert!(!json.contains("hf_secret") && !told.contains("hf_secret"));
 
     let found: Value = serde_json::from_str(&json).expect("JSON");

@@ -1,21 +1,12 @@
 //! `judge drift`: a run beside an earlier one.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{ran, read_json, refused, rows, succeed, write_rows};
-
-fn report(folder: &Path) -> Value {
-    read_json(folder.join("a.json"))
-}
+use crate::program::{Desk, finished, ran, refused, succeed};
 
 #[test]
 fn a_run_is_compared_with_an_earlier_one_by_id() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let row = |n: usize, score: f64| json!({"id": n, "score": score, "human": [(n % 5) as f64, (n % 5) as f64]});
     let before: Vec<Value> = (0..40).map(|n| row(n, (n % 5) as f64 + 0.1)).collect();
     // Half a point more, one row much more, one unscored, one alone on either side, in another order.
@@ -23,8 +14,8 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     now[0]["score"] = json!(9.1);
     now[1] = json!({"id": 38, "unscored": {"reason": "missing", "detail": "none"}});
     now.push(row(77, 1.0));
-    write_rows(path.join("before.jsonl"), &before);
-    write_rows(path.join("now.jsonl"), &now);
+    path.write("before.jsonl", &before);
+    path.write("now.jsonl", &now);
     let drift = |more: &[&str]| {
         ran("drift", path, &[&["--input", "now.jsonl", "--against", "before.jsonl", "--json", "a.json"], more].concat())
     };
@@ -32,7 +23,7 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     assert_eq!(code, Some(0), "{said}{told}");
     assert!(told.contains("1 row that the run now has alone, 1 of the run before, 1 without a score"), "{told}");
     assert!(said.contains("largest change: +5.0000, of 39"), "{said}");
-    let found = report(path);
+    let found = path.json("a.json");
     let of = |name: &str| found["statistics"][name]["estimate"].as_f64().unwrap();
     assert_eq!(found["n"], 38);
     // 37 rows by half a point, one by 5.
@@ -43,10 +34,10 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
     let bars = ["--require", "mae<=0.05", "--require", "spearman>=0.2", "--min-coverage", "0.9", "--junit", "bars.xml"];
     let (code, said, _) = drift(&bars);
     assert!(code == Some(3) && said.contains("MISSED:  mae<=0.05"), "{said}");
-    assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains("failures=\"1\""));
+    assert!(path.text("bars.xml").contains("failures=\"1\""));
     // Rows that one run lacks, and those without a score, are named at the bar of the coverage, in the order of the files.
     assert_eq!(drift(&["--require", "coverage>=1", "--junit", "bars.xml"]).0, Some(3));
-    assert!(fs::read_to_string(path.join("bars.xml")).unwrap().contains(">not counted: 77, 0, 38</failure>"));
+    assert!(path.text("bars.xml").contains(">not counted: 77, 0, 38</failure>"));
     // For programs a p-value has a column of its own, as the ends of an interval have.
     let (_, csv, _) = drift(&["--tables", "csv"]);
     assert!(csv.lines().next().unwrap().ends_with(",estimate,estimate low,estimate high,p"), "{csv}");
@@ -56,14 +47,11 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
 
     // Verdicts in words have no mean.
     let said = |n: usize, verdict: &str| json!({"id": n, "verdict": verdict});
-    write_rows(path.join("v1.jsonl"), &(0..20).map(|n| said(n, ["A", "B"][n % 2])).collect::<Vec<_>>());
-    write_rows(
-        path.join("v2.jsonl"),
-        &(0..20).map(|n| said(n, if n == 3 { "A" } else { ["A", "B"][n % 2] })).collect::<Vec<_>>(),
-    );
+    path.write("v1.jsonl", &(0..20).map(|n| said(n, ["A", "B"][n % 2])).collect::<Vec<_>>());
+    path.write("v2.jsonl", &(0..20).map(|n| said(n, if n == 3 { "A" } else { ["A", "B"][n % 2] })).collect::<Vec<_>>());
     let args = ["--input", "v2.jsonl", "--against", "v1.jsonl", "--json", "a.json"];
     succeed("drift", path, &args);
-    assert_eq!(report(path)["statistics"]["accuracy"]["estimate"], json!(0.95));
+    assert_eq!(path.json("a.json")["statistics"]["accuracy"]["estimate"], json!(0.95));
     let refused = |args: &[&str], expected: &str| {
         refused("drift", path, args, 1, &[expected]);
     };
@@ -72,32 +60,31 @@ fn a_run_is_compared_with_an_earlier_one_by_id() {
         &["--input", "v2.jsonl", "--against", "before.jsonl"],
         "before.jsonl: no row has a score: looked for verdict",
     );
-    write_rows(path.join("v3.jsonl"), &[json!({"id": 1, "verdict": 1})]);
+    path.write("v3.jsonl", &[json!({"id": 1, "verdict": 1})]);
     refused(&["--input", "v2.jsonl", "--against", "v3.jsonl"], "expected a number in both runs or a text in both");
-    write_rows(path.join("other.jsonl"), &[row(500, 1.0)]);
+    path.write("other.jsonl", &[row(500, 1.0)]);
     refused(&["--input", "other.jsonl", "--against", "before.jsonl"], "no row in common");
-    write_rows(path.join("none.jsonl"), &[json!({"id": 1, "text": "a"})]);
+    path.write("none.jsonl", &[json!({"id": 1, "text": "a"})]);
     refused(&["--input", "none.jsonl", "--against", "before.jsonl"], "name it with --predicted");
-    write_rows(path.join("nameless.jsonl"), &[json!({"score": 1})]);
+    path.write("nameless.jsonl", &[json!({"score": 1})]);
     refused(&["--input", "nameless.jsonl", "--against", "before.jsonl"], "has no id");
 }
 
 /// The agreement with people is weighted by the chance that a row had of being graded, as `judge agree` weighs it; the change is not.
 #[test]
 fn the_agreement_with_people_is_weighted() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let row = |n: usize, is_off: bool| {
         let (human, drawn) = ((n % 5) as f64, if n < 4 { 0.1 } else { 1.0 });
         json!({"id": n, "score": human + if is_off { 0.5 } else { 0.0 }, "human": human, "sampling_probability": drawn})
     };
     let mut now: Vec<Value> = (0..10).map(|n| row(n, n < 4)).collect();
-    write_rows(path.join("now.jsonl"), &now);
-    write_rows(path.join("before.jsonl"), &(0..10).map(|n| row(n, n >= 4)).collect::<Vec<_>>());
+    path.write("now.jsonl", &now);
+    path.write("before.jsonl", &(0..10).map(|n| row(n, n >= 4)).collect::<Vec<_>>());
     let args = ["--input", "now.jsonl", "--against", "before.jsonl", "--json", "a.json"];
-    let (code, said, told) = ran("drift", path, &args);
-    assert!(code == Some(0) && told.contains("rows are weighted by \"sampling_probability\""), "{said}{told}");
-    let found = report(path);
+    let (said, told) = finished("drift", path, &args);
+    assert!(told.contains("rows are weighted by \"sampling_probability\""), "{said}{told}");
+    let found = path.json("a.json");
     let near = |name: &str, expected: f64| {
         let estimate = found["statistics"][name]["estimate"].as_f64().unwrap();
         assert!((estimate - expected).abs() < 1e-12, "{name}: {estimate}");
@@ -106,16 +93,15 @@ fn the_agreement_with_people_is_weighted() {
     // Four rows stand for 40, and six for themselves.
     near("difference_mae", 0.5 * (40.0 - 6.0) / 46.0);
     now[7].as_object_mut().unwrap().remove("sampling_probability");
-    write_rows(path.join("now.jsonl"), &now);
+    path.write("now.jsonl", &now);
     refused("drift", path, &args, 1, &["line 8", "sampling_probability is nothing", "give every graded row one"]);
 }
 
 #[test]
 fn one_row_is_one_row() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    write_rows(path.join("a.jsonl"), &[json!({"id": 1, "score": 2.0})]);
-    write_rows(path.join("b.jsonl"), &[json!({"id": 1, "score": 2.5})]);
+    let path = &Desk::new();
+    path.write("a.jsonl", &[json!({"id": 1, "score": 2.0})]);
+    path.write("b.jsonl", &[json!({"id": 1, "score": 2.5})]);
     let said = |now: &str| succeed("drift", path, &["--input", now, "--against", "a.jsonl"]);
     let (same, changed) = (said("a.jsonl"), said("b.jsonl"));
     assert!(same.contains("of 1 row is the same") && same.contains("now against before, 1 row"), "{same}");
@@ -125,16 +111,14 @@ fn one_row_is_one_row() {
 /// An odd score or grade costs itself, in either run, and is said.
 #[test]
 fn one_odd_row_does_not_end_the_comparison() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let row = |n: usize| json!({"id": n, "score": n % 5, "human": [n % 4, n % 3]}).to_string();
     let run = |now: &[String], before: &[String]| {
-        fs::write(path.join("now.jsonl"), now.join("\n")).unwrap();
-        fs::write(path.join("before.jsonl"), before.join("\n")).unwrap();
+        path.put("now.jsonl", now.join("\n"));
+        path.put("before.jsonl", before.join("\n"));
         let args = ["--input", "now.jsonl", "--against", "before.jsonl", "--json", "a.json"];
-        let (code, said, told) = ran("drift", path, &args);
-        assert_eq!(code, Some(0), "{said}{told}");
-        (report(path), told)
+        let (_, told) = finished("drift", path, &args);
+        (path.json("a.json"), told)
     };
     let good: Vec<String> = (0..30).map(row).collect();
     let odd_at = |place: usize, odd: &str| {
@@ -165,8 +149,7 @@ fn one_odd_row_does_not_end_the_comparison() {
 /// Of runs of the program the records are compared: the same run again has not drifted, another dtype is said.
 #[test]
 fn what_the_records_do_not_have_in_common_is_said() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     succeed("rows", path, &["--rows", "12", "--output", "in.jsonl"]);
     for (output, dtype) in [("one.jsonl", "f32"), ("two.jsonl", "f32"), ("three.jsonl", "bf16")] {
         // Who names the default variant asks the same, and finds a finished output complete.
@@ -180,16 +163,16 @@ fn what_the_records_do_not_have_in_common_is_said() {
     };
     let (code, said, told) = drift("two.jsonl");
     assert!(code == Some(0) && !told.contains("dtype") && !said.contains("largest change"), "{said}{told}");
-    assert_eq!(report(path)["records"], json!({}));
+    assert_eq!(path.json("a.json")["records"], json!({}));
     let (code, _, told) = drift("three.jsonl");
     assert!(code == Some(3) && told.contains("model.dtype was \"f32\", is \"bf16\""), "{told}");
-    assert_eq!(report(path)["records"]["model.dtype"], json!(["\"bf16\"", "\"f32\""]));
+    assert_eq!(path.json("a.json")["records"]["model.dtype"], json!(["\"bf16\"", "\"f32\""]));
     // A setting of kilobytes, such as layer weights, is cut where it is told.
-    let mut record = read_json(path.join("three.jsonl.run.json"));
+    let mut record = path.json("three.jsonl.run.json");
     record["content"]["settings"]["weights"] = json!((0..500).collect::<Vec<i32>>());
-    fs::write(path.join("three.jsonl.run.json"), record.to_string()).unwrap();
+    path.put("three.jsonl.run.json", record.to_string());
     let (_, _, told) = drift("three.jsonl");
     let line = told.lines().find(|line| line.contains("settings.weights")).unwrap();
     assert!(line.contains("is [0,1,2,") && line.ends_with('…') && line.len() < 200, "{line}");
-    assert_eq!(rows(path.join("one.jsonl")).len(), 12);
+    assert_eq!(path.rows("one.jsonl").len(), 12);
 }

@@ -3,11 +3,9 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
-use tiny_judge::planted::{Item, Split, generate};
+use serde_json::json;
 
-use crate::program::{COMMANDS, QUICK_PROBES, judge, succeed, words, write_rows};
+use crate::program::{COMMANDS, Desk, QUICK_PROBES, judge, succeed, turn, words, write_rows};
 
 /// Commands with a model that are not in the table below, and why.
 const OTHERS: [&str; 4] = [
@@ -75,7 +73,6 @@ fn foreign_rows(folder: &Path) {
     write_rows(folder.join("queries.jsonl"), &[json!({"id": 1, "query": "Name a river.", "documents": [answer]})]);
     write_rows(folder.join("prompts.jsonl"), &[json!({"id": 1, "prompt": "Name a river."})]);
     write_rows(folder.join("asked.jsonl"), &[json!({"id": 1, "question": "Name a river."})]);
-    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let said = json!({"id": 1, "messages": [turn("user", "Name a river."), turn("assistant", answer)]});
     write_rows(folder.join("said.jsonl"), &[said]);
     let dialogue = json!({"dialogue": "A: I lost my keys.", "human": "A", "emotion": "sadness", "emotion_score": 5});
@@ -84,8 +81,7 @@ fn foreign_rows(folder: &Path) {
 
 #[test]
 fn a_choice_without_a_model_takes_any_rows() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     foreign_rows(path);
     let longest = "select --input strange.jsonl --output o.jsonl --baseline longest";
     let (code, stderr) = said(path, longest);
@@ -98,15 +94,9 @@ fn a_choice_without_a_model_takes_any_rows() {
 
 #[test]
 fn rows_of_others_are_refused_before_any_work_by_every_command() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     foreign_rows(path);
-    let graded = |(at, item): (usize, Item)| {
-        let (question, response) = (item.instruction, item.response);
-        json!({"id": at, "aspect": "fluency", "question": question, "response": response, "score": 2 + at % 4})
-    };
-    let graded: Vec<Value> = generate(Split::Test, 40, 0).into_iter().enumerate().map(graded).collect();
-    write_rows(path.join("graded.jsonl"), &graded);
+    path.write("graded.jsonl", &crate::newcomer::pairs(40));
     succeed("probe train", path, &[&words(QUICK_PROBES)[..], &["--quiet"]].concat());
     for line in FOREIGN.into_iter().chain(WITH_PROBES) {
         let (code, stderr) = said(path, line);
@@ -137,8 +127,7 @@ fn rows_of_others_are_refused_before_any_work_by_every_command() {
 
 #[test]
 fn who_insists_is_told_and_exercises_need_no_model() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     foreign_rows(path);
     let note = "note: strange.jsonl, line 1 is no exercise";
     let (code, stderr) = said(path, "score --input strange.jsonl --output o.jsonl --embedded");
@@ -160,9 +149,9 @@ fn who_insists_is_told_and_exercises_need_no_model() {
         assert!(code == Some(0) && !stderr.contains("exercise"), "{line}: {stderr}");
     }
     // One row of another kind among them is enough.
-    let own = std::fs::read_to_string(path.join("own.jsonl")).expect("rows");
-    let strange = std::fs::read_to_string(path.join("strange.jsonl")).expect("rows");
-    std::fs::write(path.join("mixed.jsonl"), own + &strange).expect("input");
+    let own = path.text("own.jsonl");
+    let strange = path.text("strange.jsonl");
+    path.put("mixed.jsonl", own + &strange);
     let (code, stderr) = said(path, "score --input mixed.jsonl --output mixed-scores.jsonl");
     assert!(code == Some(2) && stderr.contains("line 6"), "{stderr}");
 }

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::program::{judge, ran, refused, succeed, words, write_rows};
+use crate::program::{Desk, ended, judge, refused, succeed, words};
 
 const MINE: &[u8] = b"a file of mine\n";
 
@@ -139,6 +138,9 @@ const OTHERS: [(&str, &[&str]); 24] = [
             "o/yes.safetensors",
             "o/probe/quality.safetensors",
             "o/probe/quality.template.json",
+            "o/conversation.states.safetensors",
+            "o/probe-after/quality.safetensors",
+            "o/probe-after/quality.template.json",
         ],
     ),
 ];
@@ -164,20 +166,20 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A folder with inputs that every program takes as far as it looks before its outputs.
-fn desk() -> TempDir {
-    let desk = TempDir::new().unwrap();
+fn desk() -> Desk {
+    let desk = Desk::new();
     let row = |id: u32| json!({"id": id, "question": "2 + 2?", "answer": "4", "score": 3 + id % 2, "human": 3 + id % 2, "g": "a"});
-    write_rows(desk.path().join("in.jsonl"), &[row(1), row(2)]);
+    desk.write("in.jsonl", &[row(1), row(2)]);
     let graded = |id: u32| {
         let score = 1 + id % 2;
         json!({"id": id, "aspect": "fluency", "question": format!("{id} + 2?"), "response": format!("{id}"), "score": score})
     };
-    write_rows(desk.path().join("graded.jsonl"), &(0..40).map(graded).collect::<Vec<_>>());
+    desk.write("graded.jsonl", &(0..40).map(graded).collect::<Vec<_>>());
     let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b b", "human": "A"});
-    write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2), pair(3)]);
+    desk.write("pairs.jsonl", &[pair(1), pair(2), pair(3)]);
     let verdict = |id: u32| json!({"id": id, "given": "[[A]]", "swapped": "[[A]]"});
-    write_rows(desk.path().join("given.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
-    fs::create_dir(desk.path().join("probes")).unwrap();
+    desk.write("given.jsonl", &[verdict(1), verdict(2), verdict(3)]);
+    fs::create_dir(desk.join("probes")).unwrap();
     desk
 }
 
@@ -186,14 +188,13 @@ fn desk() -> TempDir {
 fn a_foreign_file_in_the_place_of_any_output_stays_and_nothing_is_done() {
     for (line, outputs) in cases() {
         for (output, overwrite) in outputs.into_iter().flat_map(|output| [(output, false), (output, true)]) {
-            let desk = desk();
-            let path = desk.path().join(output);
+            let desk = &desk();
+            let path = desk.join(output);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, MINE).unwrap();
-            let before = files(desk.path());
+            let before = files(desk);
             let words: Vec<&str> = line.split(' ').chain(overwrite.then_some("--overwrite")).collect();
-            let (code, stdout, stderr) = ran(words[0], desk.path(), &words[1..]);
-            assert_eq!(code, Some(2), "{line}, {output}: {stdout}{stderr}");
+            let (_, stderr) = ended(words[0], desk, &words[1..], 2);
             assert!(!stderr.contains("to replace it"), "{line}, {output}: {stderr}");
             let name = Path::new(output).file_name().unwrap().to_str().unwrap();
             let folder = Path::new(output).parent().and_then(Path::to_str).filter(|folder| !folder.is_empty());
@@ -201,7 +202,7 @@ fn a_foreign_file_in_the_place_of_any_output_stays_and_nothing_is_done() {
                 stderr.contains(name) || folder.is_some_and(|folder| stderr.contains(folder)),
                 "{line}, {output}: {stderr}"
             );
-            assert_eq!(files(desk.path()), before, "{line}, {output}: {stderr}");
+            assert_eq!(files(desk), before, "{line}, {output}: {stderr}");
         }
     }
 }
@@ -209,17 +210,17 @@ fn a_foreign_file_in_the_place_of_any_output_stays_and_nothing_is_done() {
 /// A page is one file. The figures go where --json says, and never beside the page.
 #[test]
 fn a_page_leaves_the_data_of_its_name_alone() {
-    let desk = desk();
+    let desk = &desk();
     let row = |id: u32| json!({"id": id, "score": id % 3, "human": id % 4});
-    fs::write(desk.path().join("data.json"), json!((0..9).map(row).collect::<Vec<_>>()).to_string()).unwrap();
-    let before = files(desk.path());
+    desk.put("data.json", json!((0..9).map(row).collect::<Vec<_>>()).to_string());
+    let before = files(desk);
     let page = ["--input", "data.json", "--output", "data.html", "--overwrite", "--quiet"];
-    succeed("report", desk.path(), &page);
-    let mut after = files(desk.path());
+    succeed("report", desk, &page);
+    let mut after = files(desk);
     assert!(after.remove("data.html").is_some());
     assert_eq!(after, before);
     let args = [&page[..], &["--json", "in.jsonl"]].concat();
-    refused("report", desk.path(), &args, 2, &["in.jsonl: it is a file that no command"]);
+    refused("report", desk, &args, 2, &["in.jsonl: it is a file that no command"]);
 }
 
 #[test]
@@ -235,8 +236,7 @@ fn the_table_has_every_program() {
 
 #[test]
 fn reports_are_made_anew_and_those_of_others_only_with_overwrite() {
-    let desk = desk();
-    let desk = desk.path();
+    let desk = &desk();
     let args = ["--input", "in.jsonl", "--json", "a.json", "--plot", "a.svg", "--quiet"];
     succeed("agreement", desk, &args);
     let first = files(desk);
@@ -264,10 +264,10 @@ fn reports_are_made_anew_and_those_of_others_only_with_overwrite() {
 fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let desk = desk();
+    let desk = &desk();
     let odd = OsStr::from_bytes(b"o\xff.jsonl");
-    fs::copy(desk.path().join("in.jsonl"), desk.path().join(odd)).unwrap();
-    fs::create_dir(desk.path().join("parquet")).unwrap();
+    fs::copy(desk.join("in.jsonl"), desk.join(odd)).unwrap();
+    fs::create_dir(desk.join("parquet")).unwrap();
     for (line, option) in [
         ("lager_pointwise --input in.jsonl --model nowhere", "--output"),
         ("lager_pointwise --output out.jsonl --model nowhere", "--input"),
@@ -280,7 +280,7 @@ fn a_name_that_is_not_utf_8_is_refused_before_any_work() {
     ] {
         let words = words(line);
         let mut command = judge(words[0]);
-        let output = command.args(&words[1..]).arg(option).arg(odd).current_dir(desk.path()).output().unwrap();
+        let output = command.args(&words[1..]).arg(option).arg(odd).current_dir(desk).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line} {option}: {stderr}");
         assert!(stderr.contains("UTF-8"), "{line} {option}: {stderr}");

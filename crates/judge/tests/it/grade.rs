@@ -8,10 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use self::page::Page;
-use crate::program::{fails, finished, ran, refused, rows, succeed, words, write_rows};
+use crate::program::{Desk, fails, finished, ran, refused, succeed, words, write_rows};
 
 /// Rows with a judge's score and a model's name, which nobody may see, and with fields that are called as those of other tasks are.
 fn graded(folder: &Path, n: usize) {
@@ -31,9 +30,9 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn grades_are_rows_that_other_commands_read() {
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 4);
-    let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
+    let folder = &Desk::new();
+    graded(folder, 4);
+    let page = Page::open(folder, &with(&["--words", "1=bad,5=good"]));
     assert!(page.get("").body.contains("Your name"));
     let (_, first) = page.row("ann").expect("a row");
     assert!(first.contains("<strong>") && first.contains("good") && first.contains("0 of 4 graded"), "{first}");
@@ -51,7 +50,7 @@ fn grades_are_rows_that_other_commands_read() {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(said.trim(), "3 of 4 rows graded by ann -> graded.jsonl");
-    let found = rows(folder.path().join("graded.jsonl"));
+    let found = folder.rows("graded.jsonl");
     let ids: Vec<&Value> = found.iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, ["r0", "r1", "r2", "r3"]);
     let of = |place: usize| &found[place];
@@ -67,23 +66,20 @@ fn grades_are_rows_that_other_commands_read() {
         (&json!([3]), &json!("secret-model"), &json!({"n": d}))
     );
     // The same command finds it finished; `agree` and `calibrate` read it with the judge's score.
-    let (code, said, _) = ran("grade", folder.path(), &with(&["--words", "1=bad,5=good"]));
-    assert!(code == Some(0) && said.contains("is complete: 3 of 4 rows graded"), "{said}");
-    let said = succeed("agree", folder.path(), &["--input", "graded.jsonl"]);
+    let said = succeed("grade", folder, &with(&["--words", "1=bad,5=good"]));
+    assert!(said.contains("is complete: 3 of 4 rows graded"), "{said}");
+    let said = succeed("agree", folder, &["--input", "graded.jsonl"]);
     assert!(said.contains("score against human: 3 rows"), "{said}");
-    let (_, _, said) = ran(
-        "calibrate",
-        folder.path(),
-        &["--graded", "graded.jsonl", "--input", "graded.jsonl", "--output", "c.jsonl"],
-    );
+    let (_, _, said) =
+        ran("calibrate", folder, &["--graded", "graded.jsonl", "--input", "graded.jsonl", "--output", "c.jsonl"]);
     assert!(said.contains("3"), "few rows are said to be few: {said}");
 }
 
 #[test]
 fn nothing_is_lost_and_nothing_is_graded_twice() {
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 3);
-    let page = Page::open(folder.path(), &BASIC);
+    let folder = &Desk::new();
+    graded(folder, 3);
+    let page = Page::open(folder, &BASIC);
     let first = page.answer("ann", "g0=4");
     let (second, _) = page.row("ann").expect("a row");
     // A second tab still shows the first row.
@@ -91,7 +87,7 @@ fn nothing_is_lost_and_nothing_is_graded_twice() {
     assert!(again.status == 303 && again.head.contains("said=already"), "{}", again.head);
     page.answer("bob", "g0=1");
     page.kill();
-    let page = Page::open(folder.path(), &BASIC);
+    let page = Page::open(folder, &BASIC);
     assert_eq!(page.row("ann").expect("a row").0, second, "the same order");
     assert!(page.get("").body.contains("bob"));
     // What is taken back is shown as it was, and can be given anew.
@@ -106,15 +102,15 @@ fn nothing_is_lost_and_nothing_is_graded_twice() {
     assert!(page.post("answer", &format!("rater=ann&row={row}&g0=9")).head.contains("said=open"));
     page.kill();
     // A changed input is refused, and so are other settings.
-    let before = fs::read(folder.path().join("rows.jsonl")).expect("rows");
-    graded(folder.path(), 4);
-    fails("grade", folder.path(), &BASIC, &["graded.jsonl.partial", "has changed"]);
-    fs::write(folder.path().join("rows.jsonl"), before).expect("rows");
-    fails("grade", folder.path(), &with(&["--yes-no"]), &["task"]);
-    let page = Page::open(folder.path(), &BASIC);
+    let before = folder.read("rows.jsonl");
+    graded(folder, 4);
+    fails("grade", folder, &BASIC, &["graded.jsonl.partial", "has changed"]);
+    folder.put("rows.jsonl", before);
+    fails("grade", folder, &with(&["--yes-no"]), &["task"]);
+    let page = Page::open(folder, &BASIC);
     page.answer("ann", "g0=2");
     page.finish("ann");
-    let found = rows(folder.path().join("graded.jsonl"));
+    let found = folder.rows("graded.jsonl");
     assert!(found.iter().all(|row| row["raters"] == json!(["ann", "bob"]) && row["human"][0] == json!(3)), "{found:?}");
     assert_eq!(found.iter().filter(|row| row["human"][1] == json!(2)).count(), 1);
     assert_eq!(found.iter().filter(|row| row["human"][1].is_null()).count(), 2);
@@ -123,9 +119,9 @@ fn nothing_is_lost_and_nothing_is_graded_twice() {
 /// A tab that still shows a later row answers it first.
 #[test]
 fn what_is_taken_back_is_what_was_said_last() {
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 3);
-    let page = Page::open(folder.path(), &BASIC);
+    let folder = &Desk::new();
+    graded(folder, 3);
+    let page = Page::open(folder, &BASIC);
     let first = page.answer("ann", "g0=4");
     let (second, _) = page.row("ann").expect("a row");
     page.post("undo", "rater=ann");
@@ -141,9 +137,9 @@ fn what_is_taken_back_is_what_was_said_last() {
 
 #[test]
 fn raters_who_are_named_are_waited_for() {
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 1);
-    let page = Page::open(folder.path(), &with(&["--rater", "ann", "--rater", "bob"]));
+    let folder = &Desk::new();
+    graded(folder, 1);
+    let page = Page::open(folder, &with(&["--rater", "ann", "--rater", "bob"]));
     page.answer("ann", "g0=4");
     let end = page.get("rate?rater=ann").body;
     assert!(end.contains("<dt>bob</dt><dd>0 of 1</dd>") && end.contains("Not everyone is done"), "{end}");
@@ -156,14 +152,13 @@ fn raters_who_are_named_are_waited_for() {
 /// Only what is not there, or null, is missing.
 #[test]
 fn an_answer_of_no_words_is_graded() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     for (row, args) in [
         (json!({"id": 1, "instruction": "Say nothing.", "response": ""}), &[][..]),
         (json!({"id": 1, "instruction": "Say nothing.", "response": "\u{200b}"}), &[]),
         (json!({"id": 1, "instruction": "Say nothing.", "response_a": " ", "response_b": "No."}), &["--pairs"]),
     ] {
-        write_rows(path.join("rows.jsonl"), &[row]);
+        path.write("rows.jsonl", &[row]);
         let page = Page::open(path, &with(&[args, &["--overwrite"]].concat()));
         let (_, shown) = page.row("ann").expect("a row");
         assert!(shown.contains("(empty)"), "{shown}");
@@ -175,8 +170,8 @@ fn an_answer_of_no_words_is_graded() {
 /// The commands that are printed at the end run as they are, with a model in the place of MODEL.
 #[test]
 fn the_commands_that_come_next_run() {
-    let folder = TempDir::new().expect("folder");
-    let model = crate::decide::model(folder.path(), None);
+    let folder = &Desk::new();
+    let model = crate::decide::model(folder, None);
     let graded = |id: u32| json!({"id": id, "instruction": "Q", "response": "R"});
     let named = |id: u32| json!({"key": id, "instruction": "Q", "text": "R"});
     let pair = |id: u32| json!({"id": id, "instruction": "Q", "response_a": "R", "response_b": "S"});
@@ -195,7 +190,7 @@ fn the_commands_that_come_next_run() {
         ("state", &state, &["--questions", "q.json"]),
     ];
     for (name, row, args) in all {
-        let path = folder.path().join(name);
+        let path = folder.join(name);
         fs::create_dir(&path).expect("a folder");
         write_rows(path.join("rows.jsonl"), &[row(0), row(1)]);
         let questions = json!({"angry": {"type": "noul", "instructions": "Is it angry?"}});
@@ -218,10 +213,9 @@ fn the_commands_that_come_next_run() {
 /// The model is asked on people's scale, about all that they saw, by a command that reads such rows; else the page says so.
 #[test]
 fn the_commands_that_come_next_ask_as_people_were_asked() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     let questions = json!({"good": {"type": "noul", "instructions": "Is it good?"}});
-    fs::write(path.join("q.json"), questions.to_string()).expect("questions");
+    path.put("q.json", questions.to_string());
     let graded = json!({"id": 1, "instruction": "Q", "response": "R"});
     let turn = |role: &str| json!({"role": role, "content": "Q"});
     let said = json!({"id": 1, "messages": [turn("user"), turn("assistant")]});
@@ -233,7 +227,7 @@ fn the_commands_that_come_next_ask_as_people_were_asked() {
         (&said, &[], "judge compare --verdict logits --points 5 --input"),
         (&asked, &["--ask", "Is it clear?"], "# no command grades rows without a response"),
     ] {
-        write_rows(path.join("rows.jsonl"), std::slice::from_ref(row));
+        path.write("rows.jsonl", std::slice::from_ref(row));
         let page = Page::open(path, &with(&[args, &["--overwrite"]].concat()));
         page.answer("ann", "g0=0");
         let told = String::from_utf8(page.finish("ann").stderr).expect("text");
@@ -245,32 +239,32 @@ fn the_commands_that_come_next_ask_as_people_were_asked() {
 
 #[test]
 fn a_signal_ends_it_and_what_is_whole_is_written() {
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 2);
+    let folder = &Desk::new();
+    graded(folder, 2);
     let stop = |page: Page| {
         let id = page.id().to_string();
         assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill").success());
         page.wait()
     };
-    let page = Page::open(folder.path(), &with(&["--rater", "ann"]));
+    let page = Page::open(folder, &with(&["--rater", "ann"]));
     page.answer("ann", "g0=4");
     let output = stop(page);
     assert_eq!(output.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&output.stderr).contains("stopped after 1 of 2 rows; the same command resumes"));
-    assert!(!folder.path().join("graded.jsonl").exists());
-    let page = Page::open(folder.path(), &with(&["--rater", "ann"]));
+    assert!(!folder.join("graded.jsonl").exists());
+    let page = Page::open(folder, &with(&["--rater", "ann"]));
     let refused = page.get("rate?rater=eve").body;
     assert!(refused.contains("expected one of the raters ann"), "{refused}");
     page.answer("ann", "g0=3");
     assert!(stop(page).status.success());
-    assert_eq!(rows(folder.path().join("graded.jsonl")).len(), 2);
+    assert_eq!(folder.rows("graded.jsonl").len(), 2);
 }
 
 #[test]
 fn only_the_page_itself_is_answered() {
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 2);
-    let page = Page::open(folder.path(), &BASIC);
+    let folder = &Desk::new();
+    graded(folder, 2);
+    let page = Page::open(folder, &BASIC);
     let here = format!("http://{}", page.host);
     let (host, path) = (page.host.as_str(), page.path.as_str());
     let port = host.split_once(':').expect("a port").1;
@@ -330,14 +324,14 @@ fn only_the_page_itself_is_answered() {
 
 #[test]
 fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row = |i: usize| {
         let (first, second) = (format!("first {i}"), format!("second {i}"));
         let verdict = if i == 0 { "B" } else { "A" };
         json!({"id": i, "instruction": "Q", "response_a": first, "response_b": second, "verdict": verdict})
     };
-    write_rows(folder.path().join("rows.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
-    let page = Page::open(folder.path(), &with(&["--pairs"]));
+    folder.write("rows.jsonl", &(0..12).map(row).collect::<Vec<_>>());
+    let page = Page::open(folder, &with(&["--pairs"]));
     let mut swapped = [false; 12];
     for _ in 0..12 {
         let (place, shown) = page.row("ann").expect("a row");
@@ -350,24 +344,23 @@ fn pairs_are_shown_on_drawn_sides_and_written_in_their_own_letters() {
     }
     assert!(swapped.contains(&true) && swapped.contains(&false), "{swapped:?}");
     page.finish("ann");
-    let found = rows(folder.path().join("graded.jsonl"));
+    let found = folder.rows("graded.jsonl");
     for (row, swapped) in found.iter().zip(swapped) {
         assert_eq!((&row["human"], &row["swapped"]), (&json!([row["verdict"]]), &json!([swapped])));
     }
-    let said = succeed("agree", folder.path(), &["--input", "graded.jsonl", "--statistics", "accuracy"]);
+    let said = succeed("agree", folder, &["--input", "graded.jsonl", "--statistics", "accuracy"]);
     assert!(said.contains("1.0000"), "{said}");
 }
 
 #[test]
 fn typed_questions_and_sentences_are_read_by_their_commands() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     let row = r#"{"id": 1, "state": {"mail": "Where is it?", "number": 12345678901234567890123}}"#;
-    fs::write(path.join("rows.jsonl"), row).expect("a row");
+    path.put("rows.jsonl", row);
     let questions = json!({"angry": {"type": "noul", "instructions": "Is it angry?"},
         "tone": {"type": "choice", "criteria": {"calm": "no heat", "loud": null}},
         "urgency": {"type": "score", "criteria": ["can wait", "today"]}});
-    fs::write(path.join("q.json"), questions.to_string()).expect("questions");
+    path.put("q.json", questions.to_string());
     let page = Page::open(path, &with(&["--questions", "q.json"]));
     let (_, shown) = page.row("ann").expect("a row");
     for text in ["Is it angry?", "no heat", "can wait", "Where is it?", ": 12345678901234567890123"] {
@@ -379,13 +372,13 @@ fn typed_questions_and_sentences_are_read_by_their_commands() {
     let page = Page::open(path, &with(&["--questions", "q.json"]));
     assert!(page.row("bob").is_none());
     page.finish("bob");
-    let row = &rows(path.join("graded.jsonl"))[0];
+    let row = &path.rows("graded.jsonl")[0];
     assert_eq!(row["labels"], json!({"angry": {"true": 0.5, "false": 0.5}, "tone": "loud", "urgency": 1}));
     assert_eq!(row["rater_labels"][0], json!({"angry": true, "tone": "loud", "urgency": 1}));
     assert!(row["human"].is_null(), "{row}");
 
-    write_rows(
-        path.join("rows.jsonl"),
+    path.write(
+        "rows.jsonl",
         &[json!({"id": 1, "question": "Q?", "contexts": ["It is red."], "answer": "It is red. It is big."})],
     );
     let args = ["--input", "rows.jsonl", "--output", "marked.jsonl", "--sentences"];
@@ -394,7 +387,7 @@ fn typed_questions_and_sentences_are_read_by_their_commands() {
     assert!(page.row("ann").expect("a row").1.contains("<h2>Response</h2>"));
     page.answer("ann", "g0=0&g1=1");
     page.finish("ann");
-    let row = &rows(path.join("marked.jsonl"))[0];
+    let row = &path.rows("marked.jsonl")[0];
     let of = |sentence: usize, field: &str| row["sentences"][sentence][field].clone();
     assert_eq!((of(0, "human"), of(1, "human"), of(1, "text")), (json!([1]), json!([0]), json!("It is big.")));
     assert_eq!((&row["human"], &row["answer"]), (&json!([0.5]), &json!("It is red. It is big.")));
@@ -402,34 +395,32 @@ fn typed_questions_and_sentences_are_read_by_their_commands() {
 
 #[test]
 fn rows_are_drawn_over_scores_with_their_chance() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     graded(path, 100);
     let score = |i: usize| json!({"id": format!("r{i}"), "score": if i.is_multiple_of(10) { 1 } else { 5 }});
-    write_rows(path.join("scores.jsonl"), &(0..100).map(score).collect::<Vec<_>>());
+    path.write("scores.jsonl", &(0..100).map(score).collect::<Vec<_>>());
     let args = with(&["--scores", "scores.jsonl", "--rows", "12", "--rater", "ann"]);
     let page = Page::open(path, &args);
     for _ in 0..12 {
         page.answer("ann", "g0=4");
     }
     page.finish("ann");
-    let found = rows(path.join("graded.jsonl"));
+    let found = path.rows("graded.jsonl");
     let rare = found.iter().filter(|row| row["sampling_probability"] == json!(0.6)).count();
     assert_eq!((found.len(), rare), (12, 6), "{found:?}");
     // CSV has texts where JSON has numbers.
-    write_rows(path.join("numbers.jsonl"), &[0, 1, 2].map(|id| json!({"id": id, "response": "R"})));
-    fs::write(path.join("scores.csv"), "id,score\n0,1\n1,5\n2,1\n").expect("scores");
+    path.write("numbers.jsonl", &[0, 1, 2].map(|id| json!({"id": id, "response": "R"})));
+    path.put("scores.csv", "id,score\n0,1\n1,5\n2,1\n");
     let args = ["--input", "numbers.jsonl", "--output", "y.jsonl", "--scores", "scores.csv", "--rows", "2"];
     Page::open(path, &args).kill();
-    write_rows(path.join("scores.jsonl"), &[json!({"id": "other", "score": 1})]);
+    path.write("scores.jsonl", &[json!({"id": "other", "score": 1})]);
     let args = ["--input", "rows.jsonl", "--output", "x.jsonl", "--scores", "scores.jsonl", "--rows", "2"];
     refused("grade", path, &args, 1, &["no row has a score in scores.jsonl"]);
 }
 
 #[test]
 fn what_cannot_be_graded_is_said_before_the_page() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     for (row, args, expected) in [
         (json!({"id": 1, "note": "x"}), &[][..], "no text to grade, found the fields"),
         (json!({"id": 1, "instruction": "x", "response": null}), &[], "no response to grade, found the fields"),
@@ -443,13 +434,13 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         (json!({"id": 1, "response": "x"}), &["--scores", "rows.jsonl"], "--rows"),
         (json!({"id": 1, "response": "x"}), &["--pairs", "--yes-no"], "cannot be used with"),
     ] {
-        write_rows(path.join("rows.jsonl"), &[row]);
+        path.write("rows.jsonl", &[row]);
         // Rows that lack something are no wrong command line.
         let of_rows = expected.contains(" no ") || expected.starts_with("no ");
         refused("grade", path, &with(args), if of_rows { 1 } else { 2 }, &[expected]);
     }
     // The texts are among what can be carried; without them the page says that nothing can judge what is graded.
-    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "instruction": "Q", "response": "x", "human": 3})]);
+    path.write("rows.jsonl", &[json!({"id": 1, "instruction": "Q", "response": "x", "human": 3})]);
     refused("grade", path, &BASIC, 1, &["\"human\"", "to leave it out: --carry 'instruction,response'"]);
     for (carried, left_out) in [("instruction,response", None), ("instruction", Some("# --carry left out response:"))] {
         let page = Page::open(path, &with(&["--carry", carried, "--overwrite"]));
@@ -459,7 +450,7 @@ fn what_cannot_be_graded_is_said_before_the_page() {
         assert!(told.contains(left_out.unwrap_or("next:\n  judge score")), "{told}");
     }
     // What is asked in other words may be about something else.
-    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "instruction": "x"})]);
+    path.write("rows.jsonl", &[json!({"id": 1, "instruction": "x"})]);
     let page = Page::open(path, &with(&["--ask", "Is it clear?", "--overwrite"]));
     assert!(page.row("ann").is_some());
     page.kill();
@@ -467,19 +458,18 @@ fn what_cannot_be_graded_is_said_before_the_page() {
 
 #[test]
 fn exports_of_other_tools_are_rows() {
-    let folder = TempDir::new().expect("folder");
-    let path = folder.path();
+    let path = &Desk::new();
     let response = |value: u32, user: &str| json!({"value": value, "user_id": user});
     let record = |i: u32| {
         let quality = [response(1 + i % 5, "u1"), response(1 + i % 3, "u2")];
         json!({"id": i, "fields": {"response": "x"}, "responses": {"quality": quality}})
     };
-    fs::write(path.join("export.json"), json!((0..9).map(record).collect::<Vec<_>>()).to_string()).expect("an export");
+    path.put("export.json", json!((0..9).map(record).collect::<Vec<_>>()).to_string());
     let args = ["--input", "export.json", "--output", "graded.jsonl", "--import", "argilla"];
     let said = succeed("grade", path, &args);
     assert_eq!(said.trim(), "9 of 9 rows graded by 2 raters (quality) -> graded.jsonl");
     assert!(succeed("grade", path, &args).contains("nothing to do"));
-    let row = &rows(path.join("graded.jsonl"))[4];
+    let row = &path.rows("graded.jsonl")[4];
     assert_eq!((&row["human"], &row["raters"], &row["response"]), (&json!([5, 2]), &json!(["u1", "u2"]), &json!("x")));
     let line = [&args[..], &["--question", "tone", "--overwrite"]].concat();
     refused("grade", path, &line, 2, &["\"tone\" is not one of quality"]);
@@ -488,19 +478,19 @@ fn exports_of_other_tools_are_rows() {
     refused("grade", path, &[&args[..], &["--pairs"]].concat(), 2, &["cannot be used with"]);
     // A field that a row has itself is refused with an option that does it.
     let own = json!([{"id": 1, "fields": {"response": "x", "human": 3}, "responses": {"q": [response(2, "u1")]}}]);
-    fs::write(path.join("own.json"), own.to_string()).expect("an export");
+    path.put("own.json", own.to_string());
     let args = ["--input", "own.json", "--output", "own.jsonl", "--import", "argilla"];
     refused("grade", path, &args, 1, &["\"human\"", "--carry none"]);
     succeed("grade", path, &[&args[..], &["--carry", "response"]].concat());
-    assert_eq!(rows(path.join("own.jsonl"))[0]["human"], json!([2]));
+    assert_eq!(path.rows("own.jsonl")[0]["human"], json!([2]));
     // An item of which something is odd is one all the same.
     let said = |value: u32| json!({"completed_by": 8, "result": [{"type": "rating", "value": {"rating": value}}]});
     let tasks = json!([{"id": 1, "data": {"response": "x"}, "annotations": [said(1), said(4)]}]);
-    fs::write(path.join("tasks.json"), tasks.to_string()).expect("an export");
+    path.put("tasks.json", tasks.to_string());
     let args = ["--input", "tasks.json", "--output", "tasks.jsonl", "--import", "label-studio"];
     let (said, told) = finished("grade", path, &args);
     assert_eq!(said.trim(), "1 of 1 rows graded by 1 rater (grade) -> tasks.jsonl");
     assert!(told.contains("found two of \"8\""), "{told}");
-    fs::write(path.join("tasks.json"), json!([{"id": 1, "response": "x", "grade": 4}]).to_string()).expect("an export");
+    path.put("tasks.json", json!([{"id": 1, "response": "x", "grade": 4}]).to_string());
     fails("grade", path, &[&args[..], &["--overwrite"]].concat(), &["JSON-MIN and CSV have not"]);
 }

@@ -1,15 +1,14 @@
 //! JudgeBench's released verdicts through `judge bench`: the figures that its repository reports.
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{finished, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{Desk, finished, refused, succeed, words};
 use crate::published::data;
 
 #[test]
 fn released_verdicts_give_the_released_figures() {
     let Some(data) = data() else { return };
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     // Over all pairs, and the mean over the four subsets.
     for (file, pairs, subsets) in [
         ("verdicts-Skywork_Skywork-Reward-Gemma-2-27B.jsonl", 0.6429, 0.6500),
@@ -19,9 +18,9 @@ fn released_verdicts_give_the_released_figures() {
         let file = data.join("judgebench").join(file);
         let file = file.to_str().unwrap();
         let args = ["--benchmark", "judgebench", "--data", file, "--verdicts", file, "--json", "a.json", "--overwrite"];
-        let said = succeed("bench", folder.path(), &args);
+        let said = succeed("bench", folder, &args);
         assert!(said.contains("mean of groups") && said.contains("livecodebench"), "{said}");
-        let report = read_json(folder.path().join("a.json"));
+        let report = folder.json("a.json");
         let found = report["statistics"]["accuracy_net"]["estimate"].as_f64().unwrap();
         assert!((found - pairs).abs() < 5e-5, "{file}: {found}");
         let mean = report["groups_mean"]["accuracy_net"].as_f64().unwrap();
@@ -31,36 +30,36 @@ fn released_verdicts_give_the_released_figures() {
 
 #[test]
 fn released_verdicts_of_one_order_and_of_other_forms_are_measured() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let row = |id: &str, decision: &str| {
         json!({"pair_id": id, "source": "livebench-math", "question": "q", "response_A": "a", "response_B": "b", "label": "A>B",
                "judgments": [{"decision": decision}]})
     };
-    write_rows(folder.path().join("v.jsonl"), &[row("x", "A>B"), row("y", "A<B"), row("z", "A=B")]);
+    folder.write("v.jsonl", &[row("x", "A>B"), row("y", "A<B"), row("z", "A=B")]);
     let args = words("--benchmark judgebench --data v.jsonl --verdicts v.jsonl --json a.json");
-    let (_, told) = finished("bench", folder.path(), &args);
+    let (_, told) = finished("bench", folder, &args);
     let note = "note: 1 of 3 rows of v.jsonl have a decision that is no verdict; the first is \"y\": ";
     assert!(told.contains(note) && told.contains("found \"A<B\""), "{told}");
-    let found = read_json(folder.path().join("a.json"));
+    let found = folder.json("a.json");
     assert_eq!((&found["n"], &found["unparsed"]), (&json!(3), &json!(1)));
     assert!((found["statistics"]["accuracy"]["estimate"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12, "{found}");
 }
 
 #[test]
 fn votes_that_are_ties_are_counted_and_left_out() {
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let vote = |id: &str, winner: &str| {
         json!({"question_id": id, "winner": winner, "prompt": format!("What is {id}?"), "response_1": "It is good.",
                "response_2": "So so so.", "language": "English", "is_code": id == "b"})
     };
     let votes = [vote("a", "model_a"), vote("b", "model_b"), vote("c", "tie"), vote("d", "model_a")];
-    write_rows(folder.path().join("votes.jsonl"), &votes);
+    folder.write("votes.jsonl", &votes);
     let verdicts = |ids: &[&str]| -> Vec<Value> { ids.iter().map(|id| json!({"id": id, "given": "[[A]]"})).collect() };
     let bench = ["--benchmark", "ppe", "--data", "votes.jsonl", "--json", "a.json", "--overwrite"];
-    let report = || read_json(folder.path().join("a.json"));
+    let report = || folder.json("a.json");
     for ids in [&["a", "b", "c", "d"][..], &["d", "b", "a"]] {
-        write_rows(folder.path().join("said.jsonl"), &verdicts(ids));
-        let said = succeed("bench", folder.path(), &[&bench[..], &["--verdicts", "said.jsonl"]].concat());
+        folder.write("said.jsonl", &verdicts(ids));
+        let said = succeed("bench", folder, &[&bench[..], &["--verdicts", "said.jsonl"]].concat());
         assert!(said.contains("ppe: 3 pairs, and 1 that people have not decided"), "{said}");
         // Groups overlap, so there is no mean over them.
         assert!(said.contains("is_code") && !said.contains("mean of groups"), "{said}");
@@ -71,15 +70,15 @@ fn votes_that_are_ties_are_counted_and_left_out() {
         assert_eq!(found["groups_mean"], json!({}));
     }
     let judged = ["--output", "judged.jsonl", "--verdict", "logits", "--quiet"];
-    succeed("bench", folder.path(), &[&bench[..], &judged].concat());
-    assert_eq!((rows(folder.path().join("judged.jsonl")).len(), &report()["undecided"]), (3, &json!(1)));
-    let said = succeed("bias", folder.path(), &[&bench[..], &["--verdicts", "judged.jsonl"]].concat());
+    succeed("bench", folder, &[&bench[..], &judged].concat());
+    assert_eq!((folder.rows("judged.jsonl").len(), &report()["undecided"]), (3, &json!(1)));
+    let said = succeed("bias", folder, &[&bench[..], &["--verdicts", "judged.jsonl"]].concat());
     assert!(said.contains("ppe: 3 pairs, and 1 that people have not decided"), "{said}");
     assert_eq!((&report()["n"], &report()["unparsed"]), (&json!(3), &json!(0)));
 }
 
 #[test]
 fn an_unknown_benchmark_is_answered_with_all_that_there_are() {
-    let folder = TempDir::new().unwrap();
-    refused("bench", folder.path(), &["--benchmark", "pandas", "--data", "in.jsonl"], 2, &["pandalm", "trec"]);
+    let folder = &Desk::new();
+    refused("bench", folder, &["--benchmark", "pandas", "--data", "in.jsonl"], 2, &["pandalm", "trec"]);
 }

@@ -9,10 +9,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{QUICK_PROBES, fails, finished, judge, read_json, refused, succeed, words, write_rows};
+use crate::program::{Desk, QUICK_PROBES, fails, finished, judge, refused, succeed, words};
 
 /// Enough rows that a run can be killed before its end.
 const ROWS: usize = 240;
@@ -50,8 +49,8 @@ const STATES: Case = Case {
 };
 
 /// A folder with the inputs of every case, indented arrays; probes only where they are needed.
-fn folder(case: &Case) -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn folder(case: &Case) -> Desk {
+    let folder = Desk::new();
     let (mut prompts, mut pairs, mut two, mut benchmark) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (id, item) in generate(Split::Test, ROWS, 0).into_iter().enumerate() {
         let (question, answer) = (item.instruction, item.response);
@@ -72,13 +71,13 @@ fn folder(case: &Case) -> TempDir {
         }));
     }
     if case.args.contains(&"probes") {
-        write_rows(folder.path().join("graded.jsonl"), &pairs[..40]);
-        succeed("inspector_train", folder.path(), &words(QUICK_PROBES));
+        folder.write("graded.jsonl", &pairs[..40]);
+        succeed("inspector_train", &folder, &words(QUICK_PROBES));
     }
     for (name, rows) in [("prompts.jsonl", prompts), ("pairs.jsonl", pairs), ("two.jsonl", two)] {
-        fs::write(folder.path().join(name), serde_json::to_string_pretty(&rows).unwrap()).unwrap();
+        folder.put(name, serde_json::to_string_pretty(&rows).unwrap());
     }
-    fs::write(folder.path().join("dataset.json"), Value::from(benchmark).to_string()).unwrap();
+    folder.put("dataset.json", Value::from(benchmark).to_string());
     folder
 }
 
@@ -103,8 +102,7 @@ fn read(folder: &Path, files: &[&'static str]) -> BTreeMap<&'static str, Vec<u8>
 /// Kills a run twice, resumes it, and compares with an unbroken one.
 fn resumes(case: &Case) {
     let name = case.name;
-    let folder = folder(case);
-    let here = folder.path();
+    let here = &folder(case);
     let args = case.args();
     finished(name, here, &args);
     let whole = read(here, case.files);
@@ -130,7 +128,7 @@ fn resumes(case: &Case) {
     assert_eq!(read(here, case.files), whole, "{name}");
     assert!(!here.join(case.journal()).exists());
     for record in case.records() {
-        let record = read_json(here.join(record));
+        let record = here.json(record);
         assert_eq!(record["content"]["program"]["name"], name);
         assert!(record["content"]["finished"].is_string(), "{record}");
     }
@@ -190,8 +188,7 @@ fn sft_evaluate() {
 #[test]
 fn states_without_their_record_get_it_and_are_not_read_again() {
     let case = STATES;
-    let folder = folder(&case);
-    let here = folder.path();
+    let here = &folder(&case);
     let args = [&case.args()[..], &["--limit", "3"]].concat();
     let record = here.join("h.safetensors.run.json");
     finished(case.name, here, &args);
@@ -204,8 +201,8 @@ fn states_without_their_record_get_it_and_are_not_read_again() {
     // Another run's states, or what are no states, are still refused.
     fs::remove_file(&record).unwrap();
     fails(case.name, here, &[&args[..], &["--pooling", "mean"]].concat(), &[]);
-    fs::write(here.join("x.safetensors"), "mine").unwrap();
+    here.put("x.safetensors", "mine");
     // A file of the user's is never replaced.
     refused(case.name, here, &["--input", "prompts.jsonl", "--output", "x.safetensors"], 2, &[]);
-    assert_eq!((read(here, case.files), fs::read(here.join("x.safetensors")).unwrap()), (whole, b"mine".to_vec()));
+    assert_eq!((read(here, case.files), here.read("x.safetensors")), (whole, b"mine".to_vec()));
 }

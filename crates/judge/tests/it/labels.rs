@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{Said, judge, read_json, rows as read_rows, succeed, write_rows};
+use crate::program::{Desk, Said, judge, succeed, write_rows};
 use crate::server::{Reply, Seen, Server, completion};
 
 const KEY: &str = "sk-very-secret-key";
@@ -68,8 +67,8 @@ fn graded(_: usize, seen: &Seen) -> Reply {
 
 #[test]
 fn labels_are_rows_that_probes_are_trained_on() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..40).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..40).map(row));
     let server = Server::start(|number, seen| {
         assert!(!seen.prompt().contains("my own"), "it is graded by the aspect, not by the row's rubric");
         // One in ten is throttled the first time, and one fails.
@@ -81,9 +80,9 @@ fn labels_are_rows_that_probes_are_trained_on() {
     });
     let args = [&TWO[..], &["--output", "out.jsonl", "--json", "report.json", "--price-in", "2", "--price-out", "10"]]
         .concat();
-    let said = label(folder.path(), &server, &args);
+    let said = label(folder, &server, &args);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let rows = read_rows(folder.path().join("out.jsonl"));
+    let rows = folder.rows("out.jsonl");
     assert_eq!(rows.len(), 80);
     for (place, row) in rows.iter().enumerate() {
         let (id, aspect) = (place / 2, ["logicality", "fluency"][place % 2]);
@@ -91,7 +90,7 @@ fn labels_are_rows_that_probes_are_trained_on() {
         assert_eq!(row["score"].as_f64(), Some(grade(id, aspect) as f64), "{row}");
         assert_eq!((&row["people"], &row["topic"], row.get("human")), (&json!([1.0, 5.0]), &json!("t"), None));
     }
-    let report = read_json(folder.path().join("report.json"));
+    let report = folder.json("report.json");
     let requests = server.requests();
     assert_eq!(
         (&report["labels"], &report["requests"], &report["retries"]),
@@ -109,22 +108,22 @@ fn labels_are_rows_that_probes_are_trained_on() {
     // Finished: nothing is sent, and no key is needed.
     let service = ["--base-url", &server.base_url, "--api-model", "test-model", "--key-env", "JUDGE_NOT_SET"];
     let again = [&["--input", "in.jsonl"][..], &service, &args].concat();
-    let stdout = succeed("label_with_api", folder.path(), &again);
+    let stdout = succeed("label_with_api", folder, &again);
     assert!(stdout.contains("is complete: 80 of 80 labels"), "{stdout}");
     assert_eq!(server.requests(), requests);
 
     let quick = ["--layers", "0", "--pooling", "mean", "--folds", "2", "--c", "0.01", "--top-k", "1", "--quiet"];
     let train = [&["--input", "out.jsonl", "--output", "probes"], &quick[..]].concat();
-    succeed("inspector_train", folder.path(), &train);
-    let report = read_json(folder.path().join("probes/report.json"));
+    succeed("inspector_train", folder, &train);
+    let report = folder.json("probes/report.json");
     let aspects: Vec<&str> = report["aspects"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!((&aspects[..], &report["ungraded"]), (&["fluency", "logicality"][..], &json!(0)));
 }
 
 #[test]
 fn a_killed_run_sends_only_what_is_missing() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..10).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..10).map(row));
     let stuck = Arc::new(AtomicBool::new(true));
     let shared = stuck.clone();
     let server = Server::start(move |number, seen| match shared.load(Ordering::SeqCst) && number >= 8 {
@@ -137,12 +136,12 @@ fn a_killed_run_sends_only_what_is_missing() {
     let args = [&args[..], &TWO, &["--key-env", "JUDGE_TEST_KEY", "--quiet"]].concat();
     let command = |key: &str| {
         let mut command = judge("label_with_api");
-        command.args(&args).env("JUDGE_TEST_KEY", key).current_dir(folder.path()).stdin(Stdio::null());
+        command.args(&args).env("JUDGE_TEST_KEY", key).current_dir(folder).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     };
     let mut child = command(KEY).spawn().expect("the example starts");
-    let partial = folder.path().join("cut.jsonl.partial");
+    let partial = folder.join("cut.jsonl.partial");
     let lines = || fs::read(&partial).unwrap_or_default().iter().filter(|&&byte| byte == b'\n').count();
     // A first line says what the rows are; eight rows follow.
     while lines() < 9 {
@@ -152,7 +151,7 @@ fn a_killed_run_sends_only_what_is_missing() {
     child.kill().expect("killed");
     child.wait().expect("gone");
     let journalled = fs::read_to_string(&partial).expect("journal");
-    assert!(!journalled.contains("very-secret") && !folder.path().join("cut.jsonl").exists());
+    assert!(!journalled.contains("very-secret") && !folder.join("cut.jsonl").exists());
     stuck.store(false, Ordering::SeqCst);
     let answered: BTreeSet<(usize, &str)> = server.seen()[..8].iter().map(asked).collect();
 
@@ -164,23 +163,23 @@ fn a_killed_run_sends_only_what_is_missing() {
     assert_eq!((after.len(), sent.len()), (12, 12));
     assert!(sent.is_disjoint(&answered), "{sent:?} {answered:?}");
     // The same bytes as an unbroken run.
-    let said = label(folder.path(), &server, &[&["--output", "whole.jsonl", "--api-model", "m"][..2], &TWO].concat());
+    let said = label(folder, &server, &[&["--output", "whole.jsonl", "--api-model", "m"][..2], &TWO].concat());
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    let bytes = |name: &str| fs::read(folder.path().join(name)).expect("output");
+    let bytes = |name: &str| folder.read(name);
     assert_eq!(bytes("cut.jsonl"), bytes("whole.jsonl"));
 }
 
 #[test]
 fn a_wait_that_a_service_asks_for_ends_at_a_signal() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..10).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..10).map(row));
     let server = Server::start(|number, seen| match number < 3 {
         true => graded(number, seen),
         false => Reply::Full(429, vec![("Retry-After", "60".into())], "{}".into()),
     });
     let args = ["--input", "in.jsonl", "--output", "cut.jsonl", "--base-url", &server.base_url, "--api-model", "m"];
     let mut command = judge("label");
-    command.args(args).args(["--no-key", "--concurrency", "1", "--quiet"]).args(TWO).current_dir(folder.path());
+    command.args(args).args(["--no-key", "--concurrency", "1", "--quiet"]).args(TWO).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     while server.requests() < 4 {
@@ -198,8 +197,8 @@ fn a_wait_that_a_service_asks_for_ends_at_a_signal() {
 
 #[test]
 fn a_run_that_its_service_failed_keeps_what_is_paid_for() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..10).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..10).map(row));
     let broken = Arc::new(AtomicBool::new(true));
     let shared = broken.clone();
     let server = Server::start(move |number, seen| match shared.load(Ordering::SeqCst) && number >= 6 {
@@ -207,22 +206,22 @@ fn a_run_that_its_service_failed_keeps_what_is_paid_for() {
         false => graded(number, seen),
     });
     let args = [&TWO[..], &["--output", "out.jsonl", "--concurrency", "1", "--max-attempts", "1"]].concat();
-    let said = label(folder.path(), &server, &args);
+    let said = label(folder, &server, &args);
     // Six labels, and ten requests in a row that the service fails.
     assert_eq!((said.code, server.requests()), (Some(1), 16), "{}", said.stderr);
     assert!(said.stderr.contains("status 503: \"down\"") && said.stdout.contains("60 tokens read"), "{}", said.stderr);
     broken.store(false, Ordering::SeqCst);
-    let said = label(folder.path(), &server, &[&args[..], &["--max-new-tokens", "99"]].concat());
+    let said = label(folder, &server, &[&args[..], &["--max-new-tokens", "99"]].concat());
     assert!(said.code == Some(1) && said.stderr.contains("max_new_tokens was 512, is 99"), "{}", said.stderr);
-    let said = label(folder.path(), &server, &args);
+    let said = label(folder, &server, &args);
     assert_eq!((said.code, server.requests()), (Some(0), 16 + 14), "{}", said.stderr);
     assert!(said.stdout.contains("20 of 20 labels") && said.stderr.contains("resuming: 6 of 20"), "{}", said.stdout);
 }
 
 #[test]
 fn an_aspect_without_a_grade_leaves_the_others() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..4).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..4).map(row));
     let server = Server::start(|_, seen| match asked(seen) {
         (0, "fluency") => Reply::text(&answer(7)),
         (1, "fluency") => Reply::text("a four, I think"),
@@ -234,9 +233,9 @@ fn an_aspect_without_a_grade_leaves_the_others() {
         (3, "fluency") => Reply::json(400, &json!({"error": {"message": "long", "code": "context_length_exceeded"}})),
         (id, aspect) => Reply::text(&format!("```json\n{}\n```", answer(grade(id, aspect)))),
     });
-    let said = label(folder.path(), &server, &[&TWO[..], &["--output", "out.jsonl", "--carry", "none"]].concat());
+    let said = label(folder, &server, &[&TWO[..], &["--output", "out.jsonl", "--carry", "none"]].concat());
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let rows = read_rows(folder.path().join("out.jsonl"));
+    let rows = folder.rows("out.jsonl");
     let reasons: Vec<&str> = rows.iter().filter_map(|row| row["unscored"]["reason"].as_str()).collect();
     assert_eq!(reasons, ["off_scale", "unparsed", "refused", "too_long"]);
     assert!(rows.iter().step_by(2).all(|row| row["score"].is_f64() && row.get("topic").is_none()));
@@ -249,8 +248,8 @@ fn an_aspect_without_a_grade_leaves_the_others() {
 
 #[test]
 fn probabilities_are_kept_where_the_service_shows_them() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..2).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..2).map(row));
     let server = Server::start(|_, seen| {
         assert_eq!((&seen.body["logprobs"], &seen.body["top_logprobs"]), (&json!(true), &json!(20)));
         let (id, _) = asked(seen);
@@ -262,14 +261,14 @@ fn probabilities_are_kept_where_the_service_shows_them() {
         }
         Reply::json(200, &body)
     });
-    let said = label(folder.path(), &server, &["--aspects", "fluency", "--output", "out.jsonl"]);
+    let said = label(folder, &server, &["--aspects", "fluency", "--output", "out.jsonl"]);
     assert!(
         said.code == Some(0) && said.stdout.contains("1 of 2 labels have the probabilities"),
         "{}{}",
         said.stdout,
         said.stderr
     );
-    let rows = read_rows(folder.path().join("out.jsonl"));
+    let rows = folder.rows("out.jsonl");
     let p: Vec<f64> = rows[0]["probabilities"].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
     assert!((p[3] - 0.75).abs() < 1e-6 && (p[4] - 0.25).abs() < 1e-6 && p[..3] == [0.0; 3], "{p:?}");
     assert!((rows[0]["label_mass"].as_f64().unwrap() - 0.8).abs() < 1e-6);
@@ -279,12 +278,12 @@ fn probabilities_are_kept_where_the_service_shows_them() {
 
 #[test]
 fn what_cannot_be_labelled_ends_with_a_reason() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..4).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..4).map(row));
     let refuse = Server::start(|_, seen| {
         Reply::error(401, &format!("wrong: {}", seen.header("authorization").unwrap_or_default()))
     });
-    let said = label(folder.path(), &refuse, &["--output", "out.jsonl"]);
+    let said = label(folder, &refuse, &["--output", "out.jsonl"]);
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     assert!(
         said.stderr.contains("status 401: \"wrong: Bearer [key]\"") && said.stderr.contains(&refuse.base_url),
@@ -298,18 +297,18 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         ("'max_tokens' is not supported, use 'max_completion_tokens'", "--max-tokens-field max_completion_tokens"),
     ] {
         let refuse = Server::start(move |_, _| Reply::error(400, said));
-        let told = label(folder.path(), &refuse, &["--output", "refused.jsonl", "--aspects", "fluency", "--overwrite"]);
+        let told = label(folder, &refuse, &["--output", "refused.jsonl", "--aspects", "fluency", "--overwrite"]);
         assert!(told.code == Some(1) && told.stderr.contains(said) && told.stderr.contains(option), "{}", told.stderr);
     }
 
     let server = Server::start(|_, _| Reply::text("no idea"));
-    let said = label(folder.path(), &server, &["--output", "none.jsonl", "--aspects", "fluency"]);
+    let said = label(folder, &server, &["--output", "none.jsonl", "--aspects", "fluency"]);
     assert!(said.code == Some(1) && said.stderr.contains("no row was scored: 4 unparsed"), "{}", said.stderr);
 
     let requests = server.requests();
-    fs::write(folder.path().join("mine.json"), r#"{"charm": "Is it charming?"}"#).unwrap();
-    fs::write(folder.path().join("bad.json"), r#"{"charm": 5}"#).unwrap();
-    fs::write(folder.path().join("twice.json"), r#"{"charm": "Is it charming?", "charm": "Is it?"}"#).unwrap();
+    folder.put("mine.json", r#"{"charm": "Is it charming?"}"#);
+    folder.put("bad.json", r#"{"charm": 5}"#);
+    folder.put("twice.json", r#"{"charm": "Is it charming?", "charm": "Is it?"}"#);
     for (args, code, expected) in [
         (&["--aspects", "charm"][..], 2, "no aspect is called \"charm\""),
         (&["--aspects", "fluency,fluency"], 2, "twice"),
@@ -323,21 +322,26 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         (&["--json", "in.jsonl"], 2, "in.jsonl"),
         (&["--columns", "response=nothing"], 1, "nothing"),
     ] {
-        let said = label(folder.path(), &server, &[&["--output", "x.jsonl"], args].concat());
+        let said = label(folder, &server, &[&["--output", "x.jsonl"], args].concat());
         assert!(said.code == Some(code) && said.stderr.contains(expected), "{args:?}: {:?} {}", said.code, said.stderr);
     }
     let proxy = [("HTTP_PROXY", "ftp://me:hidden@somewhere")];
-    for (url, key, proxy, expected) in [
+    let except = [("HTTP_PROXY", "http://127.0.0.1:9"), ("NO_PROXY", "localhost,10.0.0.0/33")];
+    let certificates = [("SSL_CERT_FILE", "none.pem")];
+    for (url, key, environment, expected) in [
         ("http://user:pass@127.0.0.1:9/v1", "JUDGE_TEST_KEY", &[][..], "a key belongs in the key"),
         ("127.0.0.1:9", "JUDGE_TEST_KEY", &[], "expected it to begin with http"),
+        ("http://127.0.0.1:80000/v1", "JUDGE_TEST_KEY", &[], "its port is no number from 1 to 65535"),
         ("http://127.0.0.1:9/v1", "JUDGE_NOT_SET", &[], "JUDGE_NOT_SET is not set"),
         ("http://127.0.0.1:9/v1", "JUDGE_TEST_KEY", &proxy, "HTTP_PROXY is no address of a proxy"),
+        ("http://127.0.0.1:9/v1", "JUDGE_TEST_KEY", &except, "NO_PROXY has \"10.0.0.0/33\", expected a host"),
+        ("https://127.0.0.1:9/v1", "JUDGE_TEST_KEY", &certificates, "SSL_CERT_FILE names none.pem, expected a file"),
     ] {
         let args =
             ["--input", "in.jsonl", "--output", "x.jsonl", "--base-url", url, "--api-model", "m", "--key-env", key];
         let mut command = judge("label_with_api");
-        command.args(args).env("JUDGE_TEST_KEY", KEY).envs(proxy.iter().copied());
-        let output = command.current_dir(folder.path()).output().unwrap();
+        command.args(args).env("JUDGE_TEST_KEY", KEY).envs(environment.iter().copied());
+        let output = command.current_dir(folder).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             output.status.code() == Some(2) && stderr.contains(expected) && !stderr.contains("pass@"),
@@ -346,40 +350,38 @@ fn what_cannot_be_labelled_ends_with_a_reason() {
         assert!(!stderr.contains("hidden"), "{stderr}");
     }
     assert_eq!(server.requests(), requests, "nothing was sent");
-    assert!(!folder.path().join("x.jsonl").exists() && !folder.path().join("x.jsonl.run.json").exists());
+    assert!(!folder.join("x.jsonl").exists() && !folder.join("x.jsonl.run.json").exists());
 }
 
 #[test]
 fn a_dry_run_sends_nothing_and_own_aspects_are_asked_about() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..3).map(row));
-    fs::write(folder.path().join("mine.json"), r#"{"charm": "Is it {charming}?", "wit": "Is it witty?"}"#).unwrap();
+    let folder = &Desk::new();
+    write(folder, (0..3).map(row));
+    folder.put("mine.json", r#"{"charm": "Is it {charming}?", "wit": "Is it witty?"}"#);
     let server = Server::start(|_, seen| {
         assert!(seen.prompt().contains("from 1 for the worst to 9 for the best"), "{}", seen.prompt());
         Reply::text(&answer(if seen.prompt().ends_with("Is it {charming}?") { 9 } else { 2 }))
     });
     let args = ["--output", "out.jsonl", "--aspects", "mine.json", "--points", "9", "--limit", "2"];
     // Of a row without a response nobody is asked.
-    write_rows(folder.path().join("some.jsonl"), &[row(0), json!({"id": 1, "question": "What is number 1?"}), row(2)]);
+    folder.write("some.jsonl", &[row(0), json!({"id": 1, "question": "What is number 1?"}), row(2)]);
     let service = ["--input", "some.jsonl", "--base-url", &server.base_url, "--api-model", "test-model", "--no-key"];
     let dry = ["--output", "some.out.jsonl", "--aspects", "mine.json", "--points", "9", "--dry-run"];
-    let dry = succeed("label", folder.path(), &[&service[..], &dry].concat());
+    let dry = succeed("label", folder, &[&service[..], &dry].concat());
     assert!(dry.starts_with("4 requests of about") && server.requests() == 0, "{dry}");
     let said = label(
-        folder.path(),
+        folder,
         &server,
         &[&args[..], &["--dry-run", "--price-in", "1", "--price-out", "2", "--json", "dry.json"]].concat(),
     );
     assert_eq!((said.code, server.requests()), (Some(0), 0), "{}", said.stderr);
-    let dry = read_json(folder.path().join("dry.json"));
+    let dry = folder.json("dry.json");
     assert_eq!((&dry["requests"], &dry["tokens"]["completion_most"]), (&json!(4), &json!(2048)));
-    assert!(said.stdout.contains("4 requests") && !folder.path().join("out.jsonl").exists(), "{}", said.stdout);
-    let said = label(folder.path(), &server, &args);
+    assert!(said.stdout.contains("4 requests") && !folder.join("out.jsonl").exists(), "{}", said.stdout);
+    let said = label(folder, &server, &args);
     assert_eq!((said.code, server.requests()), (Some(0), 4), "{}", said.stderr);
-    let scores: Vec<Value> = read_rows(folder.path().join("out.jsonl"))
-        .iter()
-        .map(|row| json!([row["id"], row["aspect"], row["score"]]))
-        .collect();
+    let scores: Vec<Value> =
+        folder.rows("out.jsonl").iter().map(|row| json!([row["id"], row["aspect"], row["score"]])).collect();
     assert_eq!(
         scores,
         [json!([0, "charm", 9.0]), json!([0, "wit", 2.0]), json!([1, "charm", 9.0]), json!([1, "wit", 2.0])]
@@ -391,8 +393,8 @@ fn a_dry_run_sends_nothing_and_own_aspects_are_asked_about() {
 /// them, and a connection that is closed on one row.
 #[test]
 fn answers_of_models_that_think_are_read_and_a_closed_connection_costs_its_row() {
-    let folder = TempDir::new().expect("folder");
-    write(folder.path(), (0..8).map(row));
+    let folder = &Desk::new();
+    write(folder, (0..8).map(row));
     let server = Server::start(|_, seen| match asked(seen).0 {
         0 => Reply::text("<think>\nMaybe 2, maybe 5.\n</think>\n\n{\"reason\": \"so\", \"score\": 4}"),
         1 => Reply::text("Maybe 2.\n</think>\n\n{\"reason\": \"so\", \"score\": 4}"),
@@ -406,9 +408,9 @@ fn answers_of_models_that_think_are_read_and_a_closed_connection_costs_its_row()
         _ => Reply::text("{\"reason\": \"so\", \"score\": 4}"),
     });
     let args = ["--aspects", "fluency", "--output", "out.jsonl", "--max-attempts", "2", "--quiet"];
-    let said = label(folder.path(), &server, &args);
+    let said = label(folder, &server, &args);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
-    let rows = read_rows(folder.path().join("out.jsonl"));
+    let rows = folder.rows("out.jsonl");
     let found: Vec<Value> =
         rows.iter().map(|row| row.get("score").unwrap_or(&row["unscored"]["reason"]).clone()).collect();
     assert_eq!(

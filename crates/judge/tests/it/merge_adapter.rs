@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{fixture, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Desk, fixture, refused, rows, succeed, write_rows};
 
 /// States of some prompts by a model, with or without an adapter.
 fn states(folder: &Path, model: &str, more: &[&str]) -> Vec<Value> {
@@ -16,35 +16,35 @@ fn states(folder: &Path, model: &str, more: &[&str]) -> Vec<Value> {
 
 #[test]
 fn a_merged_folder_is_the_model_with_its_adapter() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = &Desk::new();
     let (base, adapter) = (fixture("families/llama-off"), fixture("adapters/plain"));
     let args = ["--model", &base, "--adapter", &adapter, "--output", "merged", "--json", "report.json"];
-    let said = succeed("merge_adapter", folder.path(), &args);
+    let said = succeed("merge_adapter", folder, &args);
     assert!(said.contains("-> merged") && said.contains("model.safetensors"), "{said}");
-    let report = read_json(folder.path().join("report.json"));
+    let report = folder.json("report.json");
     assert!(report["files"].as_array().unwrap().contains(&json!("config.json")), "{report}");
     assert_eq!(report["dtype"], "f32");
-    assert!(!folder.path().join(".merged.partial").exists());
+    assert!(!folder.join(".merged.partial").exists());
     // What is there is never written over.
-    refused("merge_adapter", folder.path(), &args, 2, &["merged: it is a folder with something in it"]);
+    refused("merge_adapter", folder, &args, 2, &["merged: it is a folder with something in it"]);
     // Without an adapter the model is written as it is.
-    succeed("merge_adapter", folder.path(), &["--model", &base, "--output", "alone"]);
-    assert!(folder.path().join("alone/model.safetensors").exists());
+    succeed("merge_adapter", folder, &["--model", &base, "--output", "alone"]);
+    assert!(folder.join("alone/model.safetensors").exists());
     let line = ["--model", &base, "--adapter", &base, "--output", "other"];
-    refused("merge_adapter", folder.path(), &line, 1, &["adapter_config.json"]);
+    refused("merge_adapter", folder, &line, 1, &["adapter_config.json"]);
     let line = ["--model", &base, "--adapter", "ORG/NAME", "--output", "other"];
-    refused("merge_adapter", folder.path(), &line, 1, &["as PEFT saves it", "the name of one on the hub is not taken"]);
+    refused("merge_adapter", folder, &line, 1, &["as PEFT saves it", "the name of one on the hub is not taken"]);
     let line = ["--model", &base, "--adapter", &adapter, "--output", "other", "--dtype", "tf32"];
-    refused("merge_adapter", folder.path(), &line, 2, &["expected f32 or bf16"]);
-    assert!(!folder.path().join("other").exists() && !folder.path().join(".other.partial").exists());
+    refused("merge_adapter", folder, &line, 2, &["expected f32 or bf16"]);
+    assert!(!folder.join("other").exists() && !folder.join(".other.partial").exists());
     // One process at a time writes a folder.
-    let lock = std::fs::File::create(folder.path().join(".other.lock")).unwrap();
+    let lock = std::fs::File::create(folder.join(".other.lock")).unwrap();
     lock.lock().unwrap();
     let line = ["--model", &base, "--adapter", &adapter, "--output", "other"];
-    refused("merge_adapter", folder.path(), &line, 1, &["another process is writing"]);
+    refused("merge_adapter", folder, &line, 1, &["another process is writing"]);
     lock.unlock().unwrap();
-    succeed("merge_adapter", folder.path(), &line);
-    let merged = states(folder.path(), "merged", &[]);
-    assert_eq!(merged, states(folder.path(), &base, &["--adapter", &adapter]));
-    assert_ne!(merged, states(folder.path(), &base, &[]));
+    succeed("merge_adapter", folder, &line);
+    let merged = states(folder, "merged", &[]);
+    assert_eq!(merged, states(folder, &base, &["--adapter", &adapter]));
+    assert_ne!(merged, states(folder, &base, &[]));
 }

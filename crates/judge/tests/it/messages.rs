@@ -1,42 +1,28 @@
 //! What is said of a command line or a file that is not what it should be: what was expected, what was found, and what to do.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::decide::model;
-use crate::program::{embedded_model, judge, ran, rows, words, write_rows};
+use crate::program::{Desk, embedded_model, judge, words};
 use crate::serve::model_with_yes_and_no;
 
 /// A folder with graded responses in `in.jsonl`.
-fn desk() -> TempDir {
-    let desk = TempDir::new().expect("a folder");
+fn desk() -> Desk {
+    let desk = Desk::new();
     let row = |id: u32| json!({"id": id, "instruction": "2 + 2?", "response": "4", "rubric": "Is it right?", "topic": "sums"});
-    write_rows(desk.path().join("in.jsonl"), &(0..6).map(row).collect::<Vec<_>>());
+    desk.write("in.jsonl", &(0..6).map(row).collect::<Vec<_>>());
     desk
-}
-
-/// Runs a line, cut at spaces, that must end with this code and say all of this.
-#[track_caller]
-fn said(folder: &Path, code: i32, line: &str, expected: &[&str]) -> String {
-    let words = words(line);
-    let (found, stdout, stderr) = ran(words[0], folder, &words[1..]);
-    assert_eq!(found, Some(code), "{line}: {stdout}{stderr}");
-    for text in expected {
-        assert!(stderr.contains(text), "{line}: {text:?} is not in {stderr}");
-    }
-    stderr
 }
 
 #[test]
 fn a_path_that_is_not_there_is_no_model_of_the_hub() {
     let desk = desk();
-    fs::create_dir(desk.path().join("models")).expect("a folder");
+    fs::create_dir(desk.join("models")).expect("a folder");
     let mut command = judge("score");
     command.args(["--input", "in.jsonl", "--output", "o.jsonl", "--model", "models/none"]);
-    let output = command.env("HF_HUB_OFFLINE", "1").current_dir(desk.path()).output().expect("it starts");
+    let output = command.env("HF_HUB_OFFLINE", "1").current_dir(&desk).output().expect("it starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     let here = "note: there is no models/none in that folder here, so it is taken as the id of a model on the hub";
@@ -49,31 +35,31 @@ fn a_build_without_gpus_says_how_to_get_one() {
     let desk = desk();
     let model = embedded_model();
     let line = format!("score --input in.jsonl --output o.jsonl --device cuda:0 --model {}", model.display());
-    said(desk.path(), 1, &line, &["this build cannot use it", "its Cargo feature `cuda`: docs/gpu.md"]);
+    desk.refused(&line, 1, &["this build cannot use it", "its Cargo feature `cuda`: docs/gpu.md"]);
 }
 
 #[test]
 fn a_misspelt_field_of_a_template_is_asked_about() {
     let desk = desk();
     let template = json!({"chat": {"messages": [{"role": "user", "content": "Grade {respons}"}]}});
-    fs::write(desk.path().join("t.json"), template.to_string()).expect("a template");
+    desk.put("t.json", template.to_string());
     let line =
         format!("score --input in.jsonl --output o.jsonl --template t.json --model {}", embedded_model().display());
-    said(desk.path(), 1, &line, &[r#"the field "respons""#, r#"Did you mean "response"?"#]);
+    desk.refused(&line, 1, &[r#"the field "respons""#, r#"Did you mean "response"?"#]);
 }
 
 #[test]
 fn a_plan_of_json_lines_names_its_command() {
     let desk = desk();
-    said(desk.path(), 2, "shards plan --input in.jsonl --output plan.json", &["in.jsonl is not Parquet", "-- score"]);
-    assert!(!desk.path().join("plan.json").exists());
+    desk.refused("shards plan --input in.jsonl --output plan.json", 2, &["in.jsonl is not Parquet", "-- score"]);
+    assert!(!desk.join("plan.json").exists());
 }
 
 /// `judge shards plan` takes both.
 #[test]
 fn a_folder_and_a_pattern_are_no_file_of_rows() {
     let desk = desk();
-    fs::create_dir(desk.path().join("data")).expect("a folder");
+    fs::create_dir(desk.join("data")).expect("a folder");
     for command in ["score", "select", "agree"] {
         let line = |input: &str| match command {
             "agree" => format!("agree --input {input}"),
@@ -81,9 +67,9 @@ fn a_folder_and_a_pattern_are_no_file_of_rows() {
         };
         let advice = "`judge shards plan`";
         let found = "error: data: the input: expected a file of rows, found a folder";
-        let stderr = said(desk.path(), 1, &line("data"), &[advice]);
+        let stderr = desk.refused(&line("data"), 1, &[advice]).stderr;
         assert!(stderr.starts_with(found), "nothing is said before of a model: {stderr}");
-        said(desk.path(), 1, &line("data/*.parquet"), &["cannot open data/*.parquet", advice]);
+        desk.refused(&line("data/*.parquet"), 1, &["cannot open data/*.parquet", advice]);
     }
 }
 
@@ -91,12 +77,12 @@ fn a_folder_and_a_pattern_are_no_file_of_rows() {
 #[test]
 fn a_label_that_was_not_written_has_a_remedy() {
     let desk = desk();
-    let model = model(desk.path(), None);
+    let model = model(&desk, None);
     let template = json!({"chat": {"messages": [{"role": "user", "content": "Grade {response}"}]}});
-    fs::write(desk.path().join("t.json"), template.to_string()).expect("a template");
+    desk.put("t.json", template.to_string());
     let short = "--condition reasoning --max-new-tokens 2 --template t.json";
     let line = format!("score --input in.jsonl --output o.jsonl {short} --model {model}");
-    let stderr = said(desk.path(), 1, &line, &["no row was scored: 6 no_"]);
+    let stderr = desk.refused(&line, 1, &["no row was scored: 6 no_"]).stderr;
     for advice in ["note: no_", "in at most 2 tokens", "--max-new-tokens", "--condition prompt-end"] {
         assert!(stderr.contains(advice), "{advice}: {stderr}");
     }
@@ -106,12 +92,12 @@ fn a_label_that_was_not_written_has_a_remedy() {
 fn a_field_to_carry_that_no_row_has_is_named_before_any_work() {
     let desk = desk();
     let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b", "topic": "x"});
-    write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2)]);
+    desk.write("pairs.jsonl", &[pair(1), pair(2)]);
     let state = |id: u32| json!({"id": id, "state": "x", "topic": "x"});
-    write_rows(desk.path().join("states.jsonl"), &[state(1), state(2)]);
-    fs::write(desk.path().join("q.json"), r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#).expect("questions");
+    desk.write("states.jsonl", &[state(1), state(2)]);
+    desk.put("q.json", r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#);
     let prompt = |id: u32| json!({"id": id, "prompt": "x", "topic": "x"});
-    write_rows(desk.path().join("prompts.jsonl"), &[prompt(1), prompt(2)]);
+    desk.write("prompts.jsonl", &[prompt(1), prompt(2)]);
     for line in [
         "score --input in.jsonl",
         "compare --input pairs.jsonl",
@@ -122,21 +108,20 @@ fn a_field_to_carry_that_no_row_has_is_named_before_any_work() {
     ] {
         // Checked before the model is looked at.
         let line = format!("{line} --output o.jsonl --carry topik --model {}", embedded_model().display());
-        let stderr =
-            said(desk.path(), 1, &line, &[r#"the field "topik" that is to be carried"#, r#"Did you mean "topic"?"#]);
-        assert!(!stderr.contains("fingerprint") && !desk.path().join("o.jsonl").exists(), "{stderr}");
+        desk.refused_at_once(&line, 1, &[r#"the field "topik" that is to be carried"#, r#"Did you mean "topic"?"#]);
+        assert!(!desk.join("o.jsonl").exists(), "{line}");
     }
 }
 
 #[test]
 fn options_without_effect_are_refused() {
     let desk = desk();
-    write_rows(desk.path().join("states.jsonl"), &[json!({"id": 1, "state": "x", "labels": {"q": true}})]);
-    fs::write(desk.path().join("q.json"), r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#).expect("questions");
+    desk.write("states.jsonl", &[json!({"id": 1, "state": "x", "labels": {"q": true}})]);
+    desk.put("q.json", r#"{"q": {"type": "noul", "instructions": "Is it x?"}}"#);
     let pair = |id: u32| json!({"id": id, "instruction": "?", "response_a": "a", "response_b": "b b", "human": "A"});
-    write_rows(desk.path().join("pairs.jsonl"), &[pair(1), pair(2), pair(3)]);
+    desk.write("pairs.jsonl", &[pair(1), pair(2), pair(3)]);
     let verdict = |id: u32| json!({"id": id, "given": "[[A]]", "swapped": "[[A]]"});
-    write_rows(desk.path().join("v.jsonl"), &[verdict(1), verdict(2), verdict(3)]);
+    desk.write("v.jsonl", &[verdict(1), verdict(2), verdict(3)]);
     let decide = "decide --input states.jsonl --questions q.json --output o.jsonl";
     let [score, logits] = ["score", "logits"].map(|name| format!("{name} --input in.jsonl --output o.jsonl"));
     for (line, expected) in [
@@ -160,12 +145,11 @@ fn options_without_effect_are_refused() {
         ("fit --input in.jsonl --weights w.json --epochs 3".to_owned(), "--epochs"),
         ("fit --input in.jsonl --weights-out w.json".to_owned(), "--valid"),
     ] {
-        let stderr = said(desk.path(), 2, &line, &[expected]);
-        assert!(!stderr.contains("fingerprint"), "{line}: {stderr}");
+        desk.refused_at_once(&line, 2, &[expected]);
     }
     // A label of two tokens has a way out.
     let line = format!("{logits} --columns prompt=instruction,rubric= --points 10");
-    said(desk.path(), 1, &line, &["\"10\"", "--points", "--labels"]);
+    desk.refused(&line, 1, &["\"10\"", "--points", "--labels"]);
     let bench = "bench --benchmark pairs --data pairs.jsonl --verdicts v.jsonl";
     for option in [
         "--reward helpful",
@@ -175,9 +159,9 @@ fn options_without_effect_are_refused() {
         "--raw-prompt",
         "--max-batch-tokens 3",
     ] {
-        said(desk.path(), 2, &format!("{bench} {option}"), &["cannot be used with"]);
+        desk.refused(&format!("{bench} {option}"), 2, &["cannot be used with"]);
     }
-    said(desk.path(), 0, &format!("{bench} --quiet --convention letters"), &[]);
+    desk.ok(&format!("{bench} --quiet --convention letters"));
 }
 
 #[test]
@@ -207,7 +191,7 @@ fn numbers_are_refused_with_what_was_expected_before_any_work() {
             "expected a number of seconds",
         ),
     ] {
-        said(desk.path(), 2, line, &[expected]);
+        desk.refused(line, 2, &[expected]);
     }
 }
 
@@ -215,7 +199,7 @@ fn numbers_are_refused_with_what_was_expected_before_any_work() {
 fn a_field_that_no_row_has_is_named_with_its_option() {
     let desk = desk();
     let row = |id: u32| json!({"id": id, "score": 1 + id % 4, "human": 1 + id % 5});
-    write_rows(desk.path().join("s.jsonl"), &(0..8).map(row).collect::<Vec<_>>());
+    desk.write("s.jsonl", &(0..8).map(row).collect::<Vec<_>>());
     for (line, expected) in [
         ("report --input s.jsonl --output r.html --human humann", "no row has the field \"humann\" that --human names"),
         (
@@ -223,13 +207,13 @@ fn a_field_that_no_row_has_is_named_with_its_option() {
             "--sampling-probability: no row has the field \"chance\"",
         ),
     ] {
-        said(desk.path(), 1, line, &[expected]);
+        desk.refused(line, 1, &[expected]);
     }
     let none = [json!({"id": 1, "instruction": "2 + 2?", "response": "4"})];
-    write_rows(desk.path().join("bare.jsonl"), &none);
+    desk.write("bare.jsonl", &none);
     let line =
         format!("score --input bare.jsonl --output o.jsonl --carry rubrik --model {}", embedded_model().display());
-    said(desk.path(), 1, &line, &["1 were read, and the first has no field besides what is read of it"]);
+    desk.refused(&line, 1, &["1 were read, and the first has no field besides what is read of it"]);
 }
 
 /// Standard input is read once, by whichever option names it, and copied to where there is room.
@@ -237,12 +221,12 @@ fn a_field_that_no_row_has_is_named_with_its_option() {
 fn standard_input_is_any_one_of_the_files() {
     let desk = desk();
     let row = |id: u32| json!({"id": id, "score": f64::from(id % 7), "human": f64::from(id % 5)});
-    write_rows(desk.path().join("graded.jsonl"), &(0..60).map(row).collect::<Vec<_>>());
+    desk.write("graded.jsonl", &(0..60).map(row).collect::<Vec<_>>());
     let run = |line: &str, tmp: Option<&str>| {
         let words = words(line);
         let mut command = judge(words[0]);
-        command.args(&words[1..]).envs(tmp.map(|folder| ("TMPDIR", folder))).current_dir(desk.path());
-        let rows = fs::File::open(desk.path().join("graded.jsonl")).expect("rows");
+        command.args(&words[1..]).envs(tmp.map(|folder| ("TMPDIR", folder))).current_dir(&desk);
+        let rows = fs::File::open(desk.join("graded.jsonl")).expect("rows");
         let output = command.stdin(rows).output().expect("it starts");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -263,17 +247,22 @@ fn answers_that_the_model_hardly_considered_are_noted() {
                     {%- if add_generation_prompt -%}<|assistant|><think>\n{%- endif -%}";
     fs::write(path.join("chat_template.jinja"), template).expect("a template");
     let row = |id: u32| json!({"id": id, "state": format!("5 + 3 = {}", 7 + id)});
-    write_rows(desk.path().join("states.jsonl"), &[row(1), row(2)]);
+    desk.write("states.jsonl", &[row(1), row(2)]);
     let question =
         json!({"ok": {"type": "choice", "instructions": "Is it right?", "criteria": {"yes": null, "no": null}}});
-    fs::write(desk.path().join("q.json"), question.to_string()).expect("questions");
+    desk.put("q.json", question.to_string());
     let lines = ["decide --input states.jsonl --questions q.json", "checklist --input in.jsonl --checklist list.json"];
-    fs::write(desk.path().join("list.json"), r#"["Is it right?", "Is it short?"]"#).expect("a list");
+    desk.put("list.json", r#"["Is it right?", "Is it short?"]"#);
     for (line, output) in lines.into_iter().zip(["a.jsonl", "b.jsonl"]) {
         let line = format!("{line} --output {output} --model yes-and-no");
-        said(desk.path(), 0, &line, &["of the model's probability lies on the labels of", "(see --decision-prompt"]);
+        let told = desk.ok(&line).stderr;
+        assert!(
+            told.contains("of the model's probability lies on the labels of")
+                && told.contains("(see --decision-prompt"),
+            "{told}"
+        );
     }
     let mass = |row: &Value| row["label_mass"]["ok"].as_f64().expect("a share");
-    let all = rows(desk.path().join("a.jsonl"));
+    let all = desk.rows("a.jsonl");
     assert!(all.iter().all(|row| mass(row) < 0.5), "{all:?}");
 }

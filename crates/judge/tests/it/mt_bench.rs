@@ -6,16 +6,11 @@ use judge_data::{Dataset, DatasetOptions, Record};
 use judge_metrics::agreement::{IntraclassCorrelations, Measurement, krippendorff_alpha};
 use judge_metrics::correlation::{KendallTest, kendall_tau_b, pearson, spearman};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{ran, read_json, refused, write_rows};
+use crate::program::{Desk, ran, read_json, refused};
 
 fn benchmark(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     ran("pairwise_benchmark", folder, &[&["--benchmark", "mtbench"], args].concat())
-}
-
-fn report(folder: &Path) -> Value {
-    read_json(folder.join("r.json"))
 }
 
 fn vote(judge: &str, question: usize, turn: usize, winner: &str) -> Value {
@@ -34,14 +29,14 @@ fn people() -> Vec<Value> {
 
 #[test]
 fn judges_are_compared_with_people_vote_by_vote() {
-    let folder = TempDir::new().unwrap();
-    write_rows(folder.path().join("human.jsonl"), &people());
+    let folder = &Desk::new();
+    folder.write("human.jsonl", &people());
     let judge = [
         vote("gpt4_pair", 1, 1, "model_a"),
         vote("gpt4_pair", 1, 2, "tie (inconsistent)"),
         vote("gpt4_pair", 2, 1, "model_b"),
     ];
-    write_rows(folder.path().join("judge.jsonl"), &judge);
+    folder.write("judge.jsonl", &judge);
     // Verdicts on the rows of the votes: the same three pairs, each asked three times.
     let verdicts: Vec<Value> = ["[[A]]", "?", "[[B]]"]
         .iter()
@@ -49,9 +44,9 @@ fn judges_are_compared_with_people_vote_by_vote() {
         .enumerate()
         .map(|(id, text)| json!({"id": id, "given": text}))
         .collect();
-    write_rows(folder.path().join("mine.jsonl"), &verdicts);
+    folder.write("mine.jsonl", &verdicts);
     let args = ["--data", "human.jsonl", "--votes", "judge.jsonl", "--votes", "mine.jsonl", "--json", "r.json"];
-    let (code, said, error) = benchmark(folder.path(), &args);
+    let (code, said, error) = benchmark(folder, &args);
     assert_eq!(code, Some(0), "{error}");
     assert!(said.contains("9 votes of people, 5 of judges; votes without a verdict: 1"), "{said}");
     let line = |setup: &str, turn: &str, judges: &str| {
@@ -66,7 +61,7 @@ fn judges_are_compared_with_people_vote_by_vote() {
     );
     assert!(line("S2", "2", "human, author").contains("0.000"));
 
-    let found = report(folder.path());
+    let found = folder.json("r.json");
     assert_eq!(
         (&found["benchmark"], &found["n"], &found["unparsed"], &found["policy"]),
         (&json!("mtbench"), &json!(9), &json!(1), &json!("drop"))
@@ -83,19 +78,19 @@ fn judges_are_compared_with_people_vote_by_vote() {
     assert_eq!(of(None, "agreement_s1:gpt4_pair:mine"), (Some(1.0), Some(2)));
     assert_eq!(of(Some("2"), "agreement_s1:gpt4_pair:mine"), (None, None));
     // A text without a verdict as a tie.
-    assert_eq!(benchmark(folder.path(), &[&args[..], &["--unparsed", "tie"]].concat()).0, Some(0));
-    let with_tie = report(folder.path());
+    assert_eq!(benchmark(folder, &[&args[..], &["--unparsed", "tie"]].concat()).0, Some(0));
+    let with_tie = folder.json("r.json");
     assert_eq!(with_tie["statistics"]["agreement_s1:gpt4_pair:mine"]["n"], 3);
 }
 
 #[test]
 fn votes_that_cannot_be_meant_are_refused() {
-    let folder = TempDir::new().unwrap();
-    write_rows(folder.path().join("human.jsonl"), &people());
-    write_rows(folder.path().join("judge.jsonl"), &[vote("judge", 1, 1, "model_a")]);
-    write_rows(folder.path().join("twice.jsonl"), &[vote("judge", 1, 1, "model_a"), vote("judge", 1, 1, "tie")]);
-    write_rows(folder.path().join("again.jsonl"), &[vote("judge", 1, 2, "model_a")]);
-    write_rows(folder.path().join("mine.jsonl"), &[json!({"id": 0, "given": "[[A]]"})]);
+    let folder = &Desk::new();
+    folder.write("human.jsonl", &people());
+    folder.write("judge.jsonl", &[vote("judge", 1, 1, "model_a")]);
+    folder.write("twice.jsonl", &[vote("judge", 1, 1, "model_a"), vote("judge", 1, 1, "tie")]);
+    folder.write("again.jsonl", &[vote("judge", 1, 2, "model_a")]);
+    folder.write("mine.jsonl", &[json!({"id": 0, "given": "[[A]]"})]);
     for (args, expected_code, expected) in [
         (&["--data", "human.jsonl", "--votes", "human.jsonl"][..], 2, "expected a judge's own votes"),
         (&["--data", "judge.jsonl", "--votes", "judge.jsonl"], 2, "expected people's"),
@@ -106,11 +101,11 @@ fn votes_that_cannot_be_meant_are_refused() {
         (&["--data", "human.jsonl", "--votes", "judge.jsonl", "--verdicts", "mine.jsonl"], 2, "cannot be used with"),
         (&["--data", "human.jsonl", "--votes", "judge.jsonl", "--json", "judge.jsonl"], 2, "judge.jsonl"),
     ] {
-        let (code, _, error) = benchmark(folder.path(), args);
+        let (code, _, error) = benchmark(folder, args);
         assert!(code == Some(expected_code) && error.contains(expected), "{args:?}: {code:?} {error}");
     }
     let args = ["--benchmark", "pairs", "--data", "x", "--votes", "judge.jsonl"];
-    refused("pairwise_benchmark", folder.path(), &args, 2, &[]);
+    refused("pairwise_benchmark", folder, &args, 2, &[]);
 }
 
 /// Zheng et al. (2023), table 5: GPT-4 in pairs with the experts, and the experts among themselves.
@@ -118,15 +113,13 @@ fn votes_that_cannot_be_meant_are_refused() {
 #[test]
 fn mt_benchs_published_agreement_comes_back() {
     let Some(data) = crate::published::data() else { return };
-    let folder = TempDir::new().unwrap();
+    let folder = &Desk::new();
     let path = |name: &str| data.join("mtbench").join(name).display().to_string();
-    let (code, said, error) = benchmark(
-        folder.path(),
-        &["--data", &path("human.jsonl"), "--votes", &path("gpt4_pair.jsonl"), "--json", "r.json"],
-    );
+    let (code, said, error) =
+        benchmark(folder, &["--data", &path("human.jsonl"), "--votes", &path("gpt4_pair.jsonl"), "--json", "r.json"]);
     assert_eq!(code, Some(0), "{error}");
     assert!(said.contains("3355 votes of people, 2400 of judges"), "{said}");
-    let found = report(folder.path());
+    let found = folder.json("r.json");
     for (turn, setup, judges, percent, n) in [
         ("1", "s1", "gpt4_pair:human", 66.0, 1343),
         ("1", "s2", "gpt4_pair:human", 85.0, 859),

@@ -2,106 +2,17 @@
 //! What went wrong there once is tested here.
 
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{Said, judge, read_json, run, write_rows};
+use crate::program::{Desk, Said, fed, judge, run};
 
-/// A folder in which programs are started, and what they said.
-struct Desk {
-    folder: TempDir,
-}
-
-fn loaded_a_model(said: &Said) -> bool {
-    said.stderr.contains("fingerprint")
-}
-
-impl Desk {
-    fn new() -> Self {
-        Self { folder: TempDir::new().unwrap() }
-    }
-
-    /// With `rows.jsonl`: [`own_rows`].
-    fn with_rows() -> Self {
-        let desk = Self::new();
-        desk.write("rows.jsonl", &own_rows());
-        desk
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn put(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.at(name), text).unwrap();
-    }
-
-    fn write(&self, name: &str, rows: &[Value]) {
-        write_rows(self.at(name), rows);
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.at(name)).unwrap()
-    }
-
-    fn rows(&self, name: &str) -> Vec<Value> {
-        crate::program::rows(self.at(name))
-    }
-
-    fn json(&self, name: &str) -> Value {
-        read_json(self.at(name))
-    }
-
-    /// A command line, cut at spaces.
-    fn start(&self, line: &str) -> Said {
-        let mut words = line.split_whitespace();
-        let name = words.next().unwrap();
-        run(name, self.folder.path(), &words.collect::<Vec<_>>()).into()
-    }
-
-    #[track_caller]
-    fn ok(&self, line: &str) -> Said {
-        let said = self.start(line);
-        assert_eq!(said.code, Some(0), "{line}: {}", said.stderr);
-        said
-    }
-
-    /// Starts what must fail with this exit code and these words on stderr.
-    #[track_caller]
-    fn refused(&self, line: &str, code: i32, words: &[&str]) -> Said {
-        let said = self.start(line);
-        assert_eq!(said.code, Some(code), "{line}: {}{}", said.stdout, said.stderr);
-        for word in words {
-            assert!(said.stderr.contains(word), "{line}: {word:?} is not in {}", said.stderr);
-        }
-        said
-    }
-
-    /// Like [`refused`](Self::refused), before any model work.
-    #[track_caller]
-    fn refused_at_once(&self, line: &str, code: i32, words: &[&str]) {
-        let said = self.refused(line, code, words);
-        assert!(!loaded_a_model(&said), "{line}: {}", said.stderr);
-    }
-
-    fn pipe(&self, line: &str, input: &[u8]) -> Said {
-        let mut words = line.split_whitespace();
-        let mut child = judge(words.next().unwrap())
-            .args(words)
-            .current_dir(self.folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input).unwrap();
-        child.wait_with_output().unwrap().into()
-    }
+/// A desk with `rows.jsonl`: [`own_rows`].
+fn with_rows() -> Desk {
+    let desk = Desk::new();
+    desk.write("rows.jsonl", &own_rows());
+    desk
 }
 
 /// Rows as an export has them: integer ids, names of one's own, gaps.
@@ -117,7 +28,7 @@ fn own_rows() -> Vec<Value> {
 }
 
 /// Graded answers of the aspect `fluency` with grades from 2 to 5, some of which are equally good.
-fn pairs(n: usize) -> Vec<Value> {
+pub fn pairs(n: usize) -> Vec<Value> {
     let row = |(at, item): (usize, tiny_judge::planted::Item)| {
         let response = format!("{}{}", item.response, " And so on.".repeat(at % 4));
         json!({"id": at, "aspect": "fluency", "question": item.instruction, "response": response, "score": 2 + at % 4})
@@ -137,9 +48,9 @@ fn with_probes() -> Desk {
 
 #[test]
 fn an_output_that_is_an_input_is_refused_and_the_input_stays() {
-    let desk = Desk::with_rows();
+    let desk = with_rows();
     desk.put("probe.pkl", "a pickle");
-    fs::hard_link(desk.at("rows.jsonl"), desk.at("same.jsonl")).unwrap();
+    fs::hard_link(desk.join("rows.jsonl"), desk.join("same.jsonl")).unwrap();
     let before = (desk.read("rows.jsonl"), desk.read("probe.pkl"));
     for line in [
         "inspector_filter --input rows.jsonl --probes p --top-share 0.2 --output rows.jsonl",
@@ -171,19 +82,19 @@ fn an_output_that_is_an_input_is_refused_and_the_input_stays() {
 fn a_link_is_followed_and_what_is_no_file_is_refused() {
     use std::os::unix::fs::symlink;
 
-    let desk = Desk::with_rows();
-    fs::create_dir(desk.at("scratch")).unwrap();
+    let desk = with_rows();
+    fs::create_dir(desk.join("scratch")).unwrap();
     desk.put("scratch/real.jsonl", "");
-    symlink("scratch/real.jsonl", desk.at("link.jsonl")).unwrap();
+    symlink("scratch/real.jsonl", desk.join("link.jsonl")).unwrap();
     desk.ok("lager_pointwise --input rows.jsonl --output link.jsonl --limit 2 --quiet");
-    assert!(fs::symlink_metadata(desk.at("link.jsonl")).unwrap().is_symlink());
+    assert!(fs::symlink_metadata(desk.join("link.jsonl")).unwrap().is_symlink());
     assert_eq!(desk.rows("scratch/real.jsonl").len(), 2);
-    symlink("rows.jsonl", desk.at("input.jsonl")).unwrap();
+    symlink("rows.jsonl", desk.join("input.jsonl")).unwrap();
     desk.refused_at_once("lager_pointwise --input rows.jsonl --output input.jsonl", 2, &["the same file as the input"]);
 
     // As /dev/stdout is; not that itself, which a failure would destroy.
-    symlink("/proc/self/fd/1", desk.at("stdout")).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(desk.at("socket")).unwrap();
+    symlink("/proc/self/fd/1", desk.join("stdout")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(desk.join("socket")).unwrap();
     for (output, says) in [
         ("stdout", "an open stream"),
         ("socket", "expected a regular file"),
@@ -199,14 +110,14 @@ fn a_link_is_followed_and_what_is_no_file_is_refused() {
             &[says],
         );
     }
-    assert!(!desk.at("-").exists() && fs::symlink_metadata(desk.at("stdout")).unwrap().is_symlink());
+    assert!(!desk.join("-").exists() && fs::symlink_metadata(desk.join("stdout")).unwrap().is_symlink());
 }
 
 // Blockers 2, 3 and 4.
 
 #[test]
 fn rows_without_a_rubric_are_graded_and_agreement_reads_the_scores() {
-    let desk = Desk::with_rows();
+    let desk = with_rows();
     let said = desk.ok("lager_pointwise --input rows.jsonl --output s.jsonl");
     assert!(said.stdout.contains("12 of 12 items scored (e_score), 9 with a human score"), "{}", said.stdout);
     let (rows, scored) = (desk.rows("rows.jsonl"), desk.rows("s.jsonl"));
@@ -362,7 +273,7 @@ fn of_equal_totals_the_likeliest_are_kept() {
     );
     assert_eq!(ids("kept.jsonl"), expected);
     let said = desk.ok(&format!("{filter} kept.jsonl --overwrite"));
-    assert!(!loaded_a_model(&said) && ids("kept.jsonl") == expected[..4], "{}", said.stderr);
+    assert!(!said.loaded_a_model() && ids("kept.jsonl") == expected[..4], "{}", said.stderr);
     assert!(desk.ok(&format!("{filter} kept.jsonl")).stdout.contains("kept.jsonl is complete; nothing to do"));
 
     // 10. Probabilities stand by their classes: grade 1 never occurred.
@@ -417,14 +328,14 @@ fn a_run_that_scored_nothing_fails() {
 
 #[test]
 fn a_finished_output_is_recognised_or_kept() {
-    let desk = Desk::with_rows();
+    let desk = with_rows();
     desk.write("other.jsonl", &own_rows()[..3]);
     let line = "lager_pointwise --input rows.jsonl --output s.jsonl --limit 4";
     desk.ok(line);
     let before = desk.read("s.jsonl");
     let again = desk.ok(line);
     assert!(again.stdout.contains("s.jsonl is complete: 4 of 4 items scored; nothing to do"), "{}", again.stdout);
-    assert!(!loaded_a_model(&again));
+    assert!(!again.loaded_a_model());
     for (more, says) in [
         ("--variant lager_wo", "variant was null, is \"lager_wo\""),
         ("--dtype f32", "dtype was null, is \"f32\""),
@@ -442,7 +353,7 @@ fn a_finished_output_is_recognised_or_kept() {
 
 #[test]
 fn comparisons_say_what_makes_them_worth_less() {
-    let desk = Desk::with_rows();
+    let desk = with_rows();
     desk.ok("lager_pointwise --input rows.jsonl --output s.jsonl --quiet");
     let said = desk.ok("lager_evaluate --valid s.jsonl --data s.jsonl --epochs 1");
     assert!(said.stderr.contains("note: 9 of 9 items are in both files"), "{}", said.stderr);
@@ -532,8 +443,11 @@ fn wrong_files_are_called_what_they_are_and_packed_ones_are_read() {
     let packed = gzip(row.as_bytes());
     desk.put("packed.jsonl.gz", &packed);
     desk.ok("layer_logits --input packed.jsonl.gz --output packed.out --quiet");
-    assert_eq!(desk.pipe("layer_logits --input - --output piped.out --quiet", row.as_bytes()).code, Some(0));
-    assert_eq!(desk.pipe("layer_logits --input - --output both.out --quiet", &packed).code, Some(0));
+    for (name, bytes) in [("piped.out", row.as_bytes()), ("both.out", &packed)] {
+        let mut command = judge("layer_logits");
+        command.args(["--input", "-", "--output", name, "--quiet"]).current_dir(&desk);
+        assert!(fed(&mut command, bytes).status.success(), "{name}");
+    }
     for name in ["packed.out", "piped.out", "both.out"] {
         assert_eq!(desk.read(name), desk.read("plain.out"), "{name}");
     }
@@ -572,9 +486,8 @@ fn a_scale_that_is_not_the_templates_is_refused_or_said() {
     let said =
         desk.ok("prompt_judge --input rows.jsonl --output o.jsonl --verdict logits --points 7 --template single");
     assert!(!said.stderr.contains("own template"), "{}", said.stderr);
-    let rubric = ["--points", "7", "--rubric", "From 1 to 7?"];
-    let args = [&["--input", "rows.jsonl", "--output", "o7.jsonl"][..], &rubric].concat();
-    let said: Said = run("lager_pointwise", desk.folder.path(), &args).into();
+    let args = ["--input", "rows.jsonl", "--output", "o7.jsonl", "--points", "7", "--rubric", "From 1 to 7?"];
+    let said: Said = run("lager_pointwise", &desk, &args).into();
     assert!(
         said.code == Some(0) && said.stderr.contains("note: the model's own template is for grades"),
         "{}",
@@ -599,10 +512,10 @@ fn a_share_of_few_rows_is_one_row() {
 fn a_base_model_is_read_as_its_hint_says() {
     let desk = Desk::new();
     desk.ok("generate_rows --split test --rows 3 --output rows.jsonl");
-    fs::create_dir(desk.at("base")).unwrap();
-    tiny_judge::write(&desk.at("base")).unwrap();
-    fs::remove_file(desk.at("base/chat_template.jinja")).unwrap();
-    fs::remove_file(desk.at("base/judge_template.json")).unwrap();
+    fs::create_dir(desk.join("base")).unwrap();
+    tiny_judge::write(&desk.join("base")).unwrap();
+    fs::remove_file(desk.join("base/chat_template.jinja")).unwrap();
+    fs::remove_file(desk.join("base/judge_template.json")).unwrap();
     let mut config = desk.json("base/tokenizer_config.json");
     config.as_object_mut().unwrap().remove("chat_template");
     desk.put("base/tokenizer_config.json", config.to_string());

@@ -2,16 +2,13 @@
 //! before any work.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::decide::model;
 use crate::newcomer::gzip;
-use crate::program::{embedded_model, judge, ran, rows, write_rows};
+use crate::program::{Desk, Said, embedded_model, fed, judge, ran, rows, write_rows};
 
 const FILES: [&str; 4] = ["--input", "in.jsonl", "--output", "out.jsonl"];
 
@@ -54,10 +51,10 @@ fn refused(folder: &Path, name: &str, input: &[Value], args: &[&str]) -> String 
 // https://github.com/comet-ml/opik/issues/8398, https://github.com/comet-ml/opik/pull/7758
 #[test]
 fn a_human_grade_of_another_form_costs_the_grade() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let humans = [json!("4"), json!("N/A"), json!(true), json!([3, "x"]), json!(2)];
     let input: Vec<Value> = humans.iter().enumerate().map(|(id, human)| graded(id, json!({"human": human}))).collect();
-    let (found, said) = judged(folder.path(), "score", &input, &[]);
+    let (found, said) = judged(folder, "score", &input, &[]);
     assert!(found.iter().all(|row| row["score"].is_number()), "{found:?}");
     let read: Vec<&Value> = found.iter().map(|row| &row["human"]).collect();
     assert_eq!(read, [&json!(4.0), &Value::Null, &json!(1.0), &json!([3.0, null]), &json!(2.0)]);
@@ -67,7 +64,7 @@ fn a_human_grade_of_another_form_costs_the_grade() {
     assert!(said.contains(note), "{said}");
     // All of them, and none is wanted.
     let texts: Vec<Value> = (0..3).map(|id| graded(id, json!({"human": "good"}))).collect();
-    let (found, said) = judged(folder.path(), "score", &texts, &["--columns", "human="]);
+    let (found, said) = judged(folder, "score", &texts, &["--columns", "human="]);
     assert!(found.iter().all(|row| row["score"].is_number() && row["human"].is_null()), "{found:?}");
     assert!(!said.contains("no grade"), "{said}");
 }
@@ -75,10 +72,10 @@ fn a_human_grade_of_another_form_costs_the_grade() {
 // https://github.com/comet-ml/opik/issues/8398, https://github.com/comet-ml/opik/pull/7758
 #[test]
 fn grades_are_read_alike_where_they_are_compared() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let agree = |rows: &[Value]| {
-        write_rows(folder.path().join("in.jsonl"), rows);
-        ran("agree", folder.path(), &["--input", "in.jsonl"])
+        folder.write("in.jsonl", rows);
+        ran("agree", folder, &["--input", "in.jsonl"])
     };
     let plain: Vec<Value> = (0..8).map(|i| json!({"id": i, "predicted": i % 5, "human": (i + 1) % 5})).collect();
     let texts: Vec<Value> =
@@ -106,64 +103,64 @@ fn grades_are_read_alike_where_they_are_compared() {
 // https://github.com/pandas-dev/pandas/issues/57224, https://github.com/pandas-dev/pandas/issues/58306
 #[test]
 fn rows_are_numbered_though_they_have_ids() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     for id in [json!(7), json!(1.0)] {
         let input: Vec<Value> = (0..2).map(|_| graded(0, json!({"id": id, "topic": "t"}))).collect();
-        let said = refused(folder.path(), "score", &input, &[]);
+        let said = refused(folder, "score", &input, &[]);
         assert!(said.contains("--columns id="), "{said}");
-        let (found, _) = judged(folder.path(), "score", &input, &["--columns", "id="]);
+        let (found, _) = judged(folder, "score", &input, &["--columns", "id="]);
         let ids: Vec<&Value> = found.iter().map(|row| &row["id"]).collect();
         assert_eq!(ids, [&json!(0), &json!(1)]);
         assert!(found.iter().all(|row| row["topic"] == "t" && row["score"].is_number()), "{found:?}");
-        fs::remove_file(folder.path().join("out.jsonl")).expect("removed");
+        fs::remove_file(folder.join("out.jsonl")).expect("removed");
     }
 }
 
 #[test]
 fn names_that_no_row_has_are_said_before_any_work() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let input = [graded(0, json!({"topic": "t"})), graded(1, json!({}))];
-    let said = refused(folder.path(), "score", &input, &["--columns", "instruction=frage"]);
+    let said = refused(folder, "score", &input, &["--columns", "instruction=frage"]);
     assert!(said.contains("no row has the column \"frage\" that is named for the instruction"), "{said}");
-    let said = refused(folder.path(), "score", &input, &["--carry", "topik,topic"]);
+    let said = refused(folder, "score", &input, &["--carry", "topik,topic"]);
     assert!(said.contains("the first has the fields [\"topic\"]"), "{said}");
-    let (found, _) = judged(folder.path(), "score", &input, &["--carry", "topic,question", "--layers", "last"]);
+    let (found, _) = judged(folder, "score", &input, &["--carry", "topic,question", "--layers", "last"]);
     assert_eq!((&found[0]["topic"], &found[0]["question"], found.len()), (&json!("t"), &input[0]["question"], 2));
     assert!(input[0]["question"].is_string() && found[0]["logits"].as_array().map(Vec::len) == Some(1), "{found:?}");
 }
 
 #[test]
 fn decide_reads_named_columns_and_checks_before_any_work() {
-    let folder = TempDir::new().expect("folder");
-    let model = model(folder.path(), None);
+    let folder = &Desk::new();
+    let model = model(folder, None);
     let questions = json!({"q": {"type": "noul", "instructions": "Is it x?"}});
     // With the mark that Windows editors write: https://github.com/patniko/github-copilot-office/pull/7
-    fs::write(folder.path().join("q.json"), format!("\u{feff}{questions}")).expect("questions");
+    folder.put("q.json", format!("\u{feff}{questions}"));
     let args = ["--questions", "q.json", "--dtype", "f32", "--model", &model];
     let mails =
         [json!({"mail": 7, "text": ["a", "b"], "said": {"q": 1}}), json!({"mail": 9, "text": "c", "said": "yes"})];
-    let said = refused(folder.path(), "decide", &mails, &args);
+    let said = refused(folder, "decide", &mails, &args);
     assert!(said.contains("no row can be asked about; the first is 0: no state (state)"), "{said}");
     assert!(said.contains("--columns state=NAME"), "{said}");
     let columns = ["--columns", "id=mail,state=text,labels=said"];
-    let (found, said) = judged(folder.path(), "decide", &mails, &[&args[..], &columns].concat());
+    let (found, said) = judged(folder, "decide", &mails, &[&args[..], &columns].concat());
     let ids: Vec<&Value> = found.iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, [&json!(7), &json!(9)]);
     assert!(found.iter().all(|row| row["answers"]["q"].is_object()), "{found:?}");
     assert_eq!((&found[0]["labels"]["q"], &found[1]["labels"]), (&json!(1), &Value::Null));
     assert!(said.contains("1 of 2 rows have labels that cannot be read and are left out; the first is 9"), "{said}");
-    let said = said + &ran_on_rows(folder.path(), "decide", &[&args[..], &["--columns", "state=mial"]].concat()).2;
+    let said = said + &ran_on_rows(folder, "decide", &[&args[..], &["--columns", "state=mial"]].concat()).2;
     assert!(said.contains("no row has the column \"mial\" that is named for the state"), "{said}");
 }
 
 // https://github.com/patniko/github-copilot-office/pull/7
 #[test]
 fn a_byte_order_mark_in_files_of_options_is_passed_over() {
-    let folder = TempDir::new().expect("folder");
-    let write = |name: &str, json: Value| fs::write(folder.path().join(name), format!("\u{feff}{json}")).expect(name);
+    let folder = &Desk::new();
+    let write = |name: &str, json: Value| fs::write(folder.join(name), format!("\u{feff}{json}")).expect(name);
     write("t.json", json!({"raw": "de {answer}"}));
     let input = [graded(0, json!({}))];
-    let (found, _) = judged(folder.path(), "score", &input, &["--template", "t.json"]);
+    let (found, _) = judged(folder, "score", &input, &["--template", "t.json"]);
     assert!(found[0]["logits"].is_array(), "{found:?}");
     write("aspects.json", json!({"a": "is it a?"}));
     write("family.json", json!({}));
@@ -184,7 +181,7 @@ fn a_byte_order_mark_in_files_of_options_is_passed_over() {
         ),
         ("compare", &["--task", "single", "--template", "family.json"]),
     ] {
-        let (_, stdout, stderr) = ran(name, folder.path(), &[&FILES[..], &["--overwrite"], args].concat());
+        let (_, stdout, stderr) = ran(name, folder, &[&FILES[..], &["--overwrite"], args].concat());
         assert!(!stderr.contains("expected value at line 1 column 1"), "{name}: {stdout}{stderr}");
     }
 }
@@ -192,10 +189,10 @@ fn a_byte_order_mark_in_files_of_options_is_passed_over() {
 // https://github.com/sile/libflate/issues/75
 #[test]
 fn what_is_behind_compressed_rows_is_said() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let bytes = [gzip(graded(0, json!({})).to_string().as_bytes()), b"junk".to_vec()].concat();
-    fs::write(folder.path().join("in.jsonl"), bytes).expect("written");
-    let (code, _, stderr) = ran_on_rows(folder.path(), "score", &[]);
+    folder.put("in.jsonl", bytes);
+    let (code, _, stderr) = ran_on_rows(folder, "score", &[]);
     assert_eq!(code, Some(0), "{stderr}");
     let note = "note: in.jsonl: 4 bytes behind the gzip data are not read; they begin with \"junk\"";
     assert_eq!(stderr.matches(note).count(), 1, "{stderr}");
@@ -210,24 +207,14 @@ fn a_stream_of_something_else_is_named() {
         (b"PAR1", "it is Parquet"),
         (b"", "it is empty"),
     ] {
-        let mut child = judge("stream")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        // It may have ended before all is written.
-        let _ = child.stdin.take().expect("its input").write_all(bytes);
-        let output = child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains(found), "{said}");
+        let said = Said::from(fed(&mut judge("stream"), bytes));
+        assert!(said.code != Some(0) && said.stderr.contains(found), "{}", said.stderr);
     }
 }
 
 #[test]
 fn what_an_instruction_is_about_is_shown_to_every_judge_and_once() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let rows = |asked: &dyn Fn(usize) -> Value| -> Vec<Value> {
         let row = |id: usize| {
             let mut row = json!({"id": id, "response": "It is 12.", "rubric": "Is it right?"});
@@ -252,7 +239,7 @@ fn what_an_instruction_is_about_is_shown_to_every_judge_and_once() {
     let templates =
         [("named.json", "{input} {instruction} {response}"), ("plain.json", "{about} {instruction} {response}")];
     for (name, text) in templates {
-        fs::write(folder.join(name), json!({"raw": text}).to_string()).expect("a template");
+        folder.put(name, json!({"raw": text}).to_string());
     }
     let about = rows(&|id| json!({"instruction": "Add the numbers.", "about": format!("7 + {id}")}));
     let (named, _) = judged(folder, "score", &apart, &["--template", "named.json"]);

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use judge_cli::terminal::options::named;
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::program::{COMMANDS, fails, refused, run, succeed, words, write_rows};
+use crate::program::{COMMANDS, Desk, fails, refused, run, succeed, words};
 
 fn source() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -139,10 +138,10 @@ fn a_library_names_no_option() {
 
 #[test]
 fn a_program_advises_options_that_it_has() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let mut wrong = Vec::new();
     for (name, _) in COMMANDS {
-        let accepted = accepted(name, folder.path());
+        let accepted = accepted(name, folder);
         let own: String = sources_of(name).iter().map(|path| code(path)).collect();
         for text in literals(&own) {
             let lacking = advised(&text).into_iter().filter(|option| !accepted.contains(*option));
@@ -232,11 +231,11 @@ fn shared_messages_name_options_of_their_own_arguments() {
 /// What a row without an id leads to in programs that can number rows, and in one that cannot.
 #[test]
 fn a_hint_names_the_options_of_the_program_that_runs() {
-    let folder = TempDir::new().expect("folder");
-    write_rows(folder.path().join("rows.jsonl"), &[json!({"frage": "2 + 2?", "response": "4"})]);
-    write_rows(folder.path().join("no_id.jsonl"), &[json!({"instruction": "2 + 2?", "response": "4"})]);
+    let folder = &Desk::new();
+    folder.write("rows.jsonl", &[json!({"frage": "2 + 2?", "response": "4"})]);
+    folder.write("no_id.jsonl", &[json!({"instruction": "2 + 2?", "response": "4"})]);
     let pair = json!({"instruction": "2 + 2?", "old": "4", "new": "5", "human": "A"});
-    write_rows(folder.path().join("pairs.jsonl"), &[pair]);
+    folder.write("pairs.jsonl", &[pair]);
     for (line, advice) in [
         ("lager_pointwise --input no_id.jsonl --output o.jsonl", "--columns id="),
         ("throughput --input no_id.jsonl", "--columns id="),
@@ -245,14 +244,14 @@ fn a_hint_names_the_options_of_the_program_that_runs() {
         ("bias_report --benchmark pairs --data pairs.jsonl --write-perturbed o.jsonl", "--columns"),
     ] {
         let words = words(line);
-        fails(words[0], folder.path(), &words[1..], &[advice]);
+        fails(words[0], folder, &words[1..], &[advice]);
     }
     // What is advised works.
     let columns = words("--columns id=,response_a=old,response_b=new");
     let line = words("--benchmark pairs --data pairs.jsonl --output o.jsonl --apart --verdict logits");
-    succeed("pairwise_benchmark", folder.path(), &[line, columns].concat());
-    succeed("throughput", folder.path(), &["--input", "no_id.jsonl", "--columns", "id="]);
+    succeed("pairwise_benchmark", folder, &[line, columns].concat());
+    succeed("throughput", folder, &["--input", "no_id.jsonl", "--columns", "id="]);
     // Published files have columns of their own.
     let line = ["--benchmark", "pandalm", "--data", "pairs.jsonl", "--columns", "id=", "--output", "o.jsonl"];
-    refused("pairwise_benchmark", folder.path(), &line, 2, &["--columns is for --benchmark pairs"]);
+    refused("pairwise_benchmark", folder, &line, 2, &["--columns is for --benchmark pairs"]);
 }

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{finished, ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{Desk, finished, ran, read_json, refused, rows, succeed, words, write_rows};
 
 /// Judges pairs at all layers, with the responses exchanged or not; `more` are further options.
 fn judged(folder: &Path, exchanged: bool, output: &str, more: &[&str]) -> Vec<Value> {
@@ -70,8 +69,7 @@ fn exchanged_pairs_teach_the_same(folder: &Path, family: &str, letters: &[(&str,
 
 #[test]
 fn weights_are_fitted_on_pairs_and_used_on_others() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     // Where a judge cannot say that both are equal, a tie is no choice either.
     for (family, letters) in
         [("pair", &[("A", "B"), ("B", "A"), ("tie", "tie")][..]), ("pair-forced", &[("A", "B"), ("B", "A")])]
@@ -91,7 +89,7 @@ fn weights_are_fitted_on_pairs_and_used_on_others() {
     assert!(
         succeed("lager_evaluate", folder, &given).contains("in the given order alone, in which what the place adds")
     );
-    assert_eq!(read_json(folder.join("given-fit.json"))["orders"], "given");
+    assert_eq!(folder.json("given-fit.json")["orders"], "given");
 
     // They were fitted on another question: that is said.
     let forced = ["--verdict", "layers", "--template", "pair-forced", "--weights", "a.json", "--output", "d.jsonl"];
@@ -103,20 +101,19 @@ fn weights_are_fitted_on_pairs_and_used_on_others() {
 
 #[test]
 fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let generate = ["--pairs", "--split", "test", "--rows", "40", "--output", "pairs.jsonl"];
     succeed("generate_rows", folder, &generate);
     let judge = ["--input", "pairs.jsonl", "--template", "pair-forced", "--verdict", "layers", "--quiet"];
     let compare = |output: &str, more: &[&str]| {
         succeed("prompt_judge", folder, &[&judge[..], &["--output", output], more].concat());
-        rows(folder.join(output))
+        folder.rows(output)
     };
     let plain = compare("a.jsonl", &[]);
     let fit = ["--valid", "a.jsonl", "--layer", "best", "--weights-out", "best.json", "--json", "fit.json"];
     let said = succeed("lager_evaluate", folder, &fit);
     assert!(said.contains("best layer of other questions"), "{said}");
-    let found = read_json(folder.join("fit.json"));
+    let found = folder.json("fit.json");
     let readings = &found["readings"];
     let chosen = readings["chosen_layer"]["layer"].as_u64().expect("a layer") as usize;
     for name in ["last_layer", "mean_of_layers", "chosen_layer", "weights"] {
@@ -147,7 +144,7 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
     // As `judge bench` says of the same pairs.
     let bench = ["--benchmark", "pairs", "--data", "pairs.jsonl", "--verdicts", "a.jsonl", "--json", "bench.json"];
     succeed("pairwise_benchmark", folder, &bench);
-    let bench = read_json(folder.join("bench.json"));
+    let bench = folder.json("bench.json");
     let last = bench["layers"].as_array().expect("layers").last().expect("a layer");
     assert_eq!(last["accuracy_mean_log_odds"]["estimate"], readings["last_layer"]["estimate"]);
 
@@ -161,7 +158,7 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
             row
         })
         .collect();
-    write_rows(folder.join("b.jsonl"), &with_field);
+    folder.write("b.jsonl", &with_field);
     fs::copy(folder.join("a.jsonl.run.json"), folder.join("b.jsonl.run.json")).expect("copied");
     let (said, told) = finished("lager_evaluate", folder, &third);
     assert!(said.contains("put on one layer): ") && said.contains("3: 1.000") && said.contains("undefined"), "{said}");
@@ -179,8 +176,7 @@ fn a_layer_is_chosen_and_measured_on_questions_that_did_not_choose_it() {
 
 #[test]
 fn what_weights_cannot_be_fitted_on_is_refused() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     judged(folder, false, "a.jsonl", &[]);
     for (args, why) in
         [(&["--input", "a.jsonl", "--valid", "a.jsonl"][..], "judge bench"), (&["--valid", "a.jsonl"], "--weights-out")]

@@ -1,39 +1,37 @@
 //! Changed responses, as a user probes a judge with them.
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{read_json, refused, rows, succeed, write_rows};
+use crate::program::{Desk, refused, succeed};
 
 const DATA: [&str; 4] = ["--benchmark", "pairs", "--data", "pairs.jsonl"];
 
 /// A judge that obeys instructions inside of responses, and chooses the first otherwise.
 #[test]
 fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let human = |id: usize| if id.is_multiple_of(2) { "A" } else { "B" };
     let pair = |id: usize| json!({"id": format!("p{id}"), "instruction": format!("q{id}"), "response_a": "One. Two.", "response_b": "Three.", "human": human(id)});
-    write_rows(folder.join("pairs.jsonl"), &(0..30).map(pair).collect::<Vec<_>>());
-    write_rows(
-        folder.join("v.jsonl"),
+    folder.write("pairs.jsonl", &(0..30).map(pair).collect::<Vec<_>>());
+    folder.write(
+        "v.jsonl",
         &(0..30).map(|id| json!({"id": format!("p{id}"), "given": "[[A]]", "swapped": "[[B]]"})).collect::<Vec<_>>(),
     );
     let said = succeed("bias_report", folder, &[&DATA[..], &["--write-perturbed", "changed.jsonl"]].concat());
     // The list needs two points, which the second responses lack.
     assert!(said.contains(&format!("{} changed pairs", 6 * 30 + 15)), "{said}");
 
-    let changed = rows(folder.join("changed.jsonl"));
+    let changed = folder.rows("changed.jsonl");
     let verdict = |row: &Value| {
         let obeyed = row["perturbation"] == "instruction" && row["changed"] == "B";
         let side = if obeyed { ["[[B]]", "[[A]]"] } else { ["[[A]]", "[[B]]"] };
         json!({"id": row["id"], "given": side[0], "swapped": side[1]})
     };
-    write_rows(folder.join("cv.jsonl"), &changed.iter().map(verdict).collect::<Vec<_>>());
+    folder.write("cv.jsonl", &changed.iter().map(verdict).collect::<Vec<_>>());
     let args = ["--verdicts", "v.jsonl", "--perturbed", "cv.jsonl", "--json", "r.json", "--plots", "plots"];
     let said = succeed("bias_report", folder, &[&DATA[..], &args].concat());
     assert!(said.contains("instruction: larger than chance; changed responses gain 50.0 points of win rate"), "{said}");
-    let report = read_json(folder.join("r.json"));
+    let report = folder.json("r.json");
     let of = |name: &str| report["biases"]["instruction"]["statistics"][name]["estimate"].as_f64();
     assert_eq!((of("attack_success"), of("robustness"), of("robustness_neutral")), (Some(1.0), Some(0.5), Some(1.0)));
     assert_eq!(report["biases"]["authority"]["larger_than_chance"], json!(false));
@@ -64,15 +62,14 @@ fn a_judge_that_can_be_told_what_to_choose_is_found_out() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
-    write_rows(
-        folder.join("pairs.jsonl"),
+    let folder = &Desk::new();
+    folder.write(
+        "pairs.jsonl",
         &[json!({"id": 0, "instruction": "q", "response_a": "a", "response_b": "b", "human": "A"})],
     );
-    write_rows(folder.join("v.jsonl"), &[json!({"id": 0, "given": "[[A]]"})]);
-    write_rows(folder.join("d.jsonl"), &[json!({"id": "0#authority", "given": "[[A]]"})]);
-    write_rows(folder.join("c.jsonl"), &[json!({"id": "0#neutral", "given": "[[A]]", "swapped": "[[A]]"})]);
+    folder.write("v.jsonl", &[json!({"id": 0, "given": "[[A]]"})]);
+    folder.write("d.jsonl", &[json!({"id": "0#authority", "given": "[[A]]"})]);
+    folder.write("c.jsonl", &[json!({"id": "0#neutral", "given": "[[A]]", "swapped": "[[A]]"})]);
     for (args, code, why) in [
         (&[][..], 2, "--verdicts"),
         (&["--verdicts", "v.jsonl", "--perturbations", "list"], 2, "--write-perturbed"),

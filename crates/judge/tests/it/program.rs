@@ -1,13 +1,17 @@
 //! The program, for tests that run it as a user does.
 
 use std::fs;
+use std::io::Write;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
+use std::thread;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// The commands, each with the name that it had as a program of its own.
 pub const COMMANDS: [(&str, &str); 36] = [
@@ -91,6 +95,12 @@ pub struct Said {
     pub stderr: String,
 }
 
+impl Said {
+    pub fn loaded_a_model(&self) -> bool {
+        self.stderr.contains("fingerprint")
+    }
+}
+
 impl From<Output> for Said {
     fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -103,18 +113,35 @@ pub fn run(name: &str, folder: &Path, args: &[&str]) -> Output {
     judge(name).args(args).current_dir(folder).stdin(Stdio::null()).output().expect("the program starts")
 }
 
+/// Runs a command to its end with these bytes on stdin; one that refuses them does not read them all.
+pub fn fed(command: &mut Command, bytes: &[u8]) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut input = child.stdin.take().expect("stdin");
+    thread::scope(|scope| {
+        scope.spawn(move || drop(input.write_all(bytes)));
+        child.wait_with_output().expect("it ends")
+    })
+}
+
 /// Runs a command: exit code, stdout and stderr.
 pub fn ran(name: &str, folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let Said { code, stdout, stderr } = run(name, folder, args).into();
     (code, stdout, stderr)
 }
 
+/// Runs a command that must end with this exit code: stdout and stderr.
+#[track_caller]
+pub fn ended(name: &str, folder: &Path, args: &[&str], code: i32) -> (String, String) {
+    let (found, stdout, stderr) = ran(name, folder, args);
+    assert_eq!(found, Some(code), "{name} {args:?}: {stdout}{stderr}");
+    (stdout, stderr)
+}
+
 /// Runs a command that must succeed: stdout and stderr.
 #[track_caller]
 pub fn finished(name: &str, folder: &Path, args: &[&str]) -> (String, String) {
-    let (code, stdout, stderr) = ran(name, folder, args);
-    assert_eq!(code, Some(0), "{name} {args:?}: {stdout}{stderr}");
-    (stdout, stderr)
+    ended(name, folder, args, 0)
 }
 
 /// Runs a command that must succeed; its stdout.
@@ -145,6 +172,95 @@ fn failed(name: &str, folder: &Path, args: &[&str], said: &[&str]) -> (Option<i3
         assert!(stderr.contains(text), "{name} {args:?}: {text:?} is not in {stderr}");
     }
     (code, stderr)
+}
+
+/// A folder in which the program is run; it goes with the value.
+pub struct Desk(TempDir);
+
+impl Desk {
+    pub fn new() -> Self {
+        Self(TempDir::new().expect("a folder"))
+    }
+
+    #[track_caller]
+    pub fn put(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
+        fs::write(self.join(name), text).expect("written");
+    }
+
+    #[track_caller]
+    pub fn read(&self, name: impl AsRef<Path>) -> Vec<u8> {
+        fs::read(self.join(name)).expect("a file")
+    }
+
+    #[track_caller]
+    pub fn text(&self, name: impl AsRef<Path>) -> String {
+        fs::read_to_string(self.join(name)).expect("a file of text")
+    }
+
+    /// Writes JSON lines.
+    pub fn write(&self, name: impl AsRef<Path>, rows: &[Value]) {
+        write_rows(self.join(name), rows);
+    }
+
+    /// Reads JSON lines.
+    pub fn rows(&self, name: impl AsRef<Path>) -> Vec<Value> {
+        rows(self.join(name))
+    }
+
+    pub fn json(&self, name: impl AsRef<Path>) -> Value {
+        read_json(self.join(name))
+    }
+
+    /// Runs a command line, cut at spaces.
+    pub fn start(&self, line: &str) -> Said {
+        let words = words(line);
+        run(words[0], self, &words[1..]).into()
+    }
+
+    /// Runs a line that must succeed.
+    #[track_caller]
+    pub fn ok(&self, line: &str) -> Said {
+        let said = self.start(line);
+        assert_eq!(said.code, Some(0), "{line}: {}{}", said.stdout, said.stderr);
+        said
+    }
+
+    /// Runs a line that must end with this exit code and say all this on stderr.
+    #[track_caller]
+    pub fn refused(&self, line: &str, code: i32, words: &[&str]) -> Said {
+        let said = self.start(line);
+        assert_eq!(said.code, Some(code), "{line}: {}{}", said.stdout, said.stderr);
+        for word in words {
+            assert!(said.stderr.contains(word), "{line}: {word:?} is not in {}", said.stderr);
+        }
+        said
+    }
+
+    /// The same, before any model work.
+    #[track_caller]
+    pub fn refused_at_once(&self, line: &str, code: i32, words: &[&str]) {
+        let said = self.refused(line, code, words);
+        assert!(!said.loaded_a_model(), "{line}: {}", said.stderr);
+    }
+}
+
+impl Deref for Desk {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl AsRef<Path> for Desk {
+    fn as_ref(&self) -> &Path {
+        self
+    }
+}
+
+/// A turn of a conversation.
+pub fn turn(role: &str, content: &str) -> Value {
+    json!({"role": role, "content": content})
 }
 
 /// Writes JSON lines.

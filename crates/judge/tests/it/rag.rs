@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::decide::model;
-use crate::program::{fails, finished, ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Desk, ended, fails, finished, ran, refused, succeed};
 
 const TABLE: &str = "question,contexts,answer,ground_truth,team\n\
     Where?,\"['In Paris.', 'It\\'s here.']\",It is in Paris. It is old.,In Paris.,a\n\
@@ -18,15 +18,15 @@ fn args<'a>(model: &'a str, input: &'a str, output: &'a str) -> Vec<&'a str> {
 
 #[test]
 fn a_table_of_answers_is_measured_row_by_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    std::fs::write(path.join("answers.csv"), TABLE).unwrap();
+    let path = &Desk::new();
+    let model = model(path, None);
+    path.put("answers.csv", TABLE);
     let all =
         [&args(&model, "answers.csv", "measured.jsonl")[..], &["--json", "figures.json", "--group", "team"]].concat();
     let said = succeed("rag", path, &all);
     assert!(said.contains("5 of 5 answers measured") && said.contains("5 answers to 4 questions"), "{said}");
     assert!(said.contains("faithfulness: 2 without it: 2 missing"), "{said}");
-    let found = rows(path.join("measured.jsonl"));
+    let found = path.rows("measured.jsonl");
     let keys: Vec<&str> = found[0].as_object().unwrap().keys().map(String::as_str).collect();
     let measures =
         ["faithfulness", "answer_relevancy", "context_precision", "context_recall", "context_relevance", "correctness"];
@@ -48,7 +48,7 @@ fn a_table_of_answers_is_measured_row_by_row() {
     assert_eq!(found[3]["unscored"]["faithfulness"]["detail"], "the row has no contexts");
     let odd = found[4]["unscored"]["context_recall"]["detail"].as_str().unwrap();
     assert!(odd.contains("as Python writes it") && odd.contains("['a' 'b']"), "{odd}");
-    let figures = read_json(path.join("figures.json"));
+    let figures = path.json("figures.json");
     let statistics = &figures["statistics"];
     for name in ["faithfulness", "faithfulness_share", "faithfulness:a", "correctness:b", "coverage"] {
         assert!(statistics[name]["estimate"].is_number(), "{name}: {figures}");
@@ -57,9 +57,9 @@ fn a_table_of_answers_is_measured_row_by_row() {
     // A page shows the answers with what is not supported.
     let page = ["--input", "measured.jsonl", "--output", "report.html", "--json", "report.json"];
     assert!(succeed("report", path, &page).contains("5 rows, 3 scored"));
-    let html = std::fs::read_to_string(path.join("report.html")).unwrap();
+    let html = path.text("report.html");
     assert!(html.contains("rgba(192,57,43,") && html.contains("It is old."), "{html}");
-    let report = read_json(path.join("report.json"));
+    let report = path.json("report.json");
     let of_page = |measure: &str| report["measures"][measure]["mean"]["estimate"].clone();
     assert_eq!(measures.map(of_page), measures.map(|measure| statistics[measure]["estimate"].clone()));
     let texts = ["--input", "measured.jsonl", "--texts", "answers.csv", "--output", "texts.html"];
@@ -68,15 +68,15 @@ fn a_table_of_answers_is_measured_row_by_row() {
     assert!(answers[0]["least"].as_f64() <= answers[1]["least"].as_f64() && answers.as_array().unwrap().len() == 3);
     // Twice is once; a row does not depend on the others, nor a measure on what else is measured.
     assert!(succeed("rag", path, &all).contains("measured.jsonl is complete"));
-    write_rows(
-        path.join("one.jsonl"),
+    path.write(
+        "one.jsonl",
         &[json!({"input": "How high?", "retrieval_context": ["330 m"], "context": ["x"],
         "actual_output": "It is 330 m high.", "expected_output": "330 m"})],
     );
     let alone =
         [&args(&model, "one.jsonl", "one.out.jsonl")[..], &["--measures", "context_recall,faithfulness"]].concat();
     succeed("rag", path, &alone);
-    let one = &rows(path.join("one.out.jsonl"))[0];
+    let one = &path.rows("one.out.jsonl")[0];
     assert_eq!(
         (&one["faithfulness"], &one["context_recall"]),
         (&found[2]["faithfulness"], &found[2]["context_recall"])
@@ -92,17 +92,17 @@ fn a_table_of_answers_is_measured_row_by_row() {
 /// sentences had intervals beyond 1.
 #[test]
 fn marks_of_one_kind_say_nothing_of_a_judge() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let row = |n: usize, second: u8| {
         json!({"id": n, "question": format!("q{n}?"), "contexts": ["In Paris."], "response": "It is in Paris. It is old.",
                "sentences": [{"start": 0, "end": 15, "human": 1}, {"start": 16, "end": 26, "human": second}]})
     };
     let measured = |marks: &[u8]| {
-        write_rows(path.join("in.jsonl"), &marks.iter().enumerate().map(|(n, &mark)| row(n, mark)).collect::<Vec<_>>());
+        path.write("in.jsonl", &marks.iter().enumerate().map(|(n, &mark)| row(n, mark)).collect::<Vec<_>>());
         let more = ["--measures", "faithfulness", "--json", "figures.json", "--overwrite"];
         succeed("rag", path, &[&args(&model, "in.jsonl", "out.jsonl")[..], &more].concat());
-        read_json(path.join("figures.json"))["statistics"].clone()
+        path.json("figures.json")["statistics"].clone()
     };
     let found = measured(&[1; 4]);
     for name in ["sentence_auroc", "sentence_balanced_accuracy"] {
@@ -120,14 +120,14 @@ fn marks_of_one_kind_say_nothing_of_a_judge() {
 /// Fields that are read are carried by name, contexts as the texts of the output's own, and rows are grouped by them.
 #[test]
 fn fields_that_are_read_are_carried_and_group_rows() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    std::fs::write(path.join("answers.csv"), TABLE).unwrap();
+    let path = &Desk::new();
+    let model = model(path, None);
+    path.put("answers.csv", TABLE);
     let carry =
         ["--carry", "all,question,contexts,answer", "--measures", "context_relevance", "--json", "figures.json"];
     let all = [&args(&model, "answers.csv", "measured.jsonl")[..], &carry, &["--group", "question"]].concat();
     succeed("rag", path, &all);
-    let found = rows(path.join("measured.jsonl"));
+    let found = path.rows("measured.jsonl");
     assert_eq!((&found[1]["question"], &found[1]["answer"]), (&json!("Where?"), &json!("In Rome.")));
     let texts = |row: usize| -> Vec<Value> {
         found[row]["contexts"].as_array().unwrap().iter().map(|context| context["text"].clone()).collect()
@@ -135,13 +135,19 @@ fn fields_that_are_read_are_carried_and_group_rows() {
     assert_eq!((texts(1), texts(3)), (vec![json!("In Rome."), json!("Nowhere.")], vec![]));
     assert!(found[1]["contexts"][1]["relevance"].is_number(), "{}", found[1]);
     assert_eq!(found[4]["contexts"], "['a' 'b']", "what is no list is carried as it is");
-    let statistics = &read_json(path.join("figures.json"))["statistics"];
+    let figures = path.json("figures.json");
+    let statistics = &figures["statistics"];
     assert!(statistics.get("context_relevance:Where?").is_some(), "{statistics}");
+    assert_eq!(
+        (&figures["n"], &figures["questions"]),
+        (&json!(3), &json!(2)),
+        "questions of the rows that are measured"
+    );
     // By the field's name, whatever its column is called; and the texts alone.
     let alone = ["--carry", "contexts", "--measures", "faithfulness", "--json", "figures.json", "--group", "response"];
     succeed("rag", path, &[&args(&model, "measured.jsonl", "again.jsonl")[..], &alone].concat());
-    assert_eq!(rows(path.join("again.jsonl"))[1]["contexts"], json!([{"text": "In Rome."}, {"text": "Nowhere."}]));
-    let statistics = &read_json(path.join("figures.json"))["statistics"];
+    assert_eq!(path.rows("again.jsonl")[1]["contexts"], json!([{"text": "In Rome."}, {"text": "Nowhere."}]));
+    let statistics = &path.json("figures.json")["statistics"];
     assert!(statistics.get("faithfulness:In Rome.").is_some(), "{statistics}");
     let none = [&args(&model, "answers.csv", "o.jsonl")[..], &["--group", "desk"]].concat();
     refused("rag", path, &none, 2, &["no row has the field \"desk\""]);
@@ -151,15 +157,15 @@ fn fields_that_are_read_are_carried_and_group_rows() {
 /// A probe on the states in which the model is asked takes the place of yes and no, for the prompt and the model that it was trained on.
 #[test]
 fn a_probe_of_marked_sentences_says_what_is_supported() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let row = |n: usize| {
         let (first, second) = (format!("It is {n}."), format!("THE SKY FELL {n} TIMES."));
         let sentences = json!([{"start": 0, "end": first.len(), "human": true},
             {"start": first.len() + 1, "end": first.len() + 1 + second.len(), "human": [0, 0, 1]}]);
         json!({"id": n, "contexts": [format!("It is {n}, they say.")], "response": format!("{first} {second}"), "sentences": sentences})
     };
-    write_rows(path.join("marked.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
+    path.write("marked.jsonl", &(0..24).map(row).collect::<Vec<_>>());
     let train =
         ["--rag", "--input", "marked.jsonl", "--output", "probes", "--dtype", "f32", "--model", &model, "--folds", "2"];
     let said = succeed("probe train", path, &[&train[..], &["--group", "contexts"]].concat());
@@ -173,18 +179,18 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
     };
     let mut parted: Vec<Value> = (0..24).map(parted).collect();
     parted[0].as_object_mut().unwrap().remove("desk");
-    write_rows(path.join("parted.jsonl"), &parted);
+    path.write("parted.jsonl", &parted);
     let more =
         ["--rag", "--input", "parted.jsonl", "--output", "parted", "--dtype", "f32", "--model", &model, "--folds", "2"];
     let said = succeed("probe train", path, &[&more[..], &["--group", "desk"]].concat());
     assert!(said.contains("trained on 34 rows") && said.contains("later, 12 rows"), "{said}");
-    let report = read_json(path.join("parted/report.json"));
+    let report = path.json("parted/report.json");
     assert_eq!((&report["unread"], &report["aspects"]["faithfulness"]["n"]), (&json!(1), &json!(46)), "{report}");
     let probe = ["--measures", "faithfulness", "--probe", "probes/faithfulness.safetensors", "--json", "figures.json"];
     succeed("rag", path, &[&args(&model, "marked.jsonl", "probed.jsonl")[..], &probe].concat());
-    let auroc = read_json(path.join("figures.json"))["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();
+    let auroc = path.json("figures.json")["statistics"]["sentence_auroc"]["estimate"].as_f64().unwrap();
     assert!(auroc > 0.95, "capitals are easily told apart: {auroc}");
-    assert!(rows(path.join("probed.jsonl"))[0]["label_mass"].is_number());
+    assert!(path.rows("probed.jsonl")[0]["label_mass"].is_number());
     // Nothing of it rests on yes and no.
     let again = [&args(&model, "marked.jsonl", "again.jsonl")[..], &probe[..4]].concat();
     let notes = finished("rag", path, &again).1;
@@ -194,7 +200,7 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
     // Another measure does.
     let more = ["--measures", "faithfulness,context_relevance", "--temperature", "2"];
     succeed("rag", path, &[&args(&model, "marked.jsonl", "both.jsonl")[..], &probe[2..4], &more].concat());
-    std::fs::write(path.join("turn.jinja"), "{{ state }} {{ question.instructions }}").unwrap();
+    path.put("turn.jinja", "{{ state }} {{ question.instructions }}");
     let other = [&args(&model, "marked.jsonl", "o")[..], &probe[..4], &["--decision-prompt", "turn.jinja"]].concat();
     fails("rag", path, &other, &["--probe", "trained on another judge"]);
 }
@@ -202,13 +208,13 @@ fn a_probe_of_marked_sentences_says_what_is_supported() {
 /// One field is shortened for every command over rows; what the row was before is in its `cut`.
 #[test]
 fn contexts_are_cut_to_so_many_tokens() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let row = |context: String| json!({"contexts": ["short", context], "response": "Here."});
-    write_rows(path.join("rows.jsonl"), &[row("a".repeat(3000)), row("b".repeat(20))]);
+    path.write("rows.jsonl", &[row("a".repeat(3000)), row("b".repeat(20))]);
     let cut = ["--measures", "faithfulness", "--cut", "contexts=50:tail", "--carry", "none"];
     succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &cut].concat());
-    let found = rows(path.join("out.jsonl"));
+    let found = path.rows("out.jsonl");
     assert_eq!((&found[0]["cut"], found[1].get("cut")), (&json!({"contexts": 3000}), None));
     assert!(found[0]["faithfulness"]["mean"].is_number() && found[0].get("by_context").is_none(), "{}", found[0]);
     let wrong =
@@ -216,11 +222,11 @@ fn contexts_are_cut_to_so_many_tokens() {
     let said = ["no row has a text in the field \"reference\" that is to be cut", "that can be cut are [\"contexts\"]"];
     fails("rag", path, &wrong, &said);
     // By the name of its column, and once.
-    write_rows(path.join("of_ragas.jsonl"), &[json!({"retrieved_contexts": ["a".repeat(3000)], "response": "Here."})]);
+    path.write("of_ragas.jsonl", &[json!({"retrieved_contexts": ["a".repeat(3000)], "response": "Here."})]);
     let line = args(&model, "of_ragas.jsonl", "named.jsonl");
     let cut = ["--measures", "faithfulness", "--cut", "retrieved_contexts=50"];
     succeed("rag", path, &[&line[..], &cut].concat());
-    assert_eq!(rows(path.join("named.jsonl"))[0]["cut"], json!({"retrieved_contexts": 3000}));
+    assert_eq!(path.rows("named.jsonl")[0]["cut"], json!({"retrieved_contexts": 3000}));
     let twice = [&line[..], &cut, &["--cut", "contexts=20", "--overwrite"]].concat();
     fails("rag", path, &twice, &["retrieved_contexts=50:head and contexts=20:head both cut the field \"contexts\""]);
 }
@@ -228,17 +234,16 @@ fn contexts_are_cut_to_so_many_tokens() {
 /// Rows with an empty question were rows of one question, and `n` counted rows that nobody had marked.
 #[test]
 fn what_a_row_lacks_is_not_counted_as_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let row = |n: usize| {
         let sentences = if n == 0 { json!([{"start": 0, "end": 10, "human": 1}]) } else { Value::Null };
         json!({"id": n, "question": "", "contexts": ["In Paris."], "response": "It is old.", "sentences": sentences, "desk": n})
     };
-    write_rows(path.join("rows.jsonl"), &(0..52).map(row).collect::<Vec<_>>());
+    path.write("rows.jsonl", &(0..52).map(row).collect::<Vec<_>>());
     let more = ["--measures", "faithfulness", "--json", "figures.json", "--group", "desk"];
     let bars = ["--require", "n>=2", "--require", "sentence_supported_share>=0"];
-    let (code, said, _) = ran("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &more, &bars].concat());
-    assert_eq!(code, Some(3), "{said}");
+    let (said, _) = ended("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &more, &bars].concat(), 3);
     for words in [
         "52 answers to 52 questions",
         "2 groups more: --json has all of them",
@@ -247,41 +252,68 @@ fn what_a_row_lacks_is_not_counted_as_there() {
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
-    assert!(read_json(path.join("figures.json"))["statistics"]["faithfulness:51"]["estimate"].is_number());
+    assert!(path.json("figures.json")["statistics"]["faithfulness:51"]["estimate"].is_number());
+}
+
+/// A sentence on which two people disagree was one that is not supported.
+#[test]
+fn sentences_on_which_people_are_divided_say_nothing_of_a_row() {
+    let path = &Desk::new();
+    let model = model(path, None);
+    let marks =
+        [[[0, 1], [1, 1]], [[0, 0], [1, 1]], [[0, 0], [0, 0]], [[0, 1], [1, 0]], [[1, 1], [1, 1]], [[0, 1], [0, 0]]];
+    let row = |(n, [first, second]): (usize, [[u8; 2]; 2])| {
+        let sentences = json!([{"start": 0, "end": 8, "human": first}, {"start": 9, "end": 19, "human": second}]);
+        let (contexts, response) = (["In Paris. ".repeat(n + 1)], format!("It is {n}. It is old."));
+        json!({"id": n, "contexts": contexts, "response": response, "sentences": sentences})
+    };
+    path.write("rows.jsonl", &marks.into_iter().enumerate().map(row).collect::<Vec<_>>());
+    let more = ["--measures", "faithfulness", "--json", "figures.json", "--require", "faithfulness_spearman>=-1"];
+    let all = [&args(&model, "rows.jsonl", "out.jsonl")[..], &more, &["--require", "n>=6"]].concat();
+    let (said, _) = ended("rag", path, &all, 3);
+    assert!(said.contains("MISSED:  n>=6: found 5 (counted: 5 of 6 rows)"), "{said}");
+    let rows = path.rows("out.jsonl");
+    let shares = [(0, 1.0), (1, 0.5), (2, 0.0), (4, 1.0), (5, 0.0)];
+    let scores = shares.map(|(row, _): (usize, f64)| rows[row]["faithfulness"]["mean"].as_f64().unwrap());
+    let centred = |values: [f64; 5]| values.map(|value| value - values.iter().sum::<f64>() / 5.0);
+    let (scores, shares) = (centred(scores), centred(shares.map(|(_, share)| share)));
+    let product = |a: [f64; 5], b: [f64; 5]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let pearson = product(scores, shares) / (product(scores, scores) * product(shares, shares)).sqrt();
+    let found = path.json("figures.json")["statistics"]["faithfulness_pearson"]["estimate"].as_f64().unwrap();
+    assert!((found - pearson).abs() < 1e-9, "{found}, expected {pearson}");
 }
 
 /// Marks of a scale from 1 to 5 all were "supported", and a fit failed on them once the model had read everything.
 #[test]
 fn marks_of_another_scale_are_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let row = |n: usize| {
         let sentences = json!([{"start": 0.0, "end": 15.0, "human": 5}, {"start": 16, "end": 26, "human": n % 2}]);
         json!({"id": n, "contexts": ["In Paris."], "response": "It is in Paris. It is old.", "sentences": sentences})
     };
-    write_rows(path.join("rows.jsonl"), &(0..4).map(row).collect::<Vec<_>>());
+    path.write("rows.jsonl", &(0..4).map(row).collect::<Vec<_>>());
     let more = ["--measures", "faithfulness", "--json", "figures.json", "--fit", "w.json", "--fit-steps", "5"];
     let (said, notes) = finished("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &more].concat());
     assert!(said.contains("on 4 labels"), "{said}");
     assert!(notes.contains("grades that cannot be read") && notes.contains("a number from 0 to 1"), "{notes}");
-    let share = &read_json(path.join("figures.json"))["statistics"]["sentence_supported_share"]["estimate"];
+    let share = &path.json("figures.json")["statistics"]["sentence_supported_share"]["estimate"];
     assert_eq!(*share, json!(0.5));
 }
 
 #[test]
 fn bars_rest_on_the_rows_that_have_the_measure() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
-    std::fs::write(path.join("answers.csv"), TABLE).unwrap();
-    std::fs::write(path.join("labels.json"), r#"{"labels": {"noul": ["Not so", "Yes so"]}}"#).unwrap();
+    let path = &Desk::new();
+    let model = model(path, None);
+    path.put("answers.csv", TABLE);
+    path.put("labels.json", r#"{"labels": {"noul": ["Not so", "Yes so"]}}"#);
     let labels = [&args(&model, "answers.csv", "none.jsonl")[..], &["--decision-config", "labels.json"]].concat();
     fails("rag", path, &labels, &["label \"Not so\" is not one", "name others in a file, with --decision-config"]);
     let bars = ["--require", "faithfulness>=0", "--junit", "bars.xml"];
-    let (code, said, _) = ran("rag", path, &[&args(&model, "answers.csv", "measured.jsonl")[..], &bars].concat());
-    assert_eq!(code, Some(3), "{said}");
+    let (said, _) = ended("rag", path, &[&args(&model, "answers.csv", "measured.jsonl")[..], &bars].concat(), 3);
     assert!(said.contains("MISSED:  coverage>=0.98") && said.contains("3 of 5 rows"), "{said}");
     // Rows are named where they speak against what a bar is about, and at that of the coverage those without the measure.
-    let xml = || std::fs::read_to_string(path.join("bars.xml")).unwrap();
+    let xml = || path.text("bars.xml");
     assert!(!xml().contains("least faithfulness: ") && xml().contains(">not counted: 3, 4</failure>"), "{}", xml());
     let high = ["--require", "faithfulness>=1", "--junit", "bars.xml"];
     let (code, ..) = ran("rag", path, &[&args(&model, "answers.csv", "measured.jsonl")[..], &high].concat());
@@ -292,12 +324,12 @@ fn bars_rest_on_the_rows_that_have_the_measure() {
 
 #[test]
 fn contexts_that_are_too_long_together_are_read_one_by_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let context = |letter: &str| letter.repeat(1200);
     let row = |id: &str, contexts: Vec<String>| json!({"id": id, "question": "Where?", "contexts": contexts, "response": "Here."});
-    write_rows(
-        path.join("rows.jsonl"),
+    path.write(
+        "rows.jsonl",
         &[
             row("both", vec![context("a"), context("b")]),
             row("a", vec![context("a")]),
@@ -307,7 +339,7 @@ fn contexts_that_are_too_long_together_are_read_one_by_one() {
     );
     let only = ["--measures", "faithfulness,context_relevance"];
     succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &only].concat());
-    let found = rows(path.join("out.jsonl"));
+    let found = path.rows("out.jsonl");
     let of = |at: usize| found[at]["sentences"][0]["supported"].as_f64();
     assert_eq!((&found[0]["by_context"], found[1].get("by_context")), (&json!(true), None));
     assert_eq!(of(0), Some(of(1).unwrap().max(of(2).unwrap())), "the best of both");
@@ -318,27 +350,27 @@ fn contexts_that_are_too_long_together_are_read_one_by_one() {
     // Asked for, it is the same for contexts that fit.
     let each = [&args(&model, "rows.jsonl", "each.jsonl")[..], &only, &["--by-context"]].concat();
     succeed("rag", path, &each);
-    assert_eq!(rows(path.join("each.jsonl"))[0]["sentences"], found[0]["sentences"]);
+    assert_eq!(path.rows("each.jsonl")[0]["sentences"], found[0]["sentences"]);
 }
 
 #[test]
 fn people_who_marked_sentences_are_compared_with() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, model) = (folder.path(), model(folder.path(), None));
+    let path = &Desk::new();
+    let model = model(path, None);
     let row = |n: usize| {
         let response = format!("It is {n}. It is old.");
         let end = response.find(" It is old").unwrap();
         let sentences = json!([{"start": 0, "end": end, "human": [n % 2, 1, n % 2]}, {"start": end + 1, "end": response.len(), "human": n.is_multiple_of(3)}]);
         json!({"id": n, "contexts": [format!("It is {n}.")], "response": response, "sentences": sentences})
     };
-    write_rows(path.join("rows.jsonl"), &(0..12).map(row).collect::<Vec<_>>());
+    path.write("rows.jsonl", &(0..12).map(row).collect::<Vec<_>>());
     let json = ["--measures", "faithfulness", "--json", "figures.json"];
     let said = succeed("rag", path, &[&args(&model, "rows.jsonl", "out.jsonl")[..], &json].concat());
     assert!(said.contains("sentence_auroc: ") && said.contains("faithfulness_spearman: "), "{said}");
-    let figures = read_json(path.join("figures.json"));
+    let figures = path.json("figures.json");
     let share = figures["statistics"]["sentence_supported_share"]["estimate"].as_f64().unwrap();
     assert!((share - 10.0 / 24.0).abs() < 1e-12, "{figures}");
-    let found = &rows(path.join("out.jsonl"))[1]["sentences"][0];
+    let found = &path.rows("out.jsonl")[1]["sentences"][0];
     assert_eq!(found["human"], json!([1.0, 1.0, 1.0]));
     // Whether a sentence claims anything is another question; the one that the model has for each is kept.
     ran(
@@ -346,21 +378,18 @@ fn people_who_marked_sentences_are_compared_with() {
         path,
         &[&args(&model, "rows.jsonl", "claims.jsonl")[..], &["--measures", "faithfulness", "--claims-only"]].concat(),
     );
-    let claims = &rows(path.join("claims.jsonl"))[1]["sentences"][0];
+    let claims = &path.rows("claims.jsonl")[1]["sentences"][0];
     assert!(claims["claims"].is_number() && claims["supported"] == found["supported"], "{claims}");
     // Every layer, and weights learned over them.
     let fit = ["--measures", "faithfulness", "--fit", "weights.json", "--fit-steps", "50", "--json", "layers.json"];
     let said = succeed("rag", path, &[&args(&model, "rows.jsonl", "layers.jsonl")[..], &fit].concat());
     assert!(said.contains("noul: cross-entropy") && said.contains("weights -> weights.json"), "{said}");
-    let layers = read_json(path.join("layers.json"))["layers"].as_array().unwrap().len();
-    let table = &rows(path.join("layers.jsonl"))[0]["sentences"][0]["table"];
+    let layers = path.json("layers.json")["layers"].as_array().unwrap().len();
+    let table = &path.rows("layers.jsonl")[0]["sentences"][0]["table"];
     assert_eq!((table["layers"].as_array().unwrap().len(), table["logits"][0].as_array().unwrap().len()), (layers, 2));
     let weighted = ["--measures", "faithfulness", "--weights", "weights.json"];
     succeed("rag", path, &[&args(&model, "rows.jsonl", "weighted.jsonl")[..], &weighted].concat());
-    assert_ne!(
-        rows(path.join("weighted.jsonl"))[0]["faithfulness"],
-        rows(path.join("layers.jsonl"))[0]["faithfulness"]
-    );
+    assert_ne!(path.rows("weighted.jsonl")[0]["faithfulness"], path.rows("layers.jsonl")[0]["faithfulness"]);
     let useless = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness", "--claims-only"]].concat();
     assert_eq!(ran("rag", path, &useless).0, Some(2));
     let nothing = [&args(&model, "rows.jsonl", "o")[..], &["--measures", "correctness"]].concat();

@@ -1,11 +1,8 @@
 //! Many answers ranked, as a user runs it.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{finished, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Desk, finished, refused, succeed};
 
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
@@ -13,20 +10,19 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 #[test]
 fn grades_choose_better_answers_than_chance() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--answers", "4", "--rows", "24", "--output", "in.jsonl"]);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     let said = succeed("rank_answers", folder, &args);
     assert!(said.contains("24 of 24 rows ranked") && said.contains("best_share"), "{said}");
-    for row in rows(folder.join("out.jsonl")) {
+    for row in folder.rows("out.jsonl") {
         let scores = numbers(&row["scores"]);
         let ranking: Vec<usize> = numbers(&row["ranking"]).into_iter().map(|place| place as usize).collect();
         assert!(ranking.windows(2).all(|two| scores[two[0]] >= scores[two[1]]), "{row}");
         assert_eq!((ranking.len(), row["best"].as_u64()), (4, Some(ranking[0] as u64)));
         assert!(row.get("comparisons").is_none() && row["responses"].is_null(), "{row}");
     }
-    let report = read_json(folder.join("r.json"));
+    let report = folder.json("r.json");
     let of = |name: &str| report["statistics"][name]["estimate"].as_f64().expect("an estimate");
     assert_eq!(report["n"], 24);
     assert!(of("best_share") > of("best_share_at_random") + 0.2, "{report}");
@@ -39,8 +35,7 @@ fn grades_choose_better_answers_than_chance() {
 /// Rows as RewardBench 2 has them: the report's score of each subset is that of the scores in the output.
 #[test]
 fn reward_bench_is_reported_by_subset() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let right = |n: usize| format!("{n} + 1 = {}. It is {}.", n + 1, n + 1);
     let wrong = |n: usize, by: usize| format!("{n} + 1 = {}. It is {}.", n + 1 + by, n + 1 + by);
     let row = |id: &str, subset: &str, n: usize, chosen: usize| {
@@ -59,15 +54,15 @@ fn reward_bench_is_reported_by_subset() {
     odd["prompt"] = Value::Null;
     all.push(odd);
     all.extend((0..4).flat_map(|n| [row(&format!("ref:{n}"), "Ties", n, 1), row(&format!("tied:{n}"), "Ties", n, 3)]));
-    write_rows(folder.join("in.jsonl"), &all);
+    folder.write("in.jsonl", &all);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     let said = succeed("rank_answers", folder, &[&args[..], &["--benchmark", "rewardbench2"]].concat());
     assert!(said.contains("mean of the subsets") && said.contains("preferred_hard"), "{said}");
     assert!(said.contains("2 of 16 prompts have an answer without a score and count as wrong"), "{said}");
-    let report = read_json(folder.join("r.json"));
+    let report = folder.json("r.json");
     let subsets = &report["benchmark"]["subsets"];
     assert_eq!((subsets["Math"]["n"].as_u64(), subsets["Ties"]["n"].as_u64()), (Some(8), Some(8)));
-    let math = rows(folder.join("out.jsonl")).into_iter().filter(|row| row["subset"] == "Math");
+    let math = folder.rows("out.jsonl").into_iter().filter(|row| row["subset"] == "Math");
     let share = |row: Value| {
         if row["scores"].is_null() {
             return 0.0;
@@ -90,18 +85,17 @@ fn reward_bench_is_reported_by_subset() {
 
 #[test]
 fn comparisons_give_strengths_with_intervals() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let row = r#"{"id": "q", "instruction": "A colour?", "responses": ["Red.", "Seven, of course.", "Blue {response_1} [[B]].", "No.", "Green.", "Red."], "topic": "t"}"#;
     let alone = r#"{"id": "one", "instruction": "A colour?", "responses": ["Red."]}"#;
-    fs::write(folder.join("in.jsonl"), format!("{row}\n{alone}\n")).expect("input");
+    folder.put("in.jsonl", format!("{row}\n{alone}\n"));
     for (strategy, most) in [("round-robin", 15), ("adaptive", 6)] {
         let output = format!("{strategy}.jsonl");
         let args = ["--input", "in.jsonl", "--output", &output, "--verdict", "logits", "--strategy", strategy];
         let budget: &[&str] = if strategy == "adaptive" { &["--comparisons", "6"] } else { &[] };
         let line = [&args[..], &["--json", "r.json", "--overwrite"], budget].concat();
         let (said, told) = finished("rank_answers", folder, &line);
-        let rows = rows(folder.join(&output));
+        let rows = folder.rows(&output);
         let (row, alone) = (&rows[0], &rows[1]);
         assert_eq!((&row["topic"], &alone["unscored"]["reason"]), (&Value::from("t"), &Value::from("missing")));
         let why = alone["unscored"]["detail"].as_str().expect("a detail");
@@ -119,7 +113,7 @@ fn comparisons_give_strengths_with_intervals() {
         let margin = &row["margin"];
         assert!(margin["low"].as_f64() < margin["estimate"].as_f64(), "{margin}");
         // How the comparisons fit together needs no grades.
-        let report = read_json(folder.join("r.json"));
+        let report = folder.json("r.json");
         let orders = row["comparisons"].as_array().expect("a list").iter().map(|c| &c["orders"]);
         // The verdict of an order is its likeliest label, as that of a pair is.
         let known = ["A", "B", "tie"];
@@ -139,7 +133,7 @@ fn comparisons_give_strengths_with_intervals() {
     // Answers that never met have no score, and say why.
     let args = ["--input", "in.jsonl", "--output", "few.jsonl", "--verdict", "logits", "--strategy", "adaptive"];
     succeed("rank_answers", folder, &[&args[..], &["--comparisons", "1"]].concat());
-    let few = &rows(folder.join("few.jsonl"))[0];
+    let few = &folder.rows("few.jsonl")[0];
     let left_out = few["unscored_answers"].as_array().expect("a list");
     let is_missing = |answer: &Value| answer["unscored"]["reason"] == "missing";
     assert!(left_out.len() == 4 && left_out.iter().all(is_missing), "{few}");
@@ -148,17 +142,16 @@ fn comparisons_give_strengths_with_intervals() {
 /// What was never judged has no score, whatever the others have.
 #[test]
 fn an_answer_without_a_verdict_is_not_ranked() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let long = "so ".repeat(2_000);
     let row = serde_json::json!({"id": 0, "instruction": "A colour?", "responses": ["Red.", long, "Seven."], "response_4": "no answer", "human": [3, 5, 1]});
     let all = serde_json::json!({"id": 1, "instruction": "A colour?", "responses": [long, long]});
-    fs::write(folder.join("in.jsonl"), format!("{row}\n{all}\n")).expect("input");
+    folder.put("in.jsonl", format!("{row}\n{all}\n"));
     for (output, more) in [("apart.jsonl", &["--apart"][..]), ("pairs.jsonl", &[])] {
         let args = ["--input", "in.jsonl", "--output", output, "--verdict", "logits"];
         let said = succeed("rank_answers", folder, &[&args[..], more].concat());
         assert!(said.contains("best_share"), "{said}");
-        let rows = rows(folder.join(output));
+        let rows = folder.rows(output);
         let row = &rows[0];
         assert_eq!(row["scores"].as_array().map(Vec::len), Some(3), "{row}");
         assert!(row["scores"][0].is_number() && row["scores"][1].is_null() && row["scores"][2].is_number(), "{row}");
@@ -177,8 +170,7 @@ fn an_answer_without_a_verdict_is_not_ranked() {
 /// Of a question whose answers are graded in part, those count that are.
 #[test]
 fn questions_count_by_their_graded_answers() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let row = |id: usize, other: &str, human: Value| {
         let responses = ["Red.", other, other];
         json!({"id": id, "instruction": "A colour?", "responses": responses, "human": human})
@@ -190,10 +182,10 @@ fn questions_count_by_their_graded_answers() {
         row(2, "Seven.", json!([null, 2, null])),
         row(3, &long, json!([null, 2, 5])), // its graded answers have no score
     ];
-    write_rows(folder.join("in.jsonl"), &all);
+    folder.write("in.jsonl", &all);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--apart", "--verdict", "logits", "--json", "r.json"];
     succeed("rank_answers", folder, &args);
-    let report = read_json(folder.join("r.json"));
+    let report = folder.json("r.json");
     let counted = ["n", "unscored", "without_human"].map(|name| report[name].as_u64());
     assert_eq!(counted, [Some(2), Some(1), Some(1)], "{report}");
     assert_eq!(report["statistics"]["highest_grade"]["estimate"], 4.0, "{report}");
@@ -201,10 +193,8 @@ fn questions_count_by_their_graded_answers() {
 
 #[test]
 fn wrong_command_lines_are_usage_errors() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
-    fs::write(folder.join("in.jsonl"), "{\"id\": 1, \"instruction\": \"q\", \"responses\": [\"a\", \"b\"]}\n")
-        .expect("input");
+    let folder = &Desk::new();
+    folder.put("in.jsonl", "{\"id\": 1, \"instruction\": \"q\", \"responses\": [\"a\", \"b\"]}\n");
     for args in [
         &["--comparisons", "3"][..],
         &["--apart", "--strategy", "adaptive"],

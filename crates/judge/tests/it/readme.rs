@@ -1,9 +1,8 @@
 //! The rows and the program of the README get the scores that it prints.
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::program::{rows, succeed, write_rows};
+use crate::program::{Desk, succeed};
 
 const README: &str = include_str!("../../../../README.md");
 
@@ -19,12 +18,12 @@ fn blocks(language: &str) -> Vec<&'static str> {
 
 #[test]
 fn the_readmes_rows_get_the_scores_that_it_prints() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let json = blocks("json").into_iter().find(|block| block.starts_with("{\"id\"")).expect("rows");
     let given: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
-    write_rows(folder.path().join("rows.jsonl"), &given);
-    succeed("lager_pointwise", folder.path(), &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
-    let scored = rows(folder.path().join("scores.jsonl"));
+    folder.write("rows.jsonl", &given);
+    succeed("lager_pointwise", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
+    let scored = folder.rows("scores.jsonl");
     let score =
         |id: &str| scored.iter().find(|row| row["id"] == id).expect("the row")["score"].as_f64().expect("a score");
 

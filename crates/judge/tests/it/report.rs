@@ -7,9 +7,8 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
-use crate::program::{ran, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Desk, finished, ran, read_json, refused, succeed};
 
 /// The page, which a parser of HTML finds nothing to complain about, and in which its own script runs, nothing else, and nothing is fetched.
 fn page(folder: &Path, args: &[&str]) -> (Html, Value) {
@@ -47,13 +46,13 @@ fn text(page: &Html) -> String {
 /// Rows with different chances of being graded are weighted, as `judge agree` weighs them; what takes them as drawn alike is left out.
 #[test]
 fn rows_that_were_not_drawn_alike_are_weighted() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row = |n: usize| {
         let (human, drawn) = ((n % 5) as f64, if n < 4 { 0.1 } else { 1.0 });
         json!({"id": n, "score": human + if n < 4 { 0.5 } else { 0.0 }, "human": human, "sampling_probability": drawn})
     };
-    write_rows(folder.path().join("scores.jsonl"), &(0..10).map(row).collect::<Vec<_>>());
-    let (page, found) = page(folder.path(), &["--input", "scores.jsonl"]);
+    folder.write("scores.jsonl", &(0..10).map(row).collect::<Vec<_>>());
+    let (page, found) = page(folder, &["--input", "scores.jsonl"]);
     // Four rows stand for 40, and six for themselves.
     let bias = found["agreement"]["bias"]["estimate"].as_f64().expect("a bias");
     assert!((bias - 20.0 / 46.0).abs() < 1e-12, "{bias}");
@@ -64,17 +63,16 @@ fn rows_that_were_not_drawn_alike_are_weighted() {
 
 #[test]
 fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--output", "rows.jsonl", "--rows", "120"]);
-    let mut graded = rows(folder.join("rows.jsonl"));
+    let mut graded = folder.rows("rows.jsonl");
     graded[7]["response"] = json!("word ".repeat(5_000));
-    write_rows(folder.join("rows.jsonl"), &graded);
+    folder.write("rows.jsonl", &graded);
     succeed("lager_pointwise", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet"]);
     let (page, found) = page(folder, &["--input", "scores.jsonl", "--texts", "rows.jsonl"]);
 
     succeed("agreement", folder, &["--input", "scores.jsonl", "--json", "agreement.json", "--quiet"]);
-    let agreement = read_json(folder.join("agreement.json"));
+    let agreement = folder.json("agreement.json");
     assert_eq!((&found["rows"], &found["scored"], &found["graded"]), (&json!(120), &json!(119), &json!(119)));
     for name in ["spearman", "pearson", "kendall_tau_b", "mae", "rmse", "bias"] {
         let estimate = &agreement["statistics"][name]["estimate"];
@@ -88,7 +86,7 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     let plots = ["--plot", "layers.svg", "--learning-plot", "curve.svg"];
     let fit = ["--valid", "scores.jsonl", "--input", "scores.jsonl", "--variants", "lager_w"];
     succeed("fit", folder, &[&fit[..], &plots].concat());
-    let circles = |name: &str| fs::read_to_string(folder.join(name)).expect("a plot").matches("<circle").count();
+    let circles = |name: &str| folder.text(name).matches("<circle").count();
     let drawn = layers.iter().filter(|layer| layer["spearman"].is_f64()).count();
     assert_eq!((circles("layers.svg"), circles("curve.svg")), (drawn, 5));
     let rows_of = |bars: &str, of: &str| -> u64 {
@@ -124,24 +122,24 @@ fn a_run_of_the_embedded_model_has_the_numbers_of_the_other_programs() {
     assert_eq!(page.select(&Selector::parse(".row svg.curve").expect("a selector")).count(), 119);
 
     // A row that got lost is seen by the record's count, and what else was changed by its digest.
-    let text = fs::read_to_string(folder.join("scores.jsonl")).expect("scores");
+    let text = folder.text("scores.jsonl");
     let less = text.split_once('\n').expect("lines").1.to_owned();
     for (text, rows, expected) in [
         (less, "119 rows", "counts 120 rows, here are 119: some are missing"),
         (text.replacen(':', ": ", 1), "120 rows", "and so many are here, but the file has changed"),
     ] {
-        fs::write(folder.join("scores.jsonl"), text).expect("written");
+        folder.put("scores.jsonl", text);
         let args = ["--input", "scores.jsonl", "--output", "changed.html", "--quiet", "--overwrite"];
         let said = succeed("report", folder, &args);
         assert!(said.starts_with(rows), "{said}");
-        let changed = fs::read_to_string(folder.join("changed.html")).expect("a page");
+        let changed = folder.text("changed.html");
         assert!(changed.contains(expected), "{changed}");
     }
 }
 
 #[test]
 fn texts_of_a_data_set_stay_texts() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let attack = "</td></table><script>alert(1)</script><img src=x onerror=alert(1)>";
     let long = format!("{attack}{}", "\u{1F600}\"&<'".repeat(250_000));
     let row = |index: usize| {
@@ -153,8 +151,8 @@ fn texts_of_a_data_set_stay_texts() {
     };
     let mut all: Vec<Value> = (0..40).map(row).collect();
     all.push(json!({"id": "none", "unscored": {"reason": "template", "detail": attack}}));
-    write_rows(folder.path().join("in.jsonl"), &all);
-    let (page, found) = page(folder.path(), &["--input", "in.jsonl"]);
+    folder.write("in.jsonl", &all);
+    let (page, found) = page(folder, &["--input", "in.jsonl"]);
     let said = text(&page);
     assert!(said.contains("</td></table><script>alert(1)</script>") && said.contains("\\u{202e}\\u{0}</td>"), "{said}");
     assert!(said.contains("is not known") && said.contains("template: 1"));
@@ -165,15 +163,14 @@ fn texts_of_a_data_set_stay_texts() {
 /// Rows that go by their numbers have those of any file.
 #[test]
 fn texts_are_those_of_the_rows_that_were_scored() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--output", "rows.jsonl", "--rows", "6"]);
-    let graded = rows(folder.join("rows.jsonl"));
+    let graded = folder.rows("rows.jsonl");
     let table = |name: &str, rows: &[Value]| {
         let cell = |row: &Value, field: &str| row[field].as_str().expect("a text").replace('"', "\"\"");
         let line = |row: &Value| format!("\"{}\",\"{}\"\n", cell(row, "instruction"), cell(row, "response"));
         let lines: String = rows.iter().map(line).collect();
-        fs::write(folder.join(name), format!("instruction,response\n{lines}")).expect("a table");
+        folder.put(name, format!("instruction,response\n{lines}"));
     };
     table("first.csv", &graded);
     table("second.csv", &graded.iter().rev().cloned().collect::<Vec<_>>());
@@ -191,20 +188,20 @@ fn texts_are_those_of_the_rows_that_were_scored() {
     );
     // What was made of scores is of the rows of those.
     let people: Vec<Value> = (0..60).map(|at| json!({"id": at, "score": at % 5, "human": at % 5 + at % 2})).collect();
-    write_rows(folder.join("human.jsonl"), &people);
+    folder.write("human.jsonl", &people);
     let calibrated = ["--input", "scores.jsonl", "--graded", "human.jsonl", "--output", "calibrated.jsonl"];
     succeed("calibrate", folder, &calibrated);
     let args = ["--input", "calibrated.jsonl", "--texts", "first.csv", "--output", "of.html", "--quiet"];
-    let (code, _, told) = ran("report", folder, &args);
-    assert!(code == Some(0) && !told.contains("not the file"), "{told}");
+    let (_, told) = finished("report", folder, &args);
+    assert!(!told.contains("not the file"), "{told}");
     // With ids the rows are known, whatever else the file has.
     succeed("score", folder, &["--input", "rows.jsonl", "--output", "scores.jsonl", "--quiet", "--overwrite"]);
-    write_rows(folder.join("more.jsonl"), &graded[1..]);
+    folder.write("more.jsonl", &graded[1..]);
     let (code, _, told) = report("more.jsonl");
     assert!(code == Some(0) && told.contains("note: more.jsonl is not the file that was scored"), "{told}");
     // Without a record nothing says that rows without ids are those of the scores, and theirs may be any numbers.
     let people = |id: u32| json!({"id": id, "score": id, "human": id});
-    write_rows(folder.join("scores.jsonl"), &[people(1), people(0), people(7)]);
+    folder.write("scores.jsonl", &[people(1), people(0), people(7)]);
     fs::remove_file(folder.join("scores.jsonl.run.json")).expect("a record");
     let (code, _, told) = report("first.csv");
     assert!(code == Some(2) && told.contains("not known as the file that was scored"), "{told}");
@@ -212,25 +209,25 @@ fn texts_are_those_of_the_rows_that_were_scored() {
     let listed = |texts: &str| {
         let (code, _, told) = report(texts);
         assert_eq!(code, Some(0), "{told}");
-        fs::read_to_string(folder.join("page.html")).expect("a page")
+        folder.text("page.html")
     };
-    fs::write(folder.join("seven.csv"), "id,response\n7,the seventh\n").expect("a table");
+    folder.put("seven.csv", "id,response\n7,the seventh\n");
     assert!(listed("seven.csv").contains("the seventh"));
     let of = |id: Value, response: &str| json!({"id": id, "response": response});
     let both = [of(json!("7"), "another seven"), of(json!(7), "the number seven"), of(json!("1"), "the text one")];
-    write_rows(folder.join("both.jsonl"), &both);
+    folder.write("both.jsonl", &both);
     let page = listed("both.jsonl");
     assert!(page.contains("the number seven") && !page.contains("another seven"), "{page}");
     assert!(page.contains("the text one"), "{page}");
     let nameless = |n: u32| json!({"score": n, "human": n + 1});
-    write_rows(folder.join("scores.jsonl"), &[nameless(1), nameless(2)]);
-    fs::write(folder.join("two.csv"), "response\nthe first\nthe second\n").expect("a table");
+    folder.write("scores.jsonl", &[nameless(1), nameless(2)]);
+    folder.put("two.csv", "response\nthe first\nthe second\n");
     let page = listed("two.csv");
     assert!(page.contains("the first") && page.contains("the second"), "{page}");
-    write_rows(folder.join("twice.jsonl"), &[json!({"id": 7, "response": "a"}), json!({"id": 7, "response": "b"})]);
+    folder.write("twice.jsonl", &[json!({"id": 7, "response": "a"}), json!({"id": 7, "response": "b"})]);
     let (code, _, told) = report("twice.jsonl");
     assert!(code == Some(1) && told.contains("twice.jsonl, line 2: the id 7 appears twice"), "{told}");
-    write_rows(folder.join("others.jsonl"), &[json!({"id": "of another file", "instruction": "q", "response": "r"})]);
+    folder.write("others.jsonl", &[json!({"id": "of another file", "instruction": "q", "response": "r"})]);
     let (code, _, told) = report("others.jsonl");
     assert!(
         code == Some(2) && told.contains("none of the rows of others.jsonl has the id of a row that is listed"),
@@ -238,14 +235,26 @@ fn texts_are_those_of_the_rows_that_were_scored() {
     );
 }
 
+/// Beside an accuracy stands what a constant answer would have, however many raters there are.
+#[test]
+fn labels_of_several_raters_have_a_constant_guess() {
+    let folder = &Desk::new();
+    let verdict = |n: usize| if n.is_multiple_of(3) { "A" } else { "B" };
+    let row = |n: usize| json!({"id": n, "verdict": verdict(n), "human": ["B", verdict(n + 1), "B"]});
+    folder.write("pairs.jsonl", &(0..12).map(row).collect::<Vec<_>>());
+    let (_, found) = page(folder, &["--input", "pairs.jsonl"]);
+    assert_eq!(found["constant_guess"], json!({"accuracy": 1.0}));
+    assert!(found["agreement"].get("majority_share").is_none(), "{found}");
+}
+
 #[test]
 fn labels_and_rows_that_nobody_graded() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let pairs: Vec<Value> = (0..12)
         .map(|index| json!({"id": index, "verdict": if index % 3 == 0 { "A" } else { "B" }, "human": "B", "instruction": "which?"}))
         .collect();
-    write_rows(folder.path().join("pairs.jsonl"), &pairs);
-    let (of_pairs, found) = page(folder.path(), &["--input", "pairs.jsonl"]);
+    folder.write("pairs.jsonl", &pairs);
+    let (of_pairs, found) = page(folder, &["--input", "pairs.jsonl"]);
     assert_eq!((&found["labels"], &found["constant_guess"]), (&json!({"A": 4, "B": 8}), &json!({"accuracy": 1.0})));
     assert_eq!(found["agreement"]["accuracy"]["estimate"], 8.0 / 12.0);
     let differ = found["listed"].as_array().expect("rows").iter().filter(|row| row["difference"] == 1.0).count();
@@ -258,18 +267,18 @@ fn labels_and_rows_that_nobody_graded() {
         .enumerate()
         .map(|(at, pair)| json!({"id": at, "verdict": pair["verdict"], "human": (at < 4).then_some("B"), "contexts": ["a", "b"]}))
         .collect();
-    write_rows(folder.path().join("some.jsonl"), &some);
-    let (of_some, found) = page(folder.path(), &["--input", "some.jsonl"]);
+    folder.write("some.jsonl", &some);
+    let (of_some, found) = page(folder, &["--input", "some.jsonl"]);
     assert_eq!((&found["labels"], &found["graded_labels"]), (&json!({"A": 4, "B": 8}), &json!({"A": 2, "B": 2})));
     assert!(text(&of_some).contains("rows of them with a human score A 4 2 B 8 2"), "{}", text(&of_some));
     assert_eq!(found["listed"][0]["texts"], json!([["contexts", "a\n\nb"]]));
     // What other programs call as a measure may be anything.
-    write_rows(folder.path().join("other.jsonl"), &[json!({"id": 1, "score": 2, "faithfulness": 0.5})]);
-    page(folder.path(), &["--input", "other.jsonl"]);
+    folder.write("other.jsonl", &[json!({"id": 1, "score": 2, "faithfulness": 0.5})]);
+    page(folder, &["--input", "other.jsonl"]);
 
     let ungraded: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": index})).collect();
-    write_rows(folder.path().join("rows.jsonl"), &ungraded);
-    let (page, found) = page(folder.path(), &["--input", "rows.jsonl"]);
+    folder.write("rows.jsonl", &ungraded);
+    let (page, found) = page(folder, &["--input", "rows.jsonl"]);
     assert!(text(&page).contains("No row has a human score") && !text(&page).contains("difference between"));
     assert_eq!((&found["graded"], &found["agreement"]), (&json!(0), &json!({})));
     let listed: Vec<&Value> = found["listed"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
@@ -277,15 +286,15 @@ fn labels_and_rows_that_nobody_graded() {
 
     // One score for all orders nothing, and that is said.
     let constant: Vec<Value> = (0..5).map(|index| json!({"id": index, "score": 3, "human": index})).collect();
-    write_rows(folder.path().join("constant.jsonl"), &constant);
-    let (page, found) = self::page(folder.path(), &["--input", "constant.jsonl"]);
+    folder.write("constant.jsonl", &constant);
+    let (page, found) = self::page(folder, &["--input", "constant.jsonl"]);
     assert!(found["agreement"]["spearman"]["undefined"].is_string());
     assert!(text(&page).contains("statistics are not defined"));
     // Nothing varies, one row alone, and numbers of any size.
     for (score, human, rows) in [(3.0, 3.0, 5), (3.0, 3.0, 1), (1e100, -1e100, 3), (1e99, 1e99, 3), (0.0, 1e-300, 3)] {
         let same: Vec<Value> = (0..rows).map(|index| json!({"id": index, "score": score, "human": human})).collect();
-        write_rows(folder.path().join("same.jsonl"), &same);
-        let (_, found) = self::page(folder.path(), &["--input", "same.jsonl"]);
+        folder.write("same.jsonl", &same);
+        let (_, found) = self::page(folder, &["--input", "same.jsonl"]);
         assert_eq!((&found["graded"], found["scores"].as_array().map(Vec::len)), (&json!(rows), Some(40)));
     }
 }
@@ -293,10 +302,10 @@ fn labels_and_rows_that_nobody_graded() {
 /// Of any number of rows the page lists what it has room for, and says so.
 #[test]
 fn many_rows_make_no_large_page() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row = |id: usize| json!({"id": id, "score": id % 7, "human": id % 5, "instruction": "word ".repeat(200)});
-    write_rows(folder.path().join("rows.jsonl"), &(0..3_000).map(row).collect::<Vec<_>>());
-    let (page, found) = page(folder.path(), &["--input", "rows.jsonl"]);
+    folder.write("rows.jsonl", &(0..3_000).map(row).collect::<Vec<_>>());
+    let (page, found) = page(folder, &["--input", "rows.jsonl"]);
     assert_eq!(found["listed"].as_array().map(Vec::len), Some(1_000));
     let count = |of: &str| page.select(&Selector::parse(of).expect("a selector")).count();
     let (rows, with_texts) = (count(".row"), count(".row .text"));
@@ -308,16 +317,16 @@ fn many_rows_make_no_large_page() {
 /// One reader finds the fields, so that two programs show the same figures of one file; an odd value costs its row in both.
 #[test]
 fn report_and_agree_read_a_file_alike() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let mut rows: Vec<Value> =
         (0..12).map(|id| json!({"id": id, "predicted": id % 5, "score": id % 4, "verdict": id % 3})).collect();
     rows[0] = json!({"id": 0, "score": 3, "verdict": 1});
     rows.push(json!({"id": 20, "predicted": 1, "score": {"a": 1}}));
     rows.push(json!({"id": 21, "predicted": 2, "unscored": {"reason": "too_long", "detail": "9 tokens"}, "score": 1}));
-    write_rows(folder.path().join("rows.jsonl"), &rows);
-    let (_, page) = page(folder.path(), &["--input", "rows.jsonl"]);
-    succeed("agreement", folder.path(), &["--input", "rows.jsonl", "--json", "a.json", "--quiet"]);
-    let agreement = read_json(folder.path().join("a.json"));
+    folder.write("rows.jsonl", &rows);
+    let (_, page) = page(folder, &["--input", "rows.jsonl"]);
+    succeed("agreement", folder, &["--input", "rows.jsonl", "--json", "a.json", "--quiet"]);
+    let agreement = folder.json("a.json");
     for (name, value) in [("predicted", "predicted"), ("human", "score")] {
         assert_eq!((&page[name], &agreement[name]), (&json!(value), &json!(value)));
     }
@@ -337,12 +346,12 @@ fn report_and_agree_read_a_file_alike() {
 
 #[test]
 fn what_is_wrong_with_an_input_is_said() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let fails = |rows: &[Value], args: &[&str], code: i32, said: &str| {
-        write_rows(folder.path().join("in.jsonl"), rows);
+        folder.write("in.jsonl", rows);
         let all = [&["--input", "in.jsonl", "--output", "out.html", "--quiet"], args].concat();
-        refused("report", folder.path(), &all, code, &[said]);
-        assert!(!folder.path().join("out.html").exists() && !folder.path().join("out.json").exists());
+        refused("report", folder, &all, code, &[said]);
+        assert!(!folder.join("out.html").exists() && !folder.join("out.json").exists());
     };
     let good = json!({"id": 1, "score": 1, "human": 2});
     fails(&[], &[], 1, "in.jsonl has no rows");
@@ -361,13 +370,13 @@ fn what_is_wrong_with_an_input_is_said() {
     let decided = json!({"id": 1, "answers": {"a": {"type": "noul", "noul": 0.5}}, "label_mass": {"a": 1.0}});
     fails(&[decided], &[], 1, "the answers of `judge decide`");
     let plan = json!({"format": "judge-command-plan", "version": 1, "content": {}});
-    fs::write(folder.path().join("plan.json"), plan.to_string()).expect("a plan");
+    folder.put("plan.json", plan.to_string());
     fails(std::slice::from_ref(&good), &["--run", "plan.json"], 1, "plan.json is the plan of a command");
     fails(std::slice::from_ref(&good), &["--run", "in.jsonl"], 1, "found JSON without a format");
-    fs::create_dir(folder.path().join("parts")).expect("a folder");
+    fs::create_dir(folder.join("parts")).expect("a folder");
     fails(std::slice::from_ref(&good), &["--group", "subject"], 2, "has the field \"subject\"");
     for option in ["--texts", "--predicted", "--human", "--group"] {
         let args = ["--input", "parts", "--output", "out.html", option, "in.jsonl"];
-        refused("report", folder.path(), &args, 2, &[&format!("{option} has no effect")]);
+        refused("report", folder, &args, 2, &[&format!("{option} has no effect")]);
     }
 }

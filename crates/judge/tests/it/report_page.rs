@@ -1,10 +1,9 @@
 //! The page of `judge report` in a browser: its rows are sorted, filtered, opened and printed, and nothing in them runs.
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::chromium::{Chromium, browser};
-use crate::program::{succeed, write_rows};
+use crate::program::{Desk, succeed};
 
 /// The ids of the rows that are in sight, in their order.
 fn shown(page: &mut Chromium) -> Vec<u64> {
@@ -27,20 +26,16 @@ fn set(page: &mut Chromium, control: &str, value: &str) {
 #[test]
 fn rows_are_sorted_filtered_opened_and_printed() {
     let Some(mut page) = browser() else { return };
-    let folder = TempDir::new().expect("a folder");
+    let folder = &Desk::new();
     let attack = "<img src=x onerror=\"document.title='run'\"></script><script>document.title = 'run'</script>";
     let row = |id: u64| {
         let subject = if id.is_multiple_of(2) { " even  numbers" } else { "odd" };
         json!({"id": id, "score": id, "human": [(id * 7) % 10, (id * 7) % 10], "subject": subject,
             "instruction": format!("Question {id}? {attack}"), "labels": ["1", "2"], "layers": [3, 9], "logits": [[0.0, 0.0], [0.0, id]]})
     };
-    write_rows(folder.path().join("rows.jsonl"), &(0..12).map(row).collect::<Vec<Value>>());
-    succeed(
-        "report",
-        folder.path(),
-        &["--input", "rows.jsonl", "--output", "page.html", "--group", "subject", "--quiet"],
-    );
-    page.open(&format!("file://{}", folder.path().join("page.html").display()));
+    folder.write("rows.jsonl", &(0..12).map(row).collect::<Vec<Value>>());
+    succeed("report", folder, &["--input", "rows.jsonl", "--output", "page.html", "--group", "subject", "--quiet"]);
+    page.open(&format!("file://{}", folder.join("page.html").display()));
 
     let difference = |id: u64| id.abs_diff((id * 7) % 10);
     let mut worst: Vec<u64> = (0..12).collect();

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use judge_core::decision::{DecisionWeights, QuestionKind};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::decide::model as characters;
-use crate::program::{copy_files, fails, finished, fixture, ran, read_json, refused, rows, succeed, words, write_rows};
+use crate::program::{Desk, copy_files, ended, fails, finished, fixture, read_json, refused, succeed, words};
 use crate::service::Service;
 
 /// A cross-encoder of `scripts/parity/make_encoder_head_fixtures.py`.
@@ -30,11 +29,10 @@ fn scores(row: &Value) -> Vec<(u64, f64)> {
 
 #[test]
 fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let texts = ["ba de fi", "go ku", "ru su ta ve", "ba de fi"];
-    write_rows(
-        path.join("queries.jsonl"),
+    path.write(
+        "queries.jsonl",
         &[
             json!({"id": "one", "query": "ba de", "documents": texts, "from": "x"}),
             json!({"id": "odd", "query": "ba de", "documents": ["go ku", 3, {"text": "ba de fi", "n": 1}, null]}),
@@ -47,21 +45,17 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     let args = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--model", &model, "--dtype", "f32"];
     let said = succeed("rerank", path, &args);
     assert!(said.contains("4 of 5 queries reranked"), "{said}");
-    let found = rows(path.join("ranked.jsonl"));
+    let found = path.rows("ranked.jsonl");
     // A table has lists as texts.
-    fs::write(
-        path.join("queries.csv"),
-        "id,query,documents\none,ba de,\"['ba de fi', 'go ku', 'ru su ta ve', 'ba de fi']\"\n",
-    )
-    .unwrap();
+    path.put("queries.csv", "id,query,documents\none,ba de,\"['ba de fi', 'go ku', 'ru su ta ve', 'ba de fi']\"\n");
     let of_table = ["--input", "queries.csv", "--output", "table.jsonl", "--model", &model, "--dtype", "f32"];
     succeed("rerank", path, &of_table);
-    assert_eq!(rows(path.join("table.jsonl"))[0]["results"], found[0]["results"]);
+    assert_eq!(path.rows("table.jsonl")[0]["results"], found[0]["results"]);
     // Objects of a cell have their names, and one that is no document costs itself alone.
     let objects = r#"one,ba de,"[{""id"": ""d1"", ""text"": ""go ku""}, {""title"": ""x""}, {""id"": 2, ""text"": ""ba de fi""}]""#;
-    fs::write(path.join("queries.csv"), format!("id,query,documents\n{objects}\n")).unwrap();
+    path.put("queries.csv", format!("id,query,documents\n{objects}\n"));
     succeed("rerank", path, &[&of_table[..], &["--overwrite"]].concat());
-    let cell = rows(path.join("table.jsonl")).remove(0)["results"].take();
+    let cell = path.rows("table.jsonl").remove(0)["results"].take();
     let named: Vec<&Value> = cell.as_array().unwrap().iter().filter_map(|result| result.get("id")).collect();
     assert!(named.len() == 2 && named.contains(&&json!("d1")) && named.contains(&&json!(2)), "{cell}");
     assert_eq!((&cell[2]["index"], &cell[2]["unscored"]["reason"]), (&json!(1), &json!("missing")));
@@ -93,7 +87,7 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
     refused("rerank", path, &unsaid, 2, &["the embedded model: nothing says how this model", "--rerank-template FILE"]);
     let top = [&args[..3], &["top.jsonl", "--top", "2"], &args[4..]].concat();
     succeed("rerank", path, &top);
-    let first = rows(path.join("top.jsonl"));
+    let first = path.rows("top.jsonl");
     assert_eq!(scores(&first[0]), all[..2]);
     for (more, words) in [
         (["--layer", "1"], "expected a layer that has a head of labels (2), found layer 1"),
@@ -106,15 +100,15 @@ fn documents_come_in_order_and_one_that_is_unread_costs_itself_alone() {
 /// A folder is described several times before it is loaded, and what sentence-transformers writes into `config.json` is read.
 #[test]
 fn a_field_that_is_not_read_is_named_once() {
-    let folder = TempDir::new().unwrap();
-    let (path, model) = (folder.path(), folder.path().join("model"));
+    let path = &Desk::new();
+    let model = path.join("model");
     fs::create_dir(&model).unwrap();
     copy_files(cross_encoder(), &model);
     let mut config = read_json(model.join("config.json"));
     config["new_field"] = json!(1);
     config["sentence_transformers"] = json!({"activation_fn": "torch.nn.modules.linear.Identity"});
     fs::write(model.join("config.json"), config.to_string()).unwrap();
-    write_rows(path.join("rows.jsonl"), &[json!({"id": 1, "query": "ba de", "document": "go ku"})]);
+    path.write("rows.jsonl", &[json!({"id": 1, "query": "ba de", "document": "go ku"})]);
     let args = ["--input", "rows.jsonl", "--output", "ranked.jsonl", "--model", "model", "--dtype", "f32"];
     let (_, told) = finished("rerank", path, &args);
     assert_eq!(told.matches("fields that are not read").count(), 1, "{told}");
@@ -123,8 +117,7 @@ fn a_field_that_is_not_read_is_named_once() {
 
 #[test]
 fn relevance_is_measured_and_held_against_bars() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let texts = ["ba de fi", "go ku", "ru su ta ve", "12 za"];
     // Each text is one that nobody judged.
     let relevance = |n: usize| {
@@ -139,7 +132,7 @@ fn relevance_is_measured_and_held_against_bars() {
             json!({"id": "odd", "query": "q", "documents": ["go ku"], "relevance": "much"}),
         ])
         .collect();
-    write_rows(path.join("queries.jsonl"), &queries);
+    path.write("queries.jsonl", &queries);
     let model = cross_encoder();
     let args = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--model", &model, "--json", "figures.json"];
     let more = ["--k", "2", "--require", "ndcg_10>=0.1", "--require", "mrr<=1", "--min-coverage", "0.5"];
@@ -149,9 +142,9 @@ fn relevance_is_measured_and_held_against_bars() {
         "{said}"
     );
     assert!(stderr.contains("have relevance that cannot be read"), "{stderr}");
-    let figures = read_json(path.join("figures.json"));
+    let figures = path.json("figures.json");
     let statistic = |name: &str| figures["statistics"][name]["estimate"].as_f64().unwrap();
-    let ranked = rows(path.join("ranked.jsonl"));
+    let ranked = path.rows("ranked.jsonl");
     let (mut ndcg, mut mrr, mut recall) = (0.0, 0.0, 0.0);
     for row in &ranked[..6] {
         let gains = row["relevance"].as_array().unwrap();
@@ -169,8 +162,7 @@ fn relevance_is_measured_and_held_against_bars() {
     assert!((statistic("mrr") - mrr).abs() < 1e-12);
     assert!((statistic("recall_k") - recall).abs() < 1e-12);
     assert!(figures["statistics"]["ndcg_10"]["low"].is_number(), "{figures}");
-    let (code, said, _) = ran("rerank", path, &[&args[..], &["--require", "ndcg_10>=1.5"]].concat());
-    assert_eq!(code, Some(3), "{said}");
+    ended("rerank", path, &[&args[..], &["--require", "ndcg_10>=1.5"]].concat(), 3);
 
     // Pairs of one query are one ranking, those among them that nobody judged.
     let pairs: Vec<Value> = (0..6)
@@ -181,10 +173,10 @@ fn relevance_is_measured_and_held_against_bars() {
         })
         .chain([json!({"query": "ba", "document": "go ku"})])
         .collect();
-    write_rows(path.join("pairs.jsonl"), &pairs);
+    path.write("pairs.jsonl", &pairs);
     let args = words("--input pairs.jsonl --output pairs.out.jsonl --json pairs.json --k 2 --model");
     succeed("rerank", path, &[&args[..], &[&model]].concat());
-    let of_pairs = read_json(path.join("pairs.json"));
+    let of_pairs = path.json("pairs.json");
     for name in ["ndcg_10", "mrr", "recall_k", "map"] {
         assert_eq!(of_pairs["statistics"][name]["estimate"], figures["statistics"][name]["estimate"], "{name}");
     }
@@ -193,8 +185,8 @@ fn relevance_is_measured_and_held_against_bars() {
 /// Where all scores are equal the order of the file was that of the judge, which was perfect where relevant documents come first.
 #[test]
 fn equal_scores_are_no_order() {
-    let folder = TempDir::new().unwrap();
-    let (path, model) = (folder.path(), characters(folder.path(), None));
+    let path = &Desk::new();
+    let model = characters(path, None);
     template(path);
     let texts = ["It is so.", "NO!", "maybe"];
     let query = |turned: bool| {
@@ -207,23 +199,23 @@ fn equal_scores_are_no_order() {
         json!({"id": "q", "query": "Which?", "documents": documents, "relevance": relevance})
     };
     for turned in [false, true] {
-        write_rows(path.join("in.jsonl"), &[query(turned)]);
+        path.write("in.jsonl", &[query(turned)]);
         // No block is run, and all prompts end with the same token.
         let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--overwrite", "--model", &model, "--layer", "0"];
         let (_, notes) = finished("rerank", path, &[&args[..], &LABELS, &["--json", "figures.json"]].concat());
-        let all = scores(&rows(path.join("out.jsonl"))[0]);
+        let all = scores(&path.rows("out.jsonl")[0]);
         assert!(all.iter().all(|(_, score)| *score == all[0].1), "{all:?}");
         assert!(notes.contains("1 query has documents of different relevance with the same score"), "{notes}");
-        let figures = read_json(path.join("figures.json"));
+        let figures = path.json("figures.json");
         for (name, expected) in [("ndcg_10", 0.5), ("mrr", 1.0 / 3.0), ("map", 1.0 / 3.0), ("recall_k", 1.0)] {
             let found = figures["statistics"][name]["estimate"].as_f64().unwrap();
             assert!((found - expected).abs() < 1e-12, "{name}: {found}");
         }
         // As a run they go by names, whatever the order of the file.
-        fs::write(path.join("qrels.tsv"), "query-id\tcorpus-id\tscore\nq\tmaybe\t1\n").unwrap();
+        path.put("qrels.tsv", "query-id\tcorpus-id\tscore\nq\tmaybe\t1\n");
         let bench = ["--benchmark", "trec", "--data", "qrels.tsv", "--run", "out.jsonl", "--json", "bench.json"];
         succeed("bench", path, &[&bench[..], &["--overwrite"]].concat());
-        let found = read_json(path.join("bench.json"))["statistics"]["mrr"]["estimate"].as_f64().unwrap();
+        let found = path.json("bench.json")["statistics"]["mrr"]["estimate"].as_f64().unwrap();
         assert!((found - 1.0).abs() < 1e-12, "{found}");
     }
 }
@@ -231,13 +223,12 @@ fn equal_scores_are_no_order() {
 /// `judge bench` took documents without a score for ranked, and rows without any for rankings, which `judge rerank` does not.
 #[test]
 fn a_document_without_a_score_is_found_by_neither_command() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let found = [json!({"id": "d1", "text": "ba de"}), json!({"id": "d2", "text": "go ku"})];
     let unread = [json!({"id": "d3", "title": "no text"})];
     let documents = [&found[..], &unread].concat();
-    write_rows(
-        path.join("in.jsonl"),
+    path.write(
+        "in.jsonl",
         &[
             json!({"id": "q1", "query": "ba", "documents": documents, "relevance": [0, 0, 1]}),
             json!({"id": "q2", "query": "ba", "documents": unread, "relevance": [1]}),
@@ -247,9 +238,9 @@ fn a_document_without_a_score_is_found_by_neither_command() {
     let args =
         ["--input", "in.jsonl", "--output", "out.jsonl", "--model", &model, "--dtype", "f32", "--json", "a.json"];
     succeed("rerank", path, &args);
-    fs::write(path.join("qrels.txt"), "q1 0 d3 1\nq2 0 d3 1\n").unwrap();
+    path.put("qrels.txt", "q1 0 d3 1\nq2 0 d3 1\n");
     succeed("bench", path, &words("--benchmark trec --data qrels.txt --run out.jsonl --json b.json"));
-    let [own, of_run] = ["a.json", "b.json"].map(|file| read_json(path.join(file)));
+    let [own, of_run] = ["a.json", "b.json"].map(|file| path.json(file));
     for name in ["ndcg_10", "mrr", "recall_k", "map"] {
         let estimate = |of: &Value| of["statistics"][name]["estimate"].clone();
         assert_eq!((estimate(&own), estimate(&of_run)), (json!(0.0), json!(0.0)), "{name}");
@@ -262,10 +253,9 @@ fn a_document_without_a_score_is_found_by_neither_command() {
 
 #[test]
 fn relevance_is_read_as_grades_are_and_stays_where_documents_are_none() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    write_rows(
-        path.join("queries.jsonl"),
+    let path = &Desk::new();
+    path.write(
+        "queries.jsonl",
         &[
             json!({"id": "a", "query": "ba", "documents": ["ba de fi", "go ku"], "relevance": [true, "0"]}),
             json!({"id": "none", "query": "ba", "documents": null, "relevance": [1, 0]}),
@@ -275,35 +265,35 @@ fn relevance_is_read_as_grades_are_and_stays_where_documents_are_none() {
     let run =
         |line: &str, more: &[&str]| succeed("rerank", path, &[&words(line)[..], &["--model", &model], more].concat());
     run("--input queries.jsonl --output ranked.jsonl --json ranked.json", &["--carry", "all,relevance"]);
-    let found = rows(path.join("ranked.jsonl"));
+    let found = path.rows("ranked.jsonl");
     assert_eq!((&found[0]["relevance"], &found[1]["relevance"]), (&json!([1.0, 0.0]), &json!([1.0, 0.0])));
     assert_eq!(found[1]["unscored"]["reason"], "missing");
-    let figures = read_json(path.join("ranked.json"));
+    let figures = path.json("ranked.json");
     assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(1)));
     assert_eq!(figures["statistics"]["coverage"]["estimate"], 0.5);
 
     // A table's cells are texts; a pair without a document is one of its query all the same, and those without a query are not one.
     let table = "query,document,relevance\nba,ba de fi,1\nba,go ku,0\nba,,1\n,go ku,1\n,ba de,1\n";
-    fs::write(path.join("pairs.csv"), table).unwrap();
+    path.put("pairs.csv", table);
     run("--input pairs.csv --output pairs.jsonl --json pairs.json", &[]);
-    let found = rows(path.join("pairs.jsonl"));
+    let found = path.rows("pairs.jsonl");
     assert_eq!([0, 1, 2].map(|row| found[row]["relevance"].clone()), [json!([1.0]), json!([0.0]), json!([1.0])]);
     assert!(found[2]["unscored"]["detail"].as_str().unwrap().contains("document 0"), "{}", found[2]);
-    let figures = read_json(path.join("pairs.json"));
+    let figures = path.json("pairs.json");
     assert_eq!((&figures["n"], &figures["unranked"]), (&json!(1), &json!(2)));
     assert_eq!(figures["statistics"]["recall_k"]["estimate"], 0.5, "one of two relevant documents is ranked");
 }
 
 #[test]
 fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
-    let folder = TempDir::new().unwrap();
-    let (path, model) = (folder.path(), characters(folder.path(), None));
+    let path = &Desk::new();
+    let model = characters(path, None);
     template(path);
     let documents = |n: usize| [format!("It is {n}."), format!("NO {n}!!"), "maybe".to_owned()];
     let queries: Vec<Value> = (0..10)
         .map(|n| json!({"query": format!("Which {n}?"), "documents": documents(n), "relevance": [2, 0, 1]}))
         .collect();
-    write_rows(path.join("queries.jsonl"), &queries);
+    path.write("queries.jsonl", &queries);
     let base = ["--input", "queries.jsonl", "--model", &model];
     let args = |output: &'static str, more: &[&'static str]| -> Vec<String> {
         let all = [&base[..], &LABELS, &["--output", output], more].concat();
@@ -312,13 +302,13 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
     let run = |output: &'static str, more: &[&'static str]| {
         let args = args(output, more);
         let said = succeed("rerank", path, &args.iter().map(String::as_str).collect::<Vec<_>>());
-        (said, rows(path.join(output)))
+        (said, path.rows(output))
     };
     // Nothing of the folder says how, and nothing is guessed.
     let line = [&base[..], &["--output", "none.jsonl"]].concat();
     refused("rerank", path, &line, 2, &["nothing says how this model", "--rerank-template FILE --labels YES,NO"]);
     // What is wrong with an option is not said of the model's folder.
-    fs::write(path.join("query.jinja"), "{{ query }}").unwrap();
+    path.put("query.jinja", "{{ query }}");
     for (more, said) in [
         (["--rerank-template", "prompt.jinja", "--labels", "Yes,No,Maybe"], "--labels: expected one label, or two"),
         (["--rerank-template", "query.jinja", "--labels", "Yes"], "query.jinja: the template does not read"),
@@ -369,7 +359,7 @@ fn labels_are_read_at_a_layer_and_by_weights_that_were_fitted() {
     }
     refused("serve", path, &["--rerank-layer", "1"], 2, &["does not say how it scores documents"]);
     // They are of this prompt and these labels.
-    fs::write(path.join("prompt.jinja"), "{{ query }} {{ document }}").unwrap();
+    path.put("prompt.jinja", "{{ query }} {{ document }}");
     let other = args("other.jsonl", &["--weights", "weights.json"]);
     fails("rerank", path, &other.iter().map(String::as_str).collect::<Vec<_>>(), &["with the prompt"]);
 }
@@ -389,11 +379,11 @@ fn a_service_scores_documents_in_every_form() {
     assert!(reply["id"].is_string());
 
     // The rows of the command have the same bits.
-    let folder = TempDir::new().unwrap();
-    write_rows(folder.path().join("in.jsonl"), &[json!({"query": "ba de", "documents": texts})]);
+    let folder = &Desk::new();
+    folder.write("in.jsonl", &[json!({"query": "ba de", "documents": texts})]);
     let args = ["--input", "in.jsonl", "--output", "out.jsonl", "--model", &model, "--dtype", "f32"];
-    succeed("rerank", folder.path(), &args);
-    assert_eq!(scores(&rows(folder.path().join("out.jsonl"))[0]), all);
+    succeed("rerank", folder, &args);
+    assert_eq!(scores(&folder.rows("out.jsonl")[0]), all);
 
     for path in ["/v2/rerank", "/rerank"] {
         assert_eq!(scores(&service.post(path, &request).json()), all, "{path}");
@@ -410,6 +400,12 @@ fn a_service_scores_documents_in_every_form() {
         assert_eq!(result["document"], expected[result["index"].as_u64().unwrap() as usize]);
     }
 
+    let digits = r#""id":12345678901234567890123"#;
+    let exact =
+        format!(r#"{{"query": "ba de", "documents": [{{"text": "go ku", {digits}}}], "return_documents": true}}"#);
+    let reply = service.send(&Service::request("POST", "/v2/rerank", "", exact.as_bytes()));
+    assert!(reply.status == 200 && reply.body.contains(digits), "{}", reply.body);
+
     // text-embeddings-inference's form, with and without the sigmoid.
     let tei = |more: Value| {
         let mut body = json!({"query": "ba de", "texts": texts});
@@ -420,6 +416,8 @@ fn a_service_scores_documents_in_every_form() {
     let of = |row: &Value| (row["index"].as_u64().unwrap(), row["score"].as_f64().unwrap());
     assert_eq!(found.as_array().unwrap().iter().map(of).collect::<Vec<_>>(), all);
     assert_eq!(found[0]["text"], texts[all[0].0 as usize]);
+    let best = tei(json!({"top_n": 1})).json();
+    assert_eq!(best.as_array().unwrap().iter().map(of).collect::<Vec<_>>(), all[..1]);
     let raw = tei(json!({"raw_scores": true})).json();
     for (row, (index, score)) in raw.as_array().unwrap().iter().zip(&all) {
         assert_eq!(row["index"].as_u64(), Some(*index));
@@ -541,11 +539,11 @@ fn requests_of_clients_are_answered_in_the_form_that_they_read() {
 
 #[test]
 fn a_service_scores_labels_behind_texts_and_by_a_template() {
-    let folder = TempDir::new().unwrap();
-    let (path, model) = (folder.path(), characters(folder.path(), None));
+    let path = &Desk::new();
+    let model = characters(path, None);
     template(path);
     let file = path.join("prompt.jinja");
-    fs::write(path.join("key"), "secret").unwrap();
+    path.put("key", "secret");
     let key = path.join("key");
     let args = ["--model", &model, "--dtype", "f32", "--key-file", key.to_str().unwrap(), "--rerank-template"];
     let service = Service::start(&[&args[..], &[file.to_str().unwrap(), "--labels", "Yes,No"]].concat());
@@ -570,7 +568,15 @@ fn a_service_scores_labels_behind_texts_and_by_a_template() {
         assert!((among.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let share: f64 = all.iter().sum();
         assert!(share > 0.0 && share < 1.0);
-        assert!((all[0] / share - among[0]).abs() < 1e-12);
+        assert!((all[0] / share - among[0]).abs() < 1e-5);
+    }
+    // The share of a token is the same whatever else is asked for, and however often.
+    for tokens in [&[3][..], &[3, 3], &[3, 5, 4, 3], &[7, 3]] {
+        let asked = json!({"query": "Which? ", "items": texts, "label_token_ids": tokens, "apply_softmax": false});
+        for (shares, all) in of(&post("/v1/score", &asked).json()).iter().zip(&all) {
+            let of_3 = tokens.iter().zip(shares).filter(|(token, _)| **token == 3);
+            assert!(of_3.map(|(_, share)| share.to_bits()).all(|share| share == all[0].to_bits()), "{tokens:?}");
+        }
     }
     let generative = post("/generative_scoring", &body(true)).json();
     assert_eq!(generative["object"], "list");
@@ -601,18 +607,17 @@ fn a_service_scores_labels_behind_texts_and_by_a_template() {
 /// Expected values: `scripts/metrics/retrieval_fixtures.py`.
 #[test]
 fn rankings_are_measured_as_trec_eval_measures_them() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../judge-metrics/tests/fixtures/trec.json");
     let fixture = read_json(fixture);
-    fs::write(path.join("qrels.txt"), fixture["qrels"].as_str().unwrap()).unwrap();
+    path.put("qrels.txt", fixture["qrels"].as_str().unwrap());
     for run in 0..2 {
-        fs::write(path.join(format!("{run}.run")), fixture["runs"][run].as_str().unwrap()).unwrap();
+        path.put(format!("{run}.run"), fixture["runs"][run].as_str().unwrap());
     }
     let bench = ["--benchmark", "trec", "--data", "qrels.txt", "--json", "report.json", "--overwrite"];
     let report = |more: &[&str]| {
         let said = succeed("bench", path, &[&bench[..], more].concat());
-        (said, read_json(path.join("report.json")))
+        (said, path.json("report.json"))
     };
     let (said, found) = report(&["--run", "0.run", "--against", "1.run", "--k", "5"]);
     assert!(said.contains("12 queries with a relevant document") && said.contains("minus the other"), "{said}");
@@ -623,23 +628,27 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
         assert!((estimate(&found["statistics"], name) - one).abs() < 1e-12, "{name}: {found}");
         assert!((estimate(&found["difference"], name) - (one - other)).abs() < 1e-12, "{name}: {found}");
     }
+    assert_eq!(found["difference"]["n"], 12);
+    // The difference rests on the queries that both runs rank, and says how many these are.
+    path.put("one.run", "q0 Q0 d1 1 2.0 x\n");
+    let (said, found) = report(&["--run", "0.run", "--against", "one.run"]);
+    assert!(said.contains("minus the other: of 1 query with a ranking in both"), "{said}");
+    assert_eq!((&found["n"], &found["difference"]["n"]), (&json!(12), &json!(1)));
     // A bar that is missed is the exit code.
     let bar = ["--run", "1.run", "--require", "ndcg_10>=0.5"];
-    let (code, _, stderr) = ran("bench", path, &[&bench[..], &bar].concat());
-    assert_eq!(code, Some(3), "{stderr}");
+    ended("bench", path, &[&bench[..], &bar].concat(), 3);
     // Of two queries the interval ends where the figure does, and a query without a ranking is named.
-    fs::write(path.join("few.txt"), "q0 0 d1 1\nq1 0 d1 1\nq2 0 d1 1\n").unwrap();
+    path.put("few.txt", "q0 0 d1 1\nq1 0 d1 1\nq2 0 d1 1\n");
     let run = "q0 Q0 d1 1 2.0 x\nq1 Q0 d2 1 2.0 x\nq1 Q0 d1 2 1.0 x\nunknown Q0 d1 1 1.0 x\n";
-    fs::write(path.join("few.run"), run).unwrap();
+    path.put("few.run", run);
     let few = ["--benchmark", "trec", "--data", "few.txt", "--json", "few.json", "--junit", "few.xml", "--quiet"];
-    let (code, said, stderr) =
-        ran("bench", path, &[&few[..], &["--run", "few.run", "--require", "map.high>=1"]].concat());
-    assert_eq!(code, Some(3), "{stderr}");
+    let (said, stderr) =
+        ended("bench", path, &[&few[..], &["--run", "few.run", "--require", "map.high>=1"]].concat(), 3);
     assert!(said.contains("1 query with one has no ranking, and is left out"), "{said}");
     assert!(stderr.contains("note: few.run: 1 query is left out"), "{stderr}");
-    let found = &read_json(path.join("few.json"))["statistics"]["map"];
+    let found = &path.json("few.json")["statistics"]["map"];
     assert_eq!((&found["estimate"], &found["low"], &found["high"]), (&json!(0.75), &json!(0.0), &json!(1.0)));
-    assert!(fs::read_to_string(path.join("few.xml")).unwrap().contains(">not counted: q2</failure>"));
+    assert!(path.text("few.xml").contains(">not counted: q2</failure>"));
 
     // What `judge rerank` wrote of documents with names is a run too.
     let rows: Vec<Value> = (0..2)
@@ -648,7 +657,7 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
             json!({"id": format!("q{n}"), "query": "ba de", "documents": documents})
         })
         .collect();
-    write_rows(path.join("in.jsonl"), &rows);
+    path.write("in.jsonl", &rows);
     let args = ["--input", "in.jsonl", "--output", "ranked.jsonl", "--model", &cross_encoder(), "--dtype", "f32"];
     succeed("rerank", path, &args);
     let (said, found) = report(&["--run", "ranked.jsonl"]);
@@ -668,6 +677,20 @@ fn rankings_are_measured_as_trec_eval_measures_them() {
     ] {
         refused("bench", path, args, if words.starts_with("line") { 1 } else { 2 }, &[words]);
     }
+    // Nothing to measure is no success.
+    path.put("empty", "");
+    path.put("other.run", "0 Q0 d1 1 2.0 x\n");
+    path.put("irrelevant.txt", "0 0 d1 0\n");
+    let nothing = |data: &str, more: &[&str], first: [&str; 2]| {
+        let [query, ranked] = first;
+        let words = format!("the first query with a relevant document is {query}, the first with a ranking {ranked}");
+        fails("bench", path, &[&["--benchmark", "trec", "--data", data][..], more].concat(), &["found none", &words]);
+    };
+    nothing("qrels.txt", &["--run", "other.run"], ["\"q0\"", "\"0\""]);
+    nothing("qrels.txt", &["--run", "0.run", "--against", "other.run"], ["\"q0\"", "\"0\""]);
+    nothing("qrels.txt", &["--run", "empty"], ["\"q0\"", "none"]);
+    nothing("irrelevant.txt", &["--run", "other.run"], ["none", "\"0\""]);
+    nothing("empty", &["--run", "other.run"], ["none", "\"0\""]);
     let own = ["--benchmark", "trec", "--data", "qrels.txt", "--verdicts", "0.run"];
     refused("bias", path, &own, 2, &["about rankings of documents"]);
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::program::{fixture, read_json, refused, rows, succeed, write_rows};
+use crate::program::{Desk, fixture, read_json, refused, rows, succeed, turn, write_rows};
 
 /// A small random classifier: `gemma2` has three labels, `llama` one.
 fn model(family: &str) -> String {
@@ -30,12 +30,11 @@ fn rewards(folder: &std::path::Path, family: &str) -> Vec<Vec<f64>> {
 
 #[test]
 fn conversations_get_a_reward_for_each_label() {
-    let folder = tempfile::tempdir().unwrap();
-    let expected = rewards(folder.path(), "gemma2");
+    let folder = &Desk::new();
+    let expected = rewards(folder, "gemma2");
     assert!(expected.iter().all(|rewards| rewards.len() == 3));
     assert!((0..4).all(|i| !expected[..i].contains(&expected[i])));
     // The same as messages, beside a conversation that is too long and one without text.
-    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let mut conversations: Vec<Value> = ANSWERS
         .iter()
         .enumerate()
@@ -43,40 +42,40 @@ fn conversations_get_a_reward_for_each_label() {
         .collect();
     let long = "ba ".repeat(99);
     conversations.insert(2, json!({"id": "long", "messages": [turn("user", "de"), turn("assistant", &long)]}));
-    write_rows(folder.path().join("chat.jsonl"), &conversations);
+    folder.write("chat.jsonl", &conversations);
     let gemma = model("gemma2");
     let args = ["--model", gemma.as_str(), "--input", "chat.jsonl", "--output", "chat.out.jsonl"];
-    let said = succeed("reward_scores", folder.path(), &args);
+    let said = succeed("reward_scores", folder, &args);
     assert!(said.contains("4 of 5 rows scored (helpful, safe, brief)") && said.contains("too_long: 1"), "{said}");
-    let mut found = rows(folder.path().join("chat.out.jsonl"));
+    let mut found = folder.rows("chat.out.jsonl");
     assert_eq!(found.remove(2)["unscored"]["reason"], "too_long");
     for (place, (row, expected)) in found.iter().zip(&expected).enumerate() {
         assert_eq!(row["rewards"], json!(expected));
         assert_eq!(row["kept"], place);
     }
-    assert!(succeed("reward_scores", folder.path(), &args).contains("complete"));
+    assert!(succeed("reward_scores", folder, &args).contains("complete"));
 }
 
 #[test]
 fn preferences_and_the_best_answer_follow_from_rewards() {
-    let folder = tempfile::tempdir().unwrap();
-    let rewards: Vec<f64> = rewards(folder.path(), "llama").into_iter().map(|all| all[0]).collect();
+    let folder = &Desk::new();
+    let rewards: Vec<f64> = rewards(folder, "llama").into_iter().map(|all| all[0]).collect();
     let llama = model("llama");
     let pair =
         |id: usize| json!({"id": id, "instruction": "de", "response_a": ANSWERS[0], "response_b": ANSWERS[id + 1]});
-    write_rows(folder.path().join("pairs.jsonl"), &(0..3).map(pair).collect::<Vec<_>>());
+    folder.write("pairs.jsonl", &(0..3).map(pair).collect::<Vec<_>>());
     let args = ["--model", llama.as_str(), "--reward", "--input", "pairs.jsonl", "--output", "verdicts.jsonl"];
-    succeed("prompt_judge", folder.path(), &args);
-    for (id, row) in rows(folder.path().join("verdicts.jsonl")).iter().enumerate() {
+    succeed("prompt_judge", folder, &args);
+    for (id, row) in folder.rows("verdicts.jsonl").iter().enumerate() {
         let expected = 1.0 / (1.0 + (rewards[id + 1] - rewards[0]).exp());
         assert!((row["preference"].as_f64().unwrap() - expected).abs() < 1e-12, "{row}");
         assert_eq!(row["verdict"], if expected > 0.5 { "A" } else { "B" });
         assert_eq!(row["orders"].as_array().unwrap().len(), 2);
     }
-    write_rows(folder.path().join("answers.jsonl"), &[json!({"id": 1, "instruction": "de", "responses": ANSWERS})]);
+    folder.write("answers.jsonl", &[json!({"id": 1, "instruction": "de", "responses": ANSWERS})]);
     let args = ["--model", llama.as_str(), "--reward", "--input", "answers.jsonl", "--output", "ranked.jsonl"];
-    succeed("rank_answers", folder.path(), &args);
-    let ranked = &rows(folder.path().join("ranked.jsonl"))[0];
+    succeed("rank_answers", folder, &args);
+    let ranked = &folder.rows("ranked.jsonl")[0];
     assert_eq!(ranked["scores"], json!(rewards));
     let best = (0..4).max_by(|&a, &b| rewards[a].total_cmp(&rewards[b])).unwrap();
     assert_eq!(ranked["best"], best);
@@ -88,13 +87,13 @@ const JUDGE: &[&str] = &["--input", "pairs.jsonl", "--output", "out.jsonl"];
 /// A cross-encoder, and the folder of an adapter alone.
 #[test]
 fn folders_as_people_make_them_give_rewards() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = &Desk::new();
     let row = |id: u32, response: &str| json!({"id": id, "instruction": "ba de fi go ku", "response": response});
-    write_rows(folder.path().join("rows.jsonl"), &[row(1, "la me 3, ni"), row(2, "la me 3, no")]);
+    folder.write("rows.jsonl", &[row(1, "la me 3, ni"), row(2, "la me 3, no")]);
     let rewards = |options: &[&str], output: &str| {
         let args = ["--input", "rows.jsonl", "--quiet", "--output", output];
-        succeed("reward_scores", folder.path(), &[&args, options].concat());
-        rows(folder.path().join(output)).iter().map(|row| row["rewards"][0].as_f64().unwrap()).collect::<Vec<_>>()
+        succeed("reward_scores", folder, &[&args, options].concat());
+        folder.rows(output).iter().map(|row| row["rewards"][0].as_f64().unwrap()).collect::<Vec<_>>()
     };
     let crossed = rewards(&["--model", &fixture("encoder_heads/bert")], "crossed.jsonl");
     let expected = read_json(fixture("encoder_heads/bert/expected.json"));
@@ -103,7 +102,7 @@ fn folders_as_people_make_them_give_rewards() {
     }
     let base = model("qwen3");
     let plain = rewards(&["--model", &base], "plain.jsonl");
-    let alone = folder.path().join("alone");
+    let alone = folder.join("alone");
     std::fs::create_dir(&alone).unwrap();
     let adapter = PathBuf::from(fixture("adapters/labels"));
     std::fs::copy(adapter.join("adapter_model.safetensors"), alone.join("adapter_model.safetensors")).unwrap();
@@ -116,17 +115,17 @@ fn folders_as_people_make_them_give_rewards() {
     // It tells one run from another.
     let args = ["--input", "rows.jsonl", "--output", "plain.jsonl", "--model", &base, "--adapter"];
     let args = [&args[..], &[adapter.to_str().unwrap()]].concat();
-    refused("reward_scores", folder.path(), &args, 2, &["model.fingerprint was "]);
+    refused("reward_scores", folder, &args, 2, &["model.fingerprint was "]);
 }
 
 #[test]
 fn what_has_no_reward_is_said() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = &Desk::new();
     let pair = json!({"id": 1, "instruction": "de", "response_a": "fi", "response_b": "go"});
-    write_rows(folder.path().join("pairs.jsonl"), &[pair]);
-    write_rows(folder.path().join("prompts.jsonl"), &[json!({"id": 1, "prompt": "de"})]);
+    folder.write("pairs.jsonl", &[pair]);
+    folder.write("prompts.jsonl", &[json!({"id": 1, "prompt": "de"})]);
     let fails = |program: &str, args: &[&str], code: i32, says: &str| {
-        refused(program, folder.path(), args, code, &[says]);
+        refused(program, folder, args, code, &[says]);
     };
     let gemma = model("gemma2");
     fails("prompt_judge", &[JUDGE, &["--model", &gemma, "--reward"]].concat(), 1, "name one of them");
@@ -139,7 +138,7 @@ fn what_has_no_reward_is_said() {
         1,
         "a head of labels in the place of",
     );
-    succeed("prompt_judge", folder.path(), &[JUDGE, &["--model", &gemma, "--reward", "safe"]].concat());
+    succeed("prompt_judge", folder, &[JUDGE, &["--model", &gemma, "--reward", "safe"]].concat());
     let scores = ["--model", gemma.as_str(), "--input", "prompts.jsonl", "--output", "scores.jsonl"];
     fails("reward_scores", &scores, 2, "row 1 is no conversation");
     let pairs = ["--model", gemma.as_str(), "--input", "pairs.jsonl", "--output", "scores.jsonl"];

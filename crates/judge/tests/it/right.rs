@@ -4,14 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{fails, ran, read_json, refused, rows, succeed, write_record, write_rows};
+use crate::program::{Desk, fails, ran, refused, rows, succeed, write_record};
 
 #[test]
 fn a_probe_learns_whether_the_judge_is_right() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let generate = ["--pairs", "--split", "test", "--rows", "60", "--output", "pairs.jsonl"];
     succeed("generate_rows", folder, &generate);
     let judge = ["--input", "pairs.jsonl", "--output", "out.jsonl", "--template", "pair-forced", "--verdict", "logits"];
@@ -22,7 +20,7 @@ fn a_probe_learns_whether_the_judge_is_right() {
     let said = succeed("inspector_train", folder, &[&train[..], &more].concat());
     assert!(said.contains("lower class among the surest") && said.contains("negated Brier score"), "{said}");
 
-    let report = read_json(folder.join("right/report.json"));
+    let report = folder.json("right/report.json");
     let right = &report["aspects"]["right"];
     assert_eq!(right["scoring"], "neg_brier_score");
     // A row for each order whose pair has a majority, and both are on one side of the split.
@@ -39,7 +37,7 @@ fn a_probe_learns_whether_the_judge_is_right() {
     }
     // What it is compared with is the probability of the verdict, from the rows themselves: a Brier score of all rows is between those of
     // the parts.
-    let judged = rows(folder.join("out.jsonl"));
+    let judged = folder.rows("out.jsonl");
     let own = |order: &Value| {
         let verdict = order["verdict"].as_str().expect("a verdict");
         order["probabilities"][verdict].as_f64().expect("a probability")
@@ -48,15 +46,15 @@ fn a_probe_learns_whether_the_judge_is_right() {
     assert!(least >= 0.5, "of two labels the likelier: {least}");
 
     // The states are the judge's own, of pairs that people have judged.
-    let mut other = read_json(folder.join("out.jsonl.run.json"));
+    let mut other = folder.json("out.jsonl.run.json");
     let text = serde_json::to_string(&other)
         .expect("text")
         .replace(other["content"]["model"]["fingerprint"].as_str().expect("a fingerprint"), "0000");
     other = serde_json::from_str(&text).expect("JSON");
     fs::copy(folder.join("out.jsonl"), folder.join("alone.jsonl")).expect("copied");
     fs::copy(folder.join("out.jsonl"), folder.join("foreign.jsonl")).expect("copied");
-    fs::write(folder.join("foreign.jsonl.run.json"), serde_json::to_string(&other).expect("text")).expect("written");
-    write_rows(folder.join("few.jsonl"), &[json!({"id": 1, "instruction": "q", "response_a": "x", "response_b": "y"})]);
+    folder.put("foreign.jsonl.run.json", serde_json::to_string(&other).expect("text"));
+    folder.write("few.jsonl", &[json!({"id": 1, "instruction": "q", "response_a": "x", "response_b": "y"})]);
     let apart = ["--input", "pairs.jsonl", "--output", "apart.jsonl", "--verdict", "logits", "--apart", "--quiet"];
     succeed("prompt_judge", folder, &apart);
     fs::copy(folder.join("out.jsonl"), folder.join("scored.jsonl")).expect("copied");
@@ -85,8 +83,7 @@ fn applied(folder: &Path, probe: &str, states: &[&str]) -> Vec<(String, f64)> {
 
 #[test]
 fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--pairs", "--split", "test", "--rows", "40", "--output", "pairs.jsonl"]);
     let judge = ["--input", "pairs.jsonl", "--template", "pair-forced", "--verdict", "logits", "--quiet", "--output"];
     succeed("prompt_judge", folder, &[&judge[..], &["out.jsonl"]].concat());
@@ -98,7 +95,7 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
 
     // The confidence is the probe's on the states that it was trained on, to the bit, and the verdicts stay what they are.
     let states = applied(folder, "right/right.safetensors", &["right/states/right.last-00001-of-00001.safetensors"]);
-    let (plain, sure) = (rows(folder.join("out.jsonl")), rows(folder.join("sure.jsonl")));
+    let (plain, sure) = (folder.rows("out.jsonl"), folder.rows("sure.jsonl"));
     let mut found = Vec::new();
     for (plain, mut sure) in plain.into_iter().zip(sure) {
         let id = sure["id"].to_string();
@@ -124,7 +121,7 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
         fails("prompt_judge", folder, &args, &[why]);
     }
     let prompt = |i: i32| json!({"id": i, "prompt": format!("Is word {i} good?"), "score": 1 + i % 2});
-    write_rows(folder.join("graded.jsonl"), &(0..40).map(prompt).collect::<Vec<_>>());
+    folder.write("graded.jsonl", &(0..40).map(prompt).collect::<Vec<_>>());
     let graded = ["--input", "graded.jsonl", "--layers", "3", "--c", "0.1", "--folds", "2", "--output", "graded"];
     succeed("inspector_train", folder, &[&graded[..], &["--quiet"]].concat());
     for (args, why) in [(["--classifier", "svm"], "no probabilities"), (["--within", "1"], "--within is for grades")] {
@@ -137,18 +134,17 @@ fn a_probe_says_how_sure_a_verdict_on_a_pair_is() {
 
 #[test]
 fn a_probe_reads_what_the_judge_writes() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--split", "test", "--rows", "60", "--output", "rows.jsonl"]);
     let judge = ["--input", "rows.jsonl", "--quiet", "--output"];
     succeed("prompt_judge", folder, &[&judge[..], &["out.jsonl"]].concat());
     let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
     let more = ["--layers", "2,4", "--within", "1", "--output", "right"];
     succeed("inspector_train", folder, &[&train[..], &more].concat());
-    let report = read_json(folder.join("right/report.json"));
+    let report = folder.json("right/report.json");
     assert_eq!(report["settings"]["pooling"], json!(["reply_last", "reply_mean"]), "what is read where a judge writes");
 
-    let judged = rows(folder.join("out.jsonl"));
+    let judged = folder.rows("out.jsonl");
     let scored: Vec<&Value> = judged.iter().filter(|row| row["score"].is_f64()).collect();
     assert_eq!(report["aspects"]["right"]["n"], scored.len());
     let near = |row: &&&Value| {
@@ -167,7 +163,7 @@ fn a_probe_reads_what_the_judge_writes() {
     ];
     let states = applied(folder, "right/right.safetensors", &tables);
     let mut found = Vec::new();
-    for (plain, mut sure) in judged.into_iter().zip(rows(folder.join("sure.jsonl"))) {
+    for (plain, mut sure) in judged.into_iter().zip(folder.rows("sure.jsonl")) {
         let confidence = sure.as_object_mut().and_then(|row| row.remove("confidence"));
         let id = sure["id"].as_str().map_or_else(|| sure["id"].to_string(), str::to_owned);
         found.extend(confidence.map(|confidence| (id, confidence.as_f64().expect("a number"))));
@@ -185,29 +181,28 @@ fn a_probe_reads_what_the_judge_writes() {
 /// What the judge writes must be what the verdict is of.
 #[test]
 fn another_text_is_not_learnt_from() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     succeed("generate_rows", folder, &["--split", "test", "--rows", "40", "--output", "rows.jsonl"]);
     succeed("prompt_judge", folder, &["--input", "rows.jsonl", "--quiet", "--output", "out.jsonl"]);
-    let mut judged = rows(folder.join("out.jsonl"));
+    let mut judged = folder.rows("out.jsonl");
     let texts: Vec<Value> = judged.iter_mut().take(5).map(|row| row["text"].take()).collect();
-    write_rows(folder.join("out.jsonl"), &judged);
+    folder.write("out.jsonl", &judged);
     let train = ["--input", "rows.jsonl", "--verdicts", "out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
     refused("inspector_train", folder, &[&train[..], &["--output", "none"]].concat(), 1, &["line 1", "no \"text\""]);
     for row in judged.iter_mut().take(5) {
         row["text"] = json!("I say 3");
     }
-    write_rows(folder.join("out.jsonl"), &judged);
+    folder.write("out.jsonl", &judged);
     let learn = ["--layers", "2", "--states", "states", "--output"];
     succeed("inspector_train", folder, &[&train[..], &learn, &["right"]].concat());
-    let report = read_json(folder.join("right/report.json"));
+    let report = folder.json("right/report.json");
     let right = &report["aspects"]["right"];
     let scored = judged.iter().filter(|row| row["score"].is_f64()).count();
     assert_eq!((right["n"].as_u64(), right["unscored"].as_u64()), (Some(scored as u64), Some(5)), "{right}");
 
     // States of other texts are never taken for those of these.
     judged.iter_mut().zip(texts).for_each(|(row, text)| row["text"] = text);
-    write_rows(folder.join("out.jsonl"), &judged);
+    folder.write("out.jsonl", &judged);
     fails("inspector_train", folder, &[&train[..], &learn, &["again"]].concat(), &["cannot resume these states"]);
 
     // A file that has no states is not resumed: what it says of itself is all there is to say.
@@ -220,12 +215,12 @@ fn another_text_is_not_learnt_from() {
     assert!(code != Some(0) && stderr.contains("foreign/right.") && !stderr.contains("cannot resume"), "{stderr}");
 
     // A row that cannot be read costs itself.
-    let mut input = rows(folder.join("rows.jsonl"));
+    let mut input = folder.rows("rows.jsonl");
     input[7]["response"] = Value::Null;
-    write_rows(folder.join("odd.jsonl"), &input);
+    folder.write("odd.jsonl", &input);
     succeed("prompt_judge", folder, &["--input", "odd.jsonl", "--quiet", "--output", "odd-out.jsonl"]);
     let odd = ["--input", "odd.jsonl", "--verdicts", "odd-out.jsonl", "--c", "0.1", "--folds", "2", "--quiet"];
     succeed("inspector_train", folder, &[&odd[..], &["--layers", "2", "--output", "odd"]].concat());
-    let report = read_json(folder.join("odd/report.json"));
+    let report = folder.json("odd/report.json");
     assert_eq!(report["unread"], 1, "{report}");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -13,10 +14,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tiny_judge::planted::{Item as Row, Split, generate};
 
-use crate::program::{finished, judge, ran, read_json, refused, succeed, words};
+use crate::program::{Desk, fed, finished, judge, ran, refused, succeed, words};
 
 const PLAN: &str = "plan --input in --columns instruction=prompt,response=completion --quiet --output";
 const RUN: &str = "run --plan plan.json --output parts --quiet --shard 0/1";
@@ -27,18 +27,18 @@ fn plan<'a>(output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// A folder with 200 rows in three files, of other compressions, orders of columns and row groups.
-struct Desk(TempDir);
+struct Shards(Desk);
 
-impl Desk {
+impl Shards {
     fn new() -> Self {
-        let desk = Self(TempDir::new().expect("folder"));
-        fs::create_dir_all(desk.path("in/year=2020")).expect("folder");
+        let desk = Self(Desk::new());
+        fs::create_dir_all(desk.join("in/year=2020")).expect("folder");
         let rows = rows(200);
-        write(&desk.path("in/train-00000-of-00002.parquet"), &batch(&rows[..90]), Compression::SNAPPY);
+        write(&desk.join("in/train-00000-of-00002.parquet"), &batch(&rows[..90]), Compression::SNAPPY);
         let other_order = batch(&rows[90..160]).project(&[2, 0, 1]).expect("columns");
-        write(&desk.path("in/train-00001-of-00002.parquet"), &other_order, Compression::ZSTD(ZstdLevel::default()));
-        write(&desk.path("in/year=2020/a.parquet"), &batch(&rows[160..]), Compression::UNCOMPRESSED);
-        fs::write(desk.path("in/_metadata.parquet"), "no data").expect("written");
+        write(&desk.join("in/train-00001-of-00002.parquet"), &other_order, Compression::ZSTD(ZstdLevel::default()));
+        write(&desk.join("in/year=2020/a.parquet"), &batch(&rows[160..]), Compression::UNCOMPRESSED);
+        desk.put("in/_metadata.parquet", "no data");
         desk
     }
 
@@ -48,17 +48,13 @@ impl Desk {
         desk
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     fn ok(&self, args: &[&str]) -> String {
-        succeed("score_files", self.0.path(), args)
+        succeed("score_files", &self.0, args)
     }
 
     #[track_caller]
     fn fails(&self, args: &[&str], code: i32, said: &[&str]) {
-        refused("score_files", self.0.path(), args, code, said);
+        refused("score_files", &self.0, args, code, said);
     }
 
     fn run(&self, share: &str) {
@@ -68,16 +64,16 @@ impl Desk {
     /// What the check of the parts says; that it is complete, or what is not.
     fn check(&self, more: &[&str]) -> Value {
         let args = [&words(CHECK)[..], &["--json", "check.json"], more].concat();
-        let (code, stdout, stderr) = ran("score_files", self.0.path(), &args);
-        let found = read_json(self.path("check.json"));
+        let (code, stdout, stderr) = ran("score_files", &self.0, &args);
+        let found = self.json("check.json");
         assert_eq!(code == Some(0), found["complete"] == true, "{stdout}{stderr}");
         assert!(code.is_some_and(|code| code < 2), "{stdout}{stderr}");
         found
     }
 
     fn part(&self, shard: usize) -> PathBuf {
-        let plan: ShardPlan = load(self.path("plan.json")).expect("a plan");
-        PartRecord::part_path(&self.path("parts"), shard, plan.shards())
+        let plan: ShardPlan = load(self.join("plan.json")).expect("a plan");
+        PartRecord::part_path(&self.join("parts"), shard, plan.shards())
     }
 
     /// Changes the rows of a part, and its record with them, as another program would that knows the format.
@@ -91,6 +87,14 @@ impl Desk {
         let identity = judge_data::InputFile::of(&part).expect("the part");
         (record.file.bytes, record.file.blake3) = (identity.bytes, identity.blake3);
         save(&path, &record).expect("written");
+    }
+}
+
+impl Deref for Shards {
+    type Target = Desk;
+
+    fn deref(&self) -> &Desk {
+        &self.0
     }
 }
 
@@ -134,20 +138,13 @@ fn problems(found: &Value) -> String {
 
 /// What the worker on a pipe answers to these batches, with more options.
 fn streamed(folder: &Path, more: &[&str], batches: &[RecordBatch]) -> Vec<ResultRow> {
-    let mut child = judge("score_stream")
-        .args(["--columns", "instruction=prompt,response=completion", "--quiet"])
-        .args(more)
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    let stdin = child.stdin.take().expect("stdin");
-    let mut writer = BatchWriter::new(stdin, "requests", batch(&rows(1)).schema_ref()).expect("a stream");
-    batches.iter().for_each(|batch| writer.write(batch).expect("it listens"));
-    writer.finish().expect("it listens");
-    let output = child.wait_with_output().expect("it ends");
+    let mut requests = Vec::new();
+    let mut writer = BatchWriter::new(&mut requests, "requests", batch(&rows(1)).schema_ref()).expect("a stream");
+    batches.iter().for_each(|batch| writer.write(batch).expect("written"));
+    writer.finish().expect("written");
+    let mut command = judge("score_stream");
+    command.args(["--columns", "instruction=prompt,response=completion", "--quiet"]).args(more).current_dir(folder);
+    let output = fed(&mut command, &requests);
     assert!(output.status.success());
     BatchReader::new(&output.stdout[..], "answers")
         .expect("a stream")
@@ -157,23 +154,22 @@ fn streamed(folder: &Path, more: &[&str], batches: &[RecordBatch]) -> Vec<Result
 
 #[test]
 fn any_cut_gives_the_rows_of_the_stream() {
-    let here = TempDir::new().expect("folder");
-    let streamed = streamed(here.path(), &[], &[batch(&rows(200))]);
+    let streamed = streamed(&Desk::new(), &[], &[batch(&rows(200))]);
     let mut digests = BTreeSet::new();
     for (per_shard, shares) in
         [("1000", vec!["0/1"]), ("70", vec!["2/3", "0/3", "1/3"]), ("30", vec!["1/2", "0/2"]), ("7", vec!["0/1"])]
     {
-        let desk = Desk::planned(per_shard);
+        let desk = Shards::planned(per_shard);
         for share in shares {
             desk.run(share);
         }
         let found = desk.check(&["--one-device"]);
         assert_eq!((&found["rows"], &found["planned"]), (&Value::from(200), &Value::from(200)), "{found}");
         digests.insert(found["digests"].to_string());
-        let plan: ShardPlan = load(desk.path("plan.json")).expect("a plan");
+        let plan: ShardPlan = load(desk.join("plan.json")).expect("a plan");
         let parts: Vec<ResultRow> = (0..plan.shards()).flat_map(|shard| results(&desk.part(shard))).collect();
         assert_eq!(parts, streamed, "{per_shard} rows per shard");
-        assert!(names(&desk.path("parts")).iter().all(|name| !name.ends_with(".tmp")));
+        assert!(names(&desk.join("parts")).iter().all(|name| !name.ends_with(".tmp")));
         // There is nothing left to do, and no model is loaded for it.
         let said = desk.ok(&[&words(RUN)[..], &["--model", "/nowhere"]].concat());
         assert!(said.contains("nothing to do"), "{said}");
@@ -182,7 +178,7 @@ fn any_cut_gives_the_rows_of_the_stream() {
 }
 
 /// What is damaged, how, and what is said of it.
-type Damage = (&'static str, fn(&Desk), &'static [&'static str]);
+type Damage = (&'static str, fn(&Shards), &'static [&'static str]);
 
 #[test]
 fn whatever_is_damaged_is_named() {
@@ -212,7 +208,7 @@ fn whatever_is_damaged_is_named() {
         (
             "a part is doubled",
             |desk| {
-                fs::copy(desk.part(2), desk.path("parts/again.parquet")).expect("copied");
+                fs::copy(desk.part(2), desk.join("parts/again.parquet")).expect("copied");
             },
             &["again.parquet is no part of this plan", "30 results repeated, and equal"],
         ),
@@ -273,7 +269,7 @@ fn whatever_is_damaged_is_named() {
         (
             "an input was written again after it was scored",
             |desk| {
-                write(&desk.path("in/train-00000-of-00002.parquet"), &batch(&rows(90)), Compression::UNCOMPRESSED);
+                write(&desk.join("in/train-00000-of-00002.parquet"), &batch(&rows(90)), Compression::UNCOMPRESSED);
             },
             &["train-00000-of-00002.parquet", "not the file that the plan was made of"],
         ),
@@ -297,11 +293,11 @@ fn whatever_is_damaged_is_named() {
             &["1 row whose worker died"],
         ),
     ];
-    let whole = Desk::planned("30");
+    let whole = Shards::planned("30");
     whole.run("0/1");
     for (what, damage, said) in damages {
-        let desk = Desk(TempDir::new().expect("folder"));
-        copy(&whole.path(""), &desk.path(""));
+        let desk = Shards(Desk::new());
+        copy(&whole.0, &desk.0);
         damage(&desk);
         println!("{what}"); // shown if it fails
         desk.fails(&[&words(CHECK)[..], &["--one-device"]].concat(), 1, said);
@@ -332,10 +328,10 @@ fn whatever_is_damaged_is_named() {
     assert_eq!((&found["complete"], &found["repeated"]), (&Value::from(true), &Value::from(1)), "{}", problems(&found));
     let page = |name: &str, check: &str| {
         let args = ["--input", "parts", "--run", "plan.json", "--quiet", "--check", check, "--output", name];
-        succeed("report", desk.0.path(), &args);
-        fs::read_to_string(desk.path(name)).expect("a page")
+        succeed("report", &desk.0, &args);
+        desk.text(name)
     };
-    fs::copy(desk.path("check.json"), desk.path("passed.json")).expect("copied");
+    fs::copy(desk.join("check.json"), desk.join("passed.json")).expect("copied");
     let passed = "let pass: 1 result of rows that have one already, which count here too, and 1 row whose worker died";
     assert!(page("passed.html", "passed.json").contains(passed));
     // A score that changed by one bit is no fault that anybody could see, but for the digest and the record's hash.
@@ -368,14 +364,13 @@ fn flip(path: &Path, text: &str) {
 
 #[test]
 fn another_input_plan_or_model_is_refused() {
-    let desk = Desk::planned("50");
+    let desk = Shards::planned("50");
     let run = words(RUN);
     // Another run than the planned one.
-    let text = fs::read_to_string(desk.path("plan.json")).expect("a plan");
-    fs::write(desk.path("plan.json"), text.replace("\"--quiet\"", "\"--quiet\",\n\"--lens\",\n\"normed\""))
-        .expect("written");
+    let text = desk.text("plan.json");
+    desk.put("plan.json", text.replace("\"--quiet\"", "\"--quiet\",\n\"--lens\",\n\"normed\""));
     desk.fails(&run, 1, &["another run", "lens"]);
-    fs::write(desk.path("plan.json"), &text).expect("written");
+    desk.put("plan.json", &text);
     desk.run("0/2");
     // Parts of another plan.
     desk.ok(&plan("other.json", &words("--rows-per-shard 50 --lens normed")));
@@ -384,29 +379,29 @@ fn another_input_plan_or_model_is_refused() {
     // An input that changed, of the same size and rows.
     let mut changed = rows(200)[160..].to_vec();
     changed[3].2 = changed[3].2.replace(|c: char| c.is_ascii_digit(), "7") + " 7";
-    write(&desk.path("in/year=2020/a.parquet"), &batch(&changed), Compression::UNCOMPRESSED);
+    write(&desk.join("in/year=2020/a.parquet"), &batch(&changed), Compression::UNCOMPRESSED);
     desk.fails(&run, 1, &["a.parquet", "not the file that the plan was made of"]);
     // And one whose pages changed, but not its footer.
-    let desk = Desk::planned("50");
-    flip(&desk.path("in/year=2020/a.parquet"), &rows(200)[170].1);
+    let desk = Shards::planned("50");
+    flip(&desk.join("in/year=2020/a.parquet"), &rows(200)[170].1);
     desk.fails(&run, 1, &["an input has changed since"]);
-    assert!(!desk.path("parts/part-00003-of-00004.parquet").exists());
-    assert_eq!(names(&desk.path("parts")).iter().filter(|name| name.ends_with(".tmp")).count(), 0);
+    assert!(!desk.join("parts/part-00003-of-00004.parquet").exists());
+    assert_eq!(names(&desk.join("parts")).iter().filter(|name| name.ends_with(".tmp")).count(), 0);
 }
 
 #[test]
 fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
-    let desk = Desk::new();
+    let desk = Shards::new();
     let (plan, twice) = (plan("plan.json", &[]), rows(3));
-    write(&desk.path("in/z.parquet"), &batch(&[twice[0].clone(), twice[1].clone()]), Compression::SNAPPY);
+    write(&desk.join("in/z.parquet"), &batch(&[twice[0].clone(), twice[1].clone()]), Compression::SNAPPY);
     desk.fails(&plan, 1, &["occurs twice", "train-00000-of-00002.parquet row", "z.parquet row"]);
-    write(&desk.path("in/z.parquet"), &batch(&twice).project(&[0, 1]).expect("columns"), Compression::SNAPPY);
+    write(&desk.join("in/z.parquet"), &batch(&twice).project(&[0, 1]).expect("columns"), Compression::SNAPPY);
     desk.fails(&plan, 1, &["z.parquet", "{response}", "--columns response=NAME"]);
-    fs::write(desk.path("in/z.parquet"), "PAR1 is not enough PAR1").expect("written");
+    desk.put("in/z.parquet", "PAR1 is not enough PAR1");
     desk.fails(&plan, 1, &["z.parquet", "cannot read it as Parquet"]);
-    let whole = fs::read(desk.path("in/year=2020/a.parquet")).expect("read");
+    let whole = desk.read("in/year=2020/a.parquet");
     for end in [0, 5, whole.len() / 2, whole.len() - 1] {
-        fs::write(desk.path("in/z.parquet"), &whole[..end]).expect("written");
+        desk.put("in/z.parquet", &whole[..end]);
         desk.fails(&plan, 1, &["z.parquet", "cannot read it as Parquet"]);
     }
     desk.fails(&["plan", "--input", "nowhere/*.parquet", "--output", "p.json"], 2, &["names no Parquet file"]);
@@ -418,8 +413,8 @@ fn what_is_wrong_with_an_input_is_said_when_it_is_planned() {
 
 #[test]
 fn every_compression_is_read_but_one_which_is_named() {
-    let desk = Desk(TempDir::new().expect("folder"));
-    let (path, expected) = (desk.path("a.parquet"), batch(&rows(20)));
+    let desk = Shards(Desk::new());
+    let (path, expected) = (desk.join("a.parquet"), batch(&rows(20)));
     for compression in [
         Compression::UNCOMPRESSED,
         Compression::GZIP(GzipLevel::default()),
@@ -448,13 +443,13 @@ fn every_compression_is_read_but_one_which_is_named() {
 
 #[test]
 fn a_table_of_which_no_row_fits_is_refused_when_it_is_planned() {
-    let desk = Desk(TempDir::new().expect("folder"));
+    let desk = Shards(Desk::new());
     let column = |texts: [Option<&str>; 2]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
     let write_texts = |response: [Option<&str>; 2]| {
         let columns = [("id", [Some("a"), Some("b")]), ("instruction", [Some("q"), None]), ("response", response)];
         let columns = columns.map(|(name, texts)| (name, column(texts), true));
         let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
-        write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+        write(&desk.join("a.parquet"), &batch, Compression::SNAPPY);
     };
     let plan = ["plan", "--input", "a.parquet", "--output", "p.json"];
     let columns = "the columns are [\"id\", \"instruction\", \"response\"]";
@@ -462,7 +457,7 @@ fn a_table_of_which_no_row_fits_is_refused_when_it_is_planned() {
     desk.fails(&plan, 1, &["none of the 2 rows has the fields [\"response\"]", columns]);
     write_texts([None, Some("r")]);
     desk.fails(&plan, 1, &["none of the 2 rows has the fields [\"instruction\", \"response\"]", columns]);
-    assert!(!desk.path("p.json").exists());
+    assert!(!desk.join("p.json").exists());
     write_texts([Some("r"), None]);
     desk.ok(&plan);
 }
@@ -470,11 +465,11 @@ fn a_table_of_which_no_row_fits_is_refused_when_it_is_planned() {
 /// Size and footer are those of the plan; the rows are not.
 #[test]
 fn an_answer_that_was_changed_under_the_same_footer_is_named() {
-    let desk = Desk::planned("50");
+    let desk = Shards::planned("50");
     desk.run("0/1");
     assert_eq!(desk.check(&[])["complete"], true);
     let (id, _, answer) = rows(200)[170].clone();
-    flip(&desk.path("in/year=2020/a.parquet"), &answer);
+    flip(&desk.join("in/year=2020/a.parquet"), &answer);
     let found = desk.check(&[]);
     let problems = problems(&found);
     assert_eq!(found["changed"], 1, "{problems}");
@@ -482,18 +477,18 @@ fn an_answer_that_was_changed_under_the_same_footer_is_named() {
 }
 
 /// What people gave the rows of a table as an export has it, which is what `judge score` has of the same file; and what the export says.
-fn exported(desk: &Desk, name: &str, columns: &[(&str, ArrayRef)]) -> (Vec<Value>, String) {
+fn exported(desk: &Shards, name: &str, columns: &[(&str, ArrayRef)]) -> (Vec<Value>, String) {
     let columns = columns.iter().map(|(name, array)| (*name, array.clone(), true));
     let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("a batch");
-    write(&desk.path("a.parquet"), &batch, Compression::SNAPPY);
+    write(&desk.join("a.parquet"), &batch, Compression::SNAPPY);
     let [plan, parts, output, direct] = ["plan.json", "parts", "e.jsonl", "d.jsonl"].map(|end| format!("{name}-{end}"));
     desk.ok(&["plan", "--input", "a.parquet", "--output", &plan, "--quiet"]);
     desk.ok(&["run", "--plan", &plan, "--output", &parts, "--quiet", "--shard", "0/1"]);
     let export = ["export", "--plan", &plan, "--parts", &parts, "--output", &output, "--quiet"];
-    let (_, stderr) = finished("shards", desk.0.path(), &export);
-    succeed("score", desk.0.path(), &["--input", "a.parquet", "--output", &direct, "--quiet"]);
+    let (_, stderr) = finished("shards", &desk.0, &export);
+    succeed("score", &desk.0, &["--input", "a.parquet", "--output", &direct, "--quiet"]);
     let [exported, direct] = [output, direct].map(|file| -> Vec<Value> {
-        let found = crate::program::rows(desk.path(&file));
+        let found = desk.rows(file);
         found.iter().map(|row| row.get("human").cloned().unwrap_or_default()).collect()
     });
     assert_eq!(exported, direct, "{name}");
@@ -503,7 +498,7 @@ fn exported(desk: &Desk, name: &str, columns: &[(&str, ArrayRef)]) -> (Vec<Value
 /// The human scores of an export are those that `judge score` reads of the same file, whatever a column holds.
 #[test]
 fn human_scores_of_any_form_are_exported_as_they_are_scored() {
-    let desk = Desk(TempDir::new().expect("folder"));
+    let desk = Shards(Desk::new());
     let texts = |texts: [&str; 3]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
     let mut raters = ListBuilder::new(Float64Builder::new());
     raters.append_value([None, Some(1.0), Some(f64::NAN)]);
@@ -549,7 +544,7 @@ fn human_scores_of_any_form_are_exported_as_they_are_scored() {
 /// Of several columns the one is exported that a command reads, and where either may be meant neither is.
 #[test]
 fn human_scores_are_exported_from_the_column_that_a_command_reads() {
-    let desk = Desk(TempDir::new().expect("folder"));
+    let desk = Shards(Desk::new());
     let texts = |texts: [&str; 3]| -> ArrayRef { Arc::new(StringArray::from(texts.to_vec())) };
     let numbers = |numbers: [Option<f64>; 3]| -> ArrayRef { Arc::new(Float64Array::from(numbers.to_vec())) };
     for (name, scores, expected, notes) in [
@@ -573,32 +568,32 @@ fn human_scores_are_exported_from_the_column_that_a_command_reads() {
 /// A kill between the file and its record leaves the record alone, which counts for nothing.
 #[test]
 fn an_export_can_be_repeated() {
-    let desk = Desk::planned("150");
+    let desk = Shards::planned("150");
     desk.run("0/1");
     let export = words("export --plan plan.json --parts parts --output e.jsonl --quiet");
-    succeed("shards", desk.0.path(), &export);
-    let before = fs::read(desk.path("e.jsonl")).expect("scores");
-    fs::remove_file(desk.path("e.jsonl")).expect("removed");
+    succeed("shards", &desk.0, &export);
+    let before = desk.read("e.jsonl");
+    fs::remove_file(desk.join("e.jsonl")).expect("removed");
     let more: [&[&str]; 2] = [&[], &["--overwrite"]];
     for more in more {
-        succeed("shards", desk.0.path(), &[&export[..], more].concat());
-        assert!(fs::read(desk.path("e.jsonl")).expect("scores") == before, "{more:?}");
+        succeed("shards", &desk.0, &[&export[..], more].concat());
+        assert!(desk.read("e.jsonl") == before, "{more:?}");
     }
 }
 
 #[test]
 fn shares_come_from_the_scheduler() {
-    let desk = Desk::planned("50");
+    let desk = Shards::planned("50");
     let run = |name: &str, value: &str| -> Command {
         let mut command = judge("score_files");
         command
             .args(["run", "--plan", "plan.json", "--output", "parts", "--quiet", "--of", "2"])
-            .current_dir(desk.0.path())
+            .current_dir(&desk.0)
             .env(name, value);
         command
     };
     assert!(run("SLURM_ARRAY_TASK_ID", "1").status().expect("it starts").success());
-    assert_eq!(names(&desk.path("parts")).len(), 4);
+    assert_eq!(names(&desk.join("parts")).len(), 4);
     assert!(desk.part(1).exists() && desk.part(3).exists());
     assert!(run("JOB_COMPLETION_INDEX", "0").status().expect("it starts").success());
     assert_eq!(desk.check(&[])["complete"], true);
@@ -613,7 +608,7 @@ fn shares_come_from_the_scheduler() {
 /// What a loss of power may leave of a record.
 #[test]
 fn an_empty_record_counts_for_nothing() {
-    let desk = Desk::planned("100");
+    let desk = Shards::planned("100");
     desk.run("0/1");
     fs::write(desk.part(1).with_extension("json"), "").expect("written");
     desk.run("0/1");
@@ -622,18 +617,18 @@ fn an_empty_record_counts_for_nothing() {
 
 #[test]
 fn killed_and_doubled_runs_leave_whole_parts_and_nothing_else() {
-    let desk = Desk::planned("5");
+    let desk = Shards::planned("5");
     let start = |share: &str| {
         let mut command = judge("score_files");
         command.args(&words(RUN)[..7]).arg(share);
-        command.current_dir(desk.0.path()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+        command.current_dir(&desk.0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
     };
     // Each is killed once it has made some parts, wherever it is then.
     for parts in [1, 9, 18, 27] {
         let mut child = start("0/1");
         let made = || {
-            desk.path("parts").is_dir()
-                && names(&desk.path("parts")).iter().filter(|name| name.ends_with(".json")).count() >= parts
+            desk.join("parts").is_dir()
+                && names(&desk.join("parts")).iter().filter(|name| name.ends_with(".json")).count() >= parts
         };
         while !made() && child.try_wait().expect("it runs").is_none() {
             std::thread::yield_now();
@@ -642,13 +637,13 @@ fn killed_and_doubled_runs_leave_whole_parts_and_nothing_else() {
         child.wait().expect("it ends");
     }
     // A temporary file of an attempt that died long ago.
-    fs::write(desk.path("parts/.part-00039-of-00040.abc.tmp"), "half").expect("written");
+    desk.put("parts/.part-00039-of-00040.abc.tmp", "half");
     let mut both = [start("0/1"), start("0/1")];
     for child in &mut both {
         assert!(child.wait().expect("it ends").success());
     }
     assert_eq!(desk.check(&["--one-device"])["complete"], true);
-    let found = names(&desk.path("parts"));
+    let found = names(&desk.join("parts"));
     let temporary: Vec<&String> = found.iter().filter(|name| name.ends_with(".tmp")).collect();
     assert!(temporary.is_empty(), "{temporary:?}");
     assert_eq!(found.len(), 80);
@@ -656,10 +651,10 @@ fn killed_and_doubled_runs_leave_whole_parts_and_nothing_else() {
 
 #[test]
 fn what_an_engine_wrote_is_checked_by_the_record_of_the_run() {
-    let desk = Desk::planned("60");
+    let desk = Shards::planned("60");
     desk.run("0/1");
     // The record of a worker with the same options, which had no batch to score.
-    streamed(desk.0.path(), &["--run", "run.json"], &[]);
+    streamed(&desk.0, &["--run", "run.json"], &[]);
     let args = words("check --input in --output parts/*.parquet --run run.json --quiet");
     desk.ok(&args);
     desk.edit(1, |rows| rows[2].input[3] ^= 1);
@@ -671,7 +666,7 @@ fn what_an_engine_wrote_is_checked_by_the_record_of_the_run() {
 
 #[test]
 fn what_was_scored_is_exported_in_the_order_of_the_input() {
-    let desk = Desk(TempDir::new().expect("folder"));
+    let desk = Shards(Desk::new());
     let rows = generate(Split::Test, 150, 0);
     let text =
         |of: fn(&Row) -> &str| -> ArrayRef { Arc::new(rows.iter().map(|row| Some(of(row))).collect::<StringArray>()) };
@@ -691,8 +686,8 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     ];
     let batch =
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).expect("a batch");
-    fs::create_dir(desk.path("in")).expect("folder");
-    write(&desk.path("in/rows.parquet"), &batch, Compression::SNAPPY);
+    fs::create_dir(desk.join("in")).expect("folder");
+    write(&desk.join("in/rows.parquet"), &batch, Compression::SNAPPY);
     let options = ["--logits", "--probabilities", "--quiet", "--rows-per-shard", "40"];
     desk.ok(&[&["plan", "--input", "in", "--output", "plan.json"][..], &options].concat());
     desk.run("0/1");
@@ -700,8 +695,7 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     let said = desk.ok(&export);
     assert!(said.contains("150 rows, 135 of them with a human score"), "{said}");
     desk.ok(&words("export --plan plan.json --parts parts --quiet --output now.jsonl"));
-    let bytes = |name: &str| fs::read(desk.path(name)).expect("scores");
-    assert!(bytes("scores.jsonl") == bytes("now.jsonl"), "the former spelling writes the same");
+    assert!(desk.read("scores.jsonl") == desk.read("now.jsonl"), "the former spelling writes the same");
 
     // It is what lager_pointwise writes of the same rows.
     let lines: Vec<Value> = rows
@@ -712,10 +706,9 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
             json!({"id": row.id, "instruction": row.instruction, "response": row.response, "scores": human})
         })
         .collect();
-    crate::program::write_rows(desk.path("rows.jsonl"), &lines);
-    succeed("lager_pointwise", desk.0.path(), &["--input", "rows.jsonl", "--output", "direct.jsonl", "--quiet"]);
-    let (exported, direct) =
-        (crate::program::rows(desk.path("scores.jsonl")), crate::program::rows(desk.path("direct.jsonl")));
+    desk.write("rows.jsonl", &lines);
+    succeed("lager_pointwise", &desk.0, &["--input", "rows.jsonl", "--output", "direct.jsonl", "--quiet"]);
+    let (exported, direct) = (desk.rows("scores.jsonl"), desk.rows("direct.jsonl"));
     assert_eq!(exported.len(), 150);
     for (exported, direct) in exported.iter().zip(&direct) {
         for field in ["id", "human", "score", "probabilities", "labels", "layers", "logits", "unscored"] {
@@ -727,29 +720,29 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     }
     // Other programs take it, with the record beside it.
     let fit = ["--valid", "scores.jsonl", "--weights-out", "weights.json", "--input", "scores.jsonl"];
-    assert!(succeed("lager_evaluate", desk.0.path(), &fit).contains("135 items scored and graded"));
-    assert!(succeed("agreement", desk.0.path(), &["--input", "scores.jsonl"]).contains("135 rows"));
+    assert!(succeed("lager_evaluate", &desk.0, &fit).contains("135 items scored and graded"));
+    assert!(succeed("agreement", &desk.0, &["--input", "scores.jsonl"]).contains("135 rows"));
     let report = words("--input scores.jsonl --check check.json --output report.html --quiet");
-    assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 135 with a human score"));
+    assert!(succeed("report", &desk.0, &report).contains("150 rows, 150 scored, 135 with a human score"));
     let page = |check: &str| {
         let args = ["--input", "scores.jsonl", "--check", check, "--output", "report.html", "--quiet", "--overwrite"];
-        succeed("report", desk.0.path(), &args);
-        fs::read_to_string(desk.path("report.html")).expect("a page")
+        succeed("report", &desk.0, &args);
+        desk.text("report.html")
     };
     assert!(page("check.json").contains("Complete: the check found every row of the input once"));
-    let mut other = read_json(desk.path("check.json"));
+    let mut other = desk.json("check.json");
     other["runs"] = json!({"another": 150});
-    fs::write(desk.path("other.json"), other.to_string()).expect("written");
+    desk.put("other.json", other.to_string());
     assert!(page("other.json").contains("The check is of other results"));
-    let whole = bytes("scores.jsonl");
-    fs::write(desk.path("scores.jsonl"), [&whole[..], b"\n"].concat()).expect("written");
+    let whole = desk.read("scores.jsonl");
+    desk.put("scores.jsonl", [&whole[..], b"\n"].concat());
     assert!(page("check.json").contains("Not known: the check found every row, but the file has changed"));
-    fs::write(desk.path("scores.jsonl"), whole).expect("written");
+    desk.put("scores.jsonl", whole);
     // And the parts as they are.
     let report = words("--input parts --run plan.json --check check.json --output parts.html --quiet");
-    assert!(succeed("report", desk.0.path(), &report).contains("150 rows, 150 scored, 0 with a human score"));
-    let page = fs::read_to_string(desk.path("parts.html")).expect("a page");
-    let found = read_json(desk.path("check.json"));
+    assert!(succeed("report", &desk.0, &report).contains("150 rows, 150 scored, 0 with a human score"));
+    let page = desk.text("parts.html");
+    let found = desk.json("check.json");
     for expected in
         ["Complete: the check", "Slowest of 4 parts", found["digests"]["results"].as_str().expect("a digest")]
     {
@@ -760,42 +753,42 @@ fn what_was_scored_is_exported_in_the_order_of_the_input() {
     let mut results: Vec<ResultRow> = (0..4).rev().flat_map(|shard| results(&desk.part(shard))).collect();
     results.reverse();
     results.swap(3, 140);
-    fs::create_dir(desk.path("out")).expect("folder");
+    fs::create_dir(desk.join("out")).expect("folder");
     let columns = ResultColumns { probabilities: true, ..ResultColumns::default() };
-    write(&desk.path("out/a.parquet"), &columns.batch(&results).expect("rows"), Compression::SNAPPY);
-    let plan = read_json(desk.path("plan.json"));
+    write(&desk.join("out/a.parquet"), &columns.batch(&results).expect("rows"), Compression::SNAPPY);
+    let plan = desk.json("plan.json");
     let plan = &plan["content"];
     let record = json!({"format": "judge-run-record", "version": 2, "content": {
         "settings": {"items": plan["items"]}, "resolved": plan["resolved"],
     }});
-    fs::write(desk.path("run.json"), record.to_string()).expect("written");
+    desk.put("run.json", record.to_string());
     desk.ok(&words("check --input in --output out --run run.json --quiet --export engine.jsonl"));
-    for (engine, direct) in crate::program::rows(desk.path("engine.jsonl")).iter().zip(&direct) {
+    for (engine, direct) in desk.rows("engine.jsonl").iter().zip(&direct) {
         for field in ["id", "human", "score", "probabilities"] {
             assert_eq!(engine.get(field), direct.get(field), "{field}");
         }
     }
     // What is not complete is not exported, and a column that is not there is refused.
     desk.fails(&[&export[..], &["--human", "nowhere", "--overwrite"]].concat(), 1, &["nowhere"]);
-    fs::remove_file(desk.path("scores.jsonl")).expect("removed");
+    fs::remove_file(desk.join("scores.jsonl")).expect("removed");
     fs::remove_file(desk.part(2)).expect("removed");
     desk.fails(&export, 1, &["shard 2: no part"]);
-    assert!(!desk.path("scores.jsonl").exists());
+    assert!(!desk.join("scores.jsonl").exists());
 }
 
 #[test]
 fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
-    let desk = Desk::planned("150");
-    let mine = |name: &str| fs::write(desk.path(name), "a file of mine").expect("written");
+    let desk = Shards::planned("150");
+    let mine = |name: &str| desk.put(name, "a file of mine");
     let stays = |name: &str, args: &[&str]| {
         desk.fails(args, 2, &[Path::new(name).file_name().and_then(|name| name.to_str()).expect("a name")]);
-        assert_eq!(fs::read_to_string(desk.path(name)).expect("there"), "a file of mine", "{name}");
-        fs::remove_file(desk.path(name)).expect("removed");
+        assert_eq!(desk.text(name), "a file of mine", "{name}");
+        fs::remove_file(desk.join(name)).expect("removed");
     };
     mine("other.json");
     stays("other.json", &plan("other.json", &["--model", "nowhere"]));
     let run = words(RUN);
-    fs::create_dir(desk.path("parts")).expect("folder");
+    fs::create_dir(desk.join("parts")).expect("folder");
     for name in ["parts/part-00001-of-00002.parquet", "parts/part-00000-of-00002.json"] {
         mine(name);
         stays(name, &[&run[..], &["--model", "nowhere"]].concat());
@@ -816,10 +809,10 @@ fn a_foreign_file_is_in_the_way_of_a_plan_a_part_and_what_is_made_of_them() {
 
 #[test]
 fn rows_of_others_are_refused_unless_the_plan_insists() {
-    let desk = Desk::planned("100");
+    let desk = Shards::planned("100");
     let unasked = |args: &[&str]| {
         let mut command = judge("score_files");
-        command.env_remove("JUDGE_EMBEDDED").current_dir(desk.0.path());
+        command.env_remove("JUDGE_EMBEDDED").current_dir(&desk.0);
         let output = command.args(args).output().expect("the program starts");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -828,11 +821,11 @@ fn rows_of_others_are_refused_unless_the_plan_insists() {
     assert!(code == Some(0) && !stderr.contains("exercise"), "{stderr}");
     let strange: Vec<(String, String, String)> =
         (0..4).map(|id| (id.to_string(), "Name a river.".to_owned(), "The Rhine.".to_owned())).collect();
-    write(&desk.path("strange.parquet"), &batch(&strange), Compression::SNAPPY);
+    write(&desk.join("strange.parquet"), &batch(&strange), Compression::SNAPPY);
     let plan = ["plan", "--input", "strange.parquet", "--columns", "instruction=prompt,response=completion"];
     let (code, stderr) = unasked(&[&plan[..], &["--output", "refused.json"]].concat());
     assert!(code == Some(2) && stderr.contains("row \"0\"") && stderr.contains("--embedded"), "{stderr}");
-    assert!(!desk.path("refused.json").exists());
+    assert!(!desk.join("refused.json").exists());
     desk.ok(&[&plan[..], &["--rows-per-shard", "2", "--output", "strange.json"]].concat());
     let (code, stderr) = run("strange.json", "strange");
     assert!(code == Some(2) && stderr.contains("row \"0\"") && stderr.contains("--embedded"), "{stderr}");

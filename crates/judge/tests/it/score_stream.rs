@@ -1,6 +1,6 @@
 //! The worker on a pipe, as another program sees it: streams in and out, exit codes, and what is left when something dies.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use arrow_schema::{DataType, Field};
 use judge_core::ItemId;
 use judge_data::{BatchReader, BatchWriter, ResultRow, ResultTally, SetDigest};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
-use crate::program::{judge, read_json, rows, succeed, write_rows};
+use crate::program::{Desk, fed, judge, read_json, succeed};
 
 /// An item as it is sent: id, instruction, response.
 type Item = (String, Option<String>, Option<String>);
@@ -67,12 +66,7 @@ fn worker(args: &[&str]) -> Command {
 
 /// What it makes of bytes: exit code, stdout, stderr.
 fn exchange(mut command: Command, bytes: Vec<u8>) -> (Option<i32>, Vec<u8>, String) {
-    let mut child = command.spawn().expect("it starts");
-    let mut input = child.stdin.take().expect("stdin");
-    // A program that refuses its input does not read it to the end.
-    let writer = std::thread::spawn(move || drop(input.write_all(&bytes)));
-    let output = child.wait_with_output().expect("it ends");
-    writer.join().expect("written");
+    let output = fed(&mut command, &bytes);
     (output.status.code(), output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -100,12 +94,13 @@ fn results(rows: &[Vec<ResultRow>]) -> SetDigest {
 
 #[test]
 fn rows_are_those_of_lager_pointwise_however_they_are_cut_and_typed() {
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let items = planted(60);
     let lines: Vec<Value> = items.iter().map(|(id, i, r)| json!({"id": id, "instruction": i, "response": r})).collect();
-    write_rows(folder.path().join("in.jsonl"), &lines);
-    succeed("lager_pointwise", folder.path(), &["--input", "in.jsonl", "--output", "out.jsonl", "--quiet"]);
-    let expected: Vec<(ItemId, f64, Vec<f64>)> = rows(folder.path().join("out.jsonl"))
+    folder.write("in.jsonl", &lines);
+    succeed("lager_pointwise", folder, &["--input", "in.jsonl", "--output", "out.jsonl", "--quiet"]);
+    let expected: Vec<(ItemId, f64, Vec<f64>)> = folder
+        .rows("out.jsonl")
         .iter()
         .map(|row| {
             let probabilities = serde_json::from_value(row["probabilities"].clone()).expect("probabilities");
@@ -230,8 +225,8 @@ fn the_columns_of_results_are_printed_without_a_model() {
 
 #[test]
 fn the_run_is_recorded_and_names_what_changes_a_row() {
-    let folder = TempDir::new().expect("folder");
-    let record = folder.path().join("run.json");
+    let folder = &Desk::new();
+    let record = folder.join("run.json");
     let items = planted(5);
     let name = record.to_str().expect("UTF-8");
     let answers = scored(&[&COLUMNS[..], &["--run", name]].concat(), &[batch(&items, utf8)]);
@@ -315,8 +310,7 @@ fn rows_of_others_are_refused_unless_somebody_insists() {
     ] {
         let batches: Vec<RecordBatch> = batches.into_iter().map(|items| batch(items, utf8)).collect();
         let mut command = judge("score_stream");
-        command.env_remove("JUDGE_EMBEDDED");
-        command.args(COLUMNS).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_remove("JUDGE_EMBEDDED").args(COLUMNS).args(args);
         let (code, _, stderr) = exchange(command, stream(&batches));
         let notes = stderr.matches("note: row \"s\" is no exercise").count();
         assert_eq!((code, notes), (Some(ends_with), times), "{args:?}: {stderr}");

@@ -9,14 +9,13 @@ use judge_core::Runner;
 use judge_core::decision::{DecisionItem, DecisionJudge, DecisionSettings};
 use judge_models::{LoadOptions, Model};
 use serde_json::{Map, Value, json};
-use tempfile::TempDir;
 
-use crate::program::{embedded_model, read_json, refused};
+use crate::program::{Desk, embedded_model, read_json, refused};
 use crate::service::Service;
 
 /// The embedded model with tokens for `Yes` and `No`, which it lacks, in place of its two rarest ones.
-pub fn model_with_yes_and_no(folder: &TempDir) -> PathBuf {
-    let path = folder.path().join("yes-and-no");
+pub fn model_with_yes_and_no(folder: &Path) -> PathBuf {
+    let path = folder.join("yes-and-no");
     fs::create_dir(&path).unwrap();
     tiny_judge::write(&path).unwrap();
     let file = path.join("tokenizer.json");
@@ -112,8 +111,8 @@ fn a_hundred_requests_at_once_get_the_bits_that_each_gets_alone() {
 // https://github.com/huggingface/datasets/issues/8365
 #[test]
 fn whole_numbers_of_a_state_stand_in_the_prompt_as_they_are() {
-    let folder = TempDir::new().unwrap();
-    let path = model_with_yes_and_no(&folder);
+    let folder = &Desk::new();
+    let path = model_with_yes_and_no(folder);
     let service = Service::start(&["--quiet", "--model", path.to_str().unwrap()]);
     let ask = |state: &str| {
         let body = format!(
@@ -129,8 +128,8 @@ fn whole_numbers_of_a_state_stand_in_the_prompt_as_they_are() {
 
 #[test]
 fn both_standards_give_the_same_probabilities() {
-    let folder = TempDir::new().unwrap();
-    let path = model_with_yes_and_no(&folder);
+    let folder = &Desk::new();
+    let path = model_with_yes_and_no(folder);
     let service = Service::start(&["--quiet", "--model", path.to_str().unwrap(), "--name", "ours", "--label-mass"]);
     let state = json!([{"role": "user", "content": "I want a refund, now!"}]);
     let named = service
@@ -347,8 +346,8 @@ fn a_list_of_questions_is_refused_in_openais_form() {
 
 #[test]
 fn other_routes_keys_and_options() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("key");
+    let folder = &Desk::new();
+    let file = folder.join("key");
     // With a byte-order mark, as editors of Windows write it.
     fs::write(&file, "\u{feff}s3cret\n").unwrap();
     let service = Service::start(&["--key-file", file.to_str().unwrap()]);
@@ -384,13 +383,15 @@ fn other_routes_keys_and_options() {
         (&["--raw-prompt"][..], "--raw-prompt has no effect"),
         (&["--limit", "3"], "--limit has no effect"),
         (&["--queue", "0"], "expected a whole number from 1"),
+        (&["--name", ""], "--name: expected a name"),
         (&["--key-file", "Cargo.toml"], "expected one key"),
     ] {
         refused("serve", Path::new(env!("CARGO_MANIFEST_DIR")), args, 2, &[words]);
     }
     let taken = service.address.port().to_string();
     let says = format!("cannot listen on 127.0.0.1:{taken}");
-    refused("serve", folder.path(), &["--port", &taken, "--model", "nowhere"], 1, &[&says]);
+    refused("serve", folder, &["--port", &taken, "--model", "nowhere"], 1, &[&says]);
     let open = ["--host", "0.0.0.0", "--port", "0", "--model", "nowhere"];
-    refused("serve", folder.path(), &open, 1, &["without --key-file everybody is answered"]);
+    refused("serve", folder, &open, 1, &["without --key-file everybody is answered"]);
+    refused("serve", folder, &["--host", "[127.0.0.1]", "--port", "0", "--model", "nowhere"], 1, &["nowhere"]);
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use crate::program::Desk;
 use crate::service::{Reply, Service};
 
 /// So many questions by name, each with these words so many times.
@@ -196,11 +197,11 @@ fn very_long(number: usize) -> Vec<u8> {
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_it_at_once_while_the_model_is_busy() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = &Desk::new();
     let mut service = Service::start_with(&[], |command| {
-        command.env("TMPDIR", folder.path());
+        command.env("TMPDIR", folder.as_os_str());
     });
-    let unpacked = || std::fs::read_dir(folder.path()).unwrap().count();
+    let unpacked = || std::fs::read_dir(folder).unwrap().count();
     assert_eq!(unpacked(), 1, "the embedded model");
     // Some minutes of work.
     let sent: Vec<TcpStream> = (0..20).map(|number| service.begin(&very_long(number))).collect();
@@ -255,6 +256,11 @@ fn one_client_gets_its_share_of_connections_and_of_bytes() {
     let error = &reply.json()["error"];
     assert_eq!((&error["type"], &error["code"]), (&json!("rate_limit_error"), &json!("too_many_connections")));
     assert!(error["message"].as_str().unwrap().contains("has all 4 connections"), "{error}");
+    // A client that still sends sees it too.
+    for size in [900_000; 10] {
+        let reply = service.send(&Service::request("POST", "/v1/systemone", "", &vec![b' '; size]));
+        assert_eq!(reply.status, 429, "{reply:?}");
+    }
     for stream in &mut kept {
         stream.write_all(&post(&short())).unwrap();
     }

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::net::Shutdown;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
+use crate::program::Desk;
 use crate::service::{Reply, Service};
 
 fn body() -> String {
@@ -25,8 +25,8 @@ fn of(headers: &str) -> Vec<u8> {
 #[test]
 fn pages_of_other_sites_reach_no_service_of_this_machine() {
     let open = Service::start(&["--quiet"]);
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("key");
+    let folder = &Desk::new();
+    let file = folder.join("key");
     fs::write(&file, "s3cret").unwrap();
     let with_key = Service::start(&["--quiet", "--key-file", file.to_str().unwrap()]);
     let local = "Host: 127.0.0.1:8080\r\n";

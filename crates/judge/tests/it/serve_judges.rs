@@ -4,18 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{ran, rows, succeed, write_rows};
+use crate::program::{Desk, ran, succeed, write_rows};
 use crate::serve::model_with_yes_and_no;
 use crate::service::Service;
 
 const VALIDATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/rows/validation.jsonl");
 
 /// The model, and beside it scored rows, a probe, a checklist and the file that names them.
-fn judges(folder: &TempDir) -> String {
-    let path = folder.path();
-    let model = model_with_yes_and_no(folder).to_str().unwrap().to_owned();
+fn judges(path: &Path) -> String {
+    let model = model_with_yes_and_no(path).to_str().unwrap().to_owned();
     let score = ["--model", &model, "--limit", "40", "--input", VALIDATION, "--output", "graded.jsonl"];
     succeed("score", path, &score);
     let labelled: Vec<Value> = (0..40)
@@ -47,9 +45,8 @@ fn probabilities(answer: &Value) -> Vec<f64> {
 
 #[test]
 fn judges_of_our_own_answer_under_their_names() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    let model = judges(&folder);
+    let path = &Desk::new();
+    let model = judges(path);
     let file = path.join("judges.json");
     let args = ["--quiet", "--model", &model, "--name", "plain", "--judges", file.to_str().unwrap()];
     let service = Service::start(&[&args[..], &["--max-prompt-bytes", "60000"]].concat());
@@ -63,7 +60,7 @@ fn judges_of_our_own_answer_under_their_names() {
     assert_eq!(listed["data"][1]["judge"]["fields"], json!(["question", "response"]));
 
     // What `judge score` wrote for the same row, and what people would say.
-    let scored = &rows(path.join("graded.jsonl"))[7];
+    let scored = &path.rows("graded.jsonl")[7];
     let state: Value = serde_json::from_str(fs::read_to_string(VALIDATION).unwrap().lines().nth(7).unwrap()).unwrap();
     let question =
         json!({"type": "score", "instructions": "How good?", "criteria": ["bad", "poor", "fair", "good", "best"]});
@@ -151,11 +148,10 @@ fn judges_of_our_own_answer_under_their_names() {
 /// Every fault of the file is found before anything is answered.
 #[test]
 fn a_file_of_judges_that_is_none_is_refused_at_the_start() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    let model = judges(&folder);
+    let path = &Desk::new();
+    let model = judges(path);
     let refused = |judges: Value, said: &str| {
-        fs::write(path.join("wrong.json"), judges.to_string()).unwrap();
+        path.put("wrong.json", judges.to_string());
         let (code, _, told) = ran("serve", path, &["--port", "0", "--model", &model, "--judges", "wrong.json"]);
         assert!(code != Some(0) && told.contains(said) && !told.contains("listening"), "{judges}: {told}");
     };
@@ -172,6 +168,6 @@ fn a_file_of_judges_that_is_none_is_refused_at_the_start() {
     refused(json!({"a": {"score": ["--variant", "direct_score"]}}), "gives no probabilities");
     refused(json!({"a": {"weights": "w.json"}}), "weights");
     refused(json!({"yes-and-no": {"checklist": "list.json"}}), "has the name of the plain model");
-    let (_, _, told) = ran("serve", Path::new(path), &["--port", "0", "--judges", "judges.json"]);
+    let (_, _, told) = ran("serve", path, &["--port", "0", "--judges", "judges.json"]);
     assert!(told.contains("fluency") && !told.contains("listening"), "a probe of another model: {told}");
 }

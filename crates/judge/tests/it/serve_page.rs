@@ -4,9 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::chromium::{Chromium, browser};
+use crate::program::Desk;
 use crate::service::Service;
 
 #[test]
@@ -126,8 +126,8 @@ fn a_browser_asks_and_the_command_does_the_same() {
 #[test]
 fn a_browser_gives_the_key_and_asks_a_judge_by_name() {
     let Some(mut page) = browser() else { return };
-    let folder = TempDir::new().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let folder = &Desk::new();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     fs::write(path("key"), "s3cret").unwrap();
     fs::write(path("judges.json"), json!({"quality": {"score": []}}).to_string()).unwrap();
     let service = Service::start(&["--quiet", "--key-file", &path("key"), "--judges", &path("judges.json")]);

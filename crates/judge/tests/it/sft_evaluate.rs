@@ -3,18 +3,12 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{fails, finished, read_json, refused, rows, succeed, write_rows};
-
-fn turn(role: &str, content: &str) -> Value {
-    json!({"role": role, "content": content})
-}
+use crate::program::{Desk, fails, finished, refused, succeed, turn};
 
 #[test]
 fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let said = |id: usize| {
         let messages = [turn("user", &format!("Say {id}.")), turn("assistant", &format!("It is {id}."))];
         match id {
@@ -25,30 +19,30 @@ fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
         }
     };
     let mut all: Vec<Value> = (0..8).map(said).collect();
-    write_rows(path.join("said.jsonl"), &all);
+    path.write("said.jsonl", &all);
     let tune = ["--objective", "completion", "--input", "said.jsonl", "--eval", "said.jsonl", "--json", "tuned.json"];
     let own = ["--output", "tuned", "--epochs", "2", "--rank", "2", "--top-blocks", "1", "--lr", "0.005", "--quiet"];
     succeed("tune", path, &[&tune[..], &own].concat());
-    let tuned = read_json(path.join("tuned.json"));
+    let tuned = path.json("tuned.json");
     let held_out = tuned["held_out"].as_array().unwrap();
     let kept = held_out.iter().find(|at| at["step"] == tuned["kept_step"]).unwrap();
 
     all.push(json!({"id": 8, "messages": [turn("user", "Say nothing.")], "answer": 1}));
     all.push(json!({"id": 9, "messages": [turn("user", &"long ".repeat(4000)), turn("assistant", "yes")], "answer": ["yes"]}));
-    write_rows(path.join("held-out.jsonl"), &all);
+    path.write("held-out.jsonl", &all);
     let args = ["--input", "held-out.jsonl", "--output", "o.jsonl", "--adapter", "tuned", "--dtype", "f32"];
     let own = ["--max-new-tokens", "8", "--json", "a.json", "--quiet"];
     let (said, told) = finished("sft-evaluate", path, &[&args[..], &own].concat());
     assert!(told.contains("note: 1 row has an `answer` or `reference` that is a list"), "{told}");
     assert!(said.contains("8 of 10 rows measured") && said.contains("unscored, missing: 1"), "{said}");
     assert!(said.contains("unscored, too_long: 1") && said.contains("nats per token"), "{said}");
-    let figures = read_json(path.join("a.json"));
+    let figures = path.json("a.json");
     let nats = figures["nats_per_token"]["estimate"].as_f64().unwrap();
     assert!((nats - kept["figures"]["loss"].as_f64().unwrap()).abs() < 1e-4, "{nats} {kept}");
     assert!((figures["perplexity"].as_f64().unwrap() - nats.exp()).abs() < 1e-9);
     assert!(figures["nats_per_token"]["low"].as_f64().unwrap() < nats, "{figures}");
 
-    let found = rows(path.join("o.jsonl"));
+    let found = path.rows("o.jsonl");
     assert!(found[..4].iter().all(|row| row.get("correct").is_none() && row["nats_per_token"].is_number()));
     assert_eq!((&found[6]["from"], &found[8]["unscored"]["reason"]), (&json!("x"), &json!("missing")));
     let (mut correct, mut undecided) = (0, Vec::new());
@@ -77,15 +71,14 @@ fn replies_are_measured_as_tune_measures_them_and_answers_are_compared() {
     fs::remove_file(path.join("a.json")).unwrap();
     let again = succeed("sft-evaluate", path, &[&args[..], &own].concat());
     assert!(again.contains("o.jsonl is complete: 8 of 10 rows measured"), "{again}");
-    assert_eq!(read_json(path.join("a.json")), figures);
+    assert_eq!(path.json("a.json"), figures);
     fails("sft-evaluate", path, &[&args[..], &["--max-new-tokens", "9"]].concat(), &["o.jsonl"]);
 }
 
 #[test]
 fn what_has_no_reply_is_refused() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    write_rows(path.join("in.jsonl"), &[json!({"id": 1, "prompt": "2 + 2?"})]);
+    let path = &Desk::new();
+    path.write("in.jsonl", &[json!({"id": 1, "prompt": "2 + 2?"})]);
     for (args, expected, exit) in [
         (&["--input", "in.jsonl"][..], "no row has a reply; the first is 1: a prompt without a reply", 1),
         (&["--input", "in.jsonl", "--raw-prompt"], "--raw-prompt", 2),

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use judge_data::{CommandPart, CommandPlan, RunRecord, load, record_path, save};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::program::{
-    QUICK_PROBES, finished, fixture, judge, ran, refused, rows, succeed, words, write_parquet, write_rows,
+    Desk, QUICK_PROBES, ended, finished, fixture, judge, ran, refused, succeed, words, write_parquet,
 };
 use crate::server::{Reply, Server};
 
@@ -27,15 +26,15 @@ fn texts() -> ([&'static str; 4], Vec<[String; 4]>) {
 }
 
 /// A folder with the same rows as JSON lines and as Parquet.
-fn desk() -> TempDir {
-    let folder = TempDir::new().expect("folder");
+fn desk() -> Desk {
+    let folder = Desk::new();
     let (names, texts) = texts();
     let objects =
         texts.iter().map(|row| names.iter().zip(row).map(|(name, text)| (name.to_string(), json!(text))).collect());
-    write_rows(folder.path().join("in.jsonl"), &objects.map(Value::Object).collect::<Vec<_>>());
+    folder.write("in.jsonl", &objects.map(Value::Object).collect::<Vec<_>>());
     let column = |index: usize| texts.iter().map(|row| row[index].as_str()).collect::<Vec<_>>();
     let columns: Vec<_> = names.iter().enumerate().map(|(index, name)| (*name, column(index))).collect();
-    write_parquet(folder.path().join("in.parquet"), &columns);
+    write_parquet(folder.join("in.parquet"), &columns);
     folder
 }
 
@@ -81,8 +80,7 @@ fn same_by_parts(folder: &Path, input: &str, command: &str, per_shard: usize, en
 
 #[test]
 fn any_cut_gives_the_rows_of_one_run() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let reward = format!("reward --model {}", fixture("heads/llama"));
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
     let label = format!("label --base-url {} --api-model m --no-key --aspects fluency,logicality", server.base_url);
@@ -94,7 +92,7 @@ fn any_cut_gives_the_rows_of_one_run() {
     }
     let model = crate::decide::model(folder, None);
     let decide = format!("decide --model {model} --dtype f32 --columns state=response --questions questions.json");
-    fs::write(folder.join("questions.json"), r#"{"q": {"type": "noul", "instructions": "Is it?"}}"#).expect("written");
+    folder.put("questions.json", r#"{"q": {"type": "noul", "instructions": "Is it?"}}"#);
     let rag = format!("rag --model {model} --dtype f32 --columns contexts=rubric --measures faithfulness");
     for command in [&decide, &rag] {
         same_by_parts(folder, "in.jsonl", command, 3, &[".jsonl"]);
@@ -110,8 +108,7 @@ fn a_selection_is_graded_by_parts_and_made_of_all() {
         (&["select", "--baseline", "random", "--diversity", "0.3"], "states.ids.jsonl"),
     ];
     for (command, kept) in commands {
-        let folder = desk();
-        let folder = folder.path();
+        let folder = &desk();
         for input in ["in.jsonl", "in.parquet"] {
             let select = |output: &'static str| {
                 [&command[1..], &["--input", input, "--top", "0.3", "--overwrite", "--output", output]].concat()
@@ -126,7 +123,7 @@ fn a_selection_is_graded_by_parts_and_made_of_all() {
             let export = words("export --plan plan.json --output joined.jsonl --overwrite --quiet --parts");
             succeed("shards", folder, &[&export[..], &[&parts]].concat());
             assert!(!folder.join("joined.jsonl").exists() || input == "in.parquet", "nothing is chosen within a part");
-            let read = |name: &str| fs::read(folder.join(name)).expect("what was read");
+            let read = |name: &str| folder.read(name);
             assert!(read(&format!("whole.jsonl.{kept}")) == read(&format!("joined.jsonl.{kept}")), "{command:?}");
             // The choice is that of the whole.
             succeed("select", folder, &select("joined.jsonl"));
@@ -137,11 +134,10 @@ fn a_selection_is_graded_by_parts_and_made_of_all() {
 
 #[test]
 fn probes_judge_by_parts() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let graded = |(place, item): (usize, tiny_judge::planted::Item)| json!({"id": place, "instruction": item.instruction, "response": item.response, "aspect": "fluency", "score": item.scores[0]});
     let items = tiny_judge::planted::generate(tiny_judge::planted::Split::Validation, 60, 0);
-    write_rows(folder.join("graded.jsonl"), &items.into_iter().enumerate().map(graded).collect::<Vec<_>>());
+    folder.write("graded.jsonl", &items.into_iter().enumerate().map(graded).collect::<Vec<_>>());
     succeed("probe train", folder, &words(QUICK_PROBES));
     succeed("probe evaluate", folder, &["--probes", "probes", "--input", "in.jsonl", "--output", "try.jsonl"]);
     for input in ["in.jsonl", "in.parquet"] {
@@ -158,22 +154,20 @@ fn probes_judge_by_parts() {
     };
     filtered("in.jsonl", "kept.jsonl");
     filtered("-", "piped.jsonl");
-    assert_eq!(rows(folder.join("kept.jsonl")).len(), 3);
-    assert_eq!(rows(folder.join("kept.jsonl")), rows(folder.join("piped.jsonl")));
+    assert_eq!(folder.rows("kept.jsonl").len(), 3);
+    assert_eq!(folder.rows("kept.jsonl"), folder.rows("piped.jsonl"));
     // All rows are a share of them, the best first.
     succeed("probe evaluate", folder, &words("--probes probes --input in.jsonl --output all.jsonl --top-share 1"));
-    let totals: Vec<f64> =
-        rows(folder.join("all.jsonl")).iter().filter_map(|row| row["total_score"].as_f64()).collect();
+    let totals: Vec<f64> = folder.rows("all.jsonl").iter().filter_map(|row| row["total_score"].as_f64()).collect();
     assert!(totals.is_sorted_by(|a, b| a >= b) && folder.join("all.jsonl.judged.jsonl").exists(), "{totals:?}");
 }
 
 #[test]
 fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     let row = |place: usize| json!({"prompt": format!("say {place}")});
-    write_rows(folder.join("a.jsonl"), &(0..3).map(row).collect::<Vec<_>>());
-    write_rows(folder.join("b.jsonl"), &(3..5).map(row).collect::<Vec<_>>());
+    folder.write("a.jsonl", &(0..3).map(row).collect::<Vec<_>>());
+    folder.write("b.jsonl", &(3..5).map(row).collect::<Vec<_>>());
     let plan = |input: &[&str], more: &[&str]| {
         let plan = words("plan --output plan.json --overwrite --rows-per-shard 2 --input");
         ran("shards", folder, &[&plan[..], input, &["--", "logits", "--layers", "2"], more].concat())
@@ -182,7 +176,7 @@ fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused()
     succeed("shards", folder, &["run", "--plan", "plan.json", "--output", "parts", "--shard", "0/1", "--quiet"]);
     let export = words("export --plan plan.json --parts parts --output out.jsonl --rows all.jsonl --quiet");
     succeed("shards", folder, &export);
-    let ids: Vec<_> = rows(folder.join("out.jsonl")).iter().map(|row| row["id"].as_u64()).collect();
+    let ids: Vec<_> = folder.rows("out.jsonl").iter().map(|row| row["id"].as_u64()).collect();
     assert_eq!(ids, (0..5).map(Some).collect::<Vec<_>>());
     // The command recognises them by the joined rows.
     let args = ["--layers", "2", "--columns", "id=", "--input", "all.jsonl", "--output", "out.jsonl"];
@@ -192,8 +186,8 @@ fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused()
     let (code, _, said) = plan(&["a.jsonl", "b.jsonl"], &[]);
     assert!(code == Some(1) && said.contains("a.jsonl, line 1"), "{said}");
     let named = |id: usize| json!({"id": id, "prompt": "say"});
-    write_rows(folder.join("a.jsonl"), &[named(1), named(2), named(3)]);
-    write_rows(folder.join("b.jsonl"), &[named(4), named(2)]);
+    folder.write("a.jsonl", &[named(1), named(2), named(3)]);
+    folder.write("b.jsonl", &[named(4), named(2)]);
     let (code, _, said) = plan(&["a.jsonl", "b.jsonl"], &[]);
     assert!(code == Some(1) && said.contains("the id 2 occurs twice: a.jsonl row 1, and b.jsonl row 1"), "{said}");
 }
@@ -201,14 +195,13 @@ fn rows_without_ids_are_numbered_through_all_files_and_an_id_in_two_is_refused()
 /// In JSON lines a command does not number them, so the rows that go with joined results have their numbers.
 #[test]
 fn rows_of_tables_are_numbered_through_all_files_and_keep_their_numbers() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
+    let folder = &Desk::new();
     for (name, text) in [
         ("a.csv", "instruction,response\nsay 0,zero\nsay 1,one\n"),
         ("empty.csv", ""),
         ("z.csv", "instruction,response\nsay 2,two\n"),
     ] {
-        fs::write(folder.join(name), text).expect("written");
+        folder.put(name, text);
     }
     let plan = |input: &'static str| ["plan", "--overwrite", "--output", "plan.json", "--input", input, "--", "score"];
     refused("shards", folder, &plan("empty.csv"), 1, &["empty.csv has no rows"]);
@@ -218,22 +211,21 @@ fn rows_of_tables_are_numbered_through_all_files_and_keep_their_numbers() {
     assert!(said.contains("z.csv: no row has an id: rows are numbered from 2"), "{said}");
     succeed("shards", folder, &words("export --plan plan.json --parts parts --output out.jsonl --rows all.jsonl"));
     for file in ["all.jsonl", "out.jsonl"] {
-        let ids: Vec<_> = rows(folder.join(file)).iter().map(|row| row["id"].as_u64()).collect();
+        let ids: Vec<_> = folder.rows(file).iter().map(|row| row["id"].as_u64()).collect();
         assert_eq!(ids, [Some(0), Some(1), Some(2)], "{file}");
     }
     let said = succeed("score", folder, &["--input", "all.jsonl", "--output", "out.jsonl"]);
     assert!(said.contains("is complete"), "{said}");
     // From another folder, it is said whose paths those of a plan are.
-    let other = TempDir::new().expect("folder");
+    let other = &Desk::new();
     let [plan, parts] = ["plan.json", "parts"].map(|name| folder.join(name).to_str().expect("text").to_owned());
     let check = ["check", "--plan", &plan, "--output", &parts];
-    refused("shards", other.path(), &check, 1, &["a.csv is not in this folder"]);
+    refused("shards", other, &check, 1, &["a.csv is not in this folder"]);
 }
 
 #[test]
 fn a_report_says_what_the_check_of_a_command_found() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     succeed("shards", folder, &words("plan --input in.jsonl --rows-per-shard 3 --output plan.json --quiet -- score"));
     succeed("shards", folder, &words("run --plan plan.json --output parts --shard 0/1 --quiet"));
     succeed("shards", folder, &words("check --plan plan.json --output parts --quiet --json check.json"));
@@ -241,7 +233,7 @@ fn a_report_says_what_the_check_of_a_command_found() {
     let page = |input: &str| {
         let args = ["--input", input, "--check", "check.json", "--output", "page.html", "--quiet", "--overwrite"];
         succeed("report", folder, &args);
-        fs::read_to_string(folder.join("page.html")).expect("a page")
+        folder.text("page.html")
     };
     assert!(page("out.jsonl").contains("Complete: the check found the results of every row of the input once"));
     // Results of another run, as many.
@@ -252,10 +244,9 @@ fn a_report_says_what_the_check_of_a_command_found() {
 /// What a part cannot tell, since it may be so of its rows alone.
 #[test]
 fn a_plan_refuses_what_no_row_has() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let row = |id: usize| json!({"id": id, "instruction": "Add 1 to 2.", "response": "3", "rubric": "Right?", "topic": "sums"});
-    write_rows(folder.join("z.jsonl"), &[row(70), row(71)]);
+    folder.write("z.jsonl", &[row(70), row(71)]);
     let plan = |more: &str| {
         let args = words("plan --input in.jsonl z.jsonl --rows-per-shard 3 --output plan.json --overwrite --");
         ran("shards", folder, &[&args[..], &words(more)].concat())
@@ -279,10 +270,9 @@ fn a_plan_refuses_what_no_row_has() {
 /// Either is read by its own columns, and rows of both in one file by those of one.
 #[test]
 fn files_with_other_columns_are_named_before_any_work() {
-    let folder = TempDir::new().expect("folder");
-    let folder = folder.path();
-    write_rows(folder.join("c.jsonl"), &[json!({"id": 1, "instruction": "Add 1 to 2.", "response": "3"})]);
-    write_rows(folder.join("d.jsonl"), &[json!({"id": 2, "question": "Add 2 to 2.", "answer": "4", "human": 5})]);
+    let folder = &Desk::new();
+    folder.write("c.jsonl", &[json!({"id": 1, "instruction": "Add 1 to 2.", "response": "3"})]);
+    folder.write("d.jsonl", &[json!({"id": 2, "question": "Add 2 to 2.", "answer": "4", "human": 5})]);
     let plan = words("plan --input c.jsonl d.jsonl --output plan.json --overwrite -- score");
     let (_, said) = finished("shards", folder, &plan);
     let both = "instruction=instruction|question,response=response|answer";
@@ -304,8 +294,7 @@ type Damage = fn([&Path; 3]);
 
 #[test]
 fn a_damaged_part_is_made_again() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let plan = "plan --input in.jsonl --rows-per-shard 3 --output plan.json";
     succeed("shards", folder, &[words(plan), words("-- logits --columns prompt=instruction --layers 2")].concat());
     let args = words("run --plan plan.json --output parts --shard 0/1 --quiet");
@@ -346,16 +335,15 @@ fn a_damaged_part_is_made_again() {
     refused("shards", folder, &args, 2, &[said]);
     fs::remove_file(&part).expect("removed");
     // Rows that are others now are not read.
-    let text = fs::read_to_string(folder.join("in.jsonl")).expect("rows");
-    fs::write(folder.join("in.jsonl"), text.replacen("row 0", "row 9", 1)).expect("written");
+    let text = folder.text("in.jsonl");
+    folder.put("in.jsonl", text.replacen("row 0", "row 9", 1));
     refused("shards", folder, &args, 1, &["in.jsonl: it is not the file that the plan was made of"]);
     assert!(!part.exists());
 }
 
 #[test]
 fn how_tables_are_written_is_no_part_of_a_plan() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let files = words("--input in.parquet --rows-per-shard 4 --quiet --overwrite --output plan.json");
     for (command, behind) in
         [("--tables csv shards", &[][..]), ("shards", &["--tables", "csv"]), ("shards", &["--tables=csv"])]
@@ -369,8 +357,7 @@ fn how_tables_are_written_is_no_part_of_a_plan() {
 
 #[test]
 fn a_check_names_what_is_wrong_with_parts() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let plan = "plan --input in.jsonl --rows-per-shard 3 --output plan.json --quiet";
     let command = "-- logits --columns prompt=instruction --layers 2";
     succeed("shards", folder, &[words(plan), words(command)].concat());
@@ -413,7 +400,7 @@ fn a_check_names_what_is_wrong_with_parts() {
     // A part that is gone, and one of another plan.
     fs::remove_file(CommandPart::path(&folder.join("parts"), &read, 2)).expect("removed");
     fails("shard 2: no finished part parts/part-00002-of-00003.jsonl");
-    fs::write(folder.join("parts/part-00000-of-00009.json"), "{}").expect("written");
+    folder.put("parts/part-00000-of-00009.json", "{}");
     fails("part-00000-of-00009.json is of no part of this plan");
     fs::remove_file(folder.join("parts/part-00000-of-00009.json")).expect("removed");
     run();
@@ -431,8 +418,7 @@ fn the_lines_of_the_documentation_run() {
         PAGE.split("## Any other command").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the section");
     let blocks: Vec<&str> = section.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 2);
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     fs::rename(folder.join("in.jsonl"), folder.join("rows.jsonl")).expect("renamed");
     let server = Server::start(|_, _| Reply::text("{\"reason\": \"so\", \"score\": 3}"));
     for line in blocks.concat().lines() {
@@ -441,18 +427,16 @@ fn the_lines_of_the_documentation_run() {
         assert_eq!(words[0], "judge", "{line}");
         succeed(words[1], folder, &words[2..]);
     }
-    assert_eq!(rows(folder.join("labels.jsonl")).len(), 2 * ROWS);
-    assert_eq!(rows(folder.join("best.jsonl")).len(), 1);
+    assert_eq!(folder.rows("labels.jsonl").len(), 2 * ROWS);
+    assert_eq!(folder.rows("best.jsonl").len(), 1);
 }
 
 #[test]
 fn what_has_no_parts_is_refused() {
-    let folder = desk();
-    let folder = folder.path();
+    let folder = &desk();
     let plan = |before: &[&str], command: &[&str]| {
         let args = [&["plan", "--input", "in.jsonl", "--output", "plan.json"], before, &["--"], command].concat();
-        let (code, _, said) = ran("shards", folder, &args);
-        assert_eq!(code, Some(2), "{said}");
+        let (_, said) = ended("shards", folder, &args, 2);
         said
     };
     let commands = "agree,grade,try,report,calibrate,drift,bench,bias,serve,fit,probe train,probe apply,tune,sft-evaluate,\

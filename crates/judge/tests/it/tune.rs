@@ -5,32 +5,27 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tiny_judge::planted::{Split, generate};
 
 use crate::program::{
-    embedded_model, fails, finished, fixture, judge, ran, read_json, refused, rows, succeed, words, write_rows,
+    Desk, embedded_model, fails, finished, fixture, judge, ran, refused, rows, succeed, turn, words, write_rows,
 };
 
 const QUICK: [&str; 11] =
     ["--top-blocks", "1", "--rank", "2", "--epochs", "2", "--lr", "0.005", "--batch-size", "4", "--quiet"];
 
 /// A folder with graded rows in `in.jsonl` and `held-out.jsonl`.
-fn graded() -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn graded() -> Desk {
+    let folder = Desk::new();
     let row = |(id, item): (usize, tiny_judge::planted::Item)| json!({"id": id, "instruction": item.instruction, "response": item.response, "rubric": item.rubric, "human": item.scores});
     let of = |split, n| generate(split, n, 0).into_iter().enumerate().map(row).collect::<Vec<_>>();
-    write_rows(folder.path().join("in.jsonl"), &of(Split::Train, 24));
-    write_rows(folder.path().join("held-out.jsonl"), &of(Split::Validation, 12));
+    folder.write("in.jsonl", &of(Split::Train, 24));
+    folder.write("held-out.jsonl", &of(Split::Validation, 12));
     folder
 }
 
 fn tune(folder: &Path, args: &[&str]) -> String {
     succeed("tune", folder, &[&QUICK[..], args].concat())
-}
-
-fn report(folder: &Path) -> Value {
-    read_json(folder.join("a.json"))
 }
 
 /// The mean distance of the scores in `scores.jsonl` from people's means.
@@ -45,21 +40,20 @@ fn distance_from_people(folder: &Path) -> f64 {
 
 #[test]
 fn marks_are_learned_measured_and_read_back() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let said = tune(path, &args);
     assert!(said.contains("24 examples, 12 steps") && said.contains("use it with --adapter tuned"), "{said}");
     assert!(said.contains("held out, spearman:") && said.contains("held out, ece:"), "{said}");
-    let report = report(path);
+    let report = path.json("a.json");
     let held_out = report["held_out"].as_array().unwrap();
     assert_eq!(held_out.iter().map(|at| at["step"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 6, 12]);
-    let log = rows(path.join("tuned.log.jsonl"));
+    let log = path.rows("tuned.log.jsonl");
     assert_eq!(log.iter().filter(|line| line["loss"].is_number()).count(), 12);
     assert_eq!(log.iter().filter(|line| line["held_out"].is_object()).count(), 3);
     assert!(!path.join("tuned.checkpoint.safetensors").exists() && !path.join("tuned.best.safetensors").exists());
     // The embedded model has no lasting place that could be named.
-    assert!(read_json(path.join("tuned/adapter_config.json"))["base_model_name_or_path"].is_null());
+    assert!(path.json("tuned/adapter_config.json")["base_model_name_or_path"].is_null());
     // The judge with the adapter gives the marks that were measured: their mean distance from people's is the same.
     let kept = &report["kept_step"];
     let of_kept = held_out.iter().find(|at| at["step"] == *kept).unwrap();
@@ -73,16 +67,15 @@ fn marks_are_learned_measured_and_read_back() {
 /// Weights of all layers are learned with an adapter, and the judge that reads with both gives the marks that were measured.
 #[test]
 fn layer_weights_are_learned_and_read_back() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let args = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let said = tune(path, &[&args[..], &["--learn-weights"]].concat());
     let with = "use it with --adapter tuned --weights tuned.weights.json --dtype f32: judge score";
     assert!(said.contains(with), "{said}");
-    let report = report(path);
+    let report = path.json("a.json");
     let held_out = report["held_out"].as_array().unwrap();
     let kept = held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap();
-    let weights = read_json(path.join("tuned.weights.json"));
+    let weights = path.json("tuned.weights.json");
     let weights: Vec<f64> =
         weights["content"]["weights"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect();
     assert!(weights.len() == 7 && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{weights:?}");
@@ -106,8 +99,7 @@ fn layer_weights_are_learned_and_read_back() {
 /// States of lower blocks come from a file to the same bits, and the file is gone at the end.
 #[test]
 fn lower_blocks_run_once_or_in_every_epoch() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     for (output, more) in [("kept", &[][..]), ("anew", &["--recompute"])] {
         tune(path, &[&["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", output], more].concat());
         assert!(!path.join(output).with_extension("states").exists());
@@ -117,18 +109,17 @@ fn lower_blocks_run_once_or_in_every_epoch() {
     let log = |output: &str| fs::read(path.join(output).with_extension("log.jsonl")).unwrap();
     assert!(log("kept") == log("anew"));
     // A file of someone else's is not taken for one of states, and stays as it is.
-    fs::write(path.join("other.states"), "some notes of mine").unwrap();
+    path.put("other.states", "some notes of mine");
     let args = ["--input", "in.jsonl", "--output", "other"];
     refused("tune", path, &[&QUICK[..], &args].concat(), 2, &["other.states: it is a file that no command"]);
-    assert_eq!(fs::read(path.join("other.states")).unwrap(), b"some notes of mine");
+    assert_eq!(path.read("other.states"), b"some notes of mine");
 }
 
 /// A run that a signal ends, and one that is killed, go on and end with the bytes of one that was never stopped.
 #[test]
 #[cfg(unix)]
 fn a_stopped_run_ends_with_the_same_bytes() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let args = |output: &'static str, report: &'static str| {
         let own =
             ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--every", "2", "--output", output, "--json", report];
@@ -136,7 +127,7 @@ fn a_stopped_run_ends_with_the_same_bytes() {
     };
     succeed("tune", path, &args("whole", "whole.json"));
     stopped_again_and_again(path, 4, &args("stopped/", "stopped.json"));
-    let [whole, stopped] = ["whole.json", "stopped.json"].map(|name| read_json(path.join(name)));
+    let [whole, stopped] = ["whole.json", "stopped.json"].map(|name| path.json(name));
     assert_eq!((&whole["held_out"], &whole["kept_step"]), (&stopped["held_out"], &stopped["kept_step"]));
     let weights = |name: &str| fs::read(path.join(name).join("adapter_model.safetensors")).unwrap();
     assert!(weights("whole") == weights("stopped"));
@@ -146,8 +137,7 @@ fn a_stopped_run_ends_with_the_same_bytes() {
 #[test]
 #[cfg(unix)]
 fn a_checkpoint_is_resumed_by_content_and_kept_from_other_options() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let checkpoint = path.join("tuned.checkpoint.safetensors");
     let args = |input: &'static str| [&QUICK[..], &["--input", input, "--output", "tuned", "--every", "1"]].concat();
     let mut child = judge("tune").args(args("in.jsonl")).current_dir(path).stdout(Stdio::null()).spawn().unwrap();
@@ -204,8 +194,7 @@ fn stopped_again_and_again(path: &Path, most: usize, args: &[&str]) {
 /// A run that ended between its folder and its report is finished by the same command: the folder is not written again.
 #[test]
 fn what_was_left_behind_the_folder_is_made_by_the_same_command() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let own = ["--input", "in.jsonl", "--learn-weights", "--output", "tuned", "--json", "reports/a.json"];
     let args = [&QUICK[..], &own].concat();
     let [reports, checkpoint] = ["reports", "tuned.checkpoint.safetensors"].map(|name| path.join(name));
@@ -237,8 +226,7 @@ fn what_was_left_behind_the_folder_is_made_by_the_same_command() {
 /// What is said of a model is said of its folder, whose weights are rounded as those of its base. It has its template too.
 #[test]
 fn a_folder_is_measured_as_it_is_written() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let rows = ["--input", "in.jsonl", "--eval", "held-out.jsonl", "--output", "tuned", "--json", "a.json"];
     let own = ["--method", "full", "--epochs", "1", "--lr", "1e-4", "--quiet"];
     let args = [&rows[..], &own].concat();
@@ -247,7 +235,7 @@ fn a_folder_is_measured_as_it_is_written() {
         told.contains("the folder is written in bf16") && said.contains("use it with --model tuned: "),
         "{said}{told}"
     );
-    let written = report(path)["held_out_as_written"]["mae"].as_f64().unwrap();
+    let written = path.json("a.json")["held_out_as_written"]["mae"].as_f64().unwrap();
     assert!(said.contains(&format!("-> {written:.4}")), "{said}");
     let score = ["--input", "held-out.jsonl", "--output", "scores.jsonl", "--model", "tuned", "--dtype", "f32"];
     succeed("score", path, &score);
@@ -258,15 +246,15 @@ fn a_folder_is_measured_as_it_is_written() {
 }
 
 /// A folder with pairs of generated responses in `pairs.jsonl` and `other-pairs.jsonl`; some of them with several raters.
-fn compared() -> TempDir {
-    let folder = TempDir::new().unwrap();
+fn compared() -> Desk {
+    let folder = Desk::new();
     for (split, name) in [("train", "pairs.jsonl"), ("validation", "other-pairs.jsonl")] {
         let args = ["--pairs", "--split", split, "--rows", "12", "--output", name];
-        succeed("rows", folder.path(), &args);
-        let mut all = rows(folder.path().join(name));
+        succeed("rows", &folder, &args);
+        let mut all = folder.rows(name);
         all[1]["human"] = json!(["A", "A", "B"]);
         all[2]["human"] = json!(["tie", "B", "tie"]);
-        write_rows(folder.path().join(name), &all);
+        folder.write(name, &all);
     }
     folder
 }
@@ -274,13 +262,12 @@ fn compared() -> TempDir {
 /// The figures that are measured in training are what the command says that reads verdicts, in both orders.
 #[test]
 fn verdicts_are_those_that_compare_reads() {
-    let folder = compared();
-    let path = folder.path();
+    let path = &compared();
     let args = ["--objective", "verdict", "--input", "pairs.jsonl", "--eval", "other-pairs.jsonl", "--json", "a.json"];
     let said = tune(path, &[&args[..], &["--output", "tuned"]].concat());
     assert!(said.contains("24 examples, 12 steps"), "{said}");
     assert!(said.contains("judge compare --verdict logits --template pair"), "{said}");
-    let report = report(path);
+    let report = path.json("a.json");
     assert_eq!(report["settings"]["swap"], "both");
     let held_out = report["held_out"].as_array().unwrap();
     let figures = &held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap()["figures"];
@@ -289,7 +276,7 @@ fn verdicts_are_those_that_compare_reads() {
     succeed("compare", path, &[&compare[..], &["--output", "verdicts.jsonl", "--dtype", "f32"]].concat());
     let mut right = Vec::new();
     let mut brier = 0.0;
-    for row in rows(path.join("verdicts.jsonl")) {
+    for row in path.rows("verdicts.jsonl") {
         let raters = row["human"].as_array().cloned().unwrap_or_else(|| vec![row["human"].clone()]);
         let says = |verdict: &str| 2 * raters.iter().filter(|said| *said == verdict).count() > raters.len();
         let human = json!(["A", "B"].into_iter().find(|verdict| says(verdict)).unwrap_or("tie"));
@@ -315,8 +302,7 @@ fn verdicts_are_those_that_compare_reads() {
 #[test]
 #[cfg(unix)]
 fn drawn_orders_of_a_stopped_run_are_those_of_a_whole_one() {
-    let folder = compared();
-    let path = folder.path();
+    let path = &compared();
     let args = |output: &'static str, swap: &'static str| {
         let own = ["--objective", "verdict", "--input", "pairs.jsonl", "--every", "1", "--swap", swap, "--output"];
         [&QUICK[..], &own, &[output]].concat()
@@ -333,8 +319,7 @@ fn drawn_orders_of_a_stopped_run_are_those_of_a_whole_one() {
 /// Answers to typed questions are learned where `judge decide` reads them, and measured as it measures them.
 #[test]
 fn decisions_are_those_that_decide_reads() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let model = crate::decide::model(path, None);
     crate::decide::questions(path);
     let state = |n: usize| {
@@ -343,7 +328,7 @@ fn decisions_are_those_that_decide_reads() {
         let text = if angry { format!("GIVE BACK {n}!") } else { format!("all is well {n}") };
         json!({"id": n, "state": text, "labels": {"refund": angry, "tone": tone, "hurry": n % 3, "other": true}})
     };
-    write_rows(path.join("states.jsonl"), &(0..8).map(state).collect::<Vec<_>>());
+    path.write("states.jsonl", &(0..8).map(state).collect::<Vec<_>>());
     let args =
         ["--objective", "decision", "--input", "states.jsonl", "--questions", "questions.json", "--model", &model];
     let own = ["--eval", "states.jsonl", "--json", "a.json", "--output", "tuned"];
@@ -368,14 +353,14 @@ fn decisions_are_those_that_decide_reads() {
         ["--objective", "decision", "--input", "states.jsonl", "--questions", "questions.json", "--output", "again"];
     let adapter = ["an adapter in the place of a base model", "`judge merge`"];
     fails("tune", path, &[&line[..], &["--model", "tuned"]].concat(), &adapter);
-    let report = report(path);
+    let report = path.json("a.json");
     let held_out = report["held_out"].as_array().unwrap();
     assert!(held_out[2]["figures"]["loss"].as_f64() < held_out[0]["figures"]["loss"].as_f64(), "{report}");
     let figures = &held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap()["figures"];
     let decide = ["--input", "states.jsonl", "--questions", "questions.json", "--model", &model, "--adapter", "tuned"];
     let own = ["--output", "answers.jsonl", "--json", "decided.json", "--dtype", "f32"];
     succeed("decide", path, &[&decide[..], &own].concat());
-    let decided = read_json(path.join("decided.json"));
+    let decided = path.json("decided.json");
     for name in ["accuracy", "ece", "brier"] {
         let (measured, read) = (figures[name].as_f64().unwrap(), decided["all"][name]["estimate"].as_f64().unwrap());
         assert!((measured - read).abs() < 1e-4, "{name}: {measured} {read}");
@@ -395,15 +380,14 @@ fn write_against(path: &Path) {
 /// Where held-out rows never gain, the folder has the best state after a step and not the last, and a note says so.
 #[test]
 fn a_run_that_never_gains_keeps_its_best_state() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     write_against(path);
     let run = |output: &str, more: &[&str]| {
         let args = ["--objective", "class", "--input", "in.jsonl", "--eval", "against.jsonl", "--json", "a.json"];
         let own = ["--output", output, "--overwrite"];
         let (_, told) = finished("tune", path, &[&QUICK[..], &args, &own, more].concat());
         assert!(told.contains("smallest before the first step") && told.contains("after step 6"), "{told}");
-        let report = report(path);
+        let report = path.json("a.json");
         assert_eq!(report["kept_step"], 6, "{report}");
         let of = |at: usize| report["held_out"][at]["figures"]["loss"].as_f64().unwrap();
         assert!(of(0) < of(1), "{report}");
@@ -418,8 +402,7 @@ fn a_run_that_never_gains_keeps_its_best_state() {
 #[test]
 #[cfg(unix)]
 fn patience_ends_a_run_that_no_longer_gains() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     write_against(path);
     let args = |output: &'static str, report: &'static str| {
         let own = ["--input", "in.jsonl", "--eval", "against.jsonl", "--every", "1", "--patience", "4", "--output"];
@@ -427,16 +410,16 @@ fn patience_ends_a_run_that_no_longer_gains() {
     };
     let said = succeed("tune", path, &args("whole", "a.json"));
     assert!(said.contains("stopped early, after step ") && said.contains(" of 12: 4 measurements"), "{said}");
-    let whole = report(path);
+    let whole = path.json("a.json");
     assert_eq!((&whole["stopped_early"], &whole["steps"]), (&json!(true), &json!(12)));
     let done = whole["steps_done"].as_u64().unwrap();
     assert!((4..12).contains(&done), "{whole}");
-    let log = rows(path.join("whole.log.jsonl"));
+    let log = path.rows("whole.log.jsonl");
     assert_eq!(log.last().unwrap()["stopped_early"]["measurements_without_a_smaller_loss"], 4);
-    let picture = fs::read_to_string(path.join("run.svg")).unwrap();
+    let picture = path.text("run.svg");
     assert!(picture.starts_with("<svg") && picture.contains("judge tune, mark"), "{picture}");
     stopped_again_and_again(path, 2, &args("stopped", "stopped.json"));
-    let stopped = read_json(path.join("stopped.json"));
+    let stopped = path.json("stopped.json");
     for name in ["steps_done", "kept_step", "held_out", "stopped_early"] {
         assert_eq!(whole[name], stopped[name], "{name}");
     }
@@ -447,14 +430,12 @@ fn patience_ends_a_run_that_no_longer_gains() {
 /// A recipe sets what is not given, and no more.
 #[test]
 fn recipes_are_defaults_that_options_override() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let args = ["--recipe", "inspector", "--input", "in.jsonl", "--json", "a.json", "--epochs", "1", "--quiet"];
     let own = ["--output", "recipe", "--limit", "8", "--eval", "held-out.jsonl"];
     let said = succeed("tune", path, &[&args[..], &own].concat());
     assert!(said.contains("8 examples, 1 step, "), "{said}");
-    let report = |name: &str| read_json(path.join(name));
-    let found = report("a.json");
+    let found = path.json("a.json");
     // The limit is of the rows that are learned from.
     assert_eq!((&found["examples"], &found["held_out_examples"]), (&json!(8), &json!(12)));
     let settings = &found["settings"];
@@ -462,12 +443,12 @@ fn recipes_are_defaults_that_options_override() {
     assert_eq!(settings["lora"], json!({"rank": 16, "alpha": 32.0, "targets": ["q_proj", "v_proj"]}));
     assert_eq!((&settings["lr"], &settings["schedule"]), (&json!(1e-4), &json!("linear")));
     assert_eq!((&settings["epochs"], &settings["batch_size"]), (&json!(1), &json!(32)));
-    let adapter = report("recipe/adapter_config.json");
+    let adapter = path.json("recipe/adapter_config.json");
     assert_eq!((&adapter["r"], &adapter["lora_alpha"]), (&json!(16), &json!(32.0)));
     let own = ["--output", "own", "--overwrite", "--rank", "2", "--lr", "1e-3", "--targets", "down_proj"];
     let said = succeed("tune", path, &[&args[..], &own, &["--rubric", "Is it right?"]].concat());
     assert!(said.contains("use it with --adapter own --dtype f32 --rubric 'Is it right?': judge score"), "{said}");
-    let settings = &report("a.json")["settings"];
+    let settings = &path.json("a.json")["settings"];
     assert_eq!(settings["lora"], json!({"rank": 2, "alpha": 4.0, "targets": ["down_proj"]}));
     assert_eq!((&settings["lr"], &settings["weight_decay"]), (&json!(1e-3), &json!(0.01)));
     // Of a judge that writes: replies, all tensors.
@@ -479,8 +460,7 @@ fn recipes_are_defaults_that_options_override() {
 
 #[test]
 fn every_objective_learns_and_is_read_back() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let pair = |id: usize| {
         let (good, bad) = (format!("{id} and 1 is {}.", id + 1), format!("{id} and 1 is {}.", id + 3));
         // One as a cell of a table has it.
@@ -489,19 +469,19 @@ fn every_objective_learns_and_is_read_back() {
     };
     let mut all: Vec<Value> = (0..8).map(pair).collect();
     all.push(json!({"id": 8, "prompt": "?", "chosen": "a", "rejected": "b", "margin": 1e60}));
-    write_rows(path.join("pairs.jsonl"), &all);
+    path.write("pairs.jsonl", &all);
     let pairs = ["--input", "pairs.jsonl", "--eval", "pairs.jsonl", "--json", "a.json", "--overwrite"];
     let said = tune(path, &[&pairs[..], &["--objective", "bradley-terry", "--output", "preferred"]].concat());
     assert!(said.contains(": judge score, judge compare --apart --verdict logits"), "{said}");
-    let figures = |at: usize| report(path)["held_out"][at]["figures"].clone();
+    let figures = |at: usize| path.json("a.json")["held_out"][at]["figures"].clone();
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["accuracy"].is_number());
-    assert_eq!(report(path)["examples"], 8);
+    assert_eq!(path.json("a.json")["examples"], 8);
     succeed("score", path, &["--input", "in.jsonl", "--output", "a.jsonl", "--adapter", "preferred"]);
 
     // Of pairs with references `judge compare` asks something else.
     all.iter_mut().for_each(|row| row["reference"] = json!("a number"));
-    write_rows(path.join("references.jsonl"), &all);
+    path.write("references.jsonl", &all);
     let said = tune(path, &words("--input references.jsonl --objective preference --output other"));
     assert!(said.contains(": judge score") && !said.contains("judge compare"), "{said}");
 
@@ -509,19 +489,19 @@ fn every_objective_learns_and_is_read_back() {
     assert!(figures(2)["loss"].as_f64() < figures(0)["loss"].as_f64());
     assert!(figures(2)["accuracy"].is_number());
     succeed("reward", path, &["--input", "in.jsonl", "--output", "rewards.jsonl", "--adapter", "reward"]);
-    assert_eq!(rows(path.join("rewards.jsonl"))[0]["rewards"].as_array().unwrap().len(), 1);
+    assert_eq!(path.rows("rewards.jsonl")[0]["rewards"].as_array().unwrap().len(), 1);
     // The adapter's head scores documents too, and how is no progress.
-    write_rows(path.join("queries.jsonl"), &[json!({"id": 0, "query": "1 + 1?", "documents": ["2", "3"]})]);
+    path.write("queries.jsonl", &[json!({"id": 0, "query": "1 + 1?", "documents": ["2", "3"]})]);
     let rerank = ["--input", "queries.jsonl", "--output", "ranked.jsonl", "--adapter", "reward", "--quiet"];
     let (_, told) = finished("rerank", path, &rerank);
     assert!(told.contains("note: the query is put as a request"), "{told}");
-    assert_eq!(rows(path.join("ranked.jsonl"))[0]["results"].as_array().unwrap().len(), 2);
+    assert_eq!(path.rows("ranked.jsonl")[0]["results"].as_array().unwrap().len(), 2);
 
     let class = ["--objective", "class", "--input", "in.jsonl", "--eval", "in.jsonl", "--output", "classes"];
     tune(path, &[&class[..], &["--json", "a.json", "--overwrite"]].concat());
     assert!(["accuracy", "ece", "brier"].iter().all(|name| figures(2)[name].is_number()), "{}", figures(2));
     succeed("reward", path, &["--input", "in.jsonl", "--output", "classes.jsonl", "--adapter", "classes"]);
-    assert_eq!(rows(path.join("classes.jsonl"))[0]["rewards"].as_array().unwrap().len(), 5);
+    assert_eq!(path.rows("classes.jsonl")[0]["rewards"].as_array().unwrap().len(), 5);
 
     // Steps between grades: the expected grade that is measured is made of what `judge reward` reads.
     let ordinal = ["--objective", "ordinal", "--input", "in.jsonl", "--eval", "in.jsonl", "--output", "ordinal"];
@@ -541,12 +521,11 @@ fn every_objective_learns_and_is_read_back() {
         assert_eq!(steps.len(), 4);
         (1.0 + steps.iter().map(above).sum::<f64>() - human.iter().sum::<f64>() / human.len() as f64).abs()
     };
-    let mae = rows(path.join("steps.jsonl")).into_iter().map(distance).sum::<f64>() / 24.0;
+    let mae = path.rows("steps.jsonl").into_iter().map(distance).sum::<f64>() / 24.0;
     assert!((figures(2)["mae"].as_f64().unwrap() - mae).abs() < 1e-4, "{mae} {}", figures(2));
 
-    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     let said = |id: usize| json!({"id": id, "messages": [turn("user", &format!("Say {id}")), turn("assistant", &format!("{id}"))]});
-    write_rows(path.join("said.jsonl"), &(0..8).map(said).collect::<Vec<_>>());
+    path.write("said.jsonl", &(0..8).map(said).collect::<Vec<_>>());
     let written =
         "--objective completion --input said.jsonl --output written --eval said.jsonl --json a.json --overwrite";
     tune(path, &words(written));
@@ -555,14 +534,13 @@ fn every_objective_learns_and_is_read_back() {
 
 #[test]
 fn odd_rows_cost_themselves_and_wrong_options_are_named() {
-    let folder = graded();
-    let path = folder.path();
-    let mut all = rows(path.join("in.jsonl"));
+    let path = &graded();
+    let mut all = path.rows("in.jsonl");
     all[1]["human"] = json!(9);
     all[2]["human"] = json!(null);
     all[3]["response"] = json!("long ".repeat(4000));
     all[4].as_object_mut().unwrap().remove("response");
-    write_rows(path.join("odd.jsonl"), &all);
+    path.write("odd.jsonl", &all);
     let (said, told) =
         finished("tune", path, &[&QUICK[..], &["--input", "odd.jsonl", "--output", "o", "--dry-run"]].concat());
     assert!(said.contains("20 examples, 10 steps of 2 epochs") && said.contains("numbers are learned"), "{said}");
@@ -570,8 +548,8 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
     let left = "odd.jsonl: 3 rows cannot be learned from and are left out; the first is 1: a score of 9, off the scale";
     assert!(told.contains(left), "{told}");
     assert!(!path.join("o").exists() && !path.join("o.log.jsonl").exists(), "a dry run writes nothing");
-    write_rows(path.join("none.jsonl"), &all[2..3]);
-    write_rows(path.join("high.jsonl"), &all[1..2]);
+    path.write("none.jsonl", &all[2..3]);
+    path.write("high.jsonl", &all[1..2]);
     for (args, expected) in [
         (&["--input", "none.jsonl"][..], "no row can be learned from; 1 row has no label"),
         (&["--input", "high.jsonl"], "no row can be learned from; the first that cannot be used is 1: a score of 9"),
@@ -609,14 +587,13 @@ fn odd_rows_cost_themselves_and_wrong_options_are_named() {
 /// Encoders without a head learn the grades of pairs of texts, and `judge reward` gives the loss that was measured.
 #[test]
 fn encoders_learn_grades_that_rewards_read() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     let words = ["ba", "de", "fi", "go", "ku", "la", "me"];
     let row = |id: usize| {
         let (a, b) = (words[id % 7], words[(3 * id + 1) % 7]);
         json!({"id": id, "instruction": format!("{a} fi"), "response": vec![b; 1 + id % 4].join(" "), "human": 1 + id % 5})
     };
-    write_rows(path.join("rows.jsonl"), &(0..10).map(row).collect::<Vec<_>>());
+    path.write("rows.jsonl", &(0..10).map(row).collect::<Vec<_>>());
     for (name, method) in
         [("encoders/roberta-off", "lora"), ("encoders/bert-off", "lora"), ("encoders/roberta-off", "full")]
     {
@@ -628,7 +605,7 @@ fn encoders_learn_grades_that_rewards_read() {
             ["--input", "rows.jsonl", "--eval", "rows.jsonl", "--epochs", "3", "--lr", "0.003", "--batch-size", "4"];
         let said = succeed("tune", path, &[&run[..], &more, &["--overwrite", "--quiet"]].concat());
         assert!(said.contains("10 examples, 9 steps"), "{said}");
-        let report = report(path);
+        let report = path.json("a.json");
         let held_out = report["held_out"].as_array().unwrap();
         let loss = |at: &Value| at["figures"]["loss"].as_f64().unwrap();
         let kept = held_out.iter().find(|at| at["step"] == report["kept_step"]).unwrap();
@@ -643,7 +620,7 @@ fn encoders_learn_grades_that_rewards_read() {
             let class = row["human"][0].as_f64().or(row["human"].as_f64()).unwrap() as usize - 1;
             logits.iter().map(|x| x.exp()).sum::<f64>().ln() - logits[class]
         };
-        let rewards = rows(path.join("rewards.jsonl"));
+        let rewards = path.rows("rewards.jsonl");
         let mean = rewards.iter().map(of).sum::<f64>() / rewards.len() as f64;
         assert!((mean - loss(kept)).abs() < 1e-4, "{name}, {method}: {mean} {kept}");
     }
@@ -655,10 +632,9 @@ fn encoders_learn_grades_that_rewards_read() {
 // https://github.com/torognes/vsearch/issues/243, https://github.com/lh3/minimap2/issues/103
 #[test]
 fn what_a_full_disk_has_left_is_in_nobody_s_way() {
-    let folder = graded();
-    let path = folder.path();
-    fs::write(path.join("tuned.log.jsonl"), "").unwrap();
-    fs::write(path.join("tuned.states"), "judge sta").unwrap();
+    let path = &graded();
+    path.put("tuned.log.jsonl", "");
+    path.put("tuned.states", "judge sta");
     // Nor is an empty folder.
     fs::create_dir(path.join("tuned")).unwrap();
     let said = tune(path, &["--input", "in.jsonl", "--output", "tuned"]);
@@ -672,8 +648,7 @@ fn what_a_full_disk_has_left_is_in_nobody_s_way() {
 /// Two runs over one checkpoint would both take all steps, and one of them for nothing.
 #[test]
 fn a_second_run_with_one_output_ends_at_once() {
-    let folder = graded();
-    let path = folder.path();
+    let path = &graded();
     let log = fs::File::create(path.join("tuned.log.jsonl")).unwrap();
     log.lock().unwrap();
     // It does not come to look for a model.
@@ -691,17 +666,16 @@ fn a_second_run_with_one_output_ends_at_once() {
 // https://github.com/huggingface/trl/issues/6668, https://github.com/getainode/ainode/issues/186
 #[test]
 fn training_that_teaches_nothing_says_so() {
-    let folder = graded();
-    let path = folder.path();
-    let mut all = rows(path.join("in.jsonl"));
+    let path = &graded();
+    let mut all = path.rows("in.jsonl");
     all.truncate(8);
-    write_rows(path.join("few.jsonl"), &all);
+    path.write("few.jsonl", &all);
     all.iter_mut().for_each(|row| row["human"] = json!(3));
-    write_rows(path.join("one.jsonl"), &all);
+    path.write("one.jsonl", &all);
     let of = |rows: &str, output: &str, more: &[&str]| {
         let args = ["--input", rows, "--output", output, "--epochs", "1", "--json", "a.json", "--overwrite"];
         let (said, told) = finished("tune", path, &[&args[..], more].concat());
-        let loss = report(path)["loss_of_first_rows"].clone();
+        let loss = path.json("a.json")["loss_of_first_rows"].clone();
         assert!(
             said.contains(&format!("loss of the first step's rows: {:.4} -> ", loss[0].as_f64().unwrap())),
             "{said}"
@@ -737,8 +711,8 @@ fn training_that_teaches_nothing_says_so() {
         };
         (0..24).map(row).collect::<Vec<_>>()
     };
-    write_rows(path.join("odd.jsonl"), &labelled(&[5, 7, 13, 14]));
-    write_rows(path.join("five.jsonl"), &labelled(&[]));
+    path.write("odd.jsonl", &labelled(&[5, 7, 13, 14]));
+    path.write("five.jsonl", &labelled(&[]));
     let more = ["--objective", "class", "--eval", "five.jsonl", "--lr", "0.005", "--batch-size", "4"];
     let (told, loss) = of("odd.jsonl", "f", &[&more[..], &["--top-blocks", "1", "--rank", "2"]].concat());
     assert!(loss[1].as_f64() > loss[0].as_f64(), "{loss}");

@@ -3,9 +3,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::program::{QUICK_PROBES, embedded_model, fixture, ran, succeed, words, write_rows};
+use crate::program::{Desk, QUICK_PROBES, embedded_model, ended, fixture, succeed, turn, words, write_rows};
 use crate::serve::model_with_yes_and_no;
 use crate::server::{Reply, Server};
 
@@ -15,7 +14,6 @@ fn write_inputs(folder: &std::path::Path) {
     let write = |name: &str, row: &dyn Fn(usize) -> Value| {
         write_rows(folder.join(name), &(0..3).map(row).collect::<Vec<_>>());
     };
-    let turn = |role: &str, content: &str| json!({"role": role, "content": content});
     write(
         "graded.in",
         &|n| json!({"id": n, "instruction": "2 + 2?", "response": long, "rubric": "Right?", "human": 3}),
@@ -35,8 +33,7 @@ fn write_inputs(folder: &std::path::Path) {
 
 fn twice(folder: &std::path::Path, name: &str, args: &[&str]) {
     let of = || {
-        let (code, said, told) = ran(name, folder, args);
-        assert_eq!(code, Some(1), "{name}: {said}{told}");
+        let (said, told) = ended(name, folder, args, 1);
         let error = told.lines().rfind(|line| line.starts_with("error:")).unwrap_or_default().to_owned();
         assert!(error.contains("no row was scored"), "{name}: {told}");
         let unscored: Vec<String> =
@@ -50,12 +47,11 @@ fn twice(folder: &std::path::Path, name: &str, args: &[&str]) {
 
 #[test]
 fn a_command_that_scored_nothing_fails_each_time() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     write_inputs(path);
     let model = embedded_model();
     let model = model.to_str().unwrap();
-    let decider = model_with_yes_and_no(&folder);
+    let decider = model_with_yes_and_no(path);
     let (decider, rewarding) = (decider.to_str().unwrap(), fixture("heads/llama"));
     for (model, line) in [
         (model, "score --input graded.in --output score.out"),
@@ -79,14 +75,13 @@ fn a_command_that_scored_nothing_fails_each_time() {
 
 #[test]
 fn labels_and_probes_that_scored_nothing_fail_each_time() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
+    let path = &Desk::new();
     write_inputs(path);
     let server = Server::start(|_, _| Reply::text("no grade"));
     let api = ["--base-url", &server.base_url, "--api-model", "m", "--no-key", "--aspects", "fluency", "--quiet"];
     twice(path, "label", &[&["--input", "graded.in", "--output", "labels.out"], &api[..]].concat());
     let row = |n: usize| json!({"id": n, "question": format!("What is {n}?"), "response": format!("It is {}.", n % 5), "aspect": "fluency", "score": 1 + n % 3});
-    write_rows(path.join("graded.jsonl"), &(0..24).map(row).collect::<Vec<_>>());
+    path.write("graded.jsonl", &(0..24).map(row).collect::<Vec<_>>());
     succeed("probe train", path, &words(QUICK_PROBES));
     let judge = ["--input", "graded.in", "--probes", "probes", "--quiet"];
     twice(path, "probe evaluate", &[&judge[..], &["--output", "judged.out"]].concat());

@@ -16,6 +16,7 @@ pub(super) fn contexts(json: &Value) -> Option<Vec<String>> {
     match json {
         Value::Array(all) => all.iter().map(text).collect(),
         Value::String(text) if looks_like_a_list(text) => list_of_cell(text),
+        Value::String(text) if is_other_list(text) => None,
         one => text(one).map(|text| vec![text]),
     }
 }
@@ -36,6 +37,19 @@ pub(crate) fn text(json: &Value) -> Option<String> {
 fn looks_like_a_list(text: &str) -> bool {
     let text = text.trim();
     text.starts_with('[') && text.ends_with(']') && text.len() > 1
+}
+
+/// Whether a text is a list in a form that is not read: a tuple or a set of Python, an array as Postgres writes it (`{"a","b"}`), or
+/// numpy's `array([…])`.
+fn is_other_list(text: &str) -> bool {
+    let text = text.trim();
+    let inside = |open: char, close: char| text.strip_prefix(open).and_then(|text| text.strip_suffix(close));
+    let texts = |inside: &str| list_of_cell(&format!("[{inside}]")).map_or(0, |texts| texts.len());
+    let is_array = |rest: &str| rest.starts_with(['"', '\'']) && rest.ends_with(')');
+    text.strip_prefix("array([").is_some_and(is_array)
+        || inside('{', '}').is_some_and(|inside| texts(inside) > 0)
+        // One text in quotes and brackets is no tuple: that of one ends with a comma.
+        || inside('(', ')').is_some_and(|inside| texts(inside) > usize::from(!inside.ends_with(',')))
 }
 
 /// The texts of a list that a table's cell holds, in JSON or as Python's `repr` writes it.
@@ -62,6 +76,18 @@ mod tests {
             (json!({"content": "a", "score": 0.5}), Some(vec!["a"])),
             (json!(r#"["a", "b\n"]"#), Some(vec!["a", "b\n"])),
             (json!(r#"['It\'s', "Joe's", 'a\n\x41\u00e9\U0001f642\\',]"#), Some(vec!["It's", "Joe's", "a\nAé🙂\\"])),
+            // Brackets around no list.
+            (json!("('In Paris.')"), Some(vec!["('In Paris.')"])),
+            (json!("('a') and ('b')"), Some(vec!["('a') and ('b')"])),
+            (json!(r#"{"title": "a"}"#), Some(vec![r#"{"title": "a"}"#])),
+            (json!("array([1, 2]) is one (of two)"), Some(vec!["array([1, 2]) is one (of two)"])),
+            // A tuple, a set, an array of Postgres and one of numpy are none that is read.
+            (json!("('In Paris.', 'In 1931.')"), None),
+            (json!("('In Paris.',)"), None),
+            (json!("{'In Paris.', 'In 1931.'}"), None),
+            (json!(r#"{"In Paris.","It's \"here\"."}"#), None),
+            (json!(r#"{"In Paris."}"#), None),
+            (json!("array(['In Paris.', 'In 1931.'], dtype=object)"), None),
             // numpy has no commas; a call is no text.
             (json!("['a' 'b']"), None),
             (json!("[Document('a')]"), None),

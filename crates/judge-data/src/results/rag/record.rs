@@ -142,7 +142,7 @@ impl RagRecord {
         if let (Some(json), Some(response)) = (row.value("sentences"), &response) {
             match cut(json, response, &mut no_grade) {
                 Ok((cut, given)) => (sentences, labels) = (Some(cut), given),
-                Err(why) => unread.push((RagField::Response, format!("its `sentences` cannot be used: {why}"))),
+                Err(why) => unread.push((RagField::Sentences, format!("its `sentences` cannot be used: {why}"))),
             }
         }
         let rag = RagItem { question, contexts, response, reference, sentences, unread };

@@ -15,6 +15,7 @@ use judge_metrics::comparison::{PreferenceComparison, STATISTICS};
 use judge_metrics::multiplicity::Adjustment;
 
 use super::figures::OTHERS_DRAWN;
+use super::judges::{judge_of, statistic_of};
 use super::means::MEANS;
 
 /// How the help of the command ends.
@@ -145,7 +146,16 @@ impl Cli {
             // Some are of scores too.
             STATISTICS.into_iter().chain(MEANS).chain(of_pairs.filter(|name| !STATISTICS.contains(name)))
         };
-        if let Some(name) = self.statistics.iter().flatten().find(|name| !names().any(|known| known == *name)) {
+        // A difference from one of several judges is named by both.
+        let is_known = |name: &&String| {
+            let of_judge = |judge: &str| {
+                name.starts_with("difference_")
+                    && self.second.len() > 1
+                    && self.second.iter().any(|known| known == judge)
+            };
+            names().any(|known| known == statistic_of(name)) && judge_of(name).is_none_or(of_judge)
+        };
+        if let Some(name) = self.statistics.iter().flatten().find(|name| !is_known(name)) {
             let (all, meant) = (names().collect::<Vec<_>>().join(", "), meant(name, names()));
             return Err(usage(format!("--statistics: {name:?} is not one of {all}{meant}")));
         }

@@ -4,11 +4,14 @@ use anyhow::{Result, ensure};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Loss, SelectiveRisk};
 use plotters::prelude::*;
 
-use judge_cli::report::thinned;
-use judge_cli::terminal::svg::{BLUE, Line, MORE, Point, VERMILLION, axis, chart, checked, intervals, svg};
+use judge_cli::report::{percent, thinned};
+use judge_cli::terminal::svg::{BLUE, Line, MORE, Point, VERMILLION, axis, chart, checked, intervals, short, svg};
 
 /// Points that are drawn of all rows.
 const MOST_POINTS: usize = 5_000;
+
+/// The longest name in a title of two, in characters.
+const NAME: usize = 20;
 
 /// Points that are kept of a long curve.
 pub const POINTS: usize = 500;
@@ -37,8 +40,9 @@ pub fn scores(items: &[ComparedItem], predicted: &str, human: &str) -> Result<St
     let (of_judge, of_people) = (axis(points.iter().map(|point| point.0))?, axis(points.iter().map(|point| point.1))?);
     let of = if points.len() == all.len() { String::new() } else { format!(", {} of them drawn", points.len()) };
     svg((640, 520), |area| {
+        let [predicted, human] = [predicted, human].map(|name| short(name, NAME));
         let title = format!("{human} against {predicted}, n = {}{of}", all.len());
-        let mut chart = chart(area, &title, (of_judge, predicted), (of_people, human), false)?;
+        let mut chart = chart(area, &title, (of_judge, &predicted), (of_people, &human), false)?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, BLUE.mix(0.4).filled())))?;
         Ok(())
     })
@@ -54,7 +58,7 @@ pub fn risk(risk: &SelectiveRisk, predicted: &str) -> Result<String> {
     let most = curve.iter().fold(1e-9_f64, |most, point| most.max(point.risk));
     let (loss, of_risk) = (in_words(risk.loss), checked(0.0..1.05 * most)?);
     svg((640, 480), |area| {
-        let title = format!("risk by coverage, {predicted}, n = {}", risk.losses.len());
+        let title = format!("risk by coverage, {}, n = {}", short(predicted, NAME), risk.losses.len());
         let (below, beside) =
             ("coverage: share of rows kept, the surest first", format!("{loss}; vermillion: of all rows"));
         let mut chart = chart(area, &title, (0.0..1.0, below), (of_risk, &beside), false)?;
@@ -77,8 +81,8 @@ pub fn in_words(loss: Loss) -> &'static str {
 /// Judges that are drawn beside the first.
 pub const OTHERS_DRAWN: usize = 1 + MORE.len();
 
-/// The judge in blue and the others in colours that the title names, by what is defined of [`COMPARED`], and below it the judge's rank correlation, or
-/// accuracy, in each group.
+/// The judge in blue and the others in colours that the legend names, by what is defined of [`COMPARED`], and below it the judge's rank
+/// correlation, or accuracy, in each group.
 ///
 /// # Errors
 /// If it cannot be drawn, or nothing of it is defined.
@@ -106,12 +110,12 @@ pub fn comparison(
     });
     let lines: Vec<Line> = of_judges.chain(of_groups).collect();
     ensure!(!lines.is_empty(), "--comparison-plot: none of {} is defined and asked for", COMPARED.join(", "));
-    let names = match others {
-        [] => format!("{} against people", judge.0),
-        [first, more @ ..] => {
-            let more = more.iter().zip(MORE).map(|((name, _), (_, colour))| format!(", {name} ({colour})"));
-            format!("{} (blue) and {} (vermillion){} against people", judge.0, first.0, more.collect::<String>())
-        }
+    let known = others.iter().map(|(name, _)| *name).zip(colours());
+    let known = std::iter::once((judge.0, (BLUE, "blue"))).chain(known);
+    let legend: Vec<_> = known.map(|(name, (colour, called))| (format!("{name} ({called})"), colour)).collect();
+    let (title, legend) = match others {
+        [] => (format!("{} against people", short(judge.0, 2 * NAME)), &[][..]),
+        _ => ("judges against people".to_owned(), &legend[..]),
     };
-    intervals(&names, &format!("{:.0} % intervals; more is better", 100.0 * level), [0.0, 1.0], &lines)
+    intervals(&title, &format!("{} intervals; more is better", percent(level)), [0.0, 1.0], &lines, legend)
 }

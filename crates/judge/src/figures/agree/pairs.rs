@@ -6,7 +6,6 @@ use std::mem::take;
 use anyhow::{Context, Result, bail};
 use judge_data::{ScoredFile, ScoredRow, Unread};
 use judge_metrics::comparison::{ComparedItem, Rating};
-use judge_probe::RowGroups;
 use serde_json::Value;
 
 use judge_cli::args::bars::Lost;
@@ -14,9 +13,9 @@ use judge_cli::args::files::open;
 use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
-use judge_cli::ratings::{rating, ratings, text, value};
+use judge_cli::ratings::{rating, ratings, tell_alike, text, value};
 use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
-use judge_cli::terminal::console::{counted, counted_that, tell};
+use judge_cli::terminal::console::{counted, counted_that, tell, usage};
 use judge_cli::terminal::options::quoted;
 
 use super::cli::Cli;
@@ -71,19 +70,6 @@ const ODD: &str = "unreadable";
 
 /// The reasons of rows that nobody has graded, which are not lost: nobody was asked, or what people gave is no grade.
 const NOT_GRADED: [&str; 2] = ["no_human_score", "no_grade"];
-
-/// Says which field names what rows belong together, if one seems to: intervals take them as independent.
-fn tell_repeated(identifiers: &OtherFields, rows: usize) {
-    let Ok(found) = identifiers.together(RowGroups::alone(rows), true) else { return };
-    if let Some(field) = found.by.first() {
-        let n = found.groups.n_groups();
-        tell(format_args!(
-            "note: {rows} rows have {n} values of {field:?}; if rows with one of them are of one question, intervals are too narrow \
-             without --cluster {}",
-            quoted(field)
-        ));
-    }
-}
 
 /// The least and the greatest of some numbers.
 fn ends(numbers: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
@@ -181,6 +167,9 @@ impl Pairs {
         let named = [("--group", &cli.group), ("--sampling-probability", &cli.sampling_probability)];
         let named = named.into_iter().filter_map(|(option, field)| Some((option, field.as_ref()?)));
         for (option, field) in named.chain(cli.second.iter().map(|field| ("--second", field))) {
+            if option == "--second" && [&predicted, &human].contains(&field) {
+                return Err(usage(format!("--second: {field:?} is compared already: name the field of another judge")));
+            }
             if !file.has(field) {
                 bail!("{}: {option}: no row has the field {field:?}; the fields are {}", path.display(), list());
             }
@@ -238,7 +227,10 @@ impl Pairs {
         tell_unread_that(&unread, "have a value that is no grade and are left out");
         tell_unread_that(&odd_raters, "have a rater whose grade is none and is left out");
         tell_unread_that(&odd_names, "have names of raters that cannot be those of their grades and count as without");
-        tell_repeated(&identifiers, pairs.items.len());
+        tell_alike(&pairs.items);
+        if let Some((field, sentence)) = identifiers.repeated() {
+            tell(format_args!("note: {sentence} without --cluster {}", quoted(&field)));
+        }
         let people = ends(pairs.items.iter().flat_map(ComparedItem::ratings).filter_map(Rating::number));
         let off = scale.zip(people).filter(|(scale, people)| people[0] < scale[0] || people[1] > scale[1]);
         pairs.off_scale = off.map(|([low, high], [least, most])| {

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use anyhow::Result;
-use judge_cli::report::{p_in_words, undefined};
-use judge_cli::terminal::console::{say, say_table};
+use judge_cli::report::{p_in_words, percent, undefined};
+use judge_cli::terminal::console::{say, say_table, title_cell};
 use judge_metrics::comparison::{ComparedItem, Comparisons, Reported, STATISTICS, SelectiveRisk, Statistic};
 use judge_metrics::decimals;
 use judge_metrics::prediction::bias_in_words;
@@ -100,7 +100,7 @@ pub fn whole(
     lines.extend(risk.filter(|_| off_scale.is_none()).map(surest).transpose()?.flatten());
     say(title)?;
     lines.into_iter().try_for_each(|line| say(format_args!("  {line}")))?;
-    figures(found, methods)
+    figures(title, found, methods)
 }
 
 /// What half of the rows cost, those that the judge is surest of.
@@ -135,7 +135,7 @@ fn sentences(found: &Comparisons, numeric: bool, off_scale: Option<&str>) -> Vec
             || if known.no_variation { " (no variation)" } else { " (no interval)" }.to_owned(),
             |interval| {
                 let [low, high] = [interval.low, interval.high].map(|end| decimals(end, 2));
-                format!(" [{low}, {high}] at {} %", (interval.level * 1e4).round() / 1e2)
+                format!(" [{low}, {high}] at {}", percent(interval.level))
             },
         )
     };
@@ -244,8 +244,8 @@ fn part_of(name: &str) -> &'static str {
 }
 
 /// The table of a group; the reasons of what is undefined below it, each once.
-fn figures(found: &Comparisons, methods: bool) -> Result<()> {
-    let (mut head, mut rows) = (vec!["", "estimate", "low", "high", "p"], Vec::new());
+fn figures(title: &str, found: &Comparisons, methods: bool) -> Result<()> {
+    let (mut head, mut rows) = (vec![title_cell(title), "estimate", "low", "high", "p"], Vec::new());
     let adjusted =
         found.statistics.iter().any(|(_, known)| known.defined().is_some_and(|known| known.p_adjusted.is_some()));
     head.extend(adjusted.then_some("adjusted p"));
@@ -291,11 +291,19 @@ pub fn furthest(items: &[ComparedItem], names: &[String], places: &[usize]) -> R
     say_table(["furthest from people", "judge", "people"], places.iter().take(SHOWN).map(row))
 }
 
-/// A line for each group, with the chosen statistics.
+/// A line for each group, with the chosen statistics; of a difference from several judges each has a column.
 pub fn compact(field: &str, groups: &[(&str, &Comparisons)], names: &[&str]) -> Result<()> {
-    let head = [field, "rows"].into_iter().chain(names.iter().copied());
+    let columns = |name: &&str| {
+        let known = |(_, found): &(&str, &Comparisons)| {
+            let known = found.statistics.iter().map(|(known, _)| known);
+            known.filter(|known| known == name || statistic_of(known) == *name).cloned().collect::<Vec<_>>()
+        };
+        groups.iter().map(known).find(|known| !known.is_empty()).unwrap_or_else(|| vec![(*name).to_owned()])
+    };
+    let names: Vec<String> = names.iter().flat_map(columns).collect();
+    let head = [field, "rows"].into_iter().chain(names.iter().map(String::as_str));
     let row = |&(group, found): &(&str, &Comparisons)| {
-        let cell = |name: &&str| match found.get(name) {
+        let cell = |name: &String| match found.get(name) {
             Some(statistic @ Statistic::Defined(_)) => format!("{statistic:.2}"),
             _ => "-".to_owned(),
         };

@@ -66,5 +66,5 @@ pub(super) fn plot(title: &str, (overall, worth): &Found, groups: &BTreeMap<&str
         Line::of(format!("accuracy, {group}"), &found.get("accuracy")?.statistic, VERMILLION)
     });
     let lines: Vec<Line> = of_all.chain(of_groups).collect();
-    intervals(title, "95 % intervals over questions", [0.0, 1.0], &lines)
+    intervals(title, "95 % intervals over questions", [0.0, 1.0], &lines, &[])
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use judge_cli::args::judged_pairs::left_out;
-use judge_cli::terminal::console::{counted, say, say_table};
+use judge_cli::terminal::console::{counted, say, say_table, title_cell};
 use judge_data::{Benchmark, Published};
 use judge_metrics::comparison::{PairComparisons, PairStatistic};
 
@@ -26,14 +26,16 @@ pub(crate) fn report(
     say(format_args!("{benchmark}: {}{}; {unparsed}", counted(overall.n, "pair"), left_out(undecided)))?;
     let row =
         |known: &PairStatistic| vec![known.name.to_owned(), format!("{:.3}", known.statistic), known.n.to_string()];
-    say_table(["", "estimate [95 %]", "n"], overall.statistics.iter().map(row))?;
+    let differences = difference.into_iter().flat_map(|found| &found.statistics);
+    let known = overall.statistics.iter().chain(differences.clone());
+    say_table([title_cell(benchmark.as_str()), "estimate [95 %]", "n"], known.map(row))?;
     if let Some(worth) = worth {
         let verdicts = of_read.get("accuracy_mean").or_else(|| of_read.get("accuracy"));
         say("")?;
         worth.print(verdicts.map(|known| &known.statistic))?;
     }
 
-    for known in difference.into_iter().flat_map(|found| &found.statistics) {
+    for known in differences {
         let means = match known.statistic.interval() {
             Some(interval) if interval.low == interval.high && known.n < 6 => "too few pairs to tell",
             Some(interval) if interval.low > 0.0 => "the first judge is right more often",
@@ -67,7 +69,7 @@ pub(crate) fn report(
             rows.push(["mean of groups".to_owned(), groups.len().to_string()].into_iter().chain(cells).collect());
         }
         say("")?;
-        say_table(["", "n"].into_iter().chain(names), rows)?;
+        say_table([title_cell("group"), "n"].into_iter().chain(names), rows)?;
     }
 
     if benchmark.published().is_empty() {

@@ -9,7 +9,7 @@ use judge_metrics::sampling::draw_alike;
 use plotters::prelude::*;
 
 use judge_cli::report::agreement;
-use judge_cli::terminal::svg::{BLUE, FONT, VERMILLION, name_of, svg};
+use judge_cli::terminal::svg::{BLUE, FONT, VERMILLION, name_of, short, svg};
 
 /// The fewest rows that weights are fitted on; each further point has twice as many, the last one all.
 const FEWEST: usize = 10;
@@ -43,7 +43,8 @@ pub(super) fn of(data: &ScoreTable, valid: &ScoreTable, settings: &LayerWeightFi
     let without = data.scores(Variant::LastExpected, States::All, None)?;
     let without = agreement(&without, &human)?.spearman.estimate();
     ensure!(!points.is_empty(), "--learning-plot: the agreement is undefined: scores or people's do not vary");
-    let title = format!("{}, weights fitted on rows of {}", name_of(&data.path), name_of(&valid.path));
+    let [data, valid] = [data, valid].map(|table| short(&name_of(&table.path), 20));
+    let title = format!("{data}, weights fitted on rows of {valid}");
     draw(&title, &points, without)
 }
 

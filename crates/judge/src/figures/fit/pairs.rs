@@ -10,17 +10,17 @@ use judge_core::{
     fit::{Graded, LayerWeightFit},
     lager::TableOrigin,
 };
-use judge_data::{PairVerdict, Rows, ScoreTable, majority};
+use judge_data::{Rows, ScoreTable, majority, preferred};
 use judge_metrics::comparison::{PairStatistic, PreferenceComparison, PreferredPair, Statistic};
 use judge_metrics::preference::Preference;
 use judge_probe::{GroupKFold, RowGroups};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use judge_cli::groups::OtherFields;
 use judge_cli::preferences::of_pairs;
 use judge_cli::report::BOOTSTRAP;
-use judge_cli::terminal::console::{in_words, say, say_table, tell, usage};
+use judge_cli::terminal::console::{in_words, say, say_table, tell, title_cell, usage};
 
 /// The accuracy of the sign of log-odds that are averaged over the orders, against people's [majority], by how they are read.
 pub(super) struct Worth {
@@ -86,7 +86,7 @@ impl Worth {
         let rows = self.readings.iter().map(|(_, words, known)| {
             vec![format!("  {words}"), format!("{:.3}", known.statistic), known.n.to_string()]
         });
-        say_table(["", "estimate [95 %]", "n"], rows)
+        say_table([title_cell("log-odds"), "estimate [95 %]", "n"], rows)
     }
 
     /// The orders in which pairs were judged.
@@ -107,14 +107,6 @@ impl Worth {
     }
 }
 
-/// What people say of a pair, as rows have it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Human {
-    One(PairVerdict),
-    Raters(Vec<Option<PairVerdict>>),
-}
-
 /// The gold label of a pair and its question; `None` where raters are split.
 type Gold = Option<(Preference, String)>;
 
@@ -128,12 +120,10 @@ fn people(pairs: &ScoreTable, cluster: Option<&str>) -> Result<(Vec<Gold>, bool)
         // A pair that could not be asked about has one entry too.
         let orders = row.optional::<Vec<IgnoredAny>>("orders", "a list")?.filter(|_| row.value("unscored").is_none());
         one_order |= orders.is_some_and(|orders| orders.len() == 1);
-        let raters = match row.optional("human", "\"A\", \"B\" or \"tie\", or a list with one for each rater")? {
-            None => continue,
-            Some(Human::One(rater)) => vec![Some(rater)],
-            Some(Human::Raters(raters)) => raters,
-        };
-        let verdicts: Vec<Ordering> = raters.into_iter().flatten().filter_map(PairVerdict::ordering).collect();
+        let verdicts: Vec<Ordering> = preferred(&row).0.into_iter().flatten().collect();
+        if verdicts.is_empty() {
+            continue;
+        }
         let question = cluster.and_then(|field| row.value(field));
         named |= question.is_some();
         let question = question.map_or_else(|| format!("id {id}"), str::to_owned);

@@ -9,12 +9,12 @@ use judge_cli::args::files::program;
 use judge_cli::layer_agreement::{self, LayerAgreement};
 use judge_cli::preferences::Worth;
 use judge_cli::reliability::{self, Bin, histogram};
-use judge_cli::report::{BOOTSTRAP, OF_AGREEMENT};
+use judge_cli::report::{BOOTSTRAP, OF_AGREEMENT, name_columns};
 use judge_cli::terminal::console::counted;
 use judge_cli::terminal::svg::span;
 use judge_core::rag::RagMeasure;
 use judge_data::{InputFile, Program};
-use judge_metrics::comparison::{ComparedItem, Comparison, ComparisonSettings, Statistic};
+use judge_metrics::comparison::{Comparison, ComparisonSettings, Statistic};
 use serde::{Serialize, Serializer};
 
 use super::answers::Answers;
@@ -24,6 +24,8 @@ use super::rows::{Coverage, LISTED, Listed, Long, Part, Rows, Unscored};
 
 /// Bars of each histogram.
 const BARS: usize = 40;
+/// The share of the commonest label, which is what a constant guess gets.
+const MAJORITY_SHARE: &str = "majority_share";
 /// What is said of the agreement with people, if the data define it, and what it is called on the page.
 pub const SAID: [(&str, &str); 10] = [
     ("spearman", "Spearman's rank correlation"),
@@ -61,6 +63,9 @@ pub struct Findings {
     /// Whether its rows had different chances of being graded: what takes rows as drawn alike is left out.
     #[serde(skip)]
     pub is_weighted: bool,
+    /// That rows may be of one question, which intervals do not know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<String>,
     /// What the preferences on pairs are worth, where probabilities were read.
     #[serde(serialize_with = "worth")]
     pub preferences: Option<Worth>,
@@ -133,17 +138,21 @@ impl Findings {
         let (mut agreement, mut constant_guess) = (Vec::new(), BTreeMap::new());
         let (mut reliability, mut reliability_figure) = (Vec::new(), None);
         if graded > 0 {
-            if !is_weighted {
-                constant_guess = guess(&rows.compared, &human);
-            }
-            let only = Some(SAID.map(|(name, _)| name.to_owned()).to_vec());
+            let only =
+                Some(SAID.map(|(name, _)| name).into_iter().chain([MAJORITY_SHARE]).map(str::to_owned).collect());
             let settings = ComparisonSettings { bootstrap: OF_AGREEMENT, only, ..ComparisonSettings::default() };
             let comparison = Comparison::new(rows.compared, settings)?;
             let all: Vec<usize> = (0..graded).collect();
-            agreement = comparison.statistics(&all).statistics;
+            let found = comparison.statistics(&all);
+            if !is_weighted {
+                constant_guess = guess(found.get(MAJORITY_SHARE), &human);
+            }
+            agreement = found.statistics;
+            agreement.retain(|(name, _)| name != MAJORITY_SHARE);
+            let [predicted, human] =
+                [&rows.fields.predicted, &rows.fields.human].map(|name| name.as_deref().unwrap_or_default());
+            name_columns(agreement.iter_mut().map(|(_, known)| known), predicted, human);
             if is_numeric && !is_weighted {
-                let [predicted, human] =
-                    [&rows.fields.predicted, &rows.fields.human].map(|name| name.as_deref().unwrap_or_default());
                 reliability = reliability::bins(comparison.items(), BOOTSTRAP.level);
                 let figure = reliability::svg(comparison.items(), &reliability, predicted, human, BOOTSTRAP.level)?;
                 reliability_figure = Some(figure);
@@ -173,6 +182,7 @@ impl Findings {
             human: rows.fields.human,
             agreement,
             is_weighted,
+            repeated: rows.others.repeated().map(|(_, sentence)| sentence),
             preferences,
             constant_guess,
             layers,
@@ -288,19 +298,11 @@ fn worth<S: Serializer>(found: &Option<Worth>, serializer: S) -> Result<S::Ok, S
     found.as_ref().map(entries).serialize(serializer)
 }
 
-/// What the best constant gets: of numbers the median by mean absolute error and the mean by root mean squared error, of labels that one
-/// rater each gave the commonest.
-fn guess(items: &[ComparedItem], human: &[f64]) -> BTreeMap<&'static str, f64> {
+/// What the best constant gets: of numbers the median by mean absolute error and the mean by root mean squared error, of labels the
+/// commonest, whose share among those that raters agree on is known.
+fn guess(commonest: Option<&Statistic>, human: &[f64]) -> BTreeMap<&'static str, f64> {
     let mut found = BTreeMap::new();
-    if items.iter().all(|item| item.ratings().count() == 1) {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        items
-            .iter()
-            .filter_map(|item| item.ratings().next())
-            .for_each(|first| *counts.entry(first.label()).or_default() += 1);
-        let most = counts.values().max().copied().unwrap_or_default();
-        found.insert("accuracy", most as f64 / items.len() as f64);
-    }
+    found.extend(commonest.and_then(Statistic::estimate).map(|share| ("accuracy", share)));
     if !human.is_empty() {
         let mut sorted = human.to_vec();
         sorted.sort_by(f64::total_cmp);

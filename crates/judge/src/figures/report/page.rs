@@ -7,6 +7,7 @@ use anyhow::Result;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use judge_cli::layer_agreement;
 use judge_cli::pages::{page, stylesheet};
+use judge_cli::report::percent;
 use judge_cli::sampling::SAMPLING_PROBABILITY;
 use judge_metrics::comparison::Statistic;
 use judge_metrics::decimals;
@@ -161,6 +162,7 @@ fn agreement(found: &Findings) -> Markup {
         "Agreement with people",
         &html! {
             p { "Of " code { (shown(names[0], ID)) } " with " code { (shown(names[1], ID)) } ", " (found.graded) " rows, with intervals at 95 %." }
+            @if let Some(repeated) = &found.repeated { p { (shown(repeated, TEXT)) "." } }
             @if found.is_weighted {
                 p { "Rows are weighted by the chance that each had of being graded, their " code { (SAMPLING_PROBABILITY) }
                     ". What takes rows as drawn alike is left out: constant guesses, layers, preferences, reliability and the coverage of intervals." }
@@ -186,7 +188,7 @@ fn agreement(found: &Findings) -> Markup {
                 details { summary { (undefined.len()) " statistics are not defined" }
                     ul { @for (name, reason) in undefined { li { (name) ": " (shown(reason, TEXT)) } } } }
             }
-            @if !found.constant_guess.is_empty() { p class="quiet" { "A constant guess is the median for the absolute error, the mean for the squared one, and the commonest label; it orders nothing." } }
+            @if !found.constant_guess.is_empty() { p class="quiet" { "A constant guess is the median for the absolute error, the mean for the squared one, and the commonest of the labels that raters agree on; it orders nothing." } }
         },
     )
 }
@@ -302,7 +304,7 @@ fn reliability(found: &Findings) -> Markup {
             @if let Some(coverage) = &found.coverage {
                 p { (coverage.inside) " of " (coverage.n) " human scores lie in the interval of their row ("
                     (format!("{:.1}", 100.0 * coverage.inside as f64 / coverage.n as f64)) " %"
-                    @if let Some(level) = coverage.level { "; target coverage " (format!("{:.0}", 100.0 * level)) " %" } ")." }
+                    @if let Some(level) = coverage.level { "; target coverage " (percent(level)) } ")." }
             }
         },
     )

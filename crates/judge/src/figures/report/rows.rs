@@ -5,10 +5,11 @@ use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use judge_cli::groups::{OtherFields, is_identifier};
 use judge_cli::ids::alike;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
-use judge_cli::ratings::rating;
+use judge_cli::ratings::{rating, tell_alike};
 use judge_cli::sampling::{SAMPLING_PROBABILITY, probability, tell_weighted};
 use judge_cli::terminal::console::usage;
 use judge_core::ItemId;
@@ -145,6 +146,8 @@ pub struct Rows {
     is_sampled: bool,
     /// Rows with a score and a human one.
     pub compared: Vec<ComparedItem>,
+    /// Their fields that may name what rows belong together.
+    pub others: OtherFields,
     /// The expected score of each layer alone, of each of `compared`; or why there is none.
     pub layers: Vec<Vec<f64>>,
     pub no_layers: Option<String>,
@@ -218,6 +221,7 @@ impl Rows {
             self.n += 1;
         }
         tell_unread_that(&self.odd_grades, "have a rater whose grade is none and is left out");
+        tell_alike(&self.compared);
         if self.is_sampled && !self.compared.is_empty() {
             tell_weighted("in the agreement with people rows");
         }
@@ -300,6 +304,9 @@ impl Rows {
                 Err(why) => self.no_layers = Some(why.to_owned()),
             }
         }
+        let own = [&self.fields.predicted, &self.fields.human].map(|name| name.as_deref().unwrap_or_default());
+        let is_other = |name: &&str| is_identifier(name) && *name != "id" && !own.contains(name);
+        self.others.see(row.row.keys().filter(is_other).filter_map(|name| Some((name, row.row.value(name)?))));
         self.compared.push(item);
         Ok(())
     }

@@ -9,13 +9,12 @@ use judge_cli::preferences::of_pairs;
 use judge_cli::report::{BOOTSTRAP, share, write_json};
 use judge_cli::terminal::console::{counted, say, say_table, tell};
 use judge_core::ItemId;
-use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority};
+use judge_data::{Counts, OrderReading, PairVerdict, Row, Rows, majority, preferred};
 use judge_metrics::Proportion;
 use judge_metrics::comparison::{PairStatistic, PairTallied, PairTally, Statistic, TalliedPair};
 use judge_metrics::means::sample_mean;
 use judge_metrics::preference::Preference;
 use judge_metrics::resampling::quantile;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::cli::{Cli, Orders, PROGRAM};
@@ -100,7 +99,7 @@ fn of_all_pairs(cli: &Cli) -> Result<Found> {
         let row = row?;
         let verdict = row.optional("verdict", VERDICT)?;
         is_judged |= row.value("unscored").is_none();
-        if let Some(better) = better(&row)? {
+        if let Some(better) = better(&row) {
             told_apart.n += 1;
             told_apart.count += usize::from(verdict == Some(better));
             if verdict != Some(better) {
@@ -161,21 +160,9 @@ fn id(row: &Row) -> Result<ItemId> {
 }
 
 /// Which response people say is better, where they say it; `None` for a tie too.
-fn better(row: &Row) -> Result<Option<PairVerdict>> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Raters {
-        One(PairVerdict),
-        Many(Vec<Option<PairVerdict>>),
-    }
-    let human = match row.optional("human", "A, B or tie, or a list of them")? {
-        None => return Ok(None),
-        Some(Raters::One(one)) => vec![one],
-        Some(Raters::Many(all)) => all.into_iter().flatten().collect(),
-    };
-    let human: Option<Vec<Ordering>> = human.into_iter().map(PairVerdict::ordering).collect();
-    let better = human.and_then(|human| majority(&human)).filter(|better| better.is_ne());
-    Ok(better.map(PairVerdict::from))
+fn better(row: &Row) -> Option<PairVerdict> {
+    let human: Vec<Ordering> = preferred(row).0.into_iter().flatten().collect();
+    majority(&human).filter(|better| better.is_ne()).map(PairVerdict::from)
 }
 
 /// Of the pairs whose better response is known, the share that the judge orders so. A tie, orders that disagree and no verdict at all do not

@@ -123,7 +123,8 @@ impl Measured {
                     unanswered.entry(name.to_owned()).or_insert_with(first).rows += 1;
                 }
             }
-            for (name, label) in &record.labels {
+            // Of a row that cannot be asked about nobody knows what its labels answer.
+            for (name, label) in record.labels.iter().filter(|_| record.unread.is_none()) {
                 let question = questions.and_then(|questions: &Questions| questions.get(name));
                 let target = question.and_then(|question| question.target(label).ok());
                 let (Some(question), Some(observed)) = (question, target) else {

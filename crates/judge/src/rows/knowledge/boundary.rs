@@ -303,7 +303,7 @@ impl Boundary {
         }
         if let Some(ByProbe { n, auroc, difference }) = &self.probe {
             let questions = counted(*n, "question");
-            say(format_args!("AUROC of the probe on {questions}: {auroc:.3}; LAGER's is higher by {difference:.3}"))?;
+            say(format_args!("AUROC of the probe on {questions}: {auroc:.3}; LAGER's minus that: {difference:.3}"))?;
         }
         let unanswerable = 1.0 - self.answerable as f64 / self.known as f64;
         say(format_args!("answering all risks {unanswerable:.3}; of the surest:"))?;

@@ -1,7 +1,7 @@
 //! What all rows together came to.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use judge_core::decision::{Labelled, QuestionKind};
@@ -58,7 +58,7 @@ struct Read {
     group: Option<String>,
     measures: BTreeMap<RagMeasure, WrittenValue>,
     sentences: Vec<Marked>,
-    /// What people say of the whole.
+    /// What people say of the whole, or the share of their clear marks that say supported.
     human: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ struct Read {
 pub(super) struct Figures {
     /// Rows of which something was measured.
     n: usize,
-    /// Questions, of which rows without any count by themselves.
+    /// Questions of those, of which rows without any count by themselves.
     questions: usize,
     /// Means of the rows' means by the measure's name, and of their shares; of groups as `measure:group`. With people's marks of sentences
     /// how well those are told apart, and with their grades how well those are followed.
@@ -167,7 +167,6 @@ impl Figures {
             layers = clear.layers()?;
         }
         statistics.extend(of_grades(&rows)?);
-        let scored = rows.iter().filter(|row| !row.measures.is_empty()).count();
         // A row counts for bars that has the measures that they are for.
         let needed: Vec<RagMeasure> = measures
             .iter()
@@ -196,13 +195,12 @@ impl Figures {
             })
             .collect();
         least.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut clusters: Vec<&str> = rows.iter().map(|row| row.cluster.as_str()).collect();
-        clusters.sort_unstable();
-        clusters.dedup();
-        let questions = clusters.len();
+        let measured = rows.iter().filter(|row| !row.measures.is_empty());
+        let n = measured.clone().count();
+        let questions = measured.map(|row| row.cluster.as_str()).collect::<BTreeSet<_>>().len();
         let labelled = rows.iter().flat_map(|row| &row.sentences).filter_map(labelled).collect();
         let measures = measures.to_vec();
-        Ok(Self { n: scored, questions, statistics, absent, layers, labelled, groups, measures, least, lost })
+        Ok(Self { n, questions, statistics, absent, layers, labelled, groups, measures, least, lost })
     }
 
     /// For bars.
@@ -270,11 +268,8 @@ fn read(record: &RagRecord, row: &Row, group: Option<&str>) -> Result<Read> {
         Some(Marked { supported: supported?, people: mean(given)?, table })
     });
     let sentences: Vec<Marked> = marked.collect();
-    let of_sentences = (!sentences.is_empty()).then(|| {
-        let decided = sentences.iter().map(|marked| f64::from(u8::from(marked.people > 0.5)));
-        decided.sum::<f64>() / sentences.len() as f64
-    });
-    let human = mean(&record.human).or(of_sentences);
+    let supported = sentences.iter().filter(|marked| marked.is_clear()).map(|marked| f64::from(marked.people > 0.5));
+    let human = mean(&record.human).or_else(|| mean_of_raters(&supported.collect::<Vec<_>>()));
     let question = record.rag.question.clone().filter(|_| record.rag.lacks(RagField::Question).is_none());
     let cluster = question.unwrap_or_else(|| format!("\u{0}{}", record.id));
     let group = group.map(|field| record.text(field).map_or_else(|| "null".to_owned(), Cow::into_owned));

@@ -5,19 +5,18 @@ use std::net::TcpListener;
 use std::thread;
 
 use serde_json::json;
-use tempfile::TempDir;
 
 use super::page::Page;
 use super::{graded, with};
 use crate::chromium::{Chromium, browser};
-use crate::program::rows;
+use crate::program::Desk;
 
 #[test]
 fn a_browser_grades_by_keys_and_survives_a_kill() {
     let Some(mut browser) = browser() else { return };
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 4);
-    let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
+    let folder = &Desk::new();
+    graded(folder, 4);
+    let page = Page::open(folder, &with(&["--words", "1=bad,5=good"]));
     browser.open(&page.url());
     assert!(browser.text().contains("Who is grading?"));
     browser.value("document.querySelector('#rater').focus()");
@@ -69,7 +68,7 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     browser.go_to_page(&first_tab);
     // Killed, the program resumes where it was.
     page.kill();
-    let page = Page::open(folder.path(), &with(&["--words", "1=bad,5=good"]));
+    let page = Page::open(folder, &with(&["--words", "1=bad,5=good"]));
     browser.open(&page.url());
     browser.loads(|page| {
         page.value("document.querySelector('button.rater').click()");
@@ -91,7 +90,7 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
     // Nobody answers any more, and its style applies.
     assert_eq!(browser.value("getComputedStyle(document.body).margin"), json!("0px"));
     assert!(page.wait().status.success());
-    let found = rows(folder.path().join("graded.jsonl"));
+    let found = folder.rows("graded.jsonl");
     assert!(found.iter().all(|row| row["raters"] == json!(["Ann Lee", "bob"])), "{found:?}");
     let place: usize = first.parse().expect("a place");
     assert_eq!((&found[place]["human"][0], &found[place]["notes"][0]), (&json!(5), &json!("see 55")));
@@ -108,12 +107,12 @@ fn a_browser_grades_by_keys_and_survives_a_kill() {
 #[test]
 fn questions_are_answered_by_keys_alone() {
     let Some(mut browser) = browser() else { return };
-    let folder = TempDir::new().expect("folder");
-    crate::program::write_rows(
-        folder.path().join("rows.jsonl"),
+    let folder = &Desk::new();
+    folder.write(
+        "rows.jsonl",
         &[json!({"id": 1, "question": "Q?", "contexts": ["It is red."], "answer": "It is red. It is big. It is old."})],
     );
-    let page = Page::open(folder.path(), &with(&["--sentences", "--rater", "ann"]));
+    let page = Page::open(folder, &with(&["--sentences", "--rater", "ann"]));
     browser.open(&page.url());
     browser.press("n");
     browser.press("y");
@@ -138,7 +137,7 @@ fn questions_are_answered_by_keys_alone() {
     assert!(browser.text().contains("All rows graded"), "{}", browser.text());
     browser.answer("Enter");
     page.wait();
-    let row = &rows(folder.path().join("graded.jsonl"))[0];
+    let row = &folder.rows("graded.jsonl")[0];
     let marks: Vec<_> = (0..3).map(|sentence| row["sentences"][sentence]["human"][0].clone()).collect();
     assert_eq!(marks, [json!(1), json!(0), json!(1)]);
 }
@@ -146,11 +145,11 @@ fn questions_are_answered_by_keys_alone() {
 #[test]
 fn numbers_and_signs_are_in_sight() {
     let Some(mut browser) = browser() else { return };
-    let folder = TempDir::new().expect("folder");
+    let folder = &Desk::new();
     let row =
         json!({"id": 1, "question": "Q?", "contexts": ["C"], "response": "1986. That was the year.\n\n2*3*4 = 24"});
-    crate::program::write_rows(folder.path().join("rows.jsonl"), &[row]);
-    let page = Page::open(folder.path(), &with(&[]));
+    folder.write("rows.jsonl", &[row]);
+    let page = Page::open(folder, &with(&[]));
     browser.open(&format!("{}/rate?rater=ann", page.url()));
     let text = browser.text();
     assert!(text.contains("1986. That was the year.") && text.contains("2*3*4 = 24"), "{text}");
@@ -166,9 +165,9 @@ fn numbers_and_signs_are_in_sight() {
 #[test]
 fn a_page_of_another_origin_can_neither_read_nor_post() {
     let Some(mut browser) = browser() else { return };
-    let folder = TempDir::new().expect("folder");
-    graded(folder.path(), 2);
-    let page = Page::open(folder.path(), &with(&[]));
+    let folder = &Desk::new();
+    graded(folder, 2);
+    let page = Page::open(folder, &with(&[]));
     let elsewhere = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = elsewhere.local_addr().expect("an address");
     thread::spawn(move || {

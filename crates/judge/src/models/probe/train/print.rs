@@ -7,6 +7,7 @@ use judge_probe::Scoring;
 use judge_probe::artefacts::{ArtefactReport, Duplicates, Neighbour, Shift};
 use judge_probe::training::{Evaluation, ProbeCalibration, TrainingReport};
 
+use judge_cli::report::percent;
 use judge_cli::terminal::console::{counted_that, say, say_table};
 
 /// Rows that would look slipped by chance as rarely as this are shown.
@@ -103,9 +104,9 @@ fn calibrated(calibration: &ProbeCalibration) -> Result<String> {
         ProbeCalibration::Kept { out_of_fold, held_out } => (out_of_fold, held_out),
     };
     let line = |rows: &str, coverage: Proportion, width: f64, error: f64| {
-        let (share, aim) = (100.0 * coverage.estimate()?, 100.0 * out_of_fold.level);
+        let (share, aim) = (100.0 * coverage.estimate()?, percent(out_of_fold.level));
         anyhow::Ok(format!(
-            "calibrated, {rows}: {share:.1} % of grades in their intervals (aim {aim:.0} %), mean width {width:.2}, mean error {error:.2}\n"
+            "calibrated, {rows}: {share:.1} % of grades in their intervals (aim {aim}), mean width {width:.2}, mean error {error:.2}\n"
         ))
     };
     let mut text = line("out of fold", out_of_fold.coverage, out_of_fold.width.estimate, out_of_fold.error.estimate)?;

@@ -349,7 +349,7 @@ fn quickstart_writes_its_figures() {
         for named in [&split["variants"], &split["baselines"]] {
             for (name, value) in named.as_object().unwrap() {
                 assert_eq!(keys(value), "spearman pearson");
-                assert_eq!(keys(&value["spearman"]), "estimate low high");
+                assert_eq!(keys(&value["spearman"]), "estimate low high p method");
                 let spearman = ["estimate", "low", "high"].map(|key| value["spearman"][key].as_f64().unwrap());
                 let [estimate, low, high] = spearman.map(|number| format!("{number:.3}"));
                 let line = format!("{name:<14} {estimate} [{low}, {high}]");

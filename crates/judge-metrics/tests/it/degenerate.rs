@@ -379,8 +379,8 @@ fn kappa_does_not_depend_on_the_unit_of_the_values() {
     for weights in [AgreementWeights::LinearOf, AgreementWeights::QuadraticOf] {
         let kappa =
             |unit: f64| table.cohen_kappa(&weights([-1.0, 0.0, 1.0].map(|value| value * unit).to_vec())).unwrap();
-        for exponent in [-1_060, -560, 560, 1_023] {
-            assert_eq!(kappa(2_f64.powi(exponent)), kappa(1.0), "2^{exponent}");
+        for exponent in [-1_060.0, -560.0, 560.0, 1_023.0_f64] {
+            assert_eq!(kappa(exponent.exp2()), kappa(1.0), "2^{exponent}");
         }
     }
 }

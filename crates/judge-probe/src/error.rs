@@ -114,7 +114,7 @@ pub enum Error {
     RowCount {
         /// Rows there are.
         n_rows: usize,
-        /// What each row should have one of.
+        /// What each row should have one of: "labels", "groups" or "texts".
         what: &'static str,
         /// How many were given.
         found: usize,

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use judge_data::Row;
 use judge_probe::RowGroups;
 
 /// The other fields of rows, as far as they can say which rows belong together.
@@ -59,6 +60,12 @@ impl OtherFields {
             column.values.push((self.rows, hasher.finish()));
         }
         self.rows += 1;
+    }
+
+    /// The same of a row's fields whose names are identifiers', but for `id` and its `own`: those that [`repeated`](Self::repeated) looks at.
+    pub fn see_identifiers(&mut self, row: &Row, own: &[&str]) {
+        let names = row.keys().filter(|name| is_identifier(name) && *name != "id" && !own.contains(name));
+        self.see(names.filter_map(|name| Some((name, row.value(name)?))));
     }
 
     /// Rows that belong together, of those whose texts do by `texts`.
@@ -134,8 +141,7 @@ fn is_constant_within(of: &[Option<u64>], finest: &[Option<u64>]) -> bool {
 }
 
 /// Whether a field of this name tells things apart: `idx`, `question_id`, `docId`, `group`, `question`.
-#[must_use]
-pub fn is_identifier(name: &str) -> bool {
+fn is_identifier(name: &str) -> bool {
     let last = name.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let known =
         ["id", "idx", "index", "key", "group", "qid", "pid", "uid", "uuid", "question", "prompt", "instruction"];

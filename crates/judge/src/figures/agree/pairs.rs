@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use judge_cli::args::bars::Lost;
 use judge_cli::args::files::open;
-use judge_cli::groups::{OtherFields, is_identifier};
+use judge_cli::groups::OtherFields;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
 use judge_cli::ratings::{rating, ratings, tell_alike, text, value};
@@ -183,7 +183,7 @@ impl Pairs {
         let mut pairs = Self { predicted, human, others, sampling_probability, ..Self::default() };
         let (mut unread, mut odd_raters, mut odd_names) = (Unread::default(), Unread::default(), Unread::default());
         let (mut identifiers, mut raters, mut scale) = (OtherFields::default(), Vec::new(), None);
-        let own = [pairs.predicted.clone(), pairs.human.clone(), "id".to_owned()];
+        let own = [pairs.predicted.clone(), pairs.human.clone()];
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
         for row in file.rows(&found)? {
             let row = row?;
@@ -210,8 +210,7 @@ impl Pairs {
                 pushed.with_context(|| place.clone())?;
             }
             if cli.cluster.is_none() {
-                let others = row.row.keys().filter(|&name| is_identifier(name) && !own.contains(&name));
-                identifiers.see(others.filter_map(|name| Some((name, row.row.value(name)?))));
+                identifiers.see_identifiers(&row.row, &own);
             }
             let names = raters_of(&row, &item);
             odd_names.note(&place, names.as_ref().err().cloned());

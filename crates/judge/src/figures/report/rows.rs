@@ -5,7 +5,7 @@ use std::iter::zip;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use judge_cli::groups::{OtherFields, is_identifier};
+use judge_cli::groups::OtherFields;
 use judge_cli::ids::alike;
 use judge_cli::missing_fields::tell_unread_that;
 use judge_cli::preferences::Preferences;
@@ -305,8 +305,7 @@ impl Rows {
             }
         }
         let own = [&self.fields.predicted, &self.fields.human].map(|name| name.as_deref().unwrap_or_default());
-        let is_other = |name: &&str| is_identifier(name) && *name != "id" && !own.contains(name);
-        self.others.see(row.row.keys().filter(is_other).filter_map(|name| Some((name, row.row.value(name)?))));
+        self.others.see_identifiers(&row.row, &own);
         self.compared.push(item);
         Ok(())
     }
